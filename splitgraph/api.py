@@ -210,16 +210,17 @@ def convert(
     timeout: float = 300,
 ) -> Rewrite:
     """Convert a model for a runtime; or its splits to plain Split nodes, to VariadicSplit or to slices; or to another
-    opset of ai.onnx.
+    opset of ai.onnx, or another IR version.
 
     to: the form of the splits. "split" also makes one Split of slices that are all parts of a value. "variadic-split"
     is a function in ONNX and a layer in OpenVINO IR. "slice" is a Slice for each part that is read, in ONNX only.
     opset: newer or older; None keeps the model's own. target: the name of a runtime, such as "mnn" or "openvino@2023.3"
     (`targets` lists them): what it does not read gets a form that it reads, all else stays. Give `to`, `opset` or both,
-    or `target`, with or without `opset`.
+    or `target`, with or without `opset`, or ir_version alone.
     explicit_lengths: give every split explicit lengths, for runtimes that support neither equal parts nor num_outputs,
     and inline local functions, which these runtimes do not support either. ir_version: of the result; None and "keep"
-    keep the model's own, raised to 8 if the result has functions.
+    keep the model's own, raised to 8 if the result has functions. Alone, it changes nothing else: local functions are
+    inlined below IR version 8, and what an older version cannot express is refused.
 
     Other arguments and errors as `upgrade`.
     """
@@ -239,12 +240,18 @@ def convert(
         return to_opset(
             model, opset, ir_version, checks, leeway, newer=None, to=to, explicit_lengths=lengths, bind=bind
         )
-    if to is None:
-        raise SplitgraphError("convert needs a form of the splits (to), an opset, both, or a target")
+    if to is None and (ir_version is None or explicit_lengths):
+        raise SplitgraphError("convert needs a form of the splits (to), an opset, both, a target, or an IR version")
     with collection_paused():
         loaded = with_sizes(open_model(model, weights="leave"), bind)
         opened = loaded.content
-        if not isinstance(opened, ModelProto):
+        if to is None:
+            from splitgraph.conversion.finish.ir_version import convert_ir_version
+
+            if not isinstance(opened, ModelProto):
+                raise SplitgraphError("OpenVINO IR has no IR version of ONNX; leave ir_version out")
+            rewrite = convert_ir_version(opened, ir_version)
+        elif not isinstance(opened, ModelProto):
             import_whole("splitgraph.conversion.openvino_ir")
             from splitgraph.conversion.openvino_ir import convert_ir
 
@@ -412,7 +419,8 @@ def save(
     Raises ModelError if the model cannot be written, ConversionError for an ONNX model that OpenVINO refuses,
     SplitgraphError if OpenVINO is needed but not installed, InternalError for types that contradict the model.
     """
-    result = getattr(model, "held", model)
+    # Not asked of the model itself: a gs.Graph answers for what it has not with a line in its log.
+    result = getattr(model, "held") if hasattr(type(model), "held") else model  # noqa: B009
     if hasattr(model, "obligations"):
         from splitgraph.result_check import require_valid_types
 

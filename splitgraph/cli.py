@@ -283,12 +283,13 @@ def downgrade(**options: Any) -> int:
 @parameters.rewriting_options
 @_run
 def convert(**options: Any) -> int:
-    """Convert MODEL for a runtime, its splits to another form, or MODEL to another opset.
+    """Convert MODEL for a runtime, its splits to another form, or MODEL to another opset or IR version.
 
     \b
     splitgraph convert model.onnx --target mnn            (what MNN does not read, and nothing else)
     splitgraph convert model.onnx --target openvino@2023.3 --opset 13
     splitgraph convert model.onnx --opset 17              (up or down)
+    splitgraph convert model.onnx --ir-version 8          (and nothing else)
     splitgraph convert model.onnx --to split --explicit-lengths
     splitgraph convert model.onnx --to slice              (a Slice for each part)
     splitgraph convert model.onnx --to variadic-split -o variadic.onnx --force
@@ -307,9 +308,9 @@ def convert(**options: Any) -> int:
     splitgraph convert 's3://zoo/*.onnx' --target mnn -o out/ --scheduler tcp://10.0.0.1:8786
     """
     to, target = options["to"], options["target"]
-    if to is None and options["opset"] is None and target is None:
+    if all(options[name] is None for name in ("to", "opset", "target", "ir_version")):
         raise click.UsageError(
-            "Give a runtime with --target, the form of the splits with --to, or an opset with --opset."
+            "Give a runtime with --target, the form of the splits with --to, an opset with --opset, or --ir-version."
         )
     if target is not None and (to is not None or options["explicit_lengths"]):
         raise click.UsageError("--target says which forms of splits are read; it goes with --opset only.")

@@ -58,11 +58,12 @@ class Outcome:
     result was kept back) of the rewriting verbs; "equal", "different" or "not-run" of verify; "failed" where the model
     could not be read, or where its process died, ran out of time or memory.
     diagnostics: every finding; the errors say why a model was refused or failed. accepted: the errors that the caller
-    accepts by name. assumed_defaults: the inputs whose defaults a rewrite relies on. output: the file that was written,
-    or None. opset_before, opset_after: of ai.onnx; None where there is none. splits: how many the model has, where the
-    verb counts them. changes: how many nodes were rewritten. verdict, engine: of the verification, None without one.
-    seconds: how long the model took. files: of each file that was read, the SHA-256 of its content, if that was asked
-    for. options: the SHA-256 of the verb, its options and the version of splitgraph.
+    accepts by name. assumed_defaults: the inputs whose defaults a rewrite relies on. output: the file that was
+    written, or None. data_files: those that it depends on, and how they came there ("needed", "copied", "linked",
+    "written"). opset_before, opset_after: of ai.onnx; None where there is none. splits: how many the model has,
+    where the verb counts them. changes: how many nodes were rewritten. verdict, engine: of the verification, None
+    without one. seconds: how long the model took. files: of each file that was read, the SHA-256 of its content, if
+    that was asked for. options: the SHA-256 of the verb, its options and the version of splitgraph.
     """
 
     verb: Verb
@@ -73,6 +74,7 @@ class Outcome:
     accepted: tuple[Diagnostic, ...] = ()
     assumed_defaults: tuple[str, ...] = ()
     output: str | None = None
+    data_files: Mapping[str, str] = field(default_factory=dict)
     opset_before: int | None = None
     opset_after: int | None = None
     splits: int | None = None
@@ -106,7 +108,8 @@ class Outcome:
         for name in _FINDINGS:
             values[name] = [asdict(each) for each in values[name]]
         names = list(self.assumed_defaults)
-        return {**values, "assumed_defaults": names, "files": dict(self.files), "seconds": round(self.seconds, 4)}
+        files = {"files": dict(self.files), "data_files": dict(self.data_files)}
+        return {**values, **files, "assumed_defaults": names, "seconds": round(self.seconds, 4)}
 
 
 def outcome_from(document: Mapping[str, Any]) -> Outcome:

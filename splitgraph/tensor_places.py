@@ -1,8 +1,9 @@
 """Tensors whose elements stay in the model's file until somebody asks for them.
 
 Weights are most of a model, and no split looks at them. In a model that is read from a file, a large tensor comes
-without its elements: it is marked as external, and an entry of its external data says where in the file they are. The
-key of the entry is made up anew by each process, so that no file can hold one.
+without its elements: it is marked as external, and an entry of its external data says where they are: in which file,
+and from which byte. So the message itself leads to its file, whoever has it and whatever else is still held. The key of
+the entry is made up anew by each process, so that no file can hold one.
 """
 
 from __future__ import annotations
@@ -30,37 +31,69 @@ _MOST_AT_ONCE = 2**30
 _IN_MEMORY = 2**20
 
 
-class SourceFile:
-    """A model's file, whose bytes are read again later: the one that was opened, even where another has its name now.
+class _Status(NamedTuple):
+    """What tells a file that was opened from any other, and from itself when it is changed."""
 
-    Where the system has no `pread`, the file is opened by its name each time, so that nothing keeps it from being
-    replaced.
+    modified: int
+    size: int
+    device: int
+    inode: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> _Status:
+        return cls(status.st_mtime_ns, status.st_size, status.st_dev, status.st_ino)
+
+
+class SourceFile:
+    """A model's file, whose bytes are read again later.
+
+    As long as somebody holds the object, this is the file that was opened, even where another has its name now. For
+    the places in a message whose file nobody holds any more, and where the system has no `pread`, the file is opened by
+    its name each time, and must be the one that it was: nothing keeps it from being replaced.
     """
 
-    def __init__(self, path: Path, descriptor: int) -> None:
-        """descriptor: of the open file; taken over."""
-        status = os.fstat(descriptor)
+    def __init__(self, path: Path, status: _Status, number: int, descriptor: int | None) -> None:
+        """number: of the file among those that were opened. descriptor: of the open file, taken over."""
         self.path = path
-        self.size = status.st_size
-        self._made = status.st_mtime_ns, status.st_size
-        # Some file systems number no files; then only the object itself is the same.
-        same = (status.st_dev, status.st_ino) if status.st_ino else (id(self),)
-        self._identity: tuple[object, ...] = (*same, *self._made)
-        self._descriptor: int | None = descriptor
-        self.number = next(_NUMBERS)
-        _SOURCES[self.number] = self
+        self._status = status
+        self._number = number
+        self._descriptor = descriptor
+        _SOURCES[self.text] = self
         if not hasattr(os, "pread"):
             self.close()
 
     @classmethod
     def opened(cls, path: Path) -> SourceFile:
         """The file of a name, opened. Raises OSError."""
-        return cls(path, os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0)))
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        # Whoever reads it later may be in another folder.
+        return cls(Path(os.path.abspath(path)), _Status.of(os.fstat(descriptor)), next(_NUMBERS), descriptor)
+
+    @classmethod
+    def told(cls, text: str) -> SourceFile:
+        """The file that a place in a message names: the one that is held, else the one of its name."""
+        held = _SOURCES.get(text)
+        if held is not None:
+            return held
+        *numbers, path = text.split()
+        number, *status = map(int, numbers)
+        return cls(Path(os.fsdecode(bytes.fromhex(path))), _Status(*status), number, None)
+
+    @property
+    def text(self) -> str:
+        """How a place in a message names the file. The path may be of bytes that are no text."""
+        return " ".join([*map(str, (self._number, *self._status)), os.fsencode(self.path).hex()])
+
+    @property
+    def size(self) -> int:
+        """The size of the file in bytes."""
+        return self._status.size
 
     @property
     def identity(self) -> tuple[object, ...]:
         """What two files that were opened have in common only if they are the same one, unchanged in between."""
-        return self._identity
+        # Some file systems number no files; then only the object itself is the same.
+        return self._status if self._status.inode else (self._number, *self._status)
 
     def close(self) -> None:
         """Let go of the open file; it is opened by its name from now on."""
@@ -108,7 +141,7 @@ class SourceFile:
             status = os.stat(path)
         except OSError:
             return False
-        return (status.st_mtime_ns, status.st_size) == self._made
+        return (status.st_mtime_ns, status.st_size) == (self._status.modified, self._status.size)
 
     def _changed(self) -> ModelError:
         text = "was changed after it was read, and its weights are needed now"
@@ -129,8 +162,8 @@ class _Opened:
                 descriptor = self._opened = os.open(self._source.path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
             except OSError:
                 raise self._source._changed() from None
-        status = os.fstat(descriptor)
-        if (status.st_mtime_ns, status.st_size) != self._source._made:
+        if _Status.of(os.fstat(descriptor)) != self._source._status:
+            self.__exit__()
             raise self._source._changed()
         return descriptor
 
@@ -139,7 +172,8 @@ class _Opened:
             os.close(self._opened)
 
 
-_SOURCES: WeakValueDictionary[int, SourceFile] = WeakValueDictionary()
+# The files that somebody holds, by how a message names them.
+_SOURCES: WeakValueDictionary[str, SourceFile] = WeakValueDictionary()
 _NUMBERS = count()
 
 
@@ -201,9 +235,10 @@ def place_of(tensor: TensorProto) -> Place | None:
         return None
     for entry in tensor.external_data:
         if entry.key == KEY:
-            number, start, length, number_of_field, entries, told = map(int, entry.value.split())
-            source = _SOURCES[number]
-            return Place(source, start, length, number_of_field, None if entries < 0 else entries, bool(told))
+            *numbers, source = entry.value.split(maxsplit=5)
+            start, length, number_of_field, entries, told = map(int, numbers)
+            of = SourceFile.told(source)
+            return Place(of, start, length, number_of_field, None if entries < 0 else entries, bool(told))
     return None
 
 
@@ -214,9 +249,9 @@ def is_in_other_file(tensor: TensorProto) -> bool:
 
 def written_place(place: Place) -> bytes:
     """The fields of a TensorProto that say where its elements are."""
-    numbers = place.source.number, place.start, place.length, place.field
     entries = -1 if place.entries is None else place.entries
-    value = " ".join(map(str, (*numbers, entries, int(place.is_told))))
+    numbers = place.start, place.length, place.field, entries, int(place.is_told)
+    value = " ".join([*map(str, numbers), place.source.text])
     entry = field(1, KEY_BYTES) + field(2, value.encode())
     return field(EXTERNAL_DATA, entry) + tag(DATA_LOCATION, VARINT) + varint(TensorProto.EXTERNAL)
 

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from splitgraph.outcome import Outcome, Status, Verb
 from splitgraph.temporary_folders import temporary_folder
 
 if TYPE_CHECKING:
+    from splitgraph.formats import DataFile
     from splitgraph.inference.analysis import Analysis
     from splitgraph.work.checking import CheckWork
     from splitgraph.work.inferring import InferWork
@@ -148,7 +149,11 @@ def _again_where_there(job: Job, work: Any) -> Outcome:
             again = _outcome(job, replace(work, place=folder / "result" / there.name))
             if again.output is None or not _is_whole(folder / "result", there.parent):
                 raise
-        return replace(again, output=str(there))
+            data_files = {
+                str(there.parent / os.path.relpath(each, folder / "result")): how
+                for each, how in again.data_files.items()
+            }
+        return replace(again, output=str(there), data_files=data_files)
 
 
 def _is_whole(made: Path, folder: Path) -> bool:
@@ -185,7 +190,11 @@ def _inferred(job: Job, work: Any) -> Outcome:
     from splitgraph.work.inferring import infer_file
 
     done = infer_file(work)
-    return _analysed(job, done.analysis, done.written)
+    return replace(_analysed(job, done.analysis, done.written), data_files=_told(done.data_files))
+
+
+def _told(data_files: Sequence[DataFile]) -> dict[str, str]:
+    return {str(each.path): each.how for each in data_files}
 
 
 def _reported(job: Job, work: Any) -> Outcome:
@@ -244,6 +253,7 @@ def _rewritten(job: Job, work: Any) -> Outcome:
         accepted=() if result is None else tuple(result.accepted),
         assumed_defaults=() if result is None else tuple(result.assumed_defaults),
         output=None if done.output is None else str(done.output),
+        data_files=_told(done.data_files),
         opset_before=done.opset.get(""),
         opset_after=None if result is None else result.to_opset.get(""),
         changes=None if result is None else len(result.changes),

@@ -6,14 +6,14 @@ import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from pathlib import Path
 
-from splitgraph.batch.report_file import cannot_write
 from splitgraph.diagnostics import Diagnostic
+from splitgraph.formats.text_file import write_text
 from splitgraph.outcome import Outcome
 
 
 def write_junit(path: Path, verb: str, outcomes: Sequence[Outcome], seconds: float) -> None:
     """Write one test case for each model: a failure for findings, an error where no result was found, skipped for a
-    model beyond the opset. Raises SplitgraphError.
+    model beyond the opset. An existing file is replaced, all or nothing. Raises ModelError.
     """
     failed = [outcome for outcome in outcomes if _kind(outcome) == "failure"]
     broken = [outcome for outcome in outcomes if _kind(outcome) == "error"]
@@ -30,10 +30,8 @@ def write_junit(path: Path, verb: str, outcomes: Sequence[Outcome], seconds: flo
     for outcome in outcomes:
         _add_case(suite, outcome)
     ET.indent(suites)
-    try:
-        path.write_bytes(ET.tostring(suites, encoding="utf-8", xml_declaration=True) + b"\n")
-    except OSError as error:
-        raise cannot_write(path, error) from error
+    text = ET.tostring(suites, encoding="utf-8", xml_declaration=True).decode("utf-8")
+    write_text(f"{text}\n", path, overwrite=True)
 
 
 def _kind(outcome: Outcome) -> str:

@@ -8,12 +8,12 @@ import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TextIO
 
 from splitgraph.batch.job import Job, file_hash, files_of_model
 from splitgraph.batch.remote import localized
 from splitgraph.batch.sources import is_url
 from splitgraph.diagnostics import SplitgraphError, diagnostic
+from splitgraph.formats.text_file import write_text
 from splitgraph.outcome import Outcome, outcome_from
 from splitgraph.report.batch_documents import outcome_json
 
@@ -25,27 +25,25 @@ class ReportFile:
 
     def __init__(self, path: Path, kept: Iterable[Outcome] = ()) -> None:
         """Begin a report with what is kept of an earlier one; a link is followed. Raises SplitgraphError."""
-        path = Path(os.path.realpath(path))
-        beside = path.with_name(f".{path.name}.part")
+        self._path = Path(os.path.realpath(path))
+        # An interrupted run must not lose the earlier report.
+        write_text("".join(map(_line, kept)), self._path, overwrite=True)
         try:
-            # An interrupted run must not lose the earlier report.
-            with beside.open("w", encoding="utf-8") as file:
-                file.writelines(_line(outcome) for outcome in kept)
-            os.replace(beside, path)
-            self._file: TextIO = path.open("a", encoding="utf-8")
+            # Without a buffer, which would hold on to what the disk refuses.
+            self._file = self._path.open("ab", buffering=0)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                beside.unlink()
-            raise cannot_write(path, error) from error
-        self._path = path
+            raise _cannot_write(self._path, error) from error
 
     def add(self, outcome: Outcome) -> None:
-        """Add a line. Raises SplitgraphError."""
+        """Add a line, whole or not at all. Raises SplitgraphError."""
+        end = self._file.seek(0, os.SEEK_END)
+        left = _line(outcome).encode("ascii")
         try:
-            self._file.write(_line(outcome))
-            self._file.flush()
+            while left:
+                left = left[self._file.write(left) :]
         except OSError as error:
-            raise cannot_write(self._path, error) from error
+            self._file.truncate(end)
+            raise _cannot_write(self._path, error) from error
 
     def close(self) -> None:
         """Close the file. What could not be written was told when it was added."""
@@ -57,7 +55,7 @@ def _line(outcome: Outcome) -> str:
     return json.dumps(outcome_json(outcome), ensure_ascii=True) + "\n"
 
 
-def cannot_write(path: Path, error: OSError) -> SplitgraphError:
+def _cannot_write(path: Path, error: OSError) -> SplitgraphError:
     """The error of a file that cannot be written."""
     text = f"{path} cannot be written: {error.strerror or error}"
     return SplitgraphError(text, [diagnostic("SG109", text, str(path))])

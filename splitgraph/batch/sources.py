@@ -62,8 +62,11 @@ def file_name(name: str) -> str:
 
 
 def needs_onnx(verb: str, options: Mapping[str, Any]) -> bool:
-    """True for a verb that OpenVINO IR has no meaning for: it has no opset of ONNX, and targets read ONNX."""
-    return verb in ("upgrade", "downgrade", "check") or bool(options.get("opset") or options.get("target"))
+    """True for a verb that OpenVINO IR has no meaning for: it has no opset and no IR version of ONNX, and targets
+    read ONNX."""
+    if verb in ("upgrade", "downgrade", "check") or options.get("opset") or options.get("target"):
+        return True
+    return verb == "convert" and options.get("to") is None
 
 
 def is_pattern(text: str) -> bool:

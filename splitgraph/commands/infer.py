@@ -15,7 +15,7 @@ from splitgraph.exit_codes import FINDINGS
 from splitgraph.formats import ExternalData
 from splitgraph.inference.analysis import Analysis
 from splitgraph.report.printing import print_document, print_result, say_error
-from splitgraph.work.inferring import InferWork, infer_file
+from splitgraph.work.inferring import Inferred, InferWork, infer_file
 
 
 def infer(
@@ -46,7 +46,7 @@ def _infer(work: InferWork, *, with_values: bool, as_json: bool, quiet: bool) ->
     if as_json:
         _print_document(found.analysis, work.model, with_values)
     elif not quiet:
-        _print_page(found.analysis, work.model, with_values, found.written)
+        _print_page(found, work.model, with_values)
     return found.code if found.analysis.ok else _say_errors(found.analysis, work.model)
 
 
@@ -56,12 +56,13 @@ def _print_document(analysis: Analysis, model: Path, with_values: bool) -> None:
     print_document(analysis_json(analysis, str(model), with_values))
 
 
-def _print_page(analysis: Analysis, model: Path, with_values: bool, written: Path | None) -> None:
+def _print_page(found: Inferred, model: Path, with_values: bool) -> None:
     from splitgraph.report.layout import line
-    from splitgraph.report.pages import analysis_page
+    from splitgraph.report.pages import analysis_page, data_lines
 
-    page = analysis_page(analysis, str(model), with_values=with_values, brief=sys.stdout.isatty())
-    print_result([*page, line("wrote ", (str(written), "bold"))] if written else page)
+    page = analysis_page(found.analysis, str(model), with_values=with_values, brief=sys.stdout.isatty())
+    wrote = [line("wrote ", (str(found.written), "bold"))] if found.written else []
+    print_result([*page, *wrote, *data_lines(found.data_files)])
 
 
 def _say_errors(analysis: Analysis, model: Path) -> int:

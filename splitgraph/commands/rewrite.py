@@ -14,7 +14,7 @@ from splitgraph.configuration import accepted_texts
 from splitgraph.exit_codes import CLEAN, FINDINGS
 from splitgraph.formats import ExternalData
 from splitgraph.report.layout import BLANK, SEVERITY_STYLES, line
-from splitgraph.report.pages import blockers_page, rewrite_findings, rewrite_page, verification_notes
+from splitgraph.report.pages import blockers_page, data_lines, rewrite_findings, rewrite_page, verification_notes
 from splitgraph.report.printing import LONG, print_document, print_notice, print_result, working
 from splitgraph.work.rewriting import RUNNING, RewriteWork, RewritingVerb, Rewritten, rewrite_file
 
@@ -87,14 +87,16 @@ def _report_there(done: Rewritten, work: RewriteWork, as_json: bool, quiet: bool
         from splitgraph.report.documents import rewrite_json
 
         output = None if done.output is None else str(done.output)
-        document = rewrite_json(done.rewrite, str(work.model), output=output)
+        document = rewrite_json(done.rewrite, str(work.model), output=output, data_files=done.data_files)
         print_document({**document, "ok": True, "already_there": True})
     elif not quiet:
         ending = "nothing was written." if done.output is None else f"wrote a copy, {done.output}."
         is_so = f"already has opset {work.opset}"
         if work.target is not None:
             is_so = f"has its splits as {work.target} reads them (no other operators were looked at)"
-        print_result([line(f"{work.model} {is_so}; {ending}")])
+        if work.ir_version is not None and done.ir_versions is not None:
+            is_so = f"already has IR version {done.ir_versions[0]}"
+        print_result([line(f"{work.model} {is_so}; {ending}"), *data_lines(done.data_files)])
     if not quiet and (found := rewrite_findings(done.rewrite)):
         print_notice(found)
 
@@ -107,6 +109,8 @@ def _report_blockers(done: Rewritten, work: RewriteWork, as_json: bool) -> int:
         after = opset if work.opset is None else {**opset, "": work.opset}
         print_document(failed_rewrite_json(model, blockers, before=opset, after=after))
     goal = f"be converted to {work.to}" if work.target is None else f"be converted for {work.target}"
+    if work.ir_version is not None:
+        goal = f"go to IR version {work.ir_version}"
     if work.opset is not None and work.target is None:
         goal = f"go from opset {opset['']} to {work.opset}" if "" in opset else f"go to opset {work.opset}"
     print_notice(blockers_page(f"{model} cannot {goal}", blockers))
@@ -121,7 +125,7 @@ def _report_rewrite(done: Rewritten, work: RewriteWork, with_diff: bool, as_json
         from splitgraph.report.documents import rewrite_json
 
         output = None if written is None else str(written)
-        document = rewrite_json(result, str(work.model), output=output)
+        document = rewrite_json(result, str(work.model), output=output, data_files=done.data_files)
         if work.dry:
             document |= {"ok": done.code == CLEAN, "dry_run": True}
         if difference is not None:
@@ -131,7 +135,9 @@ def _report_rewrite(done: Rewritten, work: RewriteWork, with_diff: bool, as_json
         print_document(document)
     elif done.status == "converted" and not quiet:
         form = work.to if work.opset is None else None
-        print_result(rewrite_page(result, output=str(done.path), to_form=form, is_dry=work.dry))
+        ir_versions = None if work.ir_version is None else done.ir_versions
+        page = rewrite_page(result, output=str(done.path), to_form=form, is_dry=work.dry, ir_versions=ir_versions)
+        print_result([*page, *data_lines(done.data_files)])
     if difference is not None and not as_json:
         from splitgraph.report.differences import difference_blocks
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from splitgraph.formats.graphsurgeon import from_model, is_graphsurgeon, to_mode
 from splitgraph.formats.held_model import HeldModel, in_memory
 from splitgraph.formats.model_error import model_error
 from splitgraph.formats.onnx_file import (
+    DataFile,
     ExternalData,
     load_onnx,
     model_folder,
@@ -35,6 +36,7 @@ from splitgraph.onnx_proto import GraphProto, ModelProto
 from splitgraph.tensor_places import SourceFile
 
 __all__ = [
+    "DataFile",
     "ExternalData",
     "HeldModel",
     "LoadedModel",
@@ -248,9 +250,11 @@ def write(
     source: LoadedModel | None = None,
     overwrite: bool = True,
     external_data: ExternalData | None = None,
-) -> None:
-    """Write a model to a file of its own format. source: what was read from a file and became the model; its files are
-    only replaced when that file itself is written over. external_data: see `save_onnx`. Raises ModelError.
+) -> Sequence[DataFile]:
+    """Write a model to a file of its own format, and return the data files that an ONNX model depends on.
+
+    source: what was read from a file and became the model; its files are only replaced when that file itself is written
+    over. external_data: see `save_onnx`. Raises ModelError.
     """
     origin = None if source is None else source.path
     is_replaced = origin is not None and os.path.exists(path) and os.path.exists(origin) and path.samefile(origin)
@@ -260,14 +264,14 @@ def write(
         from splitgraph.formats.openvino_ir import save_ir
 
         save_ir(model, path, overwrite=overwrite, kept=kept)
-        return
+        return []
     if is_ir_name(path):
         raise model_error("SG101", "is the name of OpenVINO IR, but the model is ONNX", path, help=_ONNX_NAME)
     if path.suffix.lower() in _TEXT_NAMES:
         text = "is a name for models as text, and ONNX's tools would expect text; splitgraph writes protobuf"
         raise model_error("SG101", text, path, help=_ONNX_NAME)
     with put_back(model, {} if source is None else source.taken_in):
-        save_onnx(model, path, source=origin, overwrite=overwrite, kept=kept, external_data=external_data)
+        return save_onnx(model, path, source=origin, overwrite=overwrite, kept=kept, external_data=external_data)
 
 
 def is_ir_name(path: object) -> bool:

@@ -234,28 +234,34 @@ def refer_to(tensor: TensorProto, location: str, offset: int | None, length: int
 
 def as_left_in_files(
     model: ModelProto, references: Sequence[ExternalReference], folder: Path, path: str | os.PathLike[str]
-) -> tuple[ModelProto, list[SourceFile]]:
-    """A copy of a model in which these tensors are as those that stayed in the model's own file (see `tensor_places`),
-    and the files that they are in, which must be held while the copy is in use. Raises ModelError (SG107).
+) -> ModelProto:
+    """A copy of a model in which these tensors are as those that stayed in the model's own file (see `tensor_places`).
+    Raises ModelError (SG107).
     """
     found = {(reference.location, reference.offset, reference.length) for reference in references}
-    sources: dict[str, SourceFile] = {}
-    for location in sorted({location for location, _, _ in found}):
-        try:
-            sources[location] = SourceFile.opened(folder / location)
-        except OSError as error:
-            message = f"external data {shown(location)} cannot be read: {system_reason(error)}"
-            raise model_error("SG107", message, path) from error
     copied = ModelProto()
     copied.CopyFrom(model)
-    for reference in external_references(copied, folder, path):
-        place = reference.location, reference.offset, reference.length
-        if place in found:
-            reference.tensor.ClearField("external_data")
-            source = sources[reference.location]
-            left = Place(source, reference.offset, reference.length, RAW_DATA, None, is_told=False)
-            reference.tensor.MergeFromString(written_place(left))
-    return copied, list(sources.values())
+    places = external_references(copied, folder, path)
+    leave_in_files([each for each in places if (each.location, each.offset, each.length) in found], folder, path)
+    return copied
+
+
+def leave_in_files(references: Iterable[ExternalReference], folder: Path, path: str | os.PathLike[str]) -> None:
+    """Make external tensors like those that stayed in the model's own file: they lead to their file by themselves,
+    wherever the model goes. Raises ModelError (SG107).
+    """
+    sources: dict[str, SourceFile] = {}
+    for reference in references:
+        location = reference.location
+        if location not in sources:
+            try:
+                sources[location] = SourceFile.opened(folder / location)
+            except OSError as error:
+                message = f"external data {shown(location)} cannot be read: {system_reason(error)}"
+                raise model_error("SG107", message, path) from error
+        reference.tensor.ClearField("external_data")
+        left = Place(sources[location], reference.offset, reference.length, RAW_DATA, None, is_told=False)
+        reference.tensor.MergeFromString(written_place(left))
 
 
 def small_references(references: list[ExternalReference], max_bytes: int = 65_536) -> list[ExternalReference]:
@@ -276,26 +282,32 @@ def stage_copies(
     *,
     overwrite: bool,
     linked: bool = False,
-) -> None:
+) -> set[str]:
     """Copy the data files of a model from its folder to another folder, under the same relative names; by the system,
-    which shares what it can share. linked: make hard links in place of copies.
+    which shares what it can share. linked: make hard links in place of copies. Returns which of the files are
+    copies or links now.
 
     A file that is there with the same content is left alone; another file of that name is replaced only with
     `overwrite` (ModelError SG108 otherwise). path: the new model's file, for messages. Raises OSError.
     """
+    made = set[str]()
     for location in sorted({reference.location for reference in references}):
         old, new = source / location, target / location
         if not is_inside(target, os.path.dirname(location) or "."):
             raise model_error(
                 "SG107", f"external data {shown(location)} would be written outside the model's folder", path
             )
-        if new.exists() and (os.path.samefile(old, new) or filecmp.cmp(old, new, shallow=False)):
+        if new.exists() and os.path.samefile(old, new):
+            continue
+        made.add(location)
+        if new.exists() and filecmp.cmp(old, new, shallow=False):
             continue
         if os.path.lexists(new) and not overwrite:
             raise model_error("SG108", f"its external data {shown(location)} exists there, with other content", path)
         if linked:
             files.link(new, old)
             continue
-        source_file = SourceFile(old, os.open(old, os.O_RDONLY | getattr(os, "O_BINARY", 0)))
+        source_file = SourceFile.opened(old)
         with files.open(new, copied=old) as writer:
             source_file.copy(0, source_file.size, writer.fileno())
+    return made

@@ -32,13 +32,14 @@ def stage_model(
     *,
     overwrite: bool,
     beside: bool = False,
-) -> None:
-    """Stage the model's file at `target`, and a data file beside `path` where that is asked for.
+) -> Path | None:
+    """Stage the model's file at `target`, and a data file beside `path` where that is asked for; returns that file.
 
     content: the model as `serialized` gives it. beside: the weights go into the data file, if there are any. taken:
     names of data files that the model already refers to. Raises OSError, and ModelError SG108 when the data file exists
     and overwrite is False, SG109 when the model is too large for one file.
     """
+    place = None
     if beside and any(map(_is_weight, all_tensors(model))):
         name = _free_name(data_file(path).name, taken)
         place = path.parent / name
@@ -54,6 +55,7 @@ def stage_model(
         raise model_error("SG109", "cannot be written: it is over 2 GiB, and no ONNX file is", path, help=_BESIDE)
     with files.open(target) as file:
         write_pieces(content.pieces, file)
+    return place
 
 
 def data_file(path: str | os.PathLike[str]) -> Path:

@@ -60,12 +60,23 @@ def load_onnx(path: StrPath, *, external_data: Literal["load", "keep"] = "load")
     return read_onnx(path, external_data=external_data).model
 
 
+class DataFile(NamedTuple):
+    """A file that holds weights of a model that was written.
+
+    how: "needed" is a data file of the model that was read; "copied" and "linked" are made of one; "written" holds the
+    weights that were asked to be beside.
+    """
+
+    path: Path
+    how: Literal["needed", "copied", "linked", "written"]
+
+
 class ReadFile(NamedTuple):
     """A model that was read, and what of it stayed in files.
 
     files: those that the model was in: its own, and those of its external data. source: the model's own file, where
-    weights stayed in it; the model needs it as long as it lives. taken_in: small external tensors that were read, by
-    their bytes as they are now, with those that refer to the file.
+    weights stayed in it; whoever holds it has the file that was read, even where another has its name now.
+    taken_in: small external tensors that were read, by their bytes as they are now, with those that refer to the file.
     """
 
     model: ModelProto
@@ -197,7 +208,7 @@ def _read_file(path: StrPath, *, leave: bool) -> tuple[bytes, SourceFile | None]
 
 def _skeleton(path: StrPath) -> tuple[bytes, SourceFile] | None:
     """The model without its weights, and its file; None where it cannot be read so: protobuf says whether at all."""
-    source = SourceFile(Path(path), os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0)))
+    source = SourceFile.opened(Path(path))
     try:
         with open(path, "rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
             return without_weights(data, source), source
@@ -259,8 +270,9 @@ def save_onnx(
     overwrite: bool = True,
     kept: Collection[Path] = (),
     external_data: ExternalData | None = None,
-) -> None:
-    """Write an ONNX file; afterwards it is there whole, or what was there before is unchanged.
+) -> Sequence[DataFile]:
+    """Write an ONNX file; afterwards it is there whole, or what was there before is unchanged. Returns the data files
+    that the new file depends on.
 
     source: the file that the model was loaded from with external_data="keep"; its data files are copied into the new
     folder, under the same relative names. Without it, a model's external data must already lie beside `path`.
@@ -274,7 +286,7 @@ def save_onnx(
     require_path(path)
     try:
         target = writable_target(path, overwrite)
-        _save(model, path, target, path if source is None else source, overwrite, kept, external_data)
+        return _save(model, path, target, path if source is None else source, overwrite, kept, external_data)
     except OSError as error:
         raise model_error("SG109", f"cannot be written: {system_reason(error)}", path) from error
 
@@ -287,7 +299,7 @@ def _save(
     overwrite: bool,
     kept: Collection[Path],
     external_data: ExternalData | None,
-) -> None:
+) -> Sequence[DataFile]:
     folder = model_folder(path)
     content = serialized(model)
     is_whole = content is not None and not may_be_external(model, content.written, content.nodes, is_foreign=False)
@@ -295,17 +307,17 @@ def _save(
     references = [] if is_whole else external_references(model, old_folder, source)
     moved = [each for each in references if beside and not _is_beside(old_folder, each, path)]
     _refuse_own_data(references, {each.location for each in moved}, old_folder, path)
-    sources: list[SourceFile] = []
     if moved:
-        model, sources = as_left_in_files(model, moved, old_folder, source)
+        model = as_left_in_files(model, moved, old_folder, source)
         left = {each.location for each in moved}
         references = [each for each in references if each.location not in left]
     with WriteTogether(kept, overwrite=overwrite) as files:
         linked, taken = external_data == "link", {each.location for each in references}
-        stage_copies(references, old_folder, folder, files, Path(path), overwrite=overwrite, linked=linked)
-        stage_model(model, content, Path(path), target, taken, files, overwrite=overwrite, beside=beside)
-    # Open until here: the model's weights were read from them.
-    sources.clear()
+        made = stage_copies(references, old_folder, folder, files, Path(path), overwrite=overwrite, linked=linked)
+        beside_it = stage_model(model, content, Path(path), target, taken, files, overwrite=overwrite, beside=beside)
+    kind: Literal["linked", "copied"] = "linked" if linked else "copied"
+    found = [DataFile(folder / each, kind if each in made else "needed") for each in sorted(taken)]
+    return found if beside_it is None else [*found, DataFile(beside_it, "written")]
 
 
 def _is_beside(folder: Path, reference: ExternalReference, path: StrPath) -> bool:

@@ -16,15 +16,24 @@ from pathlib import Path
 from typing import Any
 
 from splitgraph.diagnostics import ModelError
-from splitgraph.formats.external_data import all_tensors, checked_references, load_external_data, refer_to
+from splitgraph.formats.external_data import (
+    all_tensors,
+    checked_references,
+    leave_in_files,
+    load_external_data,
+    refer_to,
+    small_references,
+)
 from splitgraph.formats.model_error import model_error, shown
 from splitgraph.onnx_proto import AttributeProto, GraphProto, ModelProto, TensorProto
+from splitgraph.tensor_places import fill, place_of
 
 _LONGEST_REASON = 300
 # What onnx_ir changes and what of it is silenced is put back afterwards, which two threads must not do at once. A lazy
 # tensor may call splitgraph again.
 _AT_WORK = threading.RLock()
-_Place = tuple[str, str, int | None, int | None]
+# A name, and the file without the folder; None for a tensor of any name.
+_Place = tuple[str | None, str, int | None, int | None]
 
 
 def is_onnx_ir(value: object) -> bool:
@@ -35,8 +44,9 @@ def is_onnx_ir(value: object) -> bool:
 def to_model(model: Any) -> tuple[ModelProto, list[Path]]:
     """The ModelProto of an onnx_ir.Model, and the data files that it was read from; the model is not changed.
 
-    External tensors are read from the folder that they name (`base_dir`), by the same rules as those of an ONNX file.
-    One whose file is not there stays a reference, as in a ModelProto that was loaded without its data. Raises
+    External tensors stay in their files, as those of a path do: they are looked for in the folder that they name
+    (`base_dir`), by the same rules as those of an ONNX file, and only those that shapes may depend on are read. One
+    whose file is not there stays a reference, as in a ModelProto that was loaded without its data. Raises
     ModelError: SG107 external data that cannot be read, SG111 a model that onnx_ir cannot write.
     """
     import onnx_ir
@@ -55,7 +65,10 @@ def to_model(model: Any) -> tuple[ModelProto, list[Path]]:
     for folder, tensors in by_folder.items():
         references = checked_references(tensors, folder, "")
         files += dict.fromkeys(folder / reference.location for reference in references)
-        load_external_data(references, folder, "")
+        small = small_references(references)
+        taken_in = {id(reference) for reference in small}
+        load_external_data(small, folder, "")
+        leave_in_files([each for each in references if id(each) not in taken_in], folder, "")
     return proto, files
 
 
@@ -63,40 +76,80 @@ def from_model(model: ModelProto, original: Any, written: ModelProto) -> Any:
     """The onnx_ir.Model of a ModelProto, which is used up.
 
     original: the model that the ModelProto came from; written: what `to_model` made of it. A tensor that was external
-    there and has the same contents is so again, and takes no memory. Raises ModelError (SG111) for a model that onnx_ir
-    cannot read.
+    there and has the same contents is so again, and takes no memory; one tensor of several values is one again. Raises
+    ModelError (SG111) for a model that onnx_ir cannot read.
     """
     import onnx_ir
 
     with _guarded("read into an onnx_ir model"):
         externals = list(_external_pairs(original, written))
         if not externals:
-            return onnx_ir.from_proto(model)
+            result = onnx_ir.from_proto(model)
+            _share(original, result, model)
+            return result
         folders: dict[_Place, set[str]] = defaultdict(set)
         for tensor, proto in externals:
-            folders[_place(tensor, proto)].add(os.fspath(tensor.base_dir))
-        # A ModelProto has no place for the folder. Where two folders come into question, the contents stay in memory.
-        _make_external([pair for pair in externals if len(folders[_place(*pair)]) == 1], model)
+            for name in (proto.name, None):
+                folders[_place(tensor, name)].add(os.fspath(tensor.base_dir))
+        # A ModelProto has no place for the folder. Where two folders come into question, the contents go into memory.
+        _make_external([pair for pair in externals if len(folders[_place(pair[0], pair[1].name)]) == 1], model)
         # The tensors of an onnx_ir.Model hold on to their ModelProto, whose memory is only freed as a whole.
         slim = ModelProto()
         slim.CopyFrom(model)
         result = onnx_ir.from_proto(slim)
         for tensor, proto in _external_pairs(result, slim):
-            found = folders.get(_place(tensor, proto), set())
+            found = folders.get(_place(tensor, proto.name)) or folders.get(_place(tensor, None), set())
             if len(found) == 1:
                 (tensor.base_dir,) = found
+        _share(original, result, slim)
     return result
 
 
 def _make_external(externals: list[tuple[Any, TensorProto]], model: ModelProto) -> None:
-    """Make the tensors of a model external that have the name and the contents of one that was."""
-    sources: dict[str, list[tuple[Any, TensorProto]]] = defaultdict(list)
+    """Make the tensors of a model external that stayed in a file, or have the name and the contents of one that was
+    read.
+    """
+    left: dict[tuple[object, ...], Any] = {}
+    read: dict[str, list[tuple[Any, TensorProto]]] = defaultdict(list)
     for tensor, written in externals:
-        sources[written.name].append((tensor, written))
+        place = place_of(written)
+        if place is None:
+            read[written.name].append((tensor, written))
+        else:
+            left[place.source.identity, place.start, place.length] = tensor
     for proto in all_tensors(model):
-        same = next((tensor for tensor, written in sources.get(proto.name, ()) if written == proto), None)
+        place = place_of(proto)
+        if place is None:
+            same = next((tensor for tensor, written in read.get(proto.name, ()) if written == proto), None)
+        else:
+            same = left.get((place.source.identity, place.start, place.length))
         if same is not None:
             refer_to(proto, os.fspath(same.location), same.offset, same.length)
+        else:
+            fill(proto)
+
+
+def _share(original: Any, result: Any, model: ModelProto) -> None:
+    """Give the values of the main graph that had one tensor one tensor again, where their contents are still equal.
+
+    model: what the result was made of.
+    """
+    values: dict[int, list[str]] = defaultdict(list)
+    for name, value in original.graph.initializers.items():
+        if value.const_value is not None:
+            values[id(value.const_value)].append(name)
+    shared = [names for names in values.values() if len(names) > 1]
+    protos = {tensor.name: tensor for tensor in model.graph.initializer} if shared else {}
+    for names in shared:
+        first, *others = [name for name in names if name in protos] or [""]
+        for name in others:
+            if _contents(protos[name]) == _contents(protos[first]):
+                value = result.graph.initializers[name]
+                value.const_value = result.graph.initializers[first].const_value
+
+
+def _contents(tensor: TensorProto) -> list[tuple[str, Any]]:
+    return [(field.name, value) for field, value in tensor.ListFields() if field.name not in ("name", "doc_string")]
 
 
 @contextlib.contextmanager
@@ -142,9 +195,9 @@ def _names_kept(model: Any) -> Iterator[None]:
                 tensor.name = name
 
 
-def _place(tensor: Any, proto: TensorProto) -> _Place:
+def _place(tensor: Any, name: str | None) -> _Place:
     """What a ModelProto says of an external tensor: its name, and the file without the folder."""
-    return proto.name, os.fspath(tensor.location), tensor.offset, tensor.length
+    return name, os.fspath(tensor.location), tensor.offset, tensor.length
 
 
 def _external_pairs(model: Any, proto: ModelProto) -> Iterator[tuple[Any, TensorProto]]:

@@ -58,7 +58,7 @@ _PARAMETERS: dict[str, PassConfigParam] = {
         description="Write the weights to a file beside the model. External data stays external in any case.",
     ),
 }
-_WANTED = ("opset", "target", "to")
+_WANTED = ("opset", "target", "to", "ir_version")
 
 
 class SplitgraphConversion(Pass):  # type: ignore[misc]  # Olive has no types
@@ -77,7 +77,7 @@ class SplitgraphConversion(Pass):  # type: ignore[misc]  # Olive has no types
         """Return whether the parameters say what to convert to; Olive drops a pass whose parameters do not."""
         try:
             if all(getattr(config, name) is None for name in _WANTED):
-                raise SplitgraphError("give an opset, a target or a form of the splits (to)")
+                raise SplitgraphError("give an opset, a target, a form of the splits (to) or an IR version")
             if config.target is not None and (config.to is not None or config.explicit_lengths):
                 raise SplitgraphError("a target says which forms it reads; leave to and explicit_lengths out")
             if config.target is not None:

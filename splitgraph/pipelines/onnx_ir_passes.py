@@ -62,8 +62,8 @@ class ConvertPass(FunctionalPass):
     def __init__(self, to: Form | None = None, **options: Unpack[ConvertOptions]) -> None:
         super().__init__()
         inspect.signature(api.convert).bind(None, to, **options)
-        if to is None and options.get("opset") is None and options.get("target") is None:
-            raise SplitgraphError("ConvertPass needs a form of the splits (to), an opset, both, or a target")
+        if to is None and all(options.get(name) is None for name in ("opset", "target", "ir_version")):
+            raise SplitgraphError("ConvertPass needs a form of the splits (to), an opset, a target, or an IR version")
         self._to: Form | None = to
         self._options = options
         self.changes: tuple[Change, ...] = ()

@@ -87,7 +87,12 @@ def _premises(outcome: Outcome) -> list[str]:
 
 
 def _wrote(outcome: Outcome) -> str:
-    return "" if outcome.output is None else f"wrote {outcome.output}"
+    if outcome.output is None:
+        return ""
+    names = [f"{name} ({how})" for name, how in outcome.data_files.items() if how != "needed"]
+    names += [name for name, how in outcome.data_files.items() if how == "needed"]
+    needs = f", which needs {shortened(', '.join(names), 120)}" if names else ""
+    return f"wrote {outcome.output}{needs}"
 
 
 def summary_page(verb: Verb, outcomes: Sequence[Outcome], *, seconds: float, resumed: int) -> list[Block]:

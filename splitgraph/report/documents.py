@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Rewrite
     from splitgraph.dim import Dim
     from splitgraph.execution.verification import Verification
+    from splitgraph.formats import DataFile
     from splitgraph.inference.analysis import Analysis, SplitReport
     from splitgraph.runtimes.target import Target
     from splitgraph.value_type import ValueType
@@ -85,8 +86,11 @@ def failed_analysis_json(model_name: str, diagnostics: Iterable[Diagnostic]) -> 
     }
 
 
-def rewrite_json(rewrite: Rewrite, model_name: str, *, output: str | None) -> Document:
-    """What a rewriting command prints with `--json`; output: the file that was written, None when it was kept back.
+def rewrite_json(
+    rewrite: Rewrite, model_name: str, *, output: str | None, data_files: Iterable[DataFile] = ()
+) -> Document:
+    """What a rewriting command prints with `--json`; output: the file that was written, None when it was kept back;
+    data_files: those that it depends on.
 
     `verified`: true when the result was run and is equal, false for any other outcome, null with --no-verify.
     """
@@ -95,6 +99,7 @@ def rewrite_json(rewrite: Rewrite, model_name: str, *, output: str | None) -> Do
         "ok": output is not None,
         "model": model_name,
         "output": output,
+        "data_files": [{"path": str(each.path), "how": each.how} for each in data_files],
         "from": dict(rewrite.from_opset),
         "to": dict(rewrite.to_opset),
         "changes": [
@@ -118,6 +123,7 @@ def failed_rewrite_json(
         "ok": False,
         "model": model_name,
         "output": None,
+        "data_files": [],
         "from": dict(before),
         "to": dict(after),
         "changes": [],

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Change, Rewrite
     from splitgraph.dim import Obligation
     from splitgraph.execution.verification import Verification
+    from splitgraph.formats import DataFile
     from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
     from splitgraph.value_type import ValueType
 
@@ -72,10 +73,18 @@ def findings_table(diagnostics: Sequence[Diagnostic]) -> Block:
     return table(("",) * 4, ("", "bold", "", ""), severe, is_prose=True)
 
 
-def rewrite_page(rewrite: Rewrite, *, output: str, to_form: str | None = None, is_dry: bool = False) -> list[Block]:
+def rewrite_page(
+    rewrite: Rewrite,
+    *,
+    output: str,
+    to_form: str | None = None,
+    is_dry: bool = False,
+    ir_versions: tuple[int, int] | None = None,
+) -> list[Block]:
     """What a rewriting command prints when it is done.
 
-    to_form: the form that `convert` was asked for. is_dry: nothing was written.
+    to_form: the form that `convert` was asked for. is_dry: nothing was written. ir_versions: before and after, where
+    nothing else was asked for.
     """
     before, after = rewrite.from_opset.get(""), rewrite.to_opset.get("")
     opset = opset_text({"": after}) if after else opset_text(rewrite.to_opset)
@@ -84,9 +93,33 @@ def rewrite_page(rewrite: Rewrite, *, output: str, to_form: str | None = None, i
     verification = rewrite.verification
     checked = "not verified" if verification is None else verification_phrase(verification)
     verdict_style = "" if verification is None else VERDICT_STYLES[verification.verdict]
-    summary = line((opset, "bold"), f" · {changes_phrase(rewrite.changes, to_form)} · ", (checked, verdict_style))
+    done = changes_phrase(rewrite.changes, to_form)
+    if ir_versions is not None:
+        done = f"IR version {ir_versions[0]} → {ir_versions[1]}"
+    summary = line((opset, "bold"), f" · {done} · ", (checked, verdict_style))
     notes = [] if verification is None else verification_notes(verification)
     return [summary, *notes, line("would write " if is_dry else "wrote ", (output, "bold"))]
+
+
+# What is said of a model that was written with each kind of data file.
+_DATA_FILES = {
+    "needed": "needs the data file of the original, ",
+    "copied": "copied the data file that it needs, ",
+    "linked": "linked the data file that it needs, ",
+    "written": "wrote its weights to ",
+}
+_MOST_DATA_FILES = 3
+
+
+def data_lines(data_files: Sequence[DataFile]) -> list[Block]:
+    """Which data files a model that was written depends on, a line for each kind."""
+    blocks: list[Block] = []
+    for how, phrase in _DATA_FILES.items():
+        names = [str(each.path) for each in data_files if each.how == how]
+        if names:
+            more = f" and {len(names) - _MOST_DATA_FILES:,} more" if len(names) > _MOST_DATA_FILES else ""
+            blocks.append(line(phrase, (", ".join(map(abridged, names[:_MOST_DATA_FILES])), "bold"), more))
+    return blocks
 
 
 def changes_phrase(changes: Sequence[Change], to_form: str | None = None) -> str:

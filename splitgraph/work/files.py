@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from splitgraph.formats import ExternalData, LoadedModel, write
+from splitgraph.formats import DataFile, ExternalData, LoadedModel, write
 
 if TYPE_CHECKING:
     from splitgraph.formats import Model
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 def write_model(
     model: Model, path: Path, loaded: LoadedModel, *, overwrite: bool, external_data: ExternalData | None
-) -> None:
-    """Write a model. The folder is created if the path names a new folder."""
+) -> Sequence[DataFile]:
+    """Write a model, and return the data files that it depends on. The path may name a new folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write(model, path, source=loaded, overwrite=overwrite, external_data=external_data)
+    return write(model, path, source=loaded, overwrite=overwrite, external_data=external_data)

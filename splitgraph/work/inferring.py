@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from splitgraph import api
 from splitgraph.arguments import output_path, parse_input_shapes, refuse_existing, refuse_other_kind
 from splitgraph.exit_codes import CLEAN, FINDINGS
-from splitgraph.formats import ExternalData, open_model
+from splitgraph.formats import DataFile, ExternalData, open_model
 from splitgraph.graph.names import dimension_names
 from splitgraph.inference.analysis import Analysis
 from splitgraph.onnx_proto import ModelProto
@@ -53,10 +53,13 @@ class InferWork:
 
 @dataclass(frozen=True, slots=True)
 class Inferred:
-    """A model that was inferred. written: the file of the model with its types, None for none."""
+    """A model that was inferred. written: the file of the model with its types, None for none. data_files: those that
+    the file depends on.
+    """
 
     analysis: Analysis
     written: Path | None
+    data_files: Sequence[DataFile] = ()
 
     @property
     def code(self) -> int:
@@ -76,10 +79,11 @@ def infer_file(work: InferWork) -> Inferred:
     opened: Any = loaded
     analysis = api.infer(opened, **{"input_shapes": shapes, **work.keywords})
     written = path if analysis.ok else None
-    if written is not None:
-        require_valid_types(analysis)
-        write_model(analysis.model, written, loaded, overwrite=work.force, external_data=work.external_data)
-    return Inferred(analysis, written)
+    if written is None:
+        return Inferred(analysis, written)
+    require_valid_types(analysis)
+    options: Any = {"overwrite": work.force, "external_data": work.external_data}
+    return Inferred(analysis, written, write_model(analysis.model, written, loaded, **options))
 
 
 def _known_names(model: Model) -> tuple[Collection[str], Collection[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from splitgraph.arguments import refuse_existing, rewritten_path
 from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.diagnostics import ConversionError, Diagnostic, diagnostic
 from splitgraph.exit_codes import CLEAN, FINDINGS, NOT_CHECKED
-from splitgraph.formats import ExternalData, LoadedModel, is_ir_name, open_model, whole_model
+from splitgraph.formats import DataFile, ExternalData, LoadedModel, is_ir_name, open_model, whole_model
 from splitgraph.graph.scopes import model_imports
 from splitgraph.inference.analysis import IR
 from splitgraph.onnx_proto import ModelProto
@@ -81,9 +81,21 @@ class RewriteWork:
         return self.keywords.get("bind")
 
     @property
+    def ir_version(self) -> int | str | None:
+        """The new IR version where nothing else is wanted, or "keep"; None where something else is."""
+        is_alone = self.opset is None and self.to is None and self.target is None
+        return self.keywords.get("ir_version") if is_alone else None
+
+    @property
     def tag(self) -> str:
         """Part of the default output's name: "opset18"."""
-        return ".".join(filter(None, (None if self.opset is None else f"opset{self.opset}", self.to, self.target)))
+        tags = (
+            None if self.opset is None else f"opset{self.opset}",
+            self.to,
+            self.target,
+            None if self.ir_version is None else f"ir{self.ir_version}",
+        )
+        return ".".join(filter(None, tags))
 
     def path(self) -> Path:
         """The file of the result. Raises SplitgraphError where nothing can be written."""
@@ -95,7 +107,9 @@ class RewriteWork:
         """Whether a model with this opset may be what is wanted as it is."""
         if self.bind:
             return False
-        return self.target is not None or (self.to is None and self.opset is not None and self.opset == opset)
+        if self.target is not None or self.ir_version is not None:
+            return True
+        return self.to is None and self.opset is not None and self.opset == opset
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +117,9 @@ class Rewritten:
     """What became of a model.
 
     opset: the model's own. rewrite: the result, None if the model cannot be converted; then `blockers` say why. path:
-    of the result. output: the file that was written, None for none. before: the model. compared: the result in the
-    format of the model, to be compared with the model. seconds_verifying: how long both models were run.
+    of the result. output: the file that was written, None for none. data_files: those that it depends on. before:
+    the model. compared: the result in the format of the model, to be compared with the model. seconds_verifying:
+    how long both models were run.
     """
 
     status: Status
@@ -115,7 +130,16 @@ class Rewritten:
     compared: Rewrite | None = None
     blockers: Collection[Diagnostic] = ()
     output: Path | None = None
+    data_files: Sequence[DataFile] = ()
     seconds_verifying: float = 0.0
+
+    @property
+    def ir_versions(self) -> tuple[int, int] | None:
+        """The IR version of the model and that of the result; None where one of them is no ONNX model."""
+        result = None if self.rewrite is None else self.rewrite.model
+        if not isinstance(self.before.content, ModelProto) or not isinstance(result, ModelProto):
+            return None
+        return self.before.content.ir_version, result.ir_version
 
     @property
     def code(self) -> int:
@@ -151,8 +175,8 @@ def rewrite_file(work: RewriteWork, working: Working = _unseen) -> Rewritten:
         status: Status = "beyond" if is_beyond and work.skips_newer else "refused"
         return Rewritten(status, opset, path, loaded, blockers=error.diagnostics)
     if may_be_there and not result.changes and result.model == loaded.content:
-        output = _written(work, result, path, loaded) if is_named else None
-        return Rewritten("there", opset, path, loaded, result, output=output)
+        there = Rewritten("there", opset, path, loaded, result)
+        return _written(work, there) if is_named else there
     if not is_named:
         _refuse_existing(work, path)
     status = "converted"
@@ -160,8 +184,8 @@ def rewrite_file(work: RewriteWork, working: Working = _unseen) -> Rewritten:
     if work.verify is not False:
         result, status = _verified(loaded, result, work, working)
     seconds = time.monotonic() - began
-    output = _written(work, result, path, loaded) if status == "converted" else None
-    return Rewritten(status, opset, path, loaded, result, compared, output=output, seconds_verifying=seconds)
+    done = Rewritten(status, opset, path, loaded, result, compared, seconds_verifying=seconds)
+    return _written(work, done) if status == "converted" else done
 
 
 def _refuse_existing(work: RewriteWork, path: Path) -> None:
@@ -169,13 +193,13 @@ def _refuse_existing(work: RewriteWork, path: Path) -> None:
         refuse_existing(path, work.model, force=work.force, advice=_ANOTHER_NAME)
 
 
-def _written(work: RewriteWork, result: Rewrite, path: Path, loaded: LoadedModel) -> Path | None:
-    """Write the result; returns its path, None for a dry run."""
-    if work.dry:
-        return None
-    overwrite = work.force or work.in_place
-    write_model(result.model, path, loaded, overwrite=overwrite, external_data=work.external_data)
-    return path
+def _written(work: RewriteWork, done: Rewritten) -> Rewritten:
+    """Write the result, except in a dry run."""
+    if work.dry or done.rewrite is None:
+        return done
+    options: Any = {"overwrite": work.force or work.in_place, "external_data": work.external_data}
+    data_files = write_model(done.rewrite.model, done.path, done.before, **options)
+    return replace(done, output=done.path, data_files=data_files)
 
 
 def _opset_of(model: Model) -> Mapping[str, int]:

@@ -92,7 +92,7 @@ def test_external_data_goes_along(arguments: list[str], run: Run, folder: Path) 
     code, out, err = run("upgrade", "model.onnx", "--opset", "18", *arguments)
     assert (code, err) == (0, "")
     assert "verified equal" in out
-    written = Path(out.split()[-1])
+    written = Path(out.partition("wrote ")[2].splitlines()[0])
     assert (written.parent / "weights.bin").read_bytes() == data
     (weights,) = onnx.load(written).graph.initializer
     assert onnx.numpy_helper.to_array(weights).sum() == np.arange(600).sum()

@@ -183,13 +183,14 @@ def with_weight(tensor: Any) -> ir.Model:
 
 
 def test_names_of_tensors_stay() -> None:
-    """onnx_ir gives a tensor the name of its value when it writes it; one tensor may be of two values."""
+    """onnx_ir gives a tensor the name of its value when it writes it; one tensor may be of two values, and stays so."""
     tensor = ir.tensor(WEIGHTS[0], name="another")
     model = with_weight(tensor)
     model.graph.register_initializer(ir.Value(name="again", const_value=tensor))
     upgraded = splitgraph.upgrade(model, 18).model
     assert (tensor.name, model.graph.initializers["w"].const_value is tensor) == ("another", True)
-    assert [upgraded.graph.initializers[name].const_value.name for name in ("w", "again")] == ["w", "again"]
+    one, other = (upgraded.graph.initializers[name].const_value for name in ("w", "again"))
+    assert (one is other, one.numpy().tolist()) == (True, [0, 1, 2])
 
 
 def test_a_lazy_tensor_is_read() -> None:
@@ -221,6 +222,85 @@ def test_external_tensors_stay_in_their_file(verb: str, tmp_path: Path) -> None:
     assert written(model) == before
     changes = getattr(found, "changes", ())
     assert changes == getattr(expected, "changes", ())
+
+
+def heavy_model(folder: Path) -> ir.Model:
+    """A tied weight of 256 KB in a file, another one of the same file, and lengths."""
+    names = {"w": 256, "v": 128}
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("MatMul", ["h", "tied"], ["i"])]
+    nodes += [helper.make_node("MatMul", ["i", "v"], ["s"]), helper.make_node("Split", ["s", "l"], ["a", "b"], axis=1)]
+    arrays = {name: np.full((256, columns), columns, np.float32) for name, columns in names.items()}
+    weights = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
+    weights.append(numpy_helper.from_array(np.array([28, 100]), "l"))
+    outputs = [float_value("a", (None, None)), float_value("b", (None, None))]
+    proto = model_of(helper.make_graph(nodes, "g", [float_value("x", ("N", 256))], outputs, weights), 13)
+    onnx.save(proto, folder / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
+    model = ir.load(folder / "m.onnx")
+    tied = ir.Value(name="tied", const_value=model.graph.initializers["w"].const_value)
+    model.graph.register_initializer(tied)
+    matmul = next(node for node in model.graph if node.outputs[0].name == "i")
+    matmul.replace_input_with(1, tied)
+    return model
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("verb", VERBS)
+def test_large_external_tensors_are_not_read(verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = heavy_model(tmp_path)
+    monkeypatch.setattr("splitgraph.tensor_places.SourceFile.read", None)
+    found = VERBS[verb](model).model.graph.initializers
+    tensors = {name: found[name].const_value for name in ("w", "tied", "v")}
+    assert {(type(each), each.path) for each in tensors.values()} == {(ir.ExternalTensor, str(tmp_path / "m.data"))}
+    assert tensors["w"] is tensors["tied"]
+    assert [tensors[name].numpy()[0, 0] for name in ("w", "v")] == [256, 128]
+
+
+def test_a_large_external_tensor_is_copied_when_it_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = heavy_model(tmp_path)
+    monkeypatch.setattr("splitgraph.tensor_places.SourceFile.read", None)
+    splitgraph.save(splitgraph.upgrade(model, 18).model, tmp_path / "new.onnx")
+    splitgraph.save(model, tmp_path / "beside.onnx", external_data="beside")
+    for name in ("new.onnx", "beside.onnx"):
+        held = {each.name: numpy_helper.to_array(each) for each in onnx.load(tmp_path / name).graph.initializer}
+        assert [held[name][0, 0] for name in ("w", "tied", "v")] == [256, 256, 128]
+
+
+def test_a_tensor_that_is_renamed_keeps_its_file(tmp_path: Path) -> None:
+    model = heavy_model(tmp_path)
+    loaded = open_model(model)
+    renamed = onnx.ModelProto()
+    renamed.CopyFrom(loaded.model)
+    for tensor in renamed.graph.initializer:
+        tensor.name += "2"
+    for node in renamed.graph.node:
+        node.input[1] += "2"
+    tensor = give_back(renamed, loaded).graph.initializers["v2"].const_value
+    assert (type(tensor), tensor.path, tensor.numpy()[0, 0]) == (ir.ExternalTensor, str(tmp_path / "m.data"), 128)
+
+
+def test_large_files_of_one_name_in_two_folders(tmp_path: Path) -> None:
+    model = heavy_model(tmp_path)
+    for number in (0, 1):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "d").write_bytes(np.full((256, 256), number, np.float32).tobytes())
+        value = model.graph.initializers[("w", "tied")[number]]
+        value.const_value = ir.ExternalTensor(
+            "d", 0, None, ir.DataType.FLOAT, shape=ir.Shape([256, 256]), name="w", base_dir=folder
+        )
+    found = splitgraph.upgrade(model, 18).model.graph.initializers
+    assert [found[name].const_value.numpy()[0, 0] for name in ("w", "tied")] == [0, 1]
+
+
+def test_what_is_shared_in_memory_stays_shared() -> None:
+    tensor = ir.tensor(WEIGHTS[0], name="w")
+    model = with_weight(tensor)
+    for name in ("again", "other"):
+        held = ir.tensor(WEIGHTS[0], name=name) if name == "other" else tensor
+        model.graph.register_initializer(ir.Value(name=name, const_value=held))
+    found = splitgraph.downgrade(model, 11).model.graph.initializers
+    assert found["w"].const_value is found["again"].const_value
+    assert found["w"].const_value is not found["other"].const_value
 
 
 def test_contents_of_external_tensors_are_known(tmp_path: Path) -> None:

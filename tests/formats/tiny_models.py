@@ -45,6 +45,17 @@ def write_external_model(folder: Path, location: str = "w.bin", **entries: objec
     return path
 
 
+def large(path: Path) -> Path:
+    """A model with 1.5 MB of weights in its file, for a Split."""
+    weights = np.arange(512 * 768, dtype=np.float32).reshape(512, 768) / 768
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("Split", ["h"], ["a", "b"], axis=1)]
+    inputs = [helper.make_tensor_value_info("x", 1, ["N", 512])]
+    outputs = [helper.make_tensor_value_info(name, 1, ["N", 384]) for name in "ab"]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, [numpy_helper.from_array(weights, "w")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+    return path
+
+
 def nested_model(levels: int) -> bytes:
     """A file with an If within an If within an If ..., in wire format: protobuf makes none that it could not read."""
     inner = float_value("y").SerializeToString()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from splitgraph.conversion.finish.ir_needs import INITIALIZER_IR_VERSION, IRNeeds, ir_needs
+from splitgraph.conversion.finish.ir_needs import INITIALIZER_IR_VERSION, IRNeeds, Need, ir_needs
 from splitgraph.conversion.prepare.inlining import inline_functions, told_inlined
+from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.diagnostics import ConversionError, Diagnostic, SplitgraphError, diagnostic
+from splitgraph.graph.scopes import opset_imports
 from splitgraph.onnx_proto import IR_VERSION, ModelProto, TensorProto, TypeProto
 from splitgraph.schemas.ir_versions import minimum_ir_version
 
@@ -23,6 +25,22 @@ def check_ir_version(version: IRVersion) -> None:
         raise SplitgraphError(text)
 
 
+def convert_ir_version(model: ModelProto, version: IRVersion) -> Rewrite:
+    """Return a copy of the model with another IR version, and with nothing else changed that readers of this version
+    understand; the model itself is not changed. Raises ConversionError with every part that needs a newer version,
+    SplitgraphError for a version that does not exist.
+    """
+    check_ir_version(version)
+    converted = ModelProto()
+    converted.CopyFrom(model)
+    opset = opset_imports(model.opset_import)
+    if version != model.ir_version:
+        converted, told = fit_ir_version(converted, version, opset.get(""), model.ir_version, lowers=False)
+    else:
+        told = []
+    return Rewrite(converted, (), tuple(told), None, dict(opset), dict(opset))
+
+
 def fit_ir_version(
     model: ModelProto, version: IRVersion, opset: int | None, own: int, *, lowers: bool
 ) -> tuple[ModelProto, list[Diagnostic]]:
@@ -30,7 +48,7 @@ def fit_ir_version(
 
     version: the requested one. opset: of the model; None where it imports no ai.onnx. own: the IR version before the
     conversion. lowers: whether the conversion went to an older opset, which never raises the IR version.
-    Raises ConversionError where a part of the model needs a newer version.
+    Raises ConversionError with every part of the model that needs a newer version.
     """
     if version is None or version == "keep":
         if lowers:
@@ -43,7 +61,7 @@ def fit_ir_version(
     of_opset = (minimum_ir_version(opset or 1), f"opset {opset}") if is_asked else (1, "")
     least, what = max((wanted, ""), needs.of_others, of_opset)
     if is_asked and least > wanted:
-        raise _refusal(least, what, wanted)
+        raise _refusal([each for each in (of_opset, needs.of_others) if each[0] > wanted], wanted, opset)
     found: list[Diagnostic] = []
     if least < needs.of_functions[0]:
         try:
@@ -53,7 +71,7 @@ def fit_ir_version(
         except ValueError as error:
             reason = f"{needs.of_functions[1]}, which onnx cannot inline ({error})"
             if is_asked:
-                raise _refusal(needs.of_functions[0], reason, wanted) from error
+                raise _refusal([(needs.of_functions[0], reason)], wanted, opset) from error
             least, what = needs.of_functions[0], reason
     if least < INITIALIZER_IR_VERSION:
         _list_initializers(model)
@@ -71,9 +89,14 @@ def told_kept(model: ModelProto, opset: int, version: IRVersion) -> list[Diagnos
     return [diagnostic("SG415", text, severity="info", help=help)]
 
 
-def _refusal(least: int, what: str, wanted: int) -> ConversionError:
-    text = f"the model needs IR version {least}, for {what}; {wanted} was asked for"
-    return ConversionError(text, [diagnostic("SG412", text, help=f"Ask for IR version {least} or newer.")])
+def _refusal(needs: list[Need], wanted: int, opset: int | None) -> ConversionError:
+    least = max(needs)[0]
+    help = f"Ask for IR version {least} or newer."
+    if opset is not None and minimum_ir_version(opset) > wanted:
+        older = max((each for each in range(1, opset) if minimum_ir_version(each) <= wanted), default=None)
+        help += "" if older is None else f" Opsets up to {older} go with IR version {wanted} (--opset {older})."
+    texts = [f"the model needs IR version {version}, for {what}; {wanted} was asked for" for version, what in needs]
+    return ConversionError("; ".join(texts), [diagnostic("SG412", text, help=help) for text in texts])
 
 
 def _told(needs: IRNeeds, least: int, what: str, wanted: int) -> list[Diagnostic]:

@@ -24,7 +24,9 @@ from onnx import numpy_helper
 
 from splitgraph.execution.inputs.array_files import read_archive, read_array
 from splitgraph.execution.inputs.given_inputs import GivenCase
+from splitgraph.execution.inputs.room import Room
 from splitgraph.execution.values import Value
+from splitgraph.formats.serialization import MAX_PROTO_BYTES
 from splitgraph.tensor_bytes import misfit
 
 _SET = re.compile(r"test_data_set_(\d+)")
@@ -56,11 +58,12 @@ def read_test_data(
 def _read_folder(
     folder: Path, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto]
 ) -> list[GivenCase]:
-    own = _read_case(folder, inputs, outputs)
+    room = Room()
+    own = _read_case(folder, inputs, outputs, room)
     if own is not None:
         return [own]
     numbered = sorted((int(found[1]), each) for each in folder.iterdir() if (found := _SET.fullmatch(each.name)))
-    cases = [_read_case(each, inputs, outputs) for _, each in numbered if each.is_dir()]
+    cases = [_read_case(each, inputs, outputs, room) for _, each in numbered if each.is_dir()]
     held = [case for case in cases if case is not None]
     if not held:
         raise ValueError(f"the folder {folder} holds no test data; give {_WHAT}")
@@ -68,23 +71,23 @@ def _read_folder(
 
 
 def _read_case(
-    folder: Path, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto]
+    folder: Path, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto], room: Room
 ) -> GivenCase | None:
     """Return the case of a folder; None if there is no test data in it."""
     given: dict[str, Value] = {
-        path.name.removesuffix(".npy"): read_array(path) for path in sorted(folder.glob("*.npy"))
+        path.name.removesuffix(".npy"): read_array(path, room) for path in sorted(folder.glob("*.npy"))
     }
-    for name, value, path in _read_numbered(folder, "input", inputs):
+    for name, value, path in _read_numbered(folder, "input", inputs, room):
         if name in given:
             raise ValueError(f"{path} holds the input {name!r}, which another file of the folder holds, too")
         given[name] = value
     positions = {value.name: position for position, value in enumerate(outputs)}
-    expected = {positions[name]: value for name, value, _ in _read_numbered(folder, "output", outputs)}
+    expected = {positions[name]: value for name, value, _ in _read_numbered(folder, "output", outputs, room)}
     return GivenCase(folder.name, given, expected) if given or expected else None
 
 
 def _read_numbered(
-    folder: Path, kind: str, declared: Sequence[onnx.ValueInfoProto]
+    folder: Path, kind: str, declared: Sequence[onnx.ValueInfoProto], room: Room
 ) -> Iterator[tuple[str, Value, Path]]:
     """Yield the name, the value and the file of each input, or of each output."""
     for path in sorted(folder.glob(f"{kind}_*.pb")):
@@ -95,16 +98,19 @@ def _read_numbered(
         if position >= len(declared):
             names = ", ".join(value.name for value in declared) or "none"
             raise ValueError(f"{path} is for {kind} {position}, but the model has {len(declared)} {kind}s: {names}")
-        kept, value = _read_proto(path, declared[position].type)
+        kept, value = _read_proto(path, declared[position].type, room)
         name = kept if kind == "input" and any(kept == each.name for each in declared) else declared[position].name
         yield name, value, path
 
 
-def _read_proto(path: Path, declared: onnx.TypeProto) -> tuple[str, Value]:
+def _read_proto(path: Path, declared: onnx.TypeProto, room: Room) -> tuple[str, Value]:
     """Read a value of a declared kind; return its own name, too."""
     proto: _Proto = _PROTOS.get(declared.WhichOneof("value") or "", onnx.TensorProto)()
     try:
+        if path.stat().st_size > MAX_PROTO_BYTES:
+            raise ValueError("it has more than 2 GiB, and protobuf reads no such file")
         written = path.read_bytes()
+        room.take_message(type(proto), written)
         proto.ParseFromString(written)
         if isinstance(proto, onnx.OptionalProto):
             _refuse_several(written)
