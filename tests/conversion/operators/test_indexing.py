@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conversion.operators.crossings import Crossing, both_shapes
-from conversion.operators.execute import assert_same, build, converted, operators, random_array, refusal, run
+from conversion.operators.execute import assert_same, build, converted, operators, random_array, run
 from onnx import helper, numpy_helper
 
 Dims = tuple[int | str, ...]
@@ -35,43 +35,6 @@ def ints(*given: Any) -> np.ndarray:
             "rank of 'x'",
         ),
         (Crossing("none", "TopK", 10, 9, {"x": TIES}, {"k": ints(0)}, outputs=2), "k is 0, and must be at least 1"),
-        (
-            Crossing(
-                "many",
-                "ScatterElements",
-                18,
-                17,
-                {"x": X, "i": np.zeros((40, 1, 1), np.int64), "u": np.zeros((40, 1, 1), np.float32)},
-                {},
-                {"reduction": "max"},
-            ),
-            "at most 32 slices of updates; this node has 40",
-        ),
-        (
-            Crossing(
-                "any",
-                "ScatterND",
-                16,
-                15,
-                {"x": X, "i": ints([0], [1]), "u": X[:2]},
-                {},
-                {"reduction": "add"},
-                shapes="unknown",
-            ),
-            "needs a fixed number of index tuples",
-        ),
-        (
-            Crossing(
-                "rows of tuples",
-                "ScatterND",
-                16,
-                15,
-                {"x": X, "i": ints([[0], [1]], [[0], [2]]), "u": np.stack([X[:2], X[:2]])},
-                {},
-                {"reduction": "add"},
-            ),
-            "indices have more dimensions",
-        ),
         (
             Crossing("batch", "GatherND", 12, 11, {"x": X, "i": ints([[0]])}, {}, {"batch_dims": 1}, shapes="unknown"),
             "the rank of 'i' is unknown",
@@ -181,66 +144,6 @@ def test_tuples_of_indices(target: int) -> None:
         Crossing("", "GatherND", 11, target, {"x": X, "i": indices}).check()
         updates = random_array((*indices.shape[:-1], *X.shape[indices.shape[-1] :]), seed=2)
         Crossing("", "ScatterND", 11, target, {"x": X, "i": indices, "u": updates}).check()
-
-
-@pytest.mark.parametrize("reduction", ["add", "mul", "max", "min"])
-@pytest.mark.parametrize("dtype", ["float32", "int64"])
-@pytest.mark.parametrize("target", [17, 15, 13])
-def test_reductions(reduction: str, dtype: str, target: int) -> None:
-    x = random_array((4, 3), dtype)
-    for axis, count in product((0, 1), (1, 5)):
-        shape = (count, 2) if axis == 0 else (2, count)
-        indices = np.random.default_rng(2).integers(-3, 3, shape)
-        given = {"x": x, "i": indices, "u": random_array(shape, dtype, 4)}
-        attributes = {"axis": axis, "reduction": reduction}
-        Crossing("", "ScatterElements", 18, target, given, {}, attributes, tolerance=1e-6).check()
-    for tuples in (ints([1], [1], [-3]), ints([0, 1], [0, 1], [3, -3], [-4, 1])):
-        updates = random_array((len(tuples), *x.shape[tuples.shape[1] :]), dtype, 6)
-        attributes = {"reduction": reduction}
-        Crossing(
-            "", "ScatterND", 18, target, {"x": x, "i": tuples, "u": updates}, {}, attributes, tolerance=1e-6
-        ).check()
-
-
-@pytest.mark.parametrize(
-    ("op_type", "axis", "data", "indices"),
-    [
-        ("ScatterElements", 1, ("N", 3), ("N", 3)),
-        ("ScatterElements", -1, (4, "N", 3), (2, "M", 2)),
-        ("ScatterElements", 0, (5, "N"), (0, "M")),
-        ("ScatterND", 0, ("N", "M"), (3, 2)),
-        ("ScatterND", 0, (4, "M"), (2, 1)),
-    ],
-)
-@pytest.mark.parametrize(("reduction", "target"), [("add", 15), ("mul", 13), ("max", 17)])
-def test_reductions_of_slices_of_unknown_size(
-    op_type: str, axis: int, data: Dims, indices: Dims, reduction: str, target: int
-) -> None:
-    attributes = {"axis": axis} if op_type == "ScatterElements" else {}
-    node = helper.make_node(op_type, ["x", "i", "u"], ["y"], reduction=reduction, **attributes)
-    updates = indices if attributes else (*indices[:-1], *data[int(indices[-1]) :])
-    inputs = {"x": ("float32", data), "i": ("int64", indices), "u": ("float32", updates)}
-    before = build(node, 18, inputs, {"y": ("float32", data)})
-    after = converted(before, target)
-    for size in (0, 1, 3):
-        shapes = [[size if isinstance(dim, str) else dim for dim in dims] for dims in (data, indices, updates)]
-        length = shapes[0][axis]
-        if not attributes and size == 0 and len(shapes[0]) == indices[-1]:
-            continue
-        most = length if attributes else min(shapes[0][: shapes[1][-1]])
-        places = np.random.default_rng(size).integers(-most, most, shapes[1])
-        feeds = {"x": random_array(shapes[0]), "i": places, "u": random_array(shapes[2], seed=1)}
-        assert_same(run(before, feeds), run(after, feeds), 1e-6)
-
-
-@pytest.mark.parametrize(
-    ("op_type", "shape", "indices"),
-    [("ScatterElements", (3, "N"), ("N", 3)), ("ScatterND", (3, 3), ("N", 1)), ("ScatterND", (3, 3), ("N", 3, 1))],
-)
-def test_reductions_of_unknown_many_slices_are_refused(op_type: str, shape: Dims, indices: Dims) -> None:
-    node = helper.make_node(op_type, ["x", "i", "u"], ["y"], reduction="add")
-    inputs = {"x": ("float32", shape), "i": ("int64", indices), "u": ("float32", None)}
-    assert "needs a fixed number of" in refusal(build(node, 18, inputs, {"y": ("float32", shape)}), 15)
 
 
 UNKNOWN_SIZES = pytest.mark.parametrize(
