@@ -1,7 +1,9 @@
 """Attributes that take one of a few values only. Schemas do not say which; the texts of the operators do.
 
-Where the text of a version allows other values than that of another version, each version has its own. Each entry was
-compared with what onnxruntime, OpenVINO and the reference evaluator run.
+Where the text of a version allows other values than that of another version, each version has its own. The entries were
+compared with what onnxruntime, OpenVINO and the reference evaluator run, but for these, which rest on the texts alone:
+the modes of RoiAlign in capitals, CausalConvWithState, LinearAttention, CastMap, TreeEnsemble-5, SpaceToDepth-28, the
+directions of Scan, and qk_matmul_output_mode of Attention.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Each engine runs every model, with the slip and without it, in its own process. 
 --cache, and a campaign that was interrupted goes on from there. Printed is each slip that at least two engines run like
 the model without it and that no engine runs in another way: the entries for `inference/lenient_types.py` and
 `inference/superfluous_attributes.py`. --check prints the entries of these tables that were not found so instead, and
-ends with 1 if there are any.
+ends with 1 if there are any; with --operator, the entries of these operators.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pickle
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,9 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parents[1]), str(HERE)]
 import numpy as np  # noqa: E402, the folders above are on the path only now
 from tolerated_slips_cases import Base, Slip, bases, operators, slips  # noqa: E402
 from tolerated_slips_worker import ENGINES  # noqa: E402
+
+from splitgraph.inference.lenient_types import INT32_INPUTS  # noqa: E402
+from splitgraph.inference.superfluous_attributes import SUPERFLUOUS  # noqa: E402
 
 Results = Mapping[str, Mapping[str, Any]]
 Key = tuple[str, str, str]
@@ -99,16 +102,40 @@ def tolerated(found: Mapping[Key, Mapping[int, set[str]]]) -> Iterator[tuple[Key
             yield key, held
 
 
+def entries(chosen: Collection[str]) -> Iterator[Key]:
+    """The slips that the tables of the program tolerate, of these operators."""
+    for op, inputs in INT32_INPUTS.items():
+        yield from ((op, "int32", str(index)) for index in inputs if op in chosen)
+    for op, attributes in SUPERFLUOUS.items():
+        yield from ((op, name, str(value)) for name, value in attributes.items() if op in chosen)
+
+
+def unfounded(chosen: Collection[str], found: Mapping[Key, Mapping[int, set[str]]]) -> list[str]:
+    """Entries of the tables that no model was found to run with in two engines, each with what was found instead."""
+    held = {key for key, _ in tolerated(found)}
+    return [
+        f"{' '.join(key)}: {', '.join(sorted(set[str]().union(*found.get(key, {}).values()))) or 'no model'}"
+        for key in entries(chosen)
+        if key not in held
+    ]
+
+
 def main() -> int:
     """Measure, and print what is tolerated, or what the tables hold without it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cache", type=Path, required=True, help="the folder of the results")
     parser.add_argument("--operator", action="append", help="repeatable; all by default")
+    parser.add_argument("--check", action="store_true", help="print the entries of the tables that do not hold")
     parser.add_argument("--all", action="store_true", help="print what is not tolerated, too")
     given = parser.parse_args()
-    plain, slipped = made(given.operator or operators())
+    chosen = given.operator or operators()
+    plain, slipped = made(chosen)
     print(f"{len(plain)} models, {len(slipped)} slips", flush=True)
     found = judged(slipped, measured(plain, slipped, given.cache))
+    if given.check:
+        wrong = unfounded(chosen, found)
+        print(*wrong, sep="\n")
+        return 1 if wrong else 0
     if given.all:
         for (op, what, how), versions in sorted(found.items()):
             print(

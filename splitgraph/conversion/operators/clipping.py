@@ -82,7 +82,8 @@ def make_bounds_attributes(context: AdapterContext) -> None:
     values = []
     for index, absent in ((1, -limit), (2, limit)):
         found = context.elements(index) if context.uses_input(index) else np.asarray(absent)
-        values.append(None if found is None else float(found.reshape(-1)[0]))
+        # OpenVINO and the reference evaluator broadcast bounds of several elements, as Where does.
+        values.append(float(found.reshape(-1)[0]) if found is not None and found.size == 1 else None)
     low, high = values
     if low is not None and high is not None and _fit_float32_in_order(low, high):
         del context.inputs[1:]

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.broadcasting import differ
+from splitgraph.inference.rules.input_shapes import expect_shapes
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
@@ -148,12 +150,31 @@ def rotary_embedding(ctx: NodeContext) -> Sequence[ValueType]:
         raise InvalidNode(f"the input has rank {len(dims)}; it must have rank 3 or 4")
     if dims is not None and len(dims) == 3 and int_attribute(ctx, "num_heads", 0) < 1:
         raise InvalidNode("an input of rank 3 needs the attribute 'num_heads'")
+    batch, length = (None, None) if dims is None else (dims[0], dims[-2] if len(dims) == 4 else dims[1])
+    sizes = {"B": batch, "S": length, "D": _rotated_pairs(ctx, dims)}
+    cache = "M D" if ctx.has_input(3) else "1 S D | B S D"
+    expect_shapes(ctx, "", f"cos_cache: {cache}", f"sin_cache: {cache}", "position_ids: B S", sizes=sizes)
     cosines = dims_of(ctx, 1)
     if cosines is not None:
         expect_dims(ctx, 2, cosines, "sin_cache")
-    if dims is not None:
-        expect_dims(ctx, 3, (dims[0], dims[-2] if len(dims) == 4 else dims[1]), "position_ids")
+        if not ctx.has_input(3) and differ(batch, cosines[0]):
+            text = f"cos_cache (input 1) is for a batch of {cosines[0]}; it must be for the batch of {batch}"
+            label = f"{ctx.node.op_type}-{ctx.since_version}"
+            ctx.tolerate("SG302", f"{label}: {text}", "OpenVINO and the reference evaluator", "with one cache for all")
     return [tensor(ctx.input(0).dtype, dims)]
+
+
+def _rotated_pairs(ctx: NodeContext, dims: Dims | None) -> DimLike | None:
+    """How many pairs of elements of each head turn."""
+    size = int_attribute(ctx, "rotary_embedding_dim", 0)
+    if size:
+        return size // 2
+    if dims is None or (len(dims) == 3 and ctx.is_unresolved("num_heads")):
+        return None
+    if len(dims) == 3:
+        heads = int_attribute(ctx, "num_heads", 0)
+        return exact_quotient(ctx, dims[2], heads, "the hidden size by the number of heads") // 2
+    return dims[3] // 2
 
 
 @operator("FlexAttention", domain="ai.onnx.preview")

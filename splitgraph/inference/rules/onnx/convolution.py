@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from splitgraph.dim import DimLike
+from splitgraph.dim import DimLike, product
 from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.input_shapes import ONE, expect_shapes
 from splitgraph.inference.rules.onnx.constants import target_shape
 from splitgraph.inference.rules.operands import (
     Dims,
@@ -38,12 +39,24 @@ operator("FusedConv", domain="com.microsoft")(conv)
 def deform_conv(ctx: NodeContext) -> Sequence[ValueType]:
     """A convolution that samples at positions with offsets."""
     dtype = known_dtype(ctx, range(5))
-    return [tensor(dtype, convolved(ctx, dims_of(ctx, 0), dims_of(ctx, 1), 3))]
+    data, weights = dims_of(ctx, 0), dims_of(ctx, 1)
+    result = convolved(ctx, data, weights, 3)
+    if data is not None and result is not None:
+        kernel = product([1 if size is None else size for size in _kernel(ctx, weights, len(data) - 2)])
+        points = None if weights is None and not ctx.has_attribute("kernel_shape") else kernel
+        groups = int_attribute(ctx, "offset_group", 1)
+        for index, name, each in ((2, "the offset", len(data) - 2), (4, "the mask", 1)):
+            channels = None if points is None else points * groups * each
+            expect_dims(ctx, index, (data[0], channels, *result[2:]), name)
+    return [tensor(dtype, result)]
 
 
 @operator("ConvInteger", gives=("int32",))
 def conv_integer(ctx: NodeContext) -> Sequence[ValueType]:
     """Convolution of 8-bit integers in 32 bits."""
+    weights = dims_of(ctx, 1)
+    filters = {"M": weights[0] if weights else None}
+    expect_shapes(ctx, "", "", f"x_zero_point: {ONE}", f"w_zero_point: {ONE} | M", sizes=filters)
     return [tensor("int32", convolved(ctx, dims_of(ctx, 0), dims_of(ctx, 1), None))]
 
 

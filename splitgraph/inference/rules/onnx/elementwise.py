@@ -87,10 +87,8 @@ _SAME_TYPE = (
     "Gelu",
     "HardSigmoid",
     "HardSwish",
-    "LRN",
     "LeakyRelu",
     "Log",
-    "MeanVarianceNormalization",
     "Mish",
     "Reciprocal",
     "Selu",
@@ -119,6 +117,15 @@ def same_type(ctx: NodeContext) -> Sequence[ValueType] | None:
     """The output has the type and shape of the first input."""
     known = ctx.input(0)
     return [known] if known.kind in ("tensor", "unknown") else None
+
+
+@operator("LRN")
+def local_response(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input over a mean of neighbouring channels."""
+    dims = dims_of(ctx, 0)
+    if dims is not None and len(dims) < 3:
+        raise InvalidNode(f"input 0 has rank {len(dims)}; it must have batch, channels and at least one more dimension")
+    return [tensor(ctx.input(0).dtype, dims)]
 
 
 @operator("PRelu")
@@ -162,6 +169,8 @@ def _power(ctx: NodeContext) -> Sequence[ValueType]:
 def clip(ctx: NodeContext) -> Sequence[ValueType]:
     """The input between two bounds, either of which may be missing; Relu is bounded by 0 from below."""
     dtype, shape = ctx.input(0).dtype, dims_of(ctx, 0)
+    for index, name in ((1, "min"), (2, "max")):
+        _check_bound(ctx, index, name, shape)
     contents = ctx.contents(0) if dtype is not None and static_count(shape) is not None else None
     if contents is not None and dtype is not None and (ctx.node.op_type == "Relu" or ctx.since_version >= 11):
         low, high = _bounds(ctx, dtype)
@@ -172,6 +181,18 @@ def clip(ctx: NodeContext) -> Sequence[ValueType]:
             items = tuple(exact.smallest(facts, dtype, item, high.scalar) for item in items)
         ctx.set_contents(0, Contents(contents.shape, items))
     return [tensor(dtype, shape)]
+
+
+def _check_bound(ctx: NodeContext, index: int, name: str, dims: Dims | None) -> None:
+    """Require a bound that is a number. Two engines run one of several elements that broadcasts to the input."""
+    bound = dims_of(ctx, index) if ctx.has_input(index) else None
+    if not bound or bound == (1,) or dims is None or not any(isinstance(dim, int) for dim in bound):
+        return
+    text = f"{name} (input {index}) has the shape {spelled_dims(bound)}; it must be a scalar"
+    if not fits_into(bound, dims):
+        raise InvalidNode(text)
+    label = f"{ctx.node.op_type}-{ctx.since_version}"
+    ctx.tolerate("SG302", f"{label}: {text}", "OpenVINO and the reference evaluator", "with a bound for each element")
 
 
 def _bounds(ctx: NodeContext, dtype: str) -> tuple[Contents | None, Contents | None]:

@@ -14,6 +14,7 @@ from splitgraph.inference.rules.element_moves import (
     gather_tuple_contents,
     scatter_contents,
 )
+from splitgraph.inference.rules.input_shapes import expect_shapes
 from splitgraph.inference.rules.onnx.constants import required_dim
 from splitgraph.inference.rules.operands import (
     Dims,
@@ -199,6 +200,7 @@ def top_k(ctx: NodeContext) -> Sequence[ValueType]:
     if ctx.since_version < 10:
         count = int_attribute(ctx, "k", -1)
     else:
+        expect_shapes(ctx, "", "K: 1")
         held = ctx.contents(1)
         count = None if held is None or len(held.items) != 1 else held.dims[0]
     if dims is None:

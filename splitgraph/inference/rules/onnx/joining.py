@@ -222,6 +222,9 @@ def counted_out(ctx: NodeContext, dtype: str | None) -> ValueType:
         dims = dims_of(ctx, index)
         if dims not in (None, (), (1,)) and not (dims is not None and len(dims) == 1 and isinstance(dims[0], Dim)):
             raise InvalidNode(f"input {index} must be a scalar")
+        if dims == (1,) and ctx.node.op_type == "Range":
+            text = f"Range-{ctx.since_version}: input {index} has the shape [1]; it must be a scalar"
+            ctx.tolerate("SG302", text, "OpenVINO and the reference evaluator")
         contents = ctx.contents(index, needed=True)
         held.append(None if contents is None else contents.scalar)
     start, limit, delta = held

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.broadcasting import broadcast_dim, broadcast_dims
+from splitgraph.inference.rules.input_shapes import PER_COLUMN, PER_ROW, expect_shapes
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
@@ -30,6 +31,8 @@ def matmul(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("MatMulInteger", gives=("int32",))
 def matmul_integer(ctx: NodeContext) -> Sequence[ValueType]:
     """The matrix product of 8-bit integers in 32 bits."""
+    zeros = (f"a_zero_point: {PER_ROW}", f"b_zero_point: {PER_COLUMN}")
+    expect_shapes(ctx, "", "", *zeros, sizes=_rows_and_columns(ctx, 0, 1))
     return [tensor("int32", product_dims(ctx, dims_of(ctx, 0), dims_of(ctx, 1)))]
 
 
@@ -45,9 +48,23 @@ def product_dims(ctx: NodeContext, a: Dims | None, b: Dims | None) -> Dims | Non
     return batches + a[-2:-1] + (b[-1:] if len(b) > 1 else ())
 
 
+def _rows_and_columns(ctx: NodeContext, a: int, b: int) -> dict[str, DimLike | None]:
+    """What the letters of scales and zero points for each row of one input and each column of another stand for."""
+    left, right = dims_of(ctx, a), dims_of(ctx, b)
+    return {
+        "M": left[-2] if left is not None and len(left) > 1 else None,
+        "N": right[-1] if right is not None and len(right) > 1 else None,
+    }
+
+
 @operator("QLinearMatMul", gives=(7,))
 def matmul_quantized(ctx: NodeContext) -> Sequence[ValueType]:
     """The matrix product of quantised operands in the type of the output's zero point."""
+    rows, columns = (
+        (f"a_scale: {PER_ROW}", f"a_zero_point: {PER_ROW}"),
+        (f"b_scale: {PER_COLUMN}", f"b_zero_point: {PER_COLUMN}"),
+    )
+    expect_shapes(ctx, "", *rows, "", *columns, sizes=_rows_and_columns(ctx, 0, 3))
     return [tensor(ctx.input(7).dtype, product_dims(ctx, dims_of(ctx, 0), dims_of(ctx, 3)))]
 
 

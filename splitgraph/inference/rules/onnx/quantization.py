@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from splitgraph.dim import ceildiv
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.broadcasting import differ, spelled_dims
+from splitgraph.inference.rules.input_shapes import ONE, expect_shapes
 from splitgraph.inference.rules.onnx.convolution import convolved
 from splitgraph.inference.rules.operands import (
     InvalidNode,
@@ -34,7 +35,7 @@ def quantize_linear(ctx: NodeContext) -> Sequence[ValueType]:
     if ctx.has_input(2) and by_default is not None and given != by_default:
         raise InvalidNode(f"output_dtype is {given} and the zero point {by_default}; the types must be equal")
     dtype_attribute(ctx, "precision", None)
-    _check_scale(ctx)
+    check_scale(ctx)
     return [tensor(given, dims_of(ctx, 0))]
 
 
@@ -43,11 +44,11 @@ def dequantize_linear(ctx: NodeContext) -> Sequence[ValueType]:
     """Floats in the type of the scale, or of the attribute."""
     known_dtype(ctx, (0, 2) if ctx.has_input(2) else (0,))
     by_default = ctx.input(1).dtype if ctx.since_version >= _SCALE_TYPE_SINCE else "float32"
-    _check_scale(ctx)
+    check_scale(ctx)
     return [tensor(dtype_attribute(ctx, "output_dtype", by_default), dims_of(ctx, 0))]
 
 
-def _check_scale(ctx: NodeContext) -> None:
+def check_scale(ctx: NodeContext) -> None:
     """Require one scale, one for each element of the axis, or with block_size one for each block of the axis."""
     dims, scale = dims_of(ctx, 0), dims_of(ctx, 1)
     if ctx.since_version == 10 and scale is not None and len(scale) == 1 and isinstance(scale[0], int) and scale[0] > 1:
@@ -63,10 +64,10 @@ def _check_scale(ctx: NodeContext) -> None:
         return
     if len(scale) > 1:
         raise InvalidNode(f"the scale has rank {len(scale)}; without block_size it must be a scalar or have rank 1")
-    if dims is None or len(scale) != 1 or len(dims) < 2:
+    if not dims or len(scale) != 1:
         return
     if isinstance(scale[0], int) and scale[0] > 1:
-        axis = normal_axis(int_attribute(ctx, "axis", 1), len(dims))
+        axis = normal_axis(int_attribute(ctx, "axis", 1), len(dims)) if len(dims) > 1 else 0
         merged_dim(ctx, dims[axis], scale[0], f"the number of scales and the dimension on axis {axis}")
 
 
@@ -111,4 +112,16 @@ def dynamic_quantize_linear(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("QLinearConv", gives=(7,))
 def conv_quantized(ctx: NodeContext) -> Sequence[ValueType]:
     """Convolution of quantised tensors, in the type of the output's zero point."""
+    check_quantized_conv(ctx)
     return [tensor(ctx.input(7).dtype, convolved(ctx, dims_of(ctx, 0), dims_of(ctx, 3), 8))]
+
+
+def check_quantized_conv(ctx: NodeContext) -> None:
+    """Require one scale and zero point for input and output; the weights may have one for each filter."""
+    weights, each = dims_of(ctx, 3), f"{ONE} | M"
+    expect_shapes(
+        ctx,
+        *("", f"x_scale: {ONE}", f"x_zero_point: {ONE}", "", f"w_scale: {each}", f"w_zero_point: {each}"),
+        *(f"y_scale: {ONE}", f"y_zero_point: {ONE}"),
+        sizes={"M": weights[0] if weights else None},
+    )

@@ -44,6 +44,9 @@ _REDUCTIONS: dict[str, BinaryItem | None] = {
 # Of nothing, where that is an integer of every type.
 _OF_NOTHING = {"ReduceSum": 0, "ReduceProd": 1}
 
+# By default, the mean is over batch, height and width.
+_MEAN_VARIANCE_AXES = (0, 2, 3)
+
 
 def _reduce(ctx: NodeContext) -> Sequence[ValueType]:
     """The input reduced over the axes, which stay as 1 unless `keepdims` is 0."""
@@ -173,6 +176,18 @@ def normalized(ctx: NodeContext) -> tuple[ValueType, ValueType]:
         return tensor(dtype, dims), tensor(stash, (None,) * len(dims))
     axis = normal_axis(int_attribute(ctx, "axis", -1), len(dims))
     return tensor(dtype, dims), tensor(stash, dims[:axis] + (1,) * (len(dims) - axis))
+
+
+@operator("MeanVarianceNormalization")
+def mean_variance_normalization(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input without its mean over the axes, over the deviation. onnxruntime and OpenVINO take an axis twice."""
+    dims, axes = dims_of(ctx, 0), ints_attribute(ctx, "axes")
+    if dims is not None and not ctx.is_unresolved("axes"):
+        chosen = [normal_axis(axis, len(dims)) for axis in axes or _MEAN_VARIANCE_AXES]
+        if len(set(chosen)) < len(chosen):
+            text = f"MeanVarianceNormalization-{ctx.since_version}: axes {list(axes or ())} contain an axis twice"
+            ctx.tolerate("SG302", text, "onnxruntime and OpenVINO", "as with the axis once")
+    return [tensor(ctx.input(0).dtype, dims)]
 
 
 @operator("BatchNormalization")

@@ -7,6 +7,7 @@ from functools import partial
 
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.input_shapes import expect_shapes
 from splitgraph.inference.rules.onnx.constants import required_dim
 from splitgraph.inference.rules.operands import (
     Dims,
@@ -29,12 +30,15 @@ _AXIS_INPUT_SINCE = 20
 @operator("BlackmanWindow", "HammingWindow", "HannWindow", gives=(None,))
 def window(ctx: NodeContext) -> Sequence[ValueType]:
     """A window of as many elements as the input says."""
+    expect_shapes(ctx, "size: scalar")
     return [tensor(dtype_attribute(ctx, "output_datatype", "float32"), (required_dim(ctx, scalar_dim(ctx, 0)),))]
 
 
 @operator("MelWeightMatrix", gives=(None,))
 def mel_weight_matrix(ctx: NodeContext) -> Sequence[ValueType]:
     """A row for each frequency of a transform of `dft_length`, a column for each band."""
+    names = ("num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz")
+    expect_shapes(ctx, *(f"{name}: scalar" for name in names))
     bands, length = scalar_dim(ctx, 0), scalar_dim(ctx, 1)
     rows = None if length is None else required_dim(ctx, length) // 2 + 1
     return [tensor(dtype_attribute(ctx, "output_datatype", "float32"), (rows, required_dim(ctx, bands)))]
@@ -44,6 +48,7 @@ def mel_weight_matrix(ctx: NodeContext) -> Sequence[ValueType]:
 def dft(ctx: NodeContext) -> Sequence[ValueType]:
     """The transform along one axis; the last axis holds real and imaginary part."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    expect_shapes(ctx, "", "dft_length: scalar", "axis: scalar")
     inverse, half = bool(int_attribute(ctx, "inverse", 0)), bool(int_attribute(ctx, "onesided", 0))
     if dims is None:
         return [tensor(dtype, None)]
@@ -98,6 +103,7 @@ def stft(ctx: NodeContext) -> Sequence[ValueType]:
     dimension, and exported models rely on it.
     """
     dtype, dims, shape = ctx.input(0).dtype, dims_of(ctx, 0), dims_of_rank(ctx, 2, 1)
+    expect_shapes(ctx, "", "frame_step: scalar", "", "frame_length: scalar")
     if dims is not None and len(dims) not in (2, 3):
         raise InvalidNode(f"input 0 has rank {len(dims)}; it must have rank 3, or rank 2 for a real signal")
     step, length = scalar_dim(ctx, 1), _frame_length(ctx, dims, shape)

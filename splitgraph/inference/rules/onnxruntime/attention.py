@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from splitgraph.dim import DimLike, dim_max
 from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.input_shapes import ONE, expect_shapes
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
@@ -40,6 +41,10 @@ def attention(ctx: NodeContext) -> Sequence[ValueType]:
     dims = dims_of_rank(ctx, 0, 2 if packed else 3)
     heads = _heads(ctx)
     key_size, value_size = _projected_sizes(ctx)
+    data = "input: T I" if packed else "input: B S I"
+    scales = (f"input_scale: {ONE}", f"weight_scale: {ONE} | W", "", f"input_zero_point: {ONE}") if quantized else ()
+    sizes = {"W": sum(ints_attribute(ctx, "qkv_hidden_sizes") or ()) or None}
+    expect_shapes(ctx, data, "weights: I W", "bias: W", *scales, sizes=sizes)
     outer: Shape = (None,) * (1 if packed else 2) if dims is None else dims[:-1]
     output = tensor(dtype, (*outer, value_size))
     if packed:
@@ -54,6 +59,9 @@ def attention(ctx: NodeContext) -> Sequence[ValueType]:
     head_size = (
         None if key_size is None else exact_quotient(ctx, key_size, heads, "the hidden size by the number of heads")
     )
+    if before is not None:
+        kept = {"B": outer[0], "N": heads, "D": head_size}
+        expect_shapes(ctx, *("",) * past, "past: 2 B N ? D", sizes=kept)
     return [output, tensor(dtype, (2, outer[0], heads, length, head_size))]
 
 
@@ -81,6 +89,8 @@ def multi_head_attention(ctx: NodeContext) -> Sequence[ValueType]:
         raise InvalidNode(f"the query has rank {len(query)}; it must have rank 3, or 5 when packed")
     batch, length = (None, None) if query is None else (query[0], query[1])
     output = tensor(dtype, (batch, length, _value_size(ctx, query, key, value)))
+    if ctx.node.op_type == "MultiHeadAttention":
+        _check_projected(ctx, query, key, value)
     if ctx.node.op_type != "MultiHeadAttention" or ctx.has_input(8):
         # The buffers may be longer than what they hold.
         return [output, tensor(dtype, _UNKNOWN_STATE), tensor(dtype, _UNKNOWN_STATE)]
@@ -92,6 +102,14 @@ def multi_head_attention(ctx: NodeContext) -> Sequence[ValueType]:
         # The type of the weights is not that of the input everywhere, and nothing in the node says which it is.
         tensor(None, (batch, heads, length, total)),
     ]
+
+
+def _check_projected(ctx: NodeContext, query: Dims | None, key: Dims | None, value: Dims | None) -> None:
+    """Require that queries, keys and values of rank 3 fit each other, and the bias for all of them."""
+    if query is None or key is None or value is None or not len(query) == len(key) == len(value) == 3:
+        return
+    sizes = {"W": query[2] * 2 + value[2]}
+    expect_shapes(ctx, "query: B ? H", "key: B L H", "value: B L ?", "bias: W", sizes=sizes)
 
 
 def _value_size(ctx: NodeContext, query: Dims | None, key: Dims | None, value: Dims | None) -> DimLike | None:
@@ -171,7 +189,11 @@ def _buffer(ctx: NodeContext, past: int, new: tuple[DimLike | None, int, DimLike
 @operator("RotaryEmbedding", domain=DOMAIN)
 def rotary_embedding(ctx: NodeContext) -> Sequence[ValueType]:
     """The input, each pair of elements turned by its position."""
-    return [tensor(ctx.input(0).dtype, dims_of(ctx, 0))]
+    dims = dims_of(ctx, 0)
+    length = None if dims is None or len(dims) not in (3, 4) else dims[-2] if len(dims) == 4 else dims[1]
+    sizes = {"B": None if dims is None or not dims else dims[0], "S": length}
+    expect_shapes(ctx, "", "position_ids: 1 | B S", "cos_cache: M D", "sin_cache: M D", sizes=sizes)
+    return [tensor(ctx.input(0).dtype, dims)]
 
 
 @operator("GemmaRotaryEmbedding", gives=(1, 3), domain=DOMAIN)

@@ -20,7 +20,11 @@ def affine(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("ImageScaler")
 def image_scaler(ctx: NodeContext) -> Sequence[ValueType]:
     """Each element of an image times scale, plus the bias of its channel."""
-    return [tensor(ctx.input(0).dtype, dims_of_rank(ctx, 0, 4))]
+    dims, bias = dims_of_rank(ctx, 0, 4), ctx.attribute("bias")
+    if dims is not None and isinstance(bias, tuple):
+        told = partial("bias has {} elements for {} channels; one is required for each".format, len(bias), dims[1])
+        expect(ctx, dims[1], "==", len(bias), told)
+    return [tensor(ctx.input(0).dtype, dims)]
 
 
 @operator("Crop")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from splitgraph.dim import DimLike, ceildiv, product
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.rules.broadcasting import broadcast_dims
+from splitgraph.inference.rules.input_shapes import expect_shapes
 from splitgraph.inference.rules.onnx.elementwise import same_type
 from splitgraph.inference.rules.onnx.indexing import gather_nd
 from splitgraph.inference.rules.onnx.matmul import gemm, product_dims
@@ -29,10 +30,7 @@ from splitgraph.value_type import ValueType, tensor
 DOMAIN = "com.microsoft"
 
 rule(
-    "BiasAdd",
-    "BiasGelu",
     "BiasSoftmax",
-    "FastGelu",
     "Gelu",
     "GroupNorm",
     "Inverse",
@@ -60,6 +58,10 @@ def simplified_layer_normalization(ctx: NodeContext) -> Sequence[ValueType]:
 def skip_layer_normalization(ctx: NodeContext) -> Sequence[ValueType]:
     """The normalised sum of two inputs, statistics, and the sum itself."""
     known = tensor(known_dtype(ctx, (0, 1, 2)), dims_of(ctx, 0))
+    more = ("bias: H",) if ctx.node.op_type.startswith("SkipSimplified") else ("beta: H", "bias: H")
+    length = known.shape[1] if known.shape is not None and len(known.shape) == 3 else None
+    skip = "skip: ... H" if length is None else "skip: ? S H | S H"
+    expect_shapes(ctx, "input: ... H", skip, "gamma: H", *more, sizes={"S": length})
     statistics = tensor("float32", None if known.shape is None else (*known.shape[:-1], 1))
     return [known, statistics, statistics, known]
 
@@ -81,10 +83,25 @@ def dropout(ctx: NodeContext) -> Sequence[ValueType]:
     return [known, tensor("uint32", (None if dims is None else ceildiv(product(dims), 32),))]
 
 
+@operator("BiasGelu", "FastGelu", domain=DOMAIN)
+def biased_gelu(ctx: NodeContext) -> Sequence[ValueType]:
+    """The activation of the input and a bias for the last axis."""
+    expect_shapes(ctx, "input: ... H", "bias: H")
+    return [tensor(ctx.input(0).dtype, dims_of(ctx, 0))]
+
+
+@operator("BiasAdd", domain=DOMAIN)
+def bias_add(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input with a bias for the last axis, and a second input, added."""
+    expect_shapes(ctx, "X: B S C", "bias: C", "skip: B S C")
+    return [tensor(ctx.input(0).dtype, dims_of(ctx, 0))]
+
+
 @operator("BiasSplitGelu", domain=DOMAIN)
 def bias_split_gelu(ctx: NodeContext) -> Sequence[ValueType]:
     """One half of the last axis times the activation of the other."""
     dims = dims_of_rank(ctx, 0, 3)
+    expect_shapes(ctx, "X: B S D", "bias: D")
     if dims is None:
         return [tensor(ctx.input(0).dtype, (None,) * 3)]
     return [tensor(ctx.input(0).dtype, (*dims[:2], exact_quotient(ctx, dims[2], 2, "the last dimension into halves")))]
@@ -94,7 +111,13 @@ def bias_split_gelu(ctx: NodeContext) -> Sequence[ValueType]:
 def embed_layer_normalization(ctx: NodeContext) -> Sequence[ValueType]:
     """The normalised sum of embeddings, the number of tokens of each sequence, and the sum itself."""
     tokens, words = dims_of_rank(ctx, 0, 2), dims_of_rank(ctx, 2, 2)
-    dtype = ctx.input(8 if ctx.node.op_type.startswith("Q") else 2).dtype
+    quantized = ctx.node.op_type.startswith("Q")
+    dtype = ctx.input(8 if quantized else 2).dtype
+    expect_shapes(
+        ctx,
+        *("input_ids: B S", "segment_ids: B S", "word_embedding: ? H", "position_embedding: ? H"),
+        *("segment_embedding: ? H", "gamma: H", "beta: H", "mask: B S", "" if quantized else "position_ids: ? S"),
+    )
     batch, length = (ctx.fresh(), ctx.fresh()) if tokens is None else (tokens[0], tokens[1])
     output = tensor(dtype, (batch, length, ctx.fresh() if words is None else words[1]))
     return [output, tensor("int32", (batch,)), output]
@@ -208,10 +231,14 @@ def crop_and_resize(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("Tokenizer", gives=("string",), domain=DOMAIN)
 def tokenizer(ctx: NodeContext) -> Sequence[ValueType]:
-    """The tokens of each text, filled up to the longest list of tokens, in a last dimension of their own. onnxruntime
-    adds no dimension where there is no text.
+    """The tokens of each text, filled up to the longest list of tokens, in a last dimension of their own. Where there
+    is no text, onnxruntime adds no dimension.
     """
     dims = dims_of(ctx, 0)
     if dims is not None and len(dims) not in (1, 2):
         raise InvalidNode(f"input 0 has rank {len(dims)}; it must have rank 1 or 2")
-    return [tensor("string", None if dims is None or 0 in dims else (*dims, None))]
+    if dims is not None and 0 in dims:
+        return [tensor("string", (0,) if len(dims) == 1 else (dims[0], 0))]
+    if dims is None or not all(ctx.facts.prove_ge(dim, 1) for dim in dims):
+        return [tensor("string", None)]
+    return [tensor("string", (*dims, None))]

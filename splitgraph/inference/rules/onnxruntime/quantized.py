@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.rules.broadcasting import broadcast_dims
+from splitgraph.inference.rules.input_shapes import ONE, PER_COLUMN, expect_shapes
 from splitgraph.inference.rules.onnx.convolution import convolved, pooled_dims
 from splitgraph.inference.rules.onnx.elementwise import same_type
 from splitgraph.inference.rules.onnx.joining import joined_dims
 from splitgraph.inference.rules.onnx.matmul import product_dims
+from splitgraph.inference.rules.onnx.quantization import check_quantized_conv, check_scale
 from splitgraph.inference.rules.onnx.reduction import reduced_dims
 from splitgraph.inference.rules.operands import (
     InvalidNode,
@@ -32,25 +35,40 @@ rule("QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax", domain=DOMAIN)(same
 @operator("QuantizeLinear", gives=(2,), domain=DOMAIN)
 def quantize_linear(ctx: NodeContext) -> Sequence[ValueType]:
     """Integers in the type of the zero point, uint8 without."""
+    check_scale(ctx)
     return [tensor(ctx.input(2).dtype if ctx.has_input(2) else "uint8", dims_of(ctx, 0))]
 
 
 @operator("DequantizeLinear", gives=(1,), domain=DOMAIN)
 def dequantize_linear(ctx: NodeContext) -> Sequence[ValueType]:
     """Floats in the type of the scale."""
+    check_scale(ctx)
     return [tensor(ctx.input(1).dtype, dims_of(ctx, 0))]
 
 
 @operator("DynamicQuantizeMatMul", domain=DOMAIN)
 def dynamic_quantize_matmul(ctx: NodeContext) -> Sequence[ValueType]:
     """The product of a float matrix and a quantised one."""
+    columns = _columns(ctx, 1)
+    each = (f"b_scale: {PER_COLUMN}", f"b_zero_point: {PER_COLUMN}", "bias: N")
+    expect_shapes(ctx, "", "", *each, sizes={"N": columns})
     return [tensor(ctx.input(0).dtype, product_dims(ctx, dims_of(ctx, 0), dims_of(ctx, 1)))]
 
 
 @operator("MatMulIntegerToFloat", gives=(2,), domain=DOMAIN)
 def matmul_integer_to_float(ctx: NodeContext) -> Sequence[ValueType]:
     """The product of two quantised matrices in the type of their scales."""
+    scales, zeros = (
+        (f"a_scale: {ONE}", f"b_scale: {PER_COLUMN}"),
+        (f"a_zero_point: {ONE}", f"b_zero_point: {PER_COLUMN}"),
+    )
+    expect_shapes(ctx, "", "", *scales, *zeros, "bias: N", sizes={"N": _columns(ctx, 1)})
     return [tensor(ctx.input(2).dtype, product_dims(ctx, dims_of(ctx, 0), dims_of(ctx, 1)))]
+
+
+def _columns(ctx: NodeContext, index: int) -> DimLike | None:
+    dims = dims_of(ctx, index)
+    return dims[-1] if dims is not None and len(dims) > 1 else None
 
 
 @operator("MatMulInteger16", gives=("int32",), domain=DOMAIN)
@@ -103,6 +121,7 @@ def concat(ctx: NodeContext) -> Sequence[ValueType]:
 def conv(ctx: NodeContext) -> Sequence[ValueType]:
     """Convolution of quantised tensors; with `channels_last` only the rank is said."""
     dtype, data, weights = ctx.input(7).dtype, dims_of(ctx, 0), dims_of(ctx, 3)
+    check_quantized_conv(ctx)
     if int_attribute(ctx, "channels_last", 0):
         return [tensor(dtype, None if data is None else (data[0], *(None,) * (len(data) - 1)))]
     return [tensor(dtype, convolved(ctx, data, weights, 8))]

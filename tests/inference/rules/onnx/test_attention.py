@@ -87,7 +87,13 @@ SHAPES = [
         "float32[B, 2, 4, 6]",
     ),
     ("causal-conv", "float[B,C,T] x, float[C,1,4] w", "s, y = CausalConvWithState(x, w)", 27, "float32[B, C, 3]"),
-    ("rotary", "float[B,H,S,8] x, float[9,4] c", "y = RotaryEmbedding(x, c, c)", 23, "float32[B, H, S, 8]"),
+    (
+        "rotary",
+        "float[B,H,S,8] x, float[9,4] c, int64[B,S] p",
+        "y = RotaryEmbedding(x, c, c, p)",
+        23,
+        "float32[B, H, S, 8]",
+    ),
 ]
 
 
