@@ -193,6 +193,32 @@ def test_an_error_beside_an_accepted_one_is_new(monkeypatch: pytest.MonkeyPatch,
         splitgraph.convert(accepted_twice(), accept=["SG212"], **options)
 
 
+def test_a_result_that_is_verified_is_inferred_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    import splitgraph.conversion.opset
+    from splitgraph import execution, inference
+
+    given, verify, infer = list[Any](), execution.verify_models, inference.infer_model
+    inferred = list[onnx.ModelProto]()
+
+    def verified(before: Any, after: Any, **options: Any) -> Any:
+        given.append((after, options["analysis"]))
+        return verify(before, after, **options)
+
+    def counted(model: onnx.ModelProto, **options: Any) -> Any:
+        inferred.append(model)
+        return infer(model, **options)
+
+    def walked(*given: Any) -> None:
+        raise AssertionError("the result is walked once more")
+
+    monkeypatch.setattr(execution, "verify_models", verified)
+    monkeypatch.setattr(inference, "infer_model", counted)
+    monkeypatch.setattr(inference, "walk_model", walked)
+    assert splitgraph.upgrade(split_model(13), 18, verify=True).verified
+    ((after, analysis),) = given
+    assert [model for model in inferred if model is after] == [analysis.model]
+
+
 # Near misses: errors that the source has, too -----------------------------------------------------------------------
 
 
