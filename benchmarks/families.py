@@ -99,6 +99,40 @@ def chained_chunks(count: int) -> onnx.ModelProto:
     return make_model(nodes, declare({"x": ["N"]}), declare({source: [None]}))
 
 
+def chained_lengths(count: int) -> onnx.ModelProto:
+    """A Split of the first part of a Split, each with lengths that are known when the model runs."""
+    nodes, inputs, source = [], declare({"x": ["N"]}), "x"
+    for index in range(count):
+        inputs.append(helper.make_tensor_value_info(f"lengths_{index}", onnx.TensorProto.INT64, [2]))
+        parts = [f"first_{index}", f"second_{index}"]
+        nodes.append(helper.make_node("Split", [source, f"lengths_{index}"], parts, axis=0))
+        source = parts[0]
+    return make_model(nodes, inputs, declare({source: [None]}))
+
+
+def layers(count: int) -> onnx.ModelProto:
+    """A Split, a Softmax of one part, and a Concat, again and again."""
+    nodes, source = [], "x"
+    for index in range(count):
+        one, other = f"one_{index}", f"other_{index}"
+        nodes.append(helper.make_node("Split", [source], [one, other], num_outputs=2, axis=1))
+        nodes.append(helper.make_node("Softmax", [one], [f"soft_{index}"], axis=0))
+        source = f"joined_{index}"
+        nodes.append(helper.make_node("Concat", [f"soft_{index}", other], [source], axis=1))
+    return make_model(nodes, declare({"x": [2, 8]}), declare({source: [2, 8]}))
+
+
+# What rewrites or judges the splits of layers, by the name that is shown.
+_VERBS = {
+    "upgraded to 24": "splitgraph.upgrade(source, 24)",
+    "downgraded to 12": "splitgraph.downgrade(source, 12)",
+    "as Split with lengths": "splitgraph.convert(source, to='split', explicit_lengths=True)",
+    "as slices": "splitgraph.convert(source, to='slice')",
+    "as VariadicSplit": "splitgraph.convert(source, to='variadic-split')",
+    "for opencv": "splitgraph.convert(source, target='opencv')",
+    "checked": "splitgraph.check(source, target=['ncnn', 'coreml'])",
+}
+
 FAMILIES = {
     "squares": Family(squares, 8),
     "product of sums": Family(product_of_sums, 4),
@@ -107,5 +141,8 @@ FAMILIES = {
     "explicit lengths": Family(explicit_lengths, 25_000),
     "functions called twice": Family(called_twice, 4),
     "chained Splits": Family(chained_chunks, 400),
+    "chained Splits with lengths": Family(chained_lengths, 100),
+    "functions called twice, written out": Family(called_twice, 12, _VERBS["as Split with lengths"]),
+    **{f"layers with a Split, {name}": Family(layers, 500, verb) for name, verb in _VERBS.items()},
     "outputs of a Split, downgraded to 11": Family(equal_parts, 2500, "splitgraph.downgrade(source, 11)"),
 }

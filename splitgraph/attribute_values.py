@@ -30,13 +30,20 @@ CONSTANT_DTYPES: Mapping[str, str] = {
 # Graphs that an attribute holds.
 HOLDING_GRAPHS = frozenset({AttributeProto.GRAPH, AttributeProto.GRAPHS})
 
+
+def _texts(written: list[bytes]) -> tuple[str, ...]:
+    # A tree has a hundred thousand strings, and few different ones.
+    texts = {each: each.decode("utf-8", "replace") for each in set(written)}
+    return tuple([texts[each] for each in written])
+
+
 _READERS: dict[int, Callable[[AttributeProto], Any]] = {
     AttributeProto.INT: lambda a: a.i,
     AttributeProto.FLOAT: lambda a: a.f,
     AttributeProto.STRING: lambda a: a.s.decode("utf-8", "replace"),
     AttributeProto.INTS: lambda a: tuple(a.ints),
     AttributeProto.FLOATS: lambda a: tuple(a.floats),
-    AttributeProto.STRINGS: lambda a: tuple(s.decode("utf-8", "replace") for s in a.strings),
+    AttributeProto.STRINGS: lambda a: _texts(a.strings[:]),
     AttributeProto.TENSOR: lambda a: a.t,
     AttributeProto.SPARSE_TENSOR: lambda a: a.sparse_tensor,
     AttributeProto.GRAPH: lambda a: a.g,

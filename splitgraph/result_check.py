@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from splitgraph.acceptance import Leeway, leeway_of
@@ -18,17 +19,19 @@ _MOST_TOLD = 3
 _HELP = "Nothing is written. Please report it, with the model if you can."
 
 
-def require_valid_rewrite(source: Model, rewrite: Rewrite, leeway: Leeway) -> None:
+def require_valid_rewrite(source: Model, rewrite: Rewrite, leeway: Leeway, analysis: Analysis | None = None) -> None:
     """Infer the result of a rewrite. Raises InternalError for an error that the source does not have.
 
-    source: may have been edited in place.
+    source: may have been edited in place. analysis: of the result, where it was inferred already.
     """
     if has_new_numbers_only(rewrite):
         return
-    known = {found.code for found in rewrite.accepted}
+    if analysis is not None and all(found.severity != "error" for found in analysis.diagnostics):
+        return
     # A rewrite moves nodes, so an accepted finding may have another place in the result.
-    same = leeway_of(sorted(known), leeway.assumes_defaults)
-    new = [found for found in _errors(rewrite.model, same) if found.code not in known]
+    same = leeway_of(sorted({found.code for found in rewrite.accepted}), leeway.assumes_defaults)
+    inlined = any(found.code == "SG413" for found in rewrite.diagnostics)
+    new = _new_errors(rewrite.accepted, _errors(rewrite.model, same), multiplies=inlined)
     if new and all(found.code == "SG301" for found in new):
         # A wrongly declared shape blocks nothing: the rewrite keeps it and tells of it.
         told = any(found.code == "SG301" for found in rewrite.diagnostics)
@@ -46,10 +49,28 @@ def require_valid_types(analysis: Analysis) -> None:
     """Infer a model that inference filled in. Raises InternalError for an error that the first inference did not
     find.
     """
-    accepted = {found.code for found in analysis.accepted}
-    known = accepted | {found.code for found in analysis.diagnostics if found.severity == "error"}
-    same = leeway_of(sorted(accepted), assumes_defaults=False)
-    _refuse([found for found in _errors(analysis.model, same) if found.code not in known])
+    known = [*analysis.accepted, *(found for found in analysis.diagnostics if found.severity == "error")]
+    same = leeway_of(sorted({found.code for found in analysis.accepted}), assumes_defaults=False)
+    _refuse(_new_errors(known, _errors(analysis.model, same)))
+
+
+def _new_errors(
+    known: Iterable[Diagnostic], found: Sequence[Diagnostic], *, multiplies: bool = False
+) -> list[Diagnostic]:
+    """The errors beyond those that are known: at each place, or elsewhere as many of a code as have left their places.
+
+    multiplies: an error may be there more often than before, as in the nodes of an inlined function.
+    """
+    places = {(each.code, each.location) for each in known}
+    moved = [each for each in dict.fromkeys(found) if (each.code, each.location) not in places]
+    left = Counter(code for code, _ in places - {(each.code, each.location) for each in found})
+    new = []
+    for each in moved:
+        if not left[each.code]:
+            new.append(each)
+        elif not multiplies:
+            left[each.code] -= 1
+    return new
 
 
 def _errors(model: Model, leeway: Leeway) -> list[Diagnostic]:
@@ -58,11 +79,12 @@ def _errors(model: Model, leeway: Leeway) -> list[Diagnostic]:
         from splitgraph.inference import walk_model
 
         walked = walk_model(model, leeway)
-        found = (*walked.diagnostics, *walked.misdeclared)
+        found = (*walked.diagnostics, *walked.misdeclared, *walked.accepted)
     else:
         from splitgraph.inference.openvino_ir import infer_ir
 
-        found = infer_ir(model, accept=leeway.accept, fill=False).diagnostics
+        analysis = infer_ir(model, accept=leeway.accept, fill=False)
+        found = (*analysis.diagnostics, *analysis.accepted)
     return [each for each in found if each.severity == "error"]
 
 

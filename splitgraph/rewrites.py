@@ -20,6 +20,7 @@ from splitgraph.result_check import require_valid_rewrite
 if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Rewrite, Tolerance
     from splitgraph.execution.verification import Verification
+    from splitgraph.inference.analysis import Analysis
     from splitgraph.model_kinds import GivenInputs, StrPath
 
 # Why no case can have a value for an input, to stand after the name of the input.
@@ -184,10 +185,16 @@ def finished(loaded: LoadedModel, rewrite: Rewrite, checks: Checks | None, leewa
         from splitgraph.inference.input_defaults import defaults_of
 
         rewrite = replace(rewrite, assumed_defaults=tuple(held.name for held in defaults_of(loaded.content)))
+    analysis: Analysis | None = None
     with collection_paused():
-        require_valid_rewrite(loaded.content, rewrite, leeway)
+        if checks is not None and isinstance(rewrite.model, ModelProto):
+            from splitgraph.inference import infer_model
+
+            # Verification needs it in any case.
+            analysis = infer_model(rewrite.model, fill=False)
+        require_valid_rewrite(loaded.content, rewrite, leeway, analysis)
     if checks is not None:
-        verification = verify_rewrite(loaded, rewrite, **checks._asdict())
+        verification = verify_rewrite(loaded, rewrite, analysis=analysis, **checks._asdict())
         if verification.verdict == "different":
             found = verification.first_difference
             told = () if found is None else filter(None, (found.name, found.reason))
@@ -205,13 +212,15 @@ def verify_rewrite(
     rtol: float | None = None,
     atol: float | None = None,
     try_sizes: Mapping[str, int] | None = None,
+    analysis: Analysis | None = None,
     **options: Any,
 ) -> Verification:
     """Run a model and its rewrite on the same inputs and compare the results. Some rewrites round differently: then a
     difference beyond the tolerances is compared with the measured effect of rounding on the original.
 
-    rtol, atol: None for the tolerances of the rewrite. try_sizes: the sizes of dimensions to run at. options: other
-    keywords of `verify`. Raises SplitgraphError for wrong arguments.
+    rtol, atol: None for the tolerances of the rewrite. try_sizes: the sizes of dimensions to run at. analysis: of the
+    rewritten ONNX model, where it is known. options: other keywords of `verify`. Raises SplitgraphError for wrong
+    arguments.
     """
     from splitgraph.execution import verify_models
 
@@ -226,6 +235,7 @@ def verify_rewrite(
             atol=atol,
             bind=try_sizes,
             rounding=rewrite.rounding,
+            analysis=analysis,
             kept_defaults=dict.fromkeys(rewrite.assumed_defaults, _CONSTANT),
             **options,
         )

@@ -156,6 +156,69 @@ def test_an_ir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         splitgraph.convert(valid, "variadic-split")
 
 
+def bad_node_before(model: onnx.ModelProto) -> None:
+    model.graph.node.insert(0, helper.make_node("Conv", ["x"], ["e"]))
+
+
+def bad_node_behind(model: onnx.ModelProto) -> None:
+    model.graph.node.append(helper.make_node("Conv", ["x"], ["e"], name="new"))
+
+
+def two_bad_nodes(model: onnx.ModelProto) -> None:
+    bad_node_before(model)
+    bad_node_behind(model)
+
+
+def another_moved(model: onnx.ModelProto) -> None:
+    """Neither of the accepted nodes has its place."""
+    bad_node_before(model)
+    next(node for node in model.graph.node if node.name == "bad").name = "renamed"
+
+
+def of_another_code(model: onnx.ModelProto) -> None:
+    model.graph.node.append(helper.make_node("Split", ["x"], ["e", "f"], axis=7))
+
+
+MORE: dict[str, Spoil] = {
+    spoil.__name__: spoil for spoil in (bad_node_before, bad_node_behind, two_bad_nodes, another_moved, of_another_code)
+}
+
+
+@pytest.mark.parametrize("spoil", MORE.values(), ids=MORE)
+@pytest.mark.parametrize("verb", ["upgrade", "slice"])
+def test_an_error_beside_an_accepted_one_is_new(monkeypatch: pytest.MonkeyPatch, verb: str, spoil: Spoil) -> None:
+    options = {"opset": 18} if verb == "upgrade" else {"to": "slice"}
+    spoil_results(monkeypatch, VERBS["opset" if verb == "upgrade" else verb][0], spoil)
+    with pytest.raises(splitgraph.InternalError, match="the result has an error that the model does not have"):
+        splitgraph.convert(accepted_twice(), accept=["SG212"], **options)
+
+
+def test_a_result_that_is_verified_is_inferred_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    import splitgraph.conversion.opset
+    from splitgraph import execution, inference
+
+    given, verify, infer = list[Any](), execution.verify_models, inference.infer_model
+    inferred = list[onnx.ModelProto]()
+
+    def verified(before: Any, after: Any, **options: Any) -> Any:
+        given.append((after, options["analysis"]))
+        return verify(before, after, **options)
+
+    def counted(model: onnx.ModelProto, **options: Any) -> Any:
+        inferred.append(model)
+        return infer(model, **options)
+
+    def walked(*given: Any) -> None:
+        raise AssertionError("the result is walked once more")
+
+    monkeypatch.setattr(execution, "verify_models", verified)
+    monkeypatch.setattr(inference, "infer_model", counted)
+    monkeypatch.setattr(inference, "walk_model", walked)
+    assert splitgraph.upgrade(split_model(13), 18, verify=True).verified
+    ((after, analysis),) = given
+    assert [model for model in inferred if model is after] == [analysis.model]
+
+
 # Near misses: errors that the source has, too -----------------------------------------------------------------------
 
 
@@ -174,14 +237,29 @@ def misdeclared() -> onnx.ModelProto:
     return model
 
 
+def accepted_in_a_function() -> onnx.ModelProto:
+    """Two calls; --explicit-lengths writes the node of the body twice."""
+    model = split_model(13)
+    model.opset_import.append(helper.make_opsetid("own", 1))
+    model.ir_version = 8
+    body = [helper.make_node("Conv", ["a"], ["b"], name="bad")]
+    model.functions.append(helper.make_function("own", "F", ["a"], ["b"], body, model.opset_import[:1]))
+    model.graph.node.extend(helper.make_node("F", ["x"], [name], domain="own") for name in ("c", "d"))
+    return model
+
+
+WRITTEN_OUT = {"to": "split", "explicit_lengths": True}
 KEPT: dict[str, tuple[onnx.ModelProto, dict[str, Any]]] = {
     "an accepted error": (accepted_twice(), {"accept": ["SG212"]}),
+    "an accepted error in a function": (accepted_in_a_function(), {"accept": ["SG212"]}),
     "a wrongly declared shape": (misdeclared(), {}),
     "a default that a caller may replace": (split_model(13), {"assume_defaults": True}),
 }
 
 
 @pytest.mark.parametrize(("model", "options"), KEPT.values(), ids=KEPT)
-@pytest.mark.parametrize("wanted", [{"opset": 18}, {"to": "slice"}, {"to": "variadic-split"}, {"target": "onnx2torch"}])
+@pytest.mark.parametrize(
+    "wanted", [{"opset": 18}, {"to": "slice"}, {"to": "variadic-split"}, {"target": "onnx2torch"}, WRITTEN_OUT]
+)
 def test_what_the_source_has_is_kept(model: onnx.ModelProto, options: dict[str, Any], wanted: dict[str, Any]) -> None:
     assert splitgraph.convert(model, **wanted, **options).changes or "target" in wanted

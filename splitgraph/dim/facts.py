@@ -9,7 +9,7 @@ connected with the question take part, all of one distance or none, and limits a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from typing import Literal
 
@@ -74,6 +74,8 @@ class Facts:
         self._first_intervals: dict[Atom, Interval] = {}
         self._impossible: dict[tuple[Dim, bool], bool] = {}
         self._ranges: dict[Dim, Interval] = {}
+        # By symbols, the facts that are connected with them.
+        self._further: dict[frozenset[str], Mapping[Fact, None]] = {}
         self._plainer: dict[tuple[Dim, bool], DimLike] = {}
 
     def child(self) -> Facts:
@@ -334,31 +336,38 @@ class Facts:
         return found
 
     def _shown_bound(self, name: str) -> tuple[int, int | None]:
-        if any(len(names_in(fact.difference)) > _MOST_NEIGHBOURS for fact in self._few_of(name)):
+        if any(len(fact.difference.names) > _MOST_NEIGHBOURS for fact in self._few_of(name)):
             return self.bound(name)
         low, high = self._range_of(symbol(name))
         return max(low or 0, 0), high
 
-    def _connected(self, names: Iterable[str]) -> Iterator[list[Fact]]:
+    def _connected(self, names: frozenset[str]) -> Iterator[list[Fact]]:
         """Growing lists of facts for a proof: first the facts about these symbols only, then those that share symbols
         with them.
         """
-        reached = set(names)
-        found = self._among(reached)
-        yield list(found)
-        count = len(found)
-        while True:
-            near = dict.fromkeys(fact for name in sorted(reached) for fact in self._few_of(name))
-            names_of = {name for fact in near for name in names_in(fact.difference)}
-            closed = self._among(reached | names_of)
-            more = {**found, **near, **closed}
-            if len(more) > _MOST_FACTS or len(more) == len(found):
-                break
-            found, reached = more, reached | names_of
-        if len(found) > count:
-            yield list(found)
+        self._forget_if_outdated()
+        nearest = self._among(names)
+        yield list(nearest)
+        further = self._further.get(names)
+        if further is None:
+            further = self._further[names] = self._beyond(names, nearest)
+        if len(further) > len(nearest):
+            yield list(further)
 
-    def _among(self, names: set[str]) -> dict[Fact, None]:
+    def _beyond(self, reached: frozenset[str], found: Mapping[Fact, None]) -> Mapping[Fact, None]:
+        """The facts found about these symbols, and those connected with them."""
+        edge = reached
+        while True:
+            # What is about a symbol that was reached before has been found.
+            near = dict.fromkeys(fact for name in sorted(edge) for fact in self._few_of(name))
+            edge = frozenset[str]().union(*(fact.difference.names for fact in near)) - reached
+            reached |= edge
+            more = {**found, **near, **self._among(reached)}
+            if len(more) > _MOST_FACTS or len(more) == len(found):
+                return found
+            found = more
+
+    def _among(self, names: Set[str]) -> dict[Fact, None]:
         """The facts that contain only these symbols."""
         in_order = sorted(names)
         return {
@@ -367,7 +376,7 @@ class Facts:
             if facts._under
             for name in in_order
             for fact in facts._under.get(name, ())
-            if names_in(fact.difference) <= names
+            if fact.difference.names <= names
         }
 
     def _few_of(self, name: str) -> list[Fact]:
@@ -386,7 +395,7 @@ class Facts:
     def _simplified(self, d: Dim, fixed: bool) -> DimLike:
         if not any(self._knows_of(name) for name in names_in(d)):
             return d
-        equalities = [fact.difference for fact in self._among(set(names_in(d))) if fact.is_equality]
+        equalities = [fact.difference for fact in self._among(names_in(d)) if fact.is_equality]
         return simplified(d, equalities, self.interval_of, self._is_nonnegative, fixed)
 
     def _knows_of(self, name: str) -> bool:
@@ -397,6 +406,7 @@ class Facts:
         if version != self._cached_version:
             for cache in (self._intervals, self._first_intervals, self._impossible, self._ranges, self._plainer):
                 cache.clear()
+            self._further.clear()
             self._cached_version = version
 
     # What is recorded ------------------------------------------------------------------------------------------------

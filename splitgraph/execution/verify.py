@@ -81,6 +81,7 @@ from splitgraph.execution.verification import Difference, Verification
 from splitgraph.execution.verify_arguments import Engine, check_arguments, read_settings
 
 if TYPE_CHECKING:
+    from splitgraph.inference.analysis import Analysis
     from splitgraph.model_kinds import GivenInputs
 
 # More seconds than any run takes. The timers of the operating system overflow at larger numbers.
@@ -110,6 +111,7 @@ def verify_models(
     timeout: float = 300,
     kept_defaults: Mapping[str, str] | None = None,
     folders: Sequence[Path | None] = (None, None),
+    analysis: Analysis | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Verification:
     """Run both models, ONNX or OpenVINO IR, on the same inputs and compare their outputs. Neither model is changed.
@@ -121,14 +123,14 @@ def verify_models(
     for floating-point numbers (see `comparison` for narrow types). rounding: the second model is a rewrite of the first
     one with other arithmetic, so that more is allowed where rounding explains it (see `rounding.measure`). timeout: in
     seconds, for everything. kept_defaults: inputs that are never given, because the second model relies on their
-    defaults, each with the reason for messages. folders: of the external data of each model. progress: receives a text
-    for each step.
+    defaults, each with the reason for messages. folders: of the external data of each model. analysis: of the second
+    model, if that is ONNX and was inferred as it is. progress: receives a text for each step.
     Raises ValueError for arguments that do not fit, and for a provider that is not available.
     """
     check_arguments(samples, seed, engine, rtol, atol, timeout)
     settings = read_settings(engine, custom_ops, providers)
     deadline = time.monotonic() + min(timeout, _LONGEST_TIMEOUT)
-    pair = read_model_pair(before, after, folders)
+    pair = read_model_pair(before, after, folders, analysis)
     if isinstance(pair, Difference):
         return replace(_NOT_RUN, verdict="different", first_difference=pair)
     first, second = pair

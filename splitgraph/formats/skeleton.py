@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
+
+from google.protobuf.message import DecodeError
 
 from splitgraph.onnx_proto import AttributeProto, ModelProto, TensorProto
 from splitgraph.tensor_places import (
@@ -45,6 +47,10 @@ SMALL = 2**16
 WHOLE = 2**20
 # The nesting at which protobuf's own parsers stop.
 MAX_DEPTH = 100
+
+# Fields of one attribute from which on protobuf is asked what is there: each number or string of a list may be a field,
+# and a tree has a million of them.
+_MANY_FIELDS = 256
 
 # The fields of numbers that all take the same bytes, float_data and double_data, and how many.
 _SIZES = {4: 4, 10: 8}
@@ -203,12 +209,26 @@ class _Reader:
 def _holds_what_it_says(data: Buffer, start: int, end: int) -> bool:
     """True for an attribute with tensors only where its type has them: nobody looks for weights elsewhere."""
     types, held = list[int](), set[int]()
-    for found in fields(data, start, end):
+    inside = _message(AttributeProto.DESCRIPTOR).inside
+    for count, found in enumerate(fields(data, start, end)):
         if found.number == _TYPE and found.kind == VARINT:
             types.append(varint_at(data, found.start, end)[0])
-        elif found.number in _message(AttributeProto.DESCRIPTOR).inside:
+        elif found.number in inside:
             held.add(found.number)
+        if count == _MANY_FIELDS and _holds_none(data[start:end], inside):
+            return False
     return len(types) == 1 and held == {_FIELD_OF_TYPE.get(types[0])}
+
+
+def _holds_none(attribute: bytes, inside: Collection[int]) -> bool:
+    """True for the bytes of an attribute without any of these fields; False also for what protobuf does not read, whose
+    fields tell what is wrong.
+    """
+    try:
+        read = AttributeProto.FromString(attribute)
+    except DecodeError:
+        return False
+    return not any(field.number in inside for field, _ in read.ListFields())
 
 
 # Writing ---------------------------------------------------------------------------------------------------------

@@ -164,9 +164,9 @@ def fault_of_value(domain: str, op: str, version: int, attribute: str, value: An
         least = _LEAST.get((domain, op), {}).get(attribute)
         low = [] if least is None else [each for each in values if each < least]
         return Fault(f"{attribute} is {low[0]}; it must be at least {least}") if low else None
-    wrong = [each for each in values if each not in allowed]
-    if not wrong:
+    if set(values).issubset(allowed):
         return None
+    wrong = [each for each in values if each not in allowed]
     listed = ", ".join(str(each) for each in allowed if each != "")
     run = _RUN.get((domain, op), {}).get(attribute, {})
     run_by = run.get(wrong[0], "") if wrong[0] in run and len(wrong) == 1 else ""

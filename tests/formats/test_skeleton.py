@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -205,6 +205,71 @@ def test_an_odd_file_is_what_protobuf_reads(tensor: bytes, tmp_path: Path, monke
     path.write_bytes(model_around(tensor))
     read = read_onnx(path, weights="leave")
     assert whole_model(read.model, path) == onnx.load(path)
+
+
+def _number(field: int, value: int) -> bytes:
+    return skeleton.tag(field, 0) + skeleton.varint(value)
+
+
+_TENSOR = skeleton.head(5, 29) + TensorProto(name="w", data_type=1, raw_data=b"\1" * 20, dims=[5]).SerializeToString()
+
+_LISTS = {
+    "ints": _number(8, 300),
+    "floats": skeleton.tag(7, 5) + b"\0\0\x80?",
+    "strings": skeleton.head(9, 4) + b"LEAF",
+    "graphs of none": _number(3, 1),
+    "unknown fields": _number(900, 5),
+}
+_NAME = skeleton.head(1, 1) + b"a"
+# By name: what an attribute has before the many fields, and behind them; whether protobuf reads it.
+_AROUND = {
+    "its type behind": (_NAME, _number(20, 7), True),
+    "two types": (_NAME + _number(20, 4), _number(20, 7), True),
+    "a tensor before": (_NAME + _TENSOR, _number(20, 4), True),
+    "a tensor behind": (_NAME, _TENSOR + _number(20, 4), True),
+    "a tensor, and another type": (_NAME, _TENSOR + _number(20, 7), True),
+    "two tensors": (_NAME + _TENSOR, _TENSOR + _number(20, 4), True),
+    "a number that does not end": (_NAME, b"\xa0\xff", False),
+    "a length behind the end": (_NAME, b"\x4a\x7f", False),
+    "no field": (_NAME, b"\x07", False),
+}
+
+
+@pytest.mark.usefixtures("leaves_all")
+@pytest.mark.parametrize("listed", _LISTS.values(), ids=_LISTS)
+@pytest.mark.parametrize(("before", "behind", "is_read"), _AROUND.values(), ids=_AROUND)
+def test_an_attribute_of_many_fields_is_what_protobuf_reads(
+    listed: bytes, before: bytes, behind: bytes, is_read: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attribute = before + listed * 1000 + behind
+    node = skeleton.head(4, 1) + b"N" + skeleton.head(5, len(attribute)) + attribute
+    graph = skeleton.head(1, len(node)) + node
+    path = tmp_path / "model.onnx"
+    path.write_bytes(_number(1, 8) + skeleton.head(7, len(graph)) + graph)
+    walked = list[object]()
+    fields = skeleton.fields
+
+    def counted(*given: object) -> Iterator[object]:
+        for found in fields(*given):
+            walked.append(found)
+            yield found
+
+    found = list[object]()
+    for few in (10_000, 3):
+        monkeypatch.setattr(skeleton, "_MANY_FIELDS", few)
+        monkeypatch.setattr(skeleton, "fields", counted)
+        try:
+            read = read_onnx(path, weights="leave")
+            found.append(whole_model(read.model, path))
+        except ModelError as error:
+            found.append(str(error))
+        if few == 3 and is_read and _TENSOR not in before + behind:
+            assert len(walked) < 40
+        walked.clear()
+    assert found[0] == found[1]
+    assert isinstance(found[1], str) is not is_read
+    if is_read:
+        assert found[1] == ModelProto.FromString(path.read_bytes())
 
 
 @pytest.mark.parametrize("place", [0, 5, 40, 60, 70, 80, 90, 100])

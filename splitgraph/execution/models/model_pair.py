@@ -116,13 +116,17 @@ class _ReadModel:
 
 
 def read_model_pair(
-    before: Model, after: Model, folders: Sequence[Path | None] = (None, None)
+    before: Model,
+    after: Model,
+    folders: Sequence[Path | None] = (None, None),
+    analysis: Analysis | None = None,
 ) -> tuple[ComparedModel, ComparedModel] | Difference:
     """Analyse two models and match their inputs and outputs; return a Difference if these cannot be matched.
 
-    folders: where the external data of each model is.
+    folders: where the external data of each model is. analysis: of the second model, if that is ONNX and was inferred.
     """
-    pair = _match_models(_with_imports(before), _with_imports(after))
+    one, other = _with_imports(before), _with_imports(after)
+    pair = _match_models(one, other, analysis if other is after else None)
     if isinstance(pair, Difference):
         return pair
     return replace(pair[0], folder=folders[0]), replace(pair[1], folder=folders[1])
@@ -138,9 +142,11 @@ def _with_imports(model: Model) -> Model:
     return copy
 
 
-def _match_models(before: Model, after: Model) -> tuple[ComparedModel, ComparedModel] | Difference:
+def _match_models(
+    before: Model, after: Model, analysis: Analysis | None
+) -> tuple[ComparedModel, ComparedModel] | Difference:
     if isinstance(before, onnx.ModelProto) and isinstance(after, onnx.ModelProto):
-        left, right = infer_model(before, fill=False), infer_model(after, fill=False)
+        left, right = infer_model(before, fill=False), analysis or infer_model(after, fill=False)
         return ComparedModel(before, before, left), ComparedModel(after, after, right)
     one, other = _read(before), _read(after)
     left_out = _left_out(one.inputs, other.inputs), _left_out(other.inputs, one.inputs)
