@@ -191,11 +191,12 @@ def rearranged(contents: Contents, order: Positions) -> Contents:
     return Contents(tuple(int(dim) for dim in order.shape), tuple(items[index] for index in order.reshape(-1).tolist()))
 
 
-def at_most(ctx: NodeContext, dim: DimLike) -> DimLike:
-    """A new dimension that is at most as large as another one."""
-    made, most = ctx.fresh(), ctx.facts.range_of(dim)[1]
-    if most is not None:
-        ctx.facts.tighten(str(made), 0, max(most, 0))
+def at_most(ctx: NodeContext, dim: DimLike, *, least: int = 0) -> DimLike:
+    """A new dimension that is at most as large as another one, and at least this large where the other one is."""
+    made, (fewest, most) = ctx.fresh(), ctx.facts.range_of(dim)
+    low = least if fewest is not None and fewest >= least else 0
+    if most is not None or low:
+        ctx.facts.tighten(str(made), low, None if most is None else max(most, low))
     return made
 
 
