@@ -6,13 +6,23 @@ from collections.abc import Sequence
 
 from splitgraph.dim import DimLike, dim_min, product
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.openvino.attributes import element_type, flag, layer, number, numbers, operator_set, text
+from splitgraph.inference.rules.openvino.attributes import (
+    element_type,
+    flag,
+    layer,
+    number,
+    numbers,
+    operator_set,
+    text,
+)
 from splitgraph.inference.rules.operands import (
     InvalidNode,
     at_most,
     dims_of,
     dims_of_rank,
     exact_quotient,
+    largest,
+    merged_dim,
     normal_axis,
     scalar_dim,
 )
@@ -27,69 +37,65 @@ def non_max_suppression(ctx: NodeContext) -> Sequence[ValueType]:
     """The batch, class and box of each selection, its scores, and the number of selections."""
     boxes, scores = dims_of_rank(ctx, 0, 3), dims_of_rank(ctx, 1, 3)
     most_of_class = scalar_dim(ctx, 2) if ctx.has_input(2) else 0
-    count: DimLike | None = None
-    if boxes is not None and scores is not None and most_of_class is not None:
-        ctx.require(boxes[1], "==", scores[2], message="boxes and scores must be of the same number of boxes")
-        count = _selections(ctx, scores[0], scores[1], boxes[1], most_of_class)
-    dtype = element_type(ctx, "output_type", "int64")
-    if ctx.node.op_type == "NonMaxSuppression" and operator_set(ctx) < _AS_MANY_AS_LEFT:
-        return [tensor(dtype, (count, 3))]
-    left = ctx.fresh() if count is None else at_most(ctx, count)
+    dtype, version = element_type(ctx, "output_type", "int64"), operator_set(ctx)
+    factors: tuple[DimLike, ...] | None = None
+    if boxes is not None and scores is not None:
+        each = merged_dim(ctx, boxes[1], scores[2], "the numbers of boxes and of scores")
+        if most_of_class is not None:
+            factors = (scores[0], scores[1], dim_min(each, most_of_class))
+    if ctx.node.op_type == "NonMaxSuppression" and version < _AS_MANY_AS_LEFT:
+        # What OpenVINO infers of the versions before, it does not compute.
+        padded = version == _AS_MANY_AS_LEFT - 1 and factors is not None
+        return [tensor(dtype, (product(factors) if padded and factors is not None else None, 3))]
+    left = ctx.fresh() if factors is None else at_most(ctx, *factors)
     return [tensor(dtype, (left, 3)), tensor(None, (left, 3)), tensor(dtype, (1,))][: len(ctx.outputs)]
-
-
-def _selections(
-    ctx: NodeContext, batch: DimLike, classes: DimLike, boxes: DimLike, most_of_class: DimLike
-) -> DimLike | None:
-    """The number of selections at most. The first versions pad to it, and the oldest ones have another one."""
-    if ctx.node.op_type == "NonMaxSuppression" and operator_set(ctx) < _AS_MANY_AS_LEFT:
-        known = isinstance(classes, int) and isinstance(boxes, int) and isinstance(most_of_class, int)
-        if not known or (operator_set(ctx) == 4 and not isinstance(batch, int)):  # noqa: PLR2004
-            return None
-        if operator_set(ctx) < 4:  # noqa: PLR2004
-            return dim_min(boxes, most_of_class * classes)
-    return batch * classes * dim_min(boxes, most_of_class)
 
 
 @layer("MatrixNms", "MulticlassNms", gives=(0, None, None))
 def class_nms(ctx: NodeContext) -> Sequence[ValueType]:
     """The selected boxes of all classes and batches, their positions, and their number for each batch."""
     boxes, dtype = dims_of_rank(ctx, 0, 3), element_type(ctx, "output_type", "int64")
-    by_batch = not ctx.has_input(2)
-    scores, counts = dims_of_rank(ctx, 1, 3 if by_batch else 2), None if by_batch else dims_of_rank(ctx, 2, 1)
-    batch: DimLike | None
-    if by_batch:
-        batch, classes = (None, None) if scores is None else scores[:2]
-    else:
-        batch, classes = None if counts is None else counts[0], None if scores is None else scores[0]
-    selected = ctx.fresh()
+    batch: DimLike | None = None
+    classes: DimLike | None = None
+    if ctx.has_input(2):
+        # Each image has boxes of its own: their classes are the first axis.
+        scores, images = dims_of_rank(ctx, 1, 2), dims_of_rank(ctx, 2, 1)
+        batch = None if images is None else images[0]
+        if boxes is not None and scores is not None:
+            classes = merged_dim(ctx, boxes[0], scores[0], "the classes of boxes and scores")
+    elif boxes is not None and (scores := dims_of_rank(ctx, 1, 3)) is not None:
+        batch = merged_dim(ctx, boxes[0], scores[0], "the batch sizes of boxes and scores")
+        classes = scores[1]
+    selected: DimLike = ctx.fresh()
     if batch is not None and classes is not None and boxes is not None:
-        selected_at_most = batch * _of_a_batch(ctx, classes, boxes[1])
-        high = ctx.facts.range_of(selected_at_most)[1]
-        if high is not None:
-            ctx.facts.tighten(str(selected), 0, max(high, 0))
-    return [
-        tensor(ctx.input(0).dtype, (selected, 6)),
-        tensor(dtype, (selected, 1)),
-        tensor(dtype, (batch,)),
-    ]
+        selected = at_most(ctx, batch, _most_of_a_batch(ctx, classes, boxes[1]))
+    kinds = (ctx.input(0).dtype, 6), (dtype, 1)
+    return [*(tensor(of, (selected, size)) for of, size in kinds), tensor(dtype, (batch,))]
 
 
-def _of_a_batch(ctx: NodeContext, classes: DimLike, boxes: DimLike) -> DimLike:
+def _most_of_a_batch(ctx: NodeContext, classes: DimLike, boxes: DimLike) -> DimLike:
+    """The number of selected boxes of a batch at most, where that is a number."""
     most, kept = number(ctx, "nms_top_k", -1), number(ctx, "keep_top_k", -1)
     background = number(ctx, "background_class", -1)
     if isinstance(classes, int) and 0 <= background < classes and ctx.node.op_type == "MatrixNms":
-        classes -= 1
-    found = classes * (dim_min(boxes, most) if most >= 0 else boxes)
-    return dim_min(found, kept) if kept >= 0 else found
+        classes = classes - 1
+    of_a_class = dim_min(boxes, most) if most >= 0 else boxes
+    found = largest(ctx, (classes, of_a_class))
+    if kept < 0:
+        return classes * of_a_class if found is None else found
+    return kept if found is None else min(found, kept)
 
 
 @layer("GenerateProposals", gives=(0, 3, None))
 def generate_proposals(ctx: NodeContext) -> Sequence[ValueType]:
     """Boxes and their scores for all images, and how many each image has."""
-    images, dtype = dims_of_rank(ctx, 0, 2), ctx.input(0).dtype
-    batch = None if images is None else images[0]
-    count = ctx.fresh() if batch is None else at_most(ctx, batch * number(ctx, "post_nms_count", 0))
+    dtype = ctx.input(0).dtype
+    batch: DimLike | None = None
+    known = [dims_of_rank(ctx, index, rank) for index, rank in ((0, 2), (2, 4), (3, 4))]
+    for dims in known:
+        if dims is not None:
+            batch = dims[0] if batch is None else merged_dim(ctx, batch, dims[0], "the numbers of images")
+    count = ctx.fresh() if batch is None else at_most(ctx, batch, number(ctx, "post_nms_count", 0))
     return [
         tensor(dtype, (count, 4)),
         tensor(dtype, (count,)),
@@ -115,7 +121,7 @@ def detection_output(ctx: NodeContext) -> Sequence[ValueType]:
 def prior_boxes(ctx: NodeContext) -> Sequence[ValueType]:
     """Corners and variances of the boxes at each place of an image, whose sides the first input holds."""
     contents = ctx.contents(0)
-    sides = None if contents is None or len(contents.dims) != 2 else contents.dims  # noqa: PLR2004
+    sides = None if contents is None or len(contents.dims) != 2 else contents.dims
     count = _boxes_at_a_place(ctx)
     if sides is None or None in sides or count is None:
         return [tensor("float32", (2, None))]

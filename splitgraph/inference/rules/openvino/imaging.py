@@ -40,7 +40,7 @@ def col2im(ctx: NodeContext) -> Sequence[ValueType]:
         return [tensor(dtype, None)]
     if len(dims) not in (2, 3):
         raise InvalidNode(f"the data has rank {len(dims)}; it must be 2 or 3")
-    sides = (None, None) if image is None else tuple(None if side is None else required_dim(ctx, side) for side in image)
+    sides = [None if side is None else required_dim(ctx, side) for side in image or (None, None)]
     elements = None if block is None or None in block else product([side for side in block if side is not None])
     channels: DimLike | None = None
     if isinstance(elements, int):

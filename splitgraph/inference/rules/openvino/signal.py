@@ -37,8 +37,9 @@ def real_transform(ctx: NodeContext) -> Sequence[ValueType]:
     if found is None:
         return [tensor(dtype, (*(None,) * len(dims), _COMPLEX))]
     sides, last = found
-    if last is not None and sides[last] is not None:
-        sides[last] = sides[last] // 2 + 1
+    size = None if last is None else sides[last]
+    if last is not None and size is not None:
+        sides[last] = size // 2 + 1
     return [tensor(dtype, (*sides, _COMPLEX))]
 
 
