@@ -11,9 +11,9 @@ from pathlib import Path
 
 import onnx
 import pytest
+from conformance.exporter_idioms import idiom_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from conformance.exporter_idioms import idiom_model
 from inference.chain_models import model_of_chain
 from inference.memo_models import almost_repeating, in_functions
 from inference.random_chains import random_chain
