@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.dim import Dim, DimLike, Obligation, symbols_of
+from splitgraph.dim import Dim, DimLike, Facts, Obligation, symbol, symbols_of
 from splitgraph.graph.scopes import MAIN, GraphPath, Scope
 from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
 from splitgraph.inference.first_unknown import first_unknown
@@ -163,12 +163,28 @@ def _bounds(
     shown = {dim for value, _ in counted for dim in (value.shape or ()) if isinstance(dim, Dim)}
     names = sorted({name for dim in shown for name in symbols_of(dim)})
     # A generated symbol is numbered anew when it is shown: its bounds are found under the number that it had inside.
-    known = {name: bounds for name, bounds in main.facts.bounds.items() if name not in naming.generated}
-    for generated, bounds in main.facts.bounds.items():
+    found = _met_by_equal_ones(main.facts) if main.state.declared_types else main.facts.bounds
+    known = {name: bounds for name, bounds in found.items() if name not in naming.generated}
+    for generated, bounds in found.items():
         shown_name = naming.shown_name(generated)
         if shown_name is not None:
             known[str(shown_name)] = bounds
     return {name: known.get(name, (0, None)) for name in names}
+
+
+def _met_by_equal_ones(facts: Facts) -> dict[str, tuple[int, int | None]]:
+    """The bounds of symbols; two that are required to be equal have the narrower ones of both."""
+    found = dict(facts.bounds)
+    for each in facts.obligations:
+        names = [str(side) for side in (each.lhs, each.rhs) if isinstance(side, Dim) and side == symbol(str(side))]
+        if each.relation != "==" or not names:
+            continue
+        sides = [found.get(name, (0, None)) for name in names]
+        sides += [(side, side) for side in (each.lhs, each.rhs) if isinstance(side, int)]
+        highs = [high for _, high in sides if high is not None]
+        if len(sides) > 1:
+            found |= dict.fromkeys(names, (max(low for low, _ in sides), min(highs) if highs else None))
+    return found
 
 
 def _unknown_operators(state: WalkState) -> list[Diagnostic]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
@@ -26,6 +27,7 @@ def fill_model(analysis: Analysis, model: ModelProto, sizes: Sizes = NO_SIZES) -
     if sizes is not NO_SIZES:
         fix_sizes(model, sizes, tuple(scopes(model)), analysis.details.types)
     encoded = _EncodedTypes()
+    has_twice = any(each.code == "SG104" for each in analysis.diagnostics)
     found: dict[GraphPath, Any] = {}
     # Outer graphs first, so that an inner one is found from the one around it.
     for path, types in sorted(analysis.details.types.items(), key=lambda item: len(item[0])):
@@ -33,8 +35,16 @@ def fill_model(analysis: Analysis, model: ModelProto, sizes: Sizes = NO_SIZES) -
         graph = graph_at(model, path) if around is None else subgraph_at(around.node[path[-3]], path[-2], path[-1])
         found[path] = graph
         if not isinstance(graph, FunctionProto):
+            # No declaration fits both values of a name that a graph defines twice.
+            if twice := _given_twice(graph) if has_twice else set():
+                types = {name: value for name, value in types.items() if name not in twice}
             _fill_graph(graph, _that_fit(types, path), encoded)
     return replace(analysis, held=model)
+
+
+def _given_twice(graph: GraphProto) -> set[str]:
+    count = Counter(name for node in graph.node for name in node.output if name)
+    return {name for name, times in count.items() if times > 1}
 
 
 # Messages in one another in a value_info: itself, its type, tensor, shape and dimension; and in each sequence.

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import onnx
 import pytest
+from conformance.exporter_idioms import idiom_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from inference.chain_models import model_of_chain
+from inference.memo_models import almost_repeating, in_functions
 from inference.random_chains import random_chain
 from node_tests import node_tests
 
@@ -101,6 +103,23 @@ def test_nothing_new_in_a_model(path: Path) -> None:
 def test_nothing_new_in_node_tests() -> None:
     cases = node_tests()[::EACH_OF_THE_NODE_TESTS]
     assert not [(case.name, found) for case in cases for found in new_findings(case.model)]
+
+
+def test_a_name_that_is_given_twice_has_no_declaration() -> None:
+    model = model_of("float[N, 2] x", f"y = Shape (x) y = Relu (x) {OTHER}", "float[N, 2] z")
+    assert "y" not in {value.name for value in splitgraph.infer(model).model.graph.value_info}
+    assert not new_findings(model)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_nothing_new_in_branches_loops_and_functions(seed: int) -> None:
+    assert not new_findings(idiom_model(seed).proto)
+
+
+@pytest.mark.parametrize("seed", [18, 33])
+def test_nothing_new_in_repeated_bodies(seed: int) -> None:
+    assert not new_findings(almost_repeating(seed))
+    assert not new_findings(in_functions(almost_repeating(seed)))
 
 
 @pytest.mark.slow

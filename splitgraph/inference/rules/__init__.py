@@ -37,12 +37,16 @@ _ONNXRUNTIME = ("attention", "blocked", "channels_last", "experimental", "extens
 _OPENVINO = (
     "control_flow",
     "convolution",
+    "detection",
     "elementwise",
+    "imaging",
     "indexing",
     "joining",
     "recurrent",
     "reduction",
+    "segments",
     "shape",
+    "signal",
     "strided_slice",
 )
 

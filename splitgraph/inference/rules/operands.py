@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -191,12 +192,23 @@ def rearranged(contents: Contents, order: Positions) -> Contents:
     return Contents(tuple(int(dim) for dim in order.shape), tuple(items[index] for index in order.reshape(-1).tolist()))
 
 
-def at_most(ctx: NodeContext, dim: DimLike) -> DimLike:
-    """A new dimension that is at most as large as another one."""
-    made, most = ctx.fresh(), ctx.facts.range_of(dim)[1]
-    if most is not None:
-        ctx.facts.tighten(str(made), 0, max(most, 0))
+def at_most(ctx: NodeContext, *factors: DimLike, least: int = 0) -> DimLike:
+    """A new dimension that is at most the product of others, and at least this large where the product is."""
+    made, most = ctx.fresh(), largest(ctx, factors)
+    lows = [ctx.facts.range_of(dim)[0] or 0 for dim in factors]
+    low = least if math.prod(max(low, 0) for low in lows) >= least else 0
+    if most is not None or low:
+        ctx.facts.tighten(str(made), low, None if most is None else max(most, low))
     return made
+
+
+def largest(ctx: NodeContext, factors: Sequence[DimLike]) -> int | None:
+    """The largest product of dimensions, None without a limit. Of a product that is written out, less is known."""
+    highs = [ctx.facts.range_of(dim)[1] for dim in factors]
+    known = [max(high, 0) for high in highs if high is not None]
+    if 0 in known:
+        return 0
+    return math.prod(known) if len(known) == len(highs) else None
 
 
 def merged_dim(ctx: NodeContext, first: DimLike, second: DimLike, what: str) -> DimLike:

@@ -3,9 +3,9 @@
     python tests/inference/openvino_ir/make_layers.py
 
 Needs openvino, which the tests that read these files do not. In the files, the output ports of layers declare nothing
-(-1), so that every shape has to be inferred. Each group of `layer_models` and `body_layer_models` is one IR; each of
-its results is recorded with its bounds, and with its shape when it is run alone with the dynamic dimensions set to each
-of SIZES.
+(-1), so that every shape has to be inferred. Each group of `layer_models`, `body_layer_models` and `every_layer` is one
+IR; each of its results is recorded with its bounds. Those of the first two modules are recorded with their shape, too,
+when each is run alone with the dynamic dimensions set to each of SIZES.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import body_layer_models  # noqa: F401 - registers its groups
+import every_layer
 import layer_models
 import numpy as np
 import openvino as ov
@@ -35,7 +36,9 @@ def main() -> None:
         for name, group in layer_models.GROUPS.items():
             layer_models.start()
             outputs = group()
-            recorded[name] = {key: described(output) for key, output in outputs.items()}
+            recorded[name] = {
+                key: described(output, is_run=name not in every_layer.NOT_RUN) for key, output in outputs.items()
+            }
             for suffix, content in saved(outputs, name).items():
                 archive.writestr(zipfile.ZipInfo(f"{name}{suffix}"), content, zipfile.ZIP_DEFLATED)
     (HERE / "layers.json").write_text(lines(recorded))
@@ -50,12 +53,12 @@ def lines(recorded: dict[str, Any]) -> str:
     return "{\n" + ",\n".join(groups) + "\n}\n"
 
 
-def described(output: Any) -> dict[str, Any]:
+def described(output: Any, *, is_run: bool) -> dict[str, Any]:
     shape = output.get_partial_shape()
     return {
         "type": output.get_element_type().to_string(),
         "shape": None if shape.rank.is_dynamic else [bounds(dim) for dim in shape],
-        "runs": list(runs(output)),
+        "runs": list(runs(output)) if is_run else [],
     }
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from splitgraph.contents import Contents, scalar
+from splitgraph.contents import Contents
 from splitgraph.dim import Dim, DimLike, symbols_of
 from splitgraph.inference.context import Body, NodeContext
 from splitgraph.inference.rules.onnx.control_flow import infer_branches, settle_iterations
 from splitgraph.inference.rules.openvino.attributes import layer
 from splitgraph.inference.rules.openvino.port_maps import PortEntry, read_ports
-from splitgraph.inference.rules.operands import InvalidNode
+from splitgraph.inference.rules.operands import InvalidNode, at_most
 from splitgraph.onnx_proto import GraphProto
 from splitgraph.value_type import UNKNOWN, ValueType, tensor
 
@@ -137,7 +137,7 @@ def _outputs(
         if entry.axis is None:
             outputs[entry.external] = after.get(entry.internal) or _without(known, lost)
         else:
-            outputs[entry.external] = _stacked(_without(known, lost), entry, count)
+            outputs[entry.external] = _stacked(ctx, _without(known, lost), entry, count)
     return outputs
 
 
@@ -154,32 +154,49 @@ def _number(dim: DimLike | None) -> int | None:
     return dim if isinstance(dim, int) else None
 
 
-def _stacked(value: ValueType, entry: PortEntry, count: DimLike | None) -> ValueType:
+def _stacked(ctx: NodeContext, value: ValueType, entry: PortEntry, count: DimLike | None) -> ValueType:
+    """What the iterations give, one after the other along an axis. TensorIterator takes a part of each, Loop the whole,
+    which the map calls a part of 1.
+    """
     if value.shape is None or entry.axis is None or entry.axis >= len(value.shape):
         return tensor(value.dtype, None)
-    length = None if count is None else count * entry.part_size
+    given = value.shape[entry.axis]
+    part = given if ctx.node.op_type == "Loop" else entry.part_size
+    length = None if count is None or part is None else count * part
     return value.with_shape([*value.shape[: entry.axis], length, *value.shape[entry.axis + 1 :]])
 
 
 def _parts(ctx: NodeContext, ports: Sequence[PortEntry]) -> DimLike | None:
-    """How many parts the sliced inputs have, None when no input is sliced from one end to the other."""
+    """How many parts the sliced inputs have, None when no input is sliced into parts that follow on one another."""
     for entry in ports:
         if entry.tag != "input" or entry.external is None or entry.axis is None or abs(entry.stride) != entry.part_size:
             continue
         shape = ctx.input(entry.external).shape
         dim = None if shape is None or entry.axis >= len(shape) else shape[entry.axis]
-        ends = (0, -1) if entry.stride > 0 else (-1, 0)
-        if dim is not None and (entry.start, entry.end) == ends:
-            return dim // entry.part_size
+        if dim is None or entry.part_size < 1:
+            continue
+        # The first and the last element that are read; a negative one counts from the end.
+        first, last = (place if place >= 0 else dim + place for place in (entry.start, entry.end))
+        read = (last - first if entry.stride > 0 else first - last) + 1
+        if ctx.facts.prove_ge(read, 0):
+            return read // entry.part_size
     return None
 
 
 def _trips(ctx: NodeContext, ports: Sequence[PortEntry], body: Body) -> DimLike | None:
-    """The number of iterations, if only the trip count can end the loop; else None."""
+    """The number of iterations: the trip count if nothing else can end the loop, else a dimension that is at most as
+    large; None where that is not known.
+    """
     count, start = ctx.contents(0), ctx.contents(1)
     most = None if count is None or len(count.items) != 1 else count.dims[0]
     place = next((entry.internal for entry in ports if entry.purpose == "execution_condition"), None)
     goes_on = None if place is None else body.contents[place]
-    if start is None or start.scalar != 1 or goes_on is None or goes_on.items != scalar(1).items:
+    starts, continues = start is not None and start.scalar == 1, None if goes_on is None else goes_on.scalar
+    if most is None:
         return None
-    return most if most is not None and ctx.facts.prove_ge(most, 0) else None
+    # Without a limit, the count is -1.
+    if starts and continues == 0 and (most == -1 or ctx.facts.prove_ge(most, 1)):
+        return 1
+    if not ctx.facts.prove_ge(most, 0):
+        return None
+    return most if starts and continues == 1 else at_most(ctx, most, least=1 if starts else 0)

@@ -12,6 +12,7 @@ from splitgraph.inference.rules.openvino.attributes import (
     layer,
     listed,
     listed_axes,
+    number,
     numbers,
     operator_set,
     text,
@@ -20,7 +21,7 @@ from splitgraph.inference.rules.operands import Dims, InvalidNode, dims_of, know
 from splitgraph.inference.rules.windows import Windows, nonnegative, window_counts
 from splitgraph.value_type import ValueType, tensor
 
-_AUTO_PADS = {
+AUTO_PADS = {
     "explicit": "NOTSET",
     "notset": "NOTSET",
     "valid": "VALID",
@@ -34,9 +35,9 @@ _FINEST_SCALE = 64
 
 def _windows(ctx: NodeContext, rank: int) -> Windows:
     """Strides, dilations and pads. Raises InvalidNode when they do not fit the spatial dimensions."""
-    auto_pad = _AUTO_PADS.get(text(ctx, "auto_pad", "explicit"))
+    auto_pad = AUTO_PADS.get(text(ctx, "auto_pad", "explicit"))
     if auto_pad is None:
-        raise InvalidNode(f"auto_pad is {text(ctx, 'auto_pad')!r}; it must be one of {', '.join(_AUTO_PADS)}")
+        raise InvalidNode(f"auto_pad is {text(ctx, 'auto_pad')!r}; it must be one of {', '.join(AUTO_PADS)}")
     strides, dilations = _per_axis(ctx, "strides", rank, 1), _per_axis(ctx, "dilations", rank, 1)
     if min((*strides, *dilations)) < 1:
         raise InvalidNode("strides and dilations must be at least 1")
@@ -75,16 +76,21 @@ def _outputs(
     groups = filters[0] if more else 1
     first, second = filters[more] * groups, filters[more + 1] * groups
     inputs, outputs = (first, second) if inputs_first else (second, first)
+    if ctx.node.op_type == "DeformableConvolution":
+        inputs *= number(ctx, "group", 1)
     if data is not None:
         merged_dim(ctx, data[1], inputs, "the channels of the data and the input channels of the filters")
     return outputs
 
 
-@layer("Convolution", "GroupConvolution")
+@layer("Convolution", "GroupConvolution", "BinaryConvolution", "DeformableConvolution")
 def convolution(ctx: NodeContext) -> Sequence[ValueType]:
-    """Filters [outputs, inputs, ...] over the spatial dimensions, after a first axis of groups in GroupConvolution."""
-    dtype = known_dtype(ctx, (0, 1))
-    data, filters = dims_of(ctx, 0), dims_of(ctx, 1)
+    """Filters [outputs, inputs, ...] over the spatial dimensions, after a first axis of groups in GroupConvolution; in
+    DeformableConvolution after the offsets, for as many channels in each group.
+    """
+    place = 2 if ctx.node.op_type == "DeformableConvolution" else 1
+    dtype = ctx.input(0).dtype if ctx.node.op_type == "BinaryConvolution" else known_dtype(ctx, (0, place))
+    data, filters = dims_of(ctx, 0), dims_of(ctx, place)
     more = 1 if ctx.node.op_type == "GroupConvolution" else 0
     rank = _spatial_rank(data, filters, more)
     if rank is None:

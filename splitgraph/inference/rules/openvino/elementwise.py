@@ -80,8 +80,10 @@ _SAME_TYPE = (
     "CumSum",
     "Elu",
     "Erf",
+    "ErfInv",
     "Exp",
     "GRN",
+    "GatherTree",
     "Gelu",
     "GroupNormalization",
     "HSigmoid",
@@ -274,6 +276,13 @@ def convert_like(ctx: NodeContext) -> Sequence[ValueType]:
     """The input in the element type of the second input."""
     target = ctx.input(1).dtype
     return [tensor(None, dims_of(ctx, 0)) if target is None else converted(ctx, target)]
+
+
+@layer("ConvertPromoteTypes", gives=(None, None))
+def promoted(ctx: NodeContext) -> Sequence[ValueType]:
+    """Both inputs in one element type, which is what the ports say unless both have it."""
+    first, second = ctx.input(0).dtype, ctx.input(1).dtype
+    return [tensor(first if first == second else None, dims_of(ctx, index)) for index in (0, 1)]
 
 
 @layer("Bucketize", "SearchSorted", gives=(None,))

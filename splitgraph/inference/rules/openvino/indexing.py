@@ -158,6 +158,30 @@ def non_zero(ctx: NodeContext) -> Sequence[ValueType]:
     return [tensor(dtype, (len(dims), at_most(ctx, product(dims))))]
 
 
+@layer("Unique", gives=(0, None, None, None))
+def unique(ctx: NodeContext) -> Sequence[ValueType]:
+    """The different elements or slices, where each is first, which one each of the input is, and how often each is."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    index_type, count_type = (element_type(ctx, f"{name}_element_type", "int64") for name in ("index", "count"))
+    axis = scalar_dim(ctx, 1) if ctx.has_input(1) else None
+    shape: tuple[DimLike | None, ...] | None = None
+    among = product(dims) if dims is not None and not ctx.has_input(1) else None
+    if dims is not None and isinstance(axis, int):
+        axis = normal_axis(axis, len(dims))
+        among = dims[axis]
+    count = ctx.fresh() if among is None else at_most(ctx, among, least=1)
+    if not ctx.has_input(1):
+        shape = (count,)
+    elif dims is not None:
+        shape = (*dims[:axis], count, *dims[axis + 1 :]) if isinstance(axis, int) else (None,) * len(dims)
+    return [
+        tensor(dtype, shape),
+        tensor(index_type, (count,)),
+        tensor(index_type, (among,)),
+        tensor(count_type, (count,)),
+    ]
+
+
 @layer("TopK", gives=(0, None))
 def top_k(ctx: NodeContext) -> Sequence[ValueType]:
     """The k largest or smallest elements along the axis, and their positions."""

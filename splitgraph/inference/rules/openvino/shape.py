@@ -242,6 +242,23 @@ def read_value(ctx: NodeContext) -> Sequence[ValueType]:
     return [tensor(element_type(ctx, "variable_type", None), dims)]
 
 
+@layer("Multinomial", gives=(None,))
+def multinomial(ctx: NodeContext) -> Sequence[ValueType]:
+    """As many samples for each batch as the second input says."""
+    dims = dims_of_rank(ctx, 0, 2)
+    samples = required_dim(ctx, scalar_dim(ctx, 1))
+    return [tensor(element_type(ctx, "convert_type", None), (None if dims is None else dims[0], samples))]
+
+
+@layer("StringTensorPack", "StringTensorUnpack", gives=(None, None, None))
+def string_tensor(ctx: NodeContext) -> Sequence[ValueType]:
+    """Strings of their positions and characters, or positions and characters of strings."""
+    dims = dims_of(ctx, 0)
+    if ctx.node.op_type == "StringTensorPack":
+        return [tensor("string", dims)]
+    return [tensor("int32", dims), tensor("int32", dims), tensor("uint8", (None,))]
+
+
 @layer("RandomUniform", gives=(None,))
 def random(ctx: NodeContext) -> Sequence[ValueType]:
     """Random numbers in the shape that the first input holds."""

@@ -1,0 +1,175 @@
+"""OpenVINO's layers that choose boxes, or make them: the number of chosen boxes has an upper bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from splitgraph.dim import DimLike, dim_min, product
+from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.openvino.attributes import (
+    element_type,
+    flag,
+    layer,
+    number,
+    numbers,
+    operator_set,
+    text,
+)
+from splitgraph.inference.rules.operands import (
+    InvalidNode,
+    at_most,
+    dims_of,
+    dims_of_rank,
+    exact_quotient,
+    largest,
+    merged_dim,
+    normal_axis,
+    scalar_dim,
+)
+from splitgraph.value_type import ValueType, tensor
+
+# From this operator set on, the selected boxes are as many as are left, and their number is an output.
+_AS_MANY_AS_LEFT = 5
+
+
+@layer("NonMaxSuppression", "NMSRotated", gives=(None,))
+def non_max_suppression(ctx: NodeContext) -> Sequence[ValueType]:
+    """The batch, class and box of each selection, its scores, and the number of selections."""
+    boxes, scores = dims_of_rank(ctx, 0, 3), dims_of_rank(ctx, 1, 3)
+    most_of_class = scalar_dim(ctx, 2) if ctx.has_input(2) else 0
+    dtype, version = element_type(ctx, "output_type", "int64"), operator_set(ctx)
+    factors: tuple[DimLike, ...] | None = None
+    if boxes is not None and scores is not None:
+        each = merged_dim(ctx, boxes[1], scores[2], "the numbers of boxes and of scores")
+        if most_of_class is not None:
+            factors = (scores[0], scores[1], dim_min(each, most_of_class))
+    if ctx.node.op_type == "NonMaxSuppression" and version < _AS_MANY_AS_LEFT:
+        # What OpenVINO infers of the versions before, it does not compute.
+        padded = version == _AS_MANY_AS_LEFT - 1 and factors is not None
+        return [tensor(dtype, (product(factors) if padded and factors is not None else None, 3))]
+    left = ctx.fresh() if factors is None else at_most(ctx, *factors)
+    return [tensor(dtype, (left, 3)), tensor(None, (left, 3)), tensor(dtype, (1,))][: len(ctx.outputs)]
+
+
+@layer("MatrixNms", "MulticlassNms", gives=(0, None, None))
+def class_nms(ctx: NodeContext) -> Sequence[ValueType]:
+    """The selected boxes of all classes and batches, their positions, and their number for each batch."""
+    boxes, dtype = dims_of_rank(ctx, 0, 3), element_type(ctx, "output_type", "int64")
+    batch: DimLike | None = None
+    classes: DimLike | None = None
+    if ctx.has_input(2):
+        # Each image has boxes of its own: their classes are the first axis.
+        scores, images = dims_of_rank(ctx, 1, 2), dims_of_rank(ctx, 2, 1)
+        batch = None if images is None else images[0]
+        if boxes is not None and scores is not None:
+            classes = merged_dim(ctx, boxes[0], scores[0], "the classes of boxes and scores")
+    elif boxes is not None and (scores := dims_of_rank(ctx, 1, 3)) is not None:
+        batch = merged_dim(ctx, boxes[0], scores[0], "the batch sizes of boxes and scores")
+        classes = scores[1]
+    selected: DimLike = ctx.fresh()
+    if batch is not None and classes is not None and boxes is not None:
+        selected = at_most(ctx, batch, _most_of_a_batch(ctx, classes, boxes[1]))
+    kinds = (ctx.input(0).dtype, 6), (dtype, 1)
+    return [*(tensor(of, (selected, size)) for of, size in kinds), tensor(dtype, (batch,))]
+
+
+def _most_of_a_batch(ctx: NodeContext, classes: DimLike, boxes: DimLike) -> DimLike:
+    """The number of selected boxes of a batch at most, where that is a number."""
+    most, kept = number(ctx, "nms_top_k", -1), number(ctx, "keep_top_k", -1)
+    background = number(ctx, "background_class", -1)
+    if isinstance(classes, int) and 0 <= background < classes and ctx.node.op_type == "MatrixNms":
+        classes = classes - 1
+    of_a_class = dim_min(boxes, most) if most >= 0 else boxes
+    found = largest(ctx, (classes, of_a_class))
+    if kept < 0:
+        return classes * of_a_class if found is None else found
+    return kept if found is None else min(found, kept)
+
+
+@layer("GenerateProposals", gives=(0, 3, None))
+def generate_proposals(ctx: NodeContext) -> Sequence[ValueType]:
+    """Boxes and their scores for all images, and how many each image has."""
+    dtype = ctx.input(0).dtype
+    batch: DimLike | None = None
+    known = [dims_of_rank(ctx, index, rank) for index, rank in ((0, 2), (2, 4), (3, 4))]
+    for dims in known:
+        if dims is not None:
+            batch = dims[0] if batch is None else merged_dim(ctx, batch, dims[0], "the numbers of images")
+    count = ctx.fresh() if batch is None else at_most(ctx, batch, number(ctx, "post_nms_count", 0))
+    return [
+        tensor(dtype, (count, 4)),
+        tensor(dtype, (count,)),
+        tensor(element_type(ctx, "roi_num_type", "int64"), (batch,)),
+    ]
+
+
+@layer("Proposal", gives=(0, 0))
+def proposal(ctx: NodeContext) -> Sequence[ValueType]:
+    """As many boxes for each image as `post_nms_topn` says, and their scores from version 4 on."""
+    probabilities, dtype = dims_of_rank(ctx, 0, 4), ctx.input(0).dtype
+    count = None if probabilities is None else probabilities[0] * number(ctx, "post_nms_topn", 0)
+    return [tensor(dtype, (count, 5)), tensor(dtype, (count,))][: len(ctx.outputs)]
+
+
+@layer("DetectionOutput")
+def detection_output(ctx: NodeContext) -> Sequence[ValueType]:
+    """Seven numbers for each detection, in the third axis."""
+    return [tensor(ctx.input(0).dtype, (1, 1, None, 7))]
+
+
+@layer("PriorBox", "PriorBoxClustered")
+def prior_boxes(ctx: NodeContext) -> Sequence[ValueType]:
+    """Corners and variances of the boxes at each place of an image, whose sides the first input holds."""
+    contents = ctx.contents(0)
+    sides = None if contents is None or len(contents.dims) != 2 else contents.dims
+    count = _boxes_at_a_place(ctx)
+    if sides is None or None in sides or count is None:
+        return [tensor("float32", (2, None))]
+    return [tensor("float32", (2, product([side for side in sides if side is not None]) * count * 4))]
+
+
+def _boxes_at_a_place(ctx: NodeContext) -> int | None:
+    """How many boxes a place has; None with densities or fixed sizes."""
+    if ctx.node.op_type == "PriorBoxClustered":
+        return len(_listed_numbers(ctx, "width"))
+    if _listed_numbers(ctx, "density") or _listed_numbers(ctx, "fixed_size"):
+        return None
+    flips = flag(ctx, "flip", False)
+    ratios = {1.0}
+    for ratio in _listed_numbers(ctx, "aspect_ratio"):
+        ratios |= {round(ratio, 6), round(1 / ratio, 6)} if flips and ratio else {round(ratio, 6)}
+    smallest = len(_listed_numbers(ctx, "min_size"))
+    if flag(ctx, "scale_all_sizes", True):
+        return len(ratios) * smallest + len(_listed_numbers(ctx, "max_size"))
+    return len(ratios) + smallest - 1
+
+
+def _listed_numbers(ctx: NodeContext, name: str) -> list[float]:
+    try:
+        return [float(entry) for entry in text(ctx, name).split(",") if entry.strip()]
+    except ValueError:
+        raise InvalidNode(f"attribute {name!r} is {text(ctx, name)!r}; it must be a list of numbers") from None
+
+
+@layer("RegionYolo")
+def region_yolo(ctx: NodeContext) -> Sequence[ValueType]:
+    """With softmax, the axes from `axis` to `end_axis` as one; else the channels of the masked regions."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    if dims is None:
+        return [tensor(dtype, None)]
+    if flag(ctx, "do_softmax", True):
+        first, last = (normal_axis(number(ctx, name, 0), len(dims)) for name in ("axis", "end_axis"))
+        return [tensor(dtype, (*dims[:first], product(dims[first : last + 1]), *dims[last + 1 :]))]
+    channels = (number(ctx, "classes", 0) + number(ctx, "coords", 0) + 1) * len(numbers(ctx, "mask") or ())
+    return [tensor(dtype, (dims[0], channels, *dims[2:]))]
+
+
+@layer("ReorgYolo")
+def reorg_yolo(ctx: NodeContext) -> Sequence[ValueType]:
+    """Blocks of the sides moved into the channels."""
+    dtype, dims = ctx.input(0).dtype, dims_of_rank(ctx, 0, 4)
+    stride = (numbers(ctx, "stride") or (1,))[0]
+    if dims is None:
+        return [tensor(dtype, (None,) * 4)]
+    sides = [exact_quotient(ctx, dim, stride, "a side by the stride") for dim in dims[2:]]
+    return [tensor(dtype, (dims[0], dims[1] * stride * stride, *sides))]
