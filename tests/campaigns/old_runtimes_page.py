@@ -101,7 +101,7 @@ def _ir_version(results: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield (
         "A model that has the opset already, or is upgraded, keeps its IR version. `--ir-version` lowers it if the old "
-        "runtime cannot read it:"
+        "runtime cannot read it\n(`splitgraph convert model.onnx --ir-version 8` changes nothing else):"
     )
     yield ""
     for found, outcome in lowered:

@@ -21,7 +21,7 @@ from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.execution import values
 from splitgraph.execution.engine_settings import DEFAULT
 from splitgraph.execution.engines.engine import normalise
-from splitgraph.execution.engines.engine_process import Attempt, EngineRun, Failure, Probe, Workplace
+from splitgraph.execution.engines.engine_process import Attempt, EngineRun, Extras, Failure, Probe, Workplace
 from splitgraph.execution.engines.error_texts import reason_of
 from splitgraph.execution.inputs.input_maker import InputMaker
 from splitgraph.execution.models.comparability import find_incomparable, repair_first, with_sorted_nodes
@@ -66,8 +66,17 @@ class OldPlace(Workplace):
         self._python = python
         self.fault: Failure | None = None
 
-    def run(self, engine: str, attempts: Sequence[Attempt], seconds: float, probe: Probe | None = None) -> EngineRun:
-        """Run the original on the attempts, and the export on those that the original accepts."""
+    def run(
+        self,
+        engine: str,
+        attempts: Sequence[Attempt],
+        seconds: float,
+        probe: Probe | None = None,
+        extras: Extras | None = None,
+    ) -> EngineRun:
+        """Run the original on the attempts, and the export on those that the original accepts. extras: not run, as the
+        process that compares them would need both runtimes.
+        """
         end = time.monotonic() + seconds
         run = super().run(engine, attempts, seconds, replace(probe or Probe(), deploy=False))
         folder = self.folder / f"run_{self._runs}"
