@@ -115,18 +115,18 @@ def output_path(output: str, name: str) -> Path:
 
 # What the endings of files say that is in them, and the option that writes it.
 _KINDS = {
-    ".onnx": ("a model", "-o"),
-    ".pb": ("a model", "-o"),
-    ".bin": ("weights", "-o"),
-    ".npz": ("arrays", "--inputs"),
-    ".html": ("a page", "splitgraph report MODEL -o"),
-    ".htm": ("a page", "splitgraph report MODEL -o"),
-    ".svg": ("a picture", "splitgraph report MODEL --svg NODE -o"),
-    ".json": ("JSON", "--json >"),
-    ".jsonl": ("lines of JSON", "--report"),
-    ".ndjson": ("lines of JSON", "--report"),
+    ".onnx": ("a model", "-o FILE"),
+    ".pb": ("a model", "-o FILE"),
+    ".bin": ("weights", "-o FILE"),
+    ".npz": ("arrays", "--inputs FILE"),
+    ".html": ("a page", "splitgraph report MODEL -o FILE"),
+    ".htm": ("a page", "splitgraph report MODEL -o FILE"),
+    ".svg": ("a picture", "splitgraph report MODEL --svg NODE -o FILE"),
+    ".json": ("JSON", "--json > FILE"),
+    ".jsonl": ("lines of JSON", "--report FILE"),
+    ".ndjson": ("lines of JSON", "--report FILE"),
 }
-_XML = {"-o": ("OpenVINO IR", "-o"), "page": ("OpenVINO IR", "-o")}
+_XML = {"-o": ("OpenVINO IR", "-o FILE"), "page": ("OpenVINO IR", "-o FILE")}
 # What each option writes, and the endings of the table that it may have.
 _WRITES = {
     "--report": ("one line of JSON for each model", (".json", ".jsonl", ".ndjson")),
@@ -142,7 +142,7 @@ def refuse_other_kind(option: str, file: str) -> None:
     """
     told, endings = _WRITES[option]
     ending = Path(file).suffix.lower()
-    kind, meant = _XML.get(option, ("JUnit XML", "--junit")) if ending == ".xml" else _KINDS.get(ending, ("", ""))
+    kind, meant = _XML.get(option, ("JUnit XML", "--junit FILE")) if ending == ".xml" else _KINDS.get(ending, ("", ""))
     if not kind or ending in endings or os.path.isdir(file) or file.endswith(_SEPARATORS):
         return
     named = "-o" if option == "page" else option

@@ -31,11 +31,15 @@ def require_valid_rewrite(source: Model, rewrite: Rewrite, leeway: Leeway, analy
     # A rewrite moves nodes, so an accepted finding may have another place in the result.
     same = leeway_of(sorted({found.code for found in rewrite.accepted}), leeway.assumes_defaults)
     inlined = any(found.code == "SG413" for found in rewrite.diagnostics)
-    new = _new_errors(rewrite.accepted, _errors(rewrite.model, same), multiplies=inlined)
-    if new and all(found.code == "SG301" for found in new):
+    found = _errors(rewrite.model, same)
+    new = _new_errors(rewrite.accepted, found, multiplies=inlined)
+    if new and source is not rewrite.model:
+        # A new IR version changes no node, so a model with errors may have one.
+        new = _new_errors([*rewrite.accepted, *_errors(source, same)], found, multiplies=inlined)
+    if new and all(each.code == "SG301" for each in new):
         # A wrongly declared shape blocks nothing: the rewrite keeps it and tells of it.
-        told = any(found.code == "SG301" for found in rewrite.diagnostics)
-        if told or any(found.code == "SG301" for found in _errors(source, same)):
+        told = any(each.code == "SG301" for each in rewrite.diagnostics)
+        if told or any(each.code == "SG301" for each in _errors(source, same)):
             return
     _refuse(new)
 
@@ -49,9 +53,14 @@ def require_valid_types(analysis: Analysis) -> None:
     """Infer a model that inference filled in. Raises InternalError for an error that the first inference did not
     find.
     """
+    from splitgraph.formats import HeldModel, open_model
+
+    held = analysis.held
+    # Without the weights, which a held model leaves in their file.
+    model = held.content if isinstance(held, HeldModel) else open_model(held).content
     known = [*analysis.accepted, *(found for found in analysis.diagnostics if found.severity == "error")]
     same = leeway_of(sorted({found.code for found in analysis.accepted}), assumes_defaults=False)
-    _refuse(_new_errors(known, _errors(analysis.model, same)))
+    _refuse(_new_errors(known, _errors(model, same)))
 
 
 def _new_errors(

@@ -152,7 +152,7 @@ def test_names_of_text_formats_are_refused(name: str, run: Run, folder: Path) ->
     """onnx.load would look for text in it."""
     code, out, err = run("upgrade", "model.onnx", "--opset", "18", "-o", name)
     assert (code, out) == (2, "")
-    assert "text" in err
+    assert ("a name for JSON" if name == "x.json" else "text") in err
     assert files(folder) == {"model.onnx"}
 
 

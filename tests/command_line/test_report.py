@@ -27,7 +27,7 @@ from .program import Run, files, split_model
         ("report model.onnx --svg main/t -o r.svg", "did you mean 'main/s'"),
         ("report missing.onnx -o r.html", "no such file"),
         ("report empty.onnx -o r.html", "empty"),
-        ("report model.onnx -o model.onnx --force", "is the model itself; give another name with -o"),
+        ("report model.onnx -o model.onnx --force", "-o writes a page, and model.onnx is a name for a model"),
         ("report model.onnx -o there.html", "pass --force to overwrite it"),
         ("report --before model.onnx --after missing.onnx -o r.html", "no such file"),
         ("report model.onnx -o nowhere/r.html", "does not exist"),

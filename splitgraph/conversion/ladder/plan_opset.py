@@ -303,7 +303,7 @@ class _ScopePlanner:
         plan.rounding |= any(form.op_type in _ARITHMETIC and form.op_type != node.op_type for form in forms)
         after = ", ".join(dict.fromkeys(form.op_type for form in forms if form.op_type != "Constant")) or "Constant"
         plan.changes.append(Change(location, node.op_type, after, converted.why))
-        inputs = [name for form in forms for name in form.reads]
+        inputs = [name for form in forms for name in form.new_reads]
         outputs = {name for form in forms for name in form.outputs}
         exchange(plan, self.uses, scope, index, made, inputs, outputs)
 

@@ -60,6 +60,13 @@ class NodeForm:
         """All names that the node and the nodes in its subgraphs read."""
         return [name for name in self.inputs if name] + _read_in_graphs(self.attributes.values())
 
+    @property
+    def new_reads(self) -> list[str]:
+        """As `reads`, without what is read in graphs of the model: these are scopes, whose nodes are counted there."""
+        held = () if self.original is None else self.original.attribute
+        written = [attribute for attribute in self.attributes.values() if attribute not in held]
+        return [name for name in self.inputs if name] + _read_in_graphs(written)
+
     def copy(self) -> NodeForm:
         """A copy of the form, for editing."""
         inputs, outputs = list(self.inputs), list(self.outputs)
