@@ -185,8 +185,8 @@ OBLIGATIONS = {
     "an equation says all": ("a, b = Split<axis=0>(x) c = Split<axis=0>(x, eight)", ["N == 8"]),
     "a longer dimension": ("b, c = Split<axis=0>(x, lengths) y = Slice(x, zero, two) d = Add(x, ten)", ["N == 10"]),
     "of two dimensions": ("a, b = Split<axis=0>(x) c, d = Split<axis=1>(x)", ["N % 2 == 0", "X % 2 == 0"]),
-    "under a product": ("y = Reshape(x, halves) a, b = Split<axis=1>(x)", ["X % 2 == 0"]),
-    "the rest that is left": ("y = Reshape(x, halves)", ["X % 2 == 0"]),
+    "under a product": ("y = Reshape(x, halves) a, b = Split<axis=1>(x)", ["N >= 1", "X % 2 == 0"]),
+    "the rest that is left": ("y = Reshape(x, halves)", ["N >= 1", "X % 2 == 0"]),
 }
 
 

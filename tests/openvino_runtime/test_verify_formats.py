@@ -132,7 +132,9 @@ def test_verdict(name: str, tmp_path: Path) -> None:
 def test_two_engines_are_allowed_what_one_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They compute in other orders; one engine has no reason to."""
 
-    def nearly_the_same(self: Workplace, name: str, attempts: list[Any], seconds: float, probe: object) -> EngineRun:
+    def nearly_the_same(
+        self: Workplace, name: str, attempts: list[Any], seconds: float, probe: object, extras: object
+    ) -> EngineRun:
         run = EngineRun()
         for attempt in attempts:
             parts = [np.full((2, size), 1 + attempt.case, np.float32) for size in (2, 4)]

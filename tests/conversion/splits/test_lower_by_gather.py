@@ -17,7 +17,8 @@ def chunked(parts: int, axis: int, rank: int | None, opset: int = 18) -> onnx.Mo
     names = [f"y{index}" for index in range(parts)]
     node = helper.make_node("Split", ["x"], names, "cut", axis=axis, num_outputs=parts)
     dims = None if rank is None else [f"d{index}" for index in range(rank)]
-    return build(node, opset, {"x": ("float32", dims)}, {name: ("float32", [None] * (rank or 2)) for name in names})
+    of_part = None if rank is None else [None] * rank
+    return build(node, opset, {"x": ("float32", dims)}, dict.fromkeys(names, ("float32", of_part)))
 
 
 def cut(lengths: int, axis: int) -> onnx.ModelProto:

@@ -117,14 +117,6 @@ def resize(known: str, source: int, target: int, held: dict[str, Any], **attribu
             ),
             "how cubic resizing rounds int32 is not said",
         ),
-        (
-            replace(
-                resize("all", 13, 10, {"sizes": (1, 2, 3, 3)}, mode="linear"),
-                shapes="unknown",
-                expected=[X[..., :3, :3]],
-            ),
-            "the rank of 'x' is unknown",
-        ),
     ],
     ids=str,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from splitgraph.contents import Contents, Item, vector
@@ -198,8 +199,10 @@ def batch_normalization(ctx: NodeContext) -> Sequence[ValueType]:
     # Versions 6 and 7 may have statistics for each element instead of each channel.
     if 6 <= ctx.since_version < 9 and not int_attribute(ctx, "spatial", 1):
         for index in range(1, 5):
-            if dims is not None:
+            if dims is not None and ctx.since_version >= 7:
                 expect_dims(ctx, index, dims[1:], f"input {index} (spatial is 0)")
+            elif dims is not None:
+                _expect_length_of_6(ctx, index, dims)
     else:
         channels = None if dims is None else (dims[1] if len(dims) > 1 else 1)
         for index in range(1, 5):
@@ -215,6 +218,21 @@ def batch_normalization(ctx: NodeContext) -> Sequence[ValueType]:
     else:
         mean, variance = (tensor(ctx.input(index).dtype, (_channels(ctx, index),)) for index in (3, 4))
     return [known, mean, variance, mean, variance]
+
+
+def _expect_length_of_6(ctx: NodeContext, index: int, dims: Dims) -> None:
+    """Check a parameter of BatchNormalization-6 with spatial=0. Its document gives it one dimension in every case, so it
+    has an element for each channel, or one for each activation.
+    """
+    held = dims_of_rank(ctx, index, 1)
+    if held is None or not all(isinstance(dim, int) for dim in (*held, *dims[1:])):
+        return
+    allowed = {math.prod(dims[1:2]), math.prod(dims[1:])}  # type: ignore[arg-type]
+    if held[0] not in allowed:
+        one, other = min(allowed), max(allowed)
+        raise InvalidNode(
+            f"input {index} has {held[0]} elements; it must have {one} (channels) or {other} (activations)"
+        )
 
 
 def _channels(ctx: NodeContext, index: int) -> DimLike | None:
