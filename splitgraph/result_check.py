@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from splitgraph.acceptance import Leeway, leeway_of
+from splitgraph.deferred import import_whole
 from splitgraph.diagnostics import Diagnostic, InternalError, abridged, diagnostic
 from splitgraph.onnx_proto import ModelProto
 
@@ -53,6 +54,7 @@ def require_valid_types(analysis: Analysis) -> None:
     """Infer a model that inference filled in. Raises InternalError for an error that the first inference did not
     find.
     """
+    import_whole("splitgraph.formats")
     from splitgraph.formats import HeldModel, open_model
 
     held = analysis.held
@@ -85,11 +87,13 @@ def _new_errors(
 def _errors(model: Model, leeway: Leeway) -> list[Diagnostic]:
     found: Iterable[Diagnostic]
     if isinstance(model, ModelProto):
+        import_whole("splitgraph.inference")
         from splitgraph.inference import walk_model
 
         walked = walk_model(model, leeway)
         found = (*walked.diagnostics, *walked.misdeclared, *walked.accepted)
     else:
+        import_whole("splitgraph.inference.openvino_ir")
         from splitgraph.inference.openvino_ir import infer_ir
 
         analysis = infer_ir(model, accept=leeway.accept, fill=False)

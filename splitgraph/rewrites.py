@@ -143,6 +143,7 @@ def with_remedy(model: ModelProto, leeway: Leeway, convert: Callable[[Leeway], R
     try:
         return convert(leeway)
     except ConversionError as refused:
+        import_whole("splitgraph.inference.input_defaults")
         from splitgraph.inference.input_defaults import defaults_of, told_remedy
 
         if leeway.assumes_defaults or not defaults_of(model):

@@ -73,7 +73,9 @@ def test_analysis_json_is_the_contract() -> None:
             "nodes": 3,
             "unknown_operators": [],
             "left_open": 0,
+            "first_unknown": None,
         },
+        "branch_obligations": [],
     }
     assert json.loads(document_text(analysis_json(analysis, "model.onnx"))) == expected
     values = {"y": {"kind": "tensor", "dtype": "float32", "shape": ["N", 3]}}
@@ -119,6 +121,7 @@ def test_rewrite_json_is_the_contract() -> None:
         "ok": True,
         "model": "m.onnx",
         "output": "out.onnx",
+        "data_files": [],
         "from": {"": 13},
         "to": {"": 18},
         "changes": [{"location": "main/s", "before": "Split-13", "after": "Split-18", "why": "opset 18"}],

@@ -74,7 +74,7 @@ def check_scale(ctx: NodeContext) -> None:
 def _check_zero_point(ctx: NodeContext, scale: Shape, block: int) -> None:
     """Require a zero point of the shape of the scale. A vector of one element is as good as a scalar."""
     zero = dims_of(ctx, 2) if ctx.has_input(2) else None
-    if zero is None or (scale in ((), (1,)) and zero in ((), (1,))):
+    if zero is None or (_may_be_one(scale) and _may_be_one(zero)):
         return
     if len(zero) == len(scale) and not any(differ(a, b) for a, b in zip(zero, scale, strict=True)):
         return
@@ -86,6 +86,11 @@ def _check_zero_point(ctx: NodeContext, scale: Shape, block: int) -> None:
     ctx.tolerate(
         "SG302", f"{label}: {text}", "OpenVINO and the reference evaluator", "with one zero point for all scales"
     )
+
+
+def _may_be_one(shape: Shape) -> bool:
+    """True for a scalar, and for a vector that may have one element."""
+    return not shape or (len(shape) == 1 and (shape[0] == 1 or not isinstance(shape[0], int)))
 
 
 def _check_blocks(ctx: NodeContext, dims: Shape | None, scale: Shape, block: int) -> None:

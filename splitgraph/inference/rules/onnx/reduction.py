@@ -221,8 +221,8 @@ def batch_normalization(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _expect_length_of_6(ctx: NodeContext, index: int, dims: Dims) -> None:
-    """Check a parameter of BatchNormalization-6 with spatial=0. Its document gives it one dimension in every case, so it
-    has an element for each channel, or one for each activation.
+    """Check a parameter of BatchNormalization-6 with spatial=0. By its document, every parameter has one dimension, so
+    it has an element for each channel, or one for each activation.
     """
     held = dims_of_rank(ctx, index, 1)
     if held is None or not all(isinstance(dim, int) for dim in (*held, *dims[1:])):

@@ -33,7 +33,7 @@ INVALID = [
         "float[2,4,9] x, float[4,1,3] w",
         'y, s = CausalConvWithState<activation="relu">(x, w)',
         27,
-        "it must be none, silu or swish",
+        "it must be one of silu, swish, none",
     ),
 ]
 

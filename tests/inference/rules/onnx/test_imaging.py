@@ -18,7 +18,7 @@ INVALID = [
         "float[1,3,8,8] x, float[2,4] r, int64[2] b",
         "y = RoiAlign<output_height=-2>(x, r, b)",
         16,
-        "output_height and output_width are -2 and 1",
+        "output_height is -2; it must be at least 1",
     ),
     (
         "roi-pool",
