@@ -20,8 +20,9 @@ def visit_split(ctx: WalkedNode, variant: Variant) -> tuple[SplitDetail, Sequenc
     counted = _tells_count(ctx, variant)
     split, types = infer_split(variant, ctx)
     errors = tuple(ctx.errors)
-    if "" in ctx.outputs:
-        text = f"output {[*ctx.outputs].index('')} has no name: onnxruntime crashes on a split with an omitted output"
+    named = ctx.node.output
+    if "" in named:
+        text = f"output {[*named].index('')} has no name: onnxruntime crashes on a split with an omitted output"
         ctx.find("SG220", text, severity="warning")
     outputs = [ctx.complete(value) for value in types]
     data = ctx.input(0)
