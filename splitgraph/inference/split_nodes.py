@@ -13,6 +13,7 @@ from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import NodeProto
 from splitgraph.value_type import ValueType
 from splitgraph.variants import Variant, infer_split
+from splitgraph.variants.written_split import read_written
 
 
 def visit_split(ctx: WalkedNode, variant: Variant) -> tuple[SplitDetail, Sequence[ValueType]]:
@@ -27,7 +28,8 @@ def visit_split(ctx: WalkedNode, variant: Variant) -> tuple[SplitDetail, Sequenc
     outputs = [ctx.complete(value) for value in types]
     data = ctx.input(0)
     divisible = split is not None and _is_divisible(ctx, split)
-    ctx.split = SplitDetail(variant, split, data, divisible, errors, *_lengths_input(ctx, variant), counted)
+    written = read_written(variant, ctx) if split is None else None
+    ctx.split = SplitDetail(variant, split, data, divisible, errors, *_lengths_input(ctx, variant), counted, written)
     return ctx.split, outputs
 
 
