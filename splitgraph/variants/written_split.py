@@ -7,7 +7,6 @@ from typing import NamedTuple
 from splitgraph.canonical import SplitSite, dimension_on
 from splitgraph.contents import MAX_ITEMS, MAX_UNKNOWN
 from splitgraph.dim import Dim, DimLike
-from splitgraph.variants.openvino_split_1 import DOMAIN as OPENVINO
 from splitgraph.variants.variant import Variant
 
 
@@ -46,7 +45,7 @@ def _axis(variant: Variant, site: SplitSite) -> int | None:
 def _given_lengths(variant: Variant, site: SplitSite) -> tuple[DimLike | None, ...] | None:
     """The lengths of the input or the attribute that holds them in any version; None without either."""
     position = 2 if variant.op_type == "VariadicSplit" else 1
-    if variant.domain != OPENVINO and site.has_input(position):
+    if "num_splits" not in variant.attributes and site.has_input(position):
         contents = site.contents(position)
         shape = site.input(position).shape if contents is None else contents.shape
         if shape is None or (variant.op_type == "SplitToSequence" and not shape):
