@@ -46,7 +46,7 @@ def build_analysis(state: WalkState, main: Walk) -> Analysis:
             naming.count(plain.shape or (), times)
     # Requirements on a symbol are shown with it.
     naming.count([each.lhs for each in state.declared_numbers], 1)
-    lengths = {id(found.detail): simplifier.dims(found.detail.lengths, found.facts) for found in state.reports}
+    lengths = {id(found.detail): simplifier.dims(found.detail.shown.lengths, found.facts) for found in state.reports}
     for split, times in tally([found.detail for found in state.reports]):
         naming.count(lengths[id(split)], times)
     types: dict[GraphPath, Mapping[str, ValueType]] = {}
@@ -121,14 +121,14 @@ def _required(requirements: Requirements, found: FoundSplit, shown: ShownSplit) 
 
 
 def _shown_report(found: FoundSplit, shown: ShownSplit, required: Iterable[Obligation]) -> SplitReport:
-    variant, split = found.detail.variant, found.detail.split
+    variant = found.detail.variant
     return SplitReport(
         name=found.name,
         op=variant.op_type,
         domain=variant.domain,
         since_version=variant.since_version,
         location=found.location,
-        axis=None if split is None else split.axis,
+        axis=found.detail.shown.axis,
         input_name=found.input_name,
         input=shown.input,
         outputs=tuple(zip(found.output_names, shown.outputs, strict=False)),

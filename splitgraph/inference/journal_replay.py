@@ -65,7 +65,11 @@ class Move:
                 None if dim is None else self._dim(dim) for dim in (split.total, split.count, split.size)
             )
             split = replace(split, lengths=lengths, total=total, count=count, size=size)
-        return replace(detail, split=split, data=self._type(detail.data))
+        written = detail.written
+        if written is not None:
+            lengths_written = tuple(None if length is None else self._dim(length) for length in written.lengths)
+            written = written._replace(lengths=lengths_written)
+        return replace(detail, split=split, data=self._type(detail.data), written=written)
 
     def _obligation(self, held: Obligation) -> Obligation:
         return Obligation(self._dim(held.lhs), held.relation, self._dim(held.rhs), held.text)
@@ -107,7 +111,8 @@ def symbols_to_rename(
 
 def _symbols_of_split(found: FoundSplit) -> frozenset[str]:
     split: CanonicalSplit | None = found.detail.split
-    dims: list[DimLike | None] = [] if split is None else [split.total, split.count, split.size, *(split.lengths or ())]
+    dims: list[DimLike | None] = [*found.detail.shown.lengths]
+    dims += [] if split is None else [split.total, split.count, split.size]
     dims += [side for held in found.obligations for side in (held.lhs, held.rhs)]
     names = frozenset[str]().union(*(symbols_of(dim) for dim in dims if isinstance(dim, Dim)))
     return names.union(*(_symbols_of_value(value) for value in (found.detail.data, *found.outputs)))

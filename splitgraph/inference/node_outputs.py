@@ -137,5 +137,5 @@ def _repair(walk: GraphWalk, ctx: WalkedNode, schema: OperatorVersion) -> None:
     for repair in find_repairs(ctx, schema):
         # Not an error of the node as it is read from here on.
         walk.report(diagnostic(repair.code, repair.what, ctx.location, severity=repair.severity, help=repair.help))
-        ctx.repair(repair.dropped, repair.added)
+        ctx.repair(repair.dropped, repair.added, repair.more_outputs)
         walk.detail.repairs.setdefault(ctx.index, []).append(repair)

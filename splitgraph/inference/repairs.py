@@ -1,5 +1,5 @@
 """Repairs of faulty nodes that can mean only one thing: an attribute that the version does not have and that changes
-nothing, an attribute that a Split-18 lacks, or the name that another version has for a value.
+nothing, an attribute or outputs that a Split-18 lacks, or the name that another version has for a value.
 
 A node is repaired only if its attributes, the reference evaluator and OpenVINO agree on its meaning, as far as they
 accept it (onnxruntime refuses all of these nodes). Where they differ, the node stays an error: the reference evaluator
@@ -13,7 +13,9 @@ from typing import NamedTuple
 
 from splitgraph.attribute_values import UNRESOLVED, attribute_value
 from splitgraph.canonical import clamped_lengths
+from splitgraph.contents import MAX_ITEMS
 from splitgraph.diagnostics import Severity
+from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.superfluous_attributes import changes_nothing
 from splitgraph.node_making import make_attribute
@@ -23,9 +25,10 @@ from splitgraph.schemas.allowed_values import constrained_attributes, fault_of_v
 
 
 class Repair(NamedTuple):
-    """The repair of a node: attributes to remove, and one to add or to set. what: the text of the finding. The finding
-    is an error if the node lacks an attribute or has a wrong one, and a warning if it has one too many; rewriting
-    repairs each. help: what to do, if the code does not say so.
+    """The repair of a node: attributes to remove, one to add or to set, and the number of outputs to add at the end.
+    what: the text of the finding. The finding is an error if the node lacks an attribute or has a wrong one, and a
+    warning if it has one too many or lacks outputs; rewriting repairs each. help: what to do, if the code does not say
+    so.
     """
 
     code: str
@@ -33,6 +36,7 @@ class Repair(NamedTuple):
     dropped: tuple[str, ...] = ()
     added: AttributeProto | None = None
     help: str | None = None
+    more_outputs: int = 0
 
     @property
     def severity(self) -> Severity:
@@ -186,11 +190,16 @@ def _input_is(ctx: NodeContext, value: tuple[object, ...]) -> bool:
 
 
 def _split_dimension(ctx: NodeContext) -> int | None:
+    dim = _dimension(ctx)
+    return dim if isinstance(dim, int) else None
+
+
+def _dimension(ctx: NodeContext) -> DimLike | None:
+    """The dimension that a Split splits; None if it is unknown."""
     shape, axis = ctx.input(0).shape, ctx.attribute("axis", 0)
     if shape is None or not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
         return None
-    dim = shape[axis]
-    return dim if isinstance(dim, int) else None
+    return shape[axis]
 
 
 # By operator, "" for every one, and attribute.
@@ -214,12 +223,37 @@ def _of_split_18(ctx: NodeContext) -> Repair | None:
             return None
         text = f"neither the input split nor the attribute num_outputs is given; read as {parts} chunks"
         return Repair("SG207", text, (), make_attribute("num_outputs", parts))
-    if not ctx.has_input(1) or count.ref_attr_name or count.i != parts or total is None:
+    if not ctx.has_input(1):
+        return _of_missing_outputs(ctx, count)
+    if count.ref_attr_name or count.i != parts or total is None:
         return None
     if not _input_is(ctx, clamped_lengths(total, -(-total // parts), parts)):
         return None
     text = "both the input split and the attribute num_outputs are given and agree; num_outputs is removed"
     return Repair("SG208", text, ("num_outputs",))
+
+
+def _of_missing_outputs(ctx: NodeContext, count: AttributeProto) -> Repair | None:
+    """The repair of a node with fewer outputs than num_outputs: nobody reads the last parts.
+
+    OpenVINO runs uneven chunks only on a fixed dimension and an axis of at least 0, and refuses a last chunk that is
+    empty. Where the dimension turns out uneven at run time, its parts are wrong.
+    """
+    outputs, chunks, total = len(ctx.outputs), ctx.attribute("num_outputs"), _dimension(ctx)
+    if count.ref_attr_name or not isinstance(chunks, int) or not 0 < outputs < chunks <= MAX_ITEMS:
+        return None
+    if isinstance(total, int):
+        is_run = total % chunks == 0 or (ctx.attribute("axis", 0) >= 0 and (chunks - 1) * -(-total // chunks) < total)
+    else:
+        is_run = total is not None and ctx.facts.prove_divisible(total, chunks)
+    if not is_run:
+        return None
+    text = f"num_outputs is {chunks}, but the node has {outputs} output(s); they are the first of {chunks} parts. "
+    text += "The node runs alike in OpenVINO and the reference evaluator; onnxruntime refuses it"
+    return Repair("SG209", text, help=_HELP_OF_OUTPUTS, more_outputs=chunks - outputs)
+
+
+_HELP_OF_OUTPUTS = "Add the missing outputs; upgrade, downgrade and convert do so."
 
 
 def _fills(ctx: NodeContext, parts: int) -> bool:

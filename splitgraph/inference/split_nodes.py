@@ -13,6 +13,7 @@ from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import NodeProto
 from splitgraph.value_type import ValueType
 from splitgraph.variants import Variant, infer_split
+from splitgraph.variants.written_split import read_written
 
 
 def visit_split(ctx: WalkedNode, variant: Variant) -> tuple[SplitDetail, Sequence[ValueType]]:
@@ -20,13 +21,15 @@ def visit_split(ctx: WalkedNode, variant: Variant) -> tuple[SplitDetail, Sequenc
     counted = _tells_count(ctx, variant)
     split, types = infer_split(variant, ctx)
     errors = tuple(ctx.errors)
-    if "" in ctx.outputs:
-        text = f"output {[*ctx.outputs].index('')} has no name: onnxruntime crashes on a split with an omitted output"
+    named = ctx.node.output
+    if "" in named:
+        text = f"output {[*named].index('')} has no name: onnxruntime crashes on a split with an omitted output"
         ctx.find("SG220", text, severity="warning")
     outputs = [ctx.complete(value) for value in types]
     data = ctx.input(0)
     divisible = split is not None and _is_divisible(ctx, split)
-    ctx.split = SplitDetail(variant, split, data, divisible, errors, *_lengths_input(ctx, variant), counted)
+    written = read_written(variant, ctx) if split is None else None
+    ctx.split = SplitDetail(variant, split, data, divisible, errors, *_lengths_input(ctx, variant), counted, written)
     return ctx.split, outputs
 
 

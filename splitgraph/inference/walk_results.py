@@ -16,6 +16,7 @@ from splitgraph.inference.repairs import Repair
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import ValueType
 from splitgraph.variants import Variant
+from splitgraph.variants.written_split import WrittenSplit
 
 # By the location of each node that is set aside, the codes of its accepted findings.
 SetAside = Mapping[str, frozenset[str]]
@@ -31,7 +32,7 @@ class SplitDetail:
     tensor. divisible: the dimension is proved to be a multiple of the number of parts. errors: codes of the errors
     found at the node. lengths_dtype: element type of the lengths input. rest_possible: one length may be -1
     (VariadicSplit). lengths_counted: the lengths input has a known size, so that the number of lengths does not only
-    follow from the outputs.
+    follow from the outputs. written: what the node says where there is no canonical form; only reports show it.
     """
 
     variant: Variant
@@ -42,11 +43,19 @@ class SplitDetail:
     lengths_dtype: str | None = None
     rest_possible: bool = False
     lengths_counted: bool = True
+    written: WrittenSplit | None = None
 
     @property
     def lengths(self) -> tuple[DimLike, ...]:
         """Length of each part; empty when their number is unknown."""
         return () if self.split is None else self.split.lengths or ()
+
+    @property
+    def shown(self) -> WrittenSplit:
+        """Axis and lengths for reports: of the canonical form, or as written."""
+        if self.split is None:
+            return self.written or WrittenSplit(None, ())
+        return WrittenSplit(self.split.axis, self.lengths)
 
 
 class FoundSplit(NamedTuple):

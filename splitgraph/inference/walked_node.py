@@ -35,6 +35,7 @@ class WalkedNode:
 
     __slots__ = (
         "_attributes",
+        "_more_outputs",
         "contents_out",
         "errors",
         "given",
@@ -65,6 +66,7 @@ class WalkedNode:
         self.contents_out: dict[int, Contents] = {}
         self.sequences_out: dict[int, SequenceInfo] = {}
         self._attributes: Mapping[str, AttributeProto] | None = None
+        self._more_outputs = 0
 
     @property
     def location(self) -> str:
@@ -80,7 +82,7 @@ class WalkedNode:
 
     @property
     def outputs(self) -> Sequence[str]:
-        return self.node.output
+        return [*self.node.output, *[""] * self._more_outputs] if self._more_outputs else self.node.output
 
     @property
     def input_count(self) -> int:
@@ -126,8 +128,9 @@ class WalkedNode:
     def attribute_names(self) -> Iterable[str]:
         return self.attributes().keys()
 
-    def repair(self, dropped: Iterable[str], added: AttributeProto | None) -> None:
-        """Read the node as if it were without some of its attributes, and with one that it lacks."""
+    def repair(self, dropped: Iterable[str], added: AttributeProto | None, more_outputs: int) -> None:
+        """Read the node as if it were without some of its attributes, with one that it lacks, and with more outputs."""
+        self._more_outputs += more_outputs
         kept = {name: held for name, held in self.attributes().items() if name not in dropped}
         self._attributes = kept if added is None else {**kept, added.name: added}
 

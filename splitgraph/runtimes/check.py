@@ -57,7 +57,7 @@ def check_model(examined: Examined, target: Target) -> Iterator[Diagnostic]:
     """What the target will not read in the model, in graph order, after what is wrong with the model itself."""
     yield from examined.errors
     yield from examined.notes
-    yield from _forbidden_types(examined, target)
+    yield from _against_schema(examined, target)
     yield from _limits(examined, target)
     told: set[frozenset[str]] = set()
     unknown: dict[str, NodeTraits] = {}
@@ -76,11 +76,16 @@ def check_model(examined: Examined, target: Target) -> Iterator[Diagnostic]:
     yield from _empty_at_run_time(examined, target)
 
 
-def _forbidden_types(examined: Examined, target: Target) -> Iterator[Diagnostic]:
-    """Nodes with element types that only the schema forbids: onnxruntime checks the schema, other runtimes may not."""
-    for found in examined.walked.lenient:
+def _against_schema(examined: Examined, target: Target) -> Iterator[Diagnostic]:
+    """Nodes with element types or numbers of outputs that only the schema forbids: onnxruntime checks the schema, other
+    runtimes may not.
+    """
+    missing = [each for each in examined.walked.diagnostics if (each.code, each.severity) == ("SG209", "warning")]
+    for found in [*examined.walked.lenient, *missing]:
         if target.name == "onnxruntime":
+            lacks_outputs = found.code == "SG209"
             advice = "Cast the input, or upgrade the model to an opset that allows the type."
+            advice = found.help if lacks_outputs else advice
             yield diagnostic("SG701", f"{target.label} refuses the node: {found.message}", found.location, help=advice)
         else:
             yield found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from splitgraph.conversion.planning.plan import opset_of
 from splitgraph.conversion.rewrite import Change
 from splitgraph.graph.names import FreshNames, used_names
@@ -28,10 +30,15 @@ def name_parts(model: ModelProto) -> list[Change]:
             if form is None:
                 continue
             location = f"{scope.location}/{node_label(node, index)}"
-            hint = f"{node.name or node.op_type}_part"
-            node.output[:] = [name or names.new(f"{hint}{place}") for place, name in enumerate(node.output)]
+            node.output[:] = named_outputs(node, node.output, names)
             changes.append(Change(location, form, form, _WHY))
     return changes
+
+
+def named_outputs(node: NodeProto, outputs: Iterable[str], names: FreshNames) -> list[str]:
+    """The outputs of a split, with a new name for each omitted one."""
+    hint = f"{node.name or node.op_type}_part"
+    return [name or names.new(f"{hint}{place}") for place, name in enumerate(outputs)]
 
 
 def _form(scope: Scope, node: NodeProto) -> str | None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from splitgraph.acceptance import REPAIRED, STRICT, Leeway
+from splitgraph.conversion.finish.part_names import named_outputs
 from splitgraph.conversion.nodes.crossing import AttributeEdit
 from splitgraph.conversion.planning.apply import apply_plan
-from splitgraph.conversion.planning.plan import Plan
+from splitgraph.conversion.planning.plan import NodeEdit, Plan
 from splitgraph.conversion.rewrite import Change
 from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.graph.names import FreshNames, used_names
 from splitgraph.graph.order import sort_nodes
 from splitgraph.graph.scopes import Scope, node_label
 from splitgraph.inference import Walked, walk_model
@@ -41,20 +43,20 @@ def repaired(model: ModelProto, leeway: Leeway = STRICT) -> Repaired:
     if told_order is not None:
         walked = walk_model(model, walked.leeway)
         notes.append(told_order)
-    plan = plan_repairs(walked)
+    plan = plan_repairs(model, walked)
     if plan is None or plan.needed(walked):
         return Repaired(model, walked, [], notes, accepted)
     model = apply_plan(plan, model)
     return Repaired(model, walk_model(model, walked.leeway), list(plan.changes), [*notes, *plan.notes], accepted)
 
 
-def plan_repairs(walked: Walked) -> Plan | None:
-    """The plan that repairs the model's nodes; None where there is nothing to repair."""
-    plan = Plan()
+def plan_repairs(model: ModelProto, walked: Walked) -> Plan | None:
+    """The plan that repairs the model's nodes; None where there is nothing to repair. walked: the model's inference."""
+    plan, names = Plan(), FreshNames(used_names(model, walked.scopes))
     for scope in walked.scopes:
         detail = walked.graphs.get(scope.path)
         for index, repairs in ({} if detail is None else detail.repairs).items():
-            _repair(plan, scope, index, repairs)
+            _repair(plan, scope, index, repairs, names)
     return plan if plan.edits else None
 
 
@@ -72,7 +74,7 @@ def _in_order(model: ModelProto, walked: Walked) -> tuple[ModelProto, Diagnostic
     return copy, diagnostic("SG112", text, severity="info", help="Nothing to do.")
 
 
-def _repair(plan: Plan, scope: Scope, index: int, repairs: list[Repair]) -> None:
+def _repair(plan: Plan, scope: Scope, index: int, repairs: list[Repair], names: FreshNames) -> None:
     node = scope.nodes[index]
     location = f"{scope.location}/{node_label(node, index)}"
     edits = plan.at(scope.path).attributes.setdefault(index, [])
@@ -81,6 +83,9 @@ def _repair(plan: Plan, scope: Scope, index: int, repairs: list[Repair]) -> None
         edits += [AttributeEdit(name, "remove", None, why) for name in repair.dropped]
         if repair.added is not None:
             edits.append(AttributeEdit(repair.added.name, "set", repair.added, why))
+        if repair.more_outputs:
+            outputs = named_outputs(node, [*node.output, *[""] * repair.more_outputs], names)
+            plan.at(scope.path).nodes[index] = NodeEdit(node.op_type, node.input[:], outputs)
         plan.notes.append(diagnostic("SG401", repair.what, location, severity="info"))
     version = version_at(node.op_type, scope.imports.get("", 1))
     label = node.op_type if version is None else f"{node.op_type}-{version.since_version}"

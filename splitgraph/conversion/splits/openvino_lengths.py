@@ -37,7 +37,7 @@ def write_uneven_lengths(model: ModelProto) -> tuple[ModelProto, tuple[Change, .
         return model, ()
     inlined = inline_functions(model)
     walked = walk_model(inlined)
-    repairs = plan_repairs(walked)
+    repairs = plan_repairs(inlined, walked)
     if repairs is not None:
         inlined = apply_plan(repairs, inlined)
         walked = walk_model(inlined)

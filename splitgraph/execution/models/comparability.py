@@ -18,7 +18,7 @@ from splitgraph.inference import walk_model
 # may run such a model, but its outputs prove nothing.
 _MEANINGLESS = frozenset({"SG102", "SG103", "SG104", "SG105", "SG110"})
 # Faults that can be repaired in one way only; engines need not accept them.
-_REPAIRABLE = frozenset({"SG207", "SG208", "SG416"})
+_REPAIRABLE = frozenset({"SG207", "SG208", "SG209", "SG416"})
 _TOO_DEEP, _WITHOUT_WEIGHTS, _UNSORTED = "SG114", "SG113", "SG112"
 
 
@@ -68,7 +68,7 @@ def repair_first(first: ComparedModel, second: ComparedModel) -> tuple[ComparedM
         other = _first_fault(second, _REPAIRABLE)
         if other is not None:
             return first, _bad_model("both models are invalid", other)
-        plan = plan_repairs(walk_model(first.model))
+        plan = plan_repairs(first.model, walk_model(first.model))
         first = first if plan is None else first.with_onnx(apply_plan(plan, first.model))
     found = (each for each in first.analysis.diagnostics if each.severity == "error" and each.code.startswith("SG2"))
     invalid = next(found, None)

@@ -30,7 +30,8 @@ def part_weight(length: int | Dim | None, bounds: Bounds) -> float | None:
     `(N + 1)//2 | N//2` as two parts of about the same width.
     """
     if length is None or isinstance(length, int):
-        return length
+        # A split with an error may have a negative length.
+        return length if length is None else max(0, length)
     try:
         return max(0, evaluate(length, {name: _nominal(bounds.get(name, (0, None))) for name in symbols_of(length)}))
     except (ZeroDivisionError, OverflowError):
@@ -64,7 +65,8 @@ def rest_parts(analysis: Analysis) -> dict[str, int]:
         detail = analysis.details.graphs.get(scope.path)
         for index, split in ({} if detail is None or scope.in_function else detail.splits).items():
             node = scope.nodes[index]
-            items = getattr(detail.constants.get(node.input[2]), "items", ()) if split.rest_possible else ()
+            has_rest = split.rest_possible and split.split is not None
+            items = getattr(detail.constants.get(node.input[2]), "items", ()) if has_rest else ()
             if -1 in items:
                 found[f"{scope.location}/{node_label(node, index)}"] = items.index(-1)
     return found
