@@ -227,7 +227,7 @@ def _expect_length_of_6(ctx: NodeContext, index: int, dims: Dims) -> None:
     held = dims_of_rank(ctx, index, 1)
     if held is None or not all(isinstance(dim, int) for dim in (*held, *dims[1:])):
         return
-    allowed = {math.prod(dims[1:2]), math.prod(dims[1:])}  # type: ignore[arg-type]
+    allowed = {math.prod(dims[1:2]), math.prod(dims[1:])}
     if held[0] not in allowed:
         one, other = min(allowed), max(allowed)
         raise InvalidNode(
