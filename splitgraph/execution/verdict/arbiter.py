@@ -21,10 +21,13 @@ _SHARE = 0.5
 
 
 def rewritten_nodes(before: ComparedModel, after: ComparedModel) -> str | None:
-    """Return the nodes of the first model that the second one computes with other arithmetic; None without any."""
+    """Return which nodes of the first model the second one computes in another way; None where neither arithmetic nor
+    opset differs. An engine may have another kernel for another version of an operator.
+    """
     isolated = isolate(before, after)
     if isolated is None:
-        return None
+        opsets = [model.analysis.opset.get("") for model in (before, after)]
+        return None if opsets[0] == opsets[1] else f"all, from opset {opsets[0]} to {opsets[1]}"
     nodes = before.analysis.model.graph.node
     labels = [node_label(nodes[position], position) for position in isolated.positions]
     more = f" and {len(labels) - _MOST_NAMES} more" if len(labels) > _MOST_NAMES else ""
