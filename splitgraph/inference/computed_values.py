@@ -267,7 +267,8 @@ def _may_overflow(op_type: str, dtype: str, given: Sequence[Any]) -> bool:
     if op_type == "BitShift":
         return bool((arrays[1] >= np.iinfo(dtype).bits).any())
     if op_type == "Pow":
-        return bool(arrays[0].max(initial=1) ** arrays[1].max(initial=1) >= most)
+        # In logarithms: the power itself may not fit a float64 either.
+        return bool(np.log2(arrays[0].max(initial=1)) * arrays[1].max(initial=1) >= np.log2(most))
     if op_type in _SUMS:
         total = prod(max(1.0, float(array.sum())) for array in arrays) ** (2 if "Square" in op_type else 1)
         product = op_type == "ReduceProd" and float(np.prod(np.maximum(arrays[0], 1))) >= most

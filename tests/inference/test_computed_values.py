@@ -117,6 +117,14 @@ def test_nothing_is_computed_that_no_dimension_needs(monkeypatch: pytest.MonkeyP
     assert walk_model(made_of(text, 18)).graphs[()].types["y"].shape == (1, 12544)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("base", ["9223372036854775807", "2", "-9223372036854775808", "10"])
+def test_a_power_that_fits_no_float_is_unknown_without_a_warning(base: str) -> None:
+    text = f"b = Constant<value_int = {base}>() e = Constant<value_int = 9223372036854775807>() i = Pow(b, e)"
+    (rows, _) = splitgraph.infer(made_of(text, 18)).types["y"].shape or ()
+    assert not isinstance(rows, int)
+
+
 def test_a_long_chain_is_left_alone() -> None:
     steps = " ".join(f"t{place + 1} = Tanh(t{place})" for place in range(80))
     assert splitgraph.infer(made_of(f"t0 = Exp(two) {steps} i = Cast<to=7>(t80)", 18)).types["y"].rank == 2

@@ -53,10 +53,25 @@ DEQUANTIZED = ("uint8[2, 3] x, float{} s, uint8{} z", f"y = {MS}DequantizeLinear
 DYNAMIC = ("float[2, 4] a, uint8[4, 3] b, float{} s", f"y = {MS}DynamicQuantizeMatMul(a, b, s)", 17)
 TO_FLOAT = ("uint8[2, 4] a, uint8[4, 3] b, float{} s, float{} t", f"y = {MS}MatMulIntegerToFloat(a, b, s, t)", 17)
 MEAN = ("float[1, 2, 3] x", "y = MeanVarianceNormalization<axes = [{}]>(x)", 13)
+TUPLES = ("float{} x, int64{} i, float{} u", "y = ScatterND(x, i, u)", 18)
+SCATTERED = ("float{} x, int64{} i, float{} u", "y = ScatterElements(x, i, u)", 18)
 Form = tuple[str, str, int]
 Case = tuple[str, Form, tuple[str, ...]]
 
 ERRORS: list[Case] = [
+    ("tuples for a scalar", TUPLES, ("", "[3, 1]", "[3]")),
+    ("empty tuples for a scalar", TUPLES, ("", "[3, 0]", "[3]")),
+    ("a scalar for data of unknown rank", TUPLES, ("[]", "", "[]")),
+    ("tuples of two for a vector", TUPLES, ("[4]", "[3, 2]", "[3]")),
+    ("one tuple that is too long", TUPLES, ("[4, 5]", "[3]", "[]")),
+    ("tuples for unknown updates", TUPLES, ("[N, M]", "[K, 3]", "[]")),
+    ("a scalar as tuples", TUPLES, ("[4, 5]", "", "")),
+    ("an update of another rank", TUPLES, ("[4, 5]", "[3, 1]", "[3]")),
+    ("updates of no rank that tuples have", TUPLES, ("[4, 5]", "[3, K]", "[3, 4, 5, 6]")),
+    ("updates of too low a rank", TUPLES, ("[4, 5]", "[2, 3, K]", "[6]")),
+    ("updates of other slices", TUPLES, ("[4, 5]", "[3, K]", "[3, 4]")),
+    ("indices of a lower rank", SCATTERED, ("[4, 5]", "[3]", "[3]")),
+    ("indices of a higher rank", SCATTERED, ("[4]", "[2, 2]", "[2, 2]")),
     ("offset of other channels", DEFORMED, ("1, 6, 3, 3",)),
     ("offset of the input's size", DEFORMED, ("1, 8, 4, 4",)),
     ("offset for another batch", DEFORMED, ("2, 8, 3, 3",)),
@@ -123,6 +138,13 @@ WARNINGS: list[Case] = [
     ("an axis twice, once from the end", MEAN, ("1, -2",)),
 ]
 FINE: list[Case] = [
+    ("tuples of one", TUPLES, ("[4, 5]", "[3, 1]", "[3, 5]")),
+    ("tuples of two", TUPLES, ("[4, 5]", "[3, 2]", "[3]")),
+    ("empty tuples", TUPLES, ("[4]", "[3, 0]", "[3, 4]")),
+    ("one tuple", TUPLES, ("[4, 5]", "[2]", "")),
+    ("tuples that may be of one", TUPLES, ("[4, 5]", "[3, K]", "[3, 5]")),
+    ("tuples of unknown data", TUPLES, ("[]", "[3, 7]", "[3]")),
+    ("fewer indices", SCATTERED, ("[4, 5]", "[3, 2]", "[3, 2]")),
     ("offset", DEFORMED, ("1, 8, 3, 3",)),
     ("offset of unknown channels", DEFORMED, ("1, C, 3, 3",)),
     ("mask", MASKED, ("1, 4, 3, 3",)),

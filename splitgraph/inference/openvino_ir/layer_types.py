@@ -1,6 +1,7 @@
 """The layers of OpenVINO's operator sets: which type and version a layer can have.
 
-Source: the operator sets of openvino's Python package, and the layers that an IR has besides.
+Source: the operator sets of openvino's Python package, and the layers that an IR has besides; the first set of each
+is the first one that openvino reads it of.
 """
 
 from __future__ import annotations
@@ -9,32 +10,55 @@ from __future__ import annotations
 NEWEST_SET = 17
 _PREFIX = "opset"
 
+# Each operator set, and the layers that came with it. OpenVINO also reads a few of later sets as layers of opset1.
 _TEXT = """
-AUGRUCell AUGRUSequence Abs Acos Acosh AdaptiveAvgPool AdaptiveMaxPool Add Asin Asinh Assign Atan Atanh AvgPool
-BatchNormInference BatchToSpace BinaryConvolution BitwiseAnd BitwiseLeftShift BitwiseNot BitwiseOr
-BitwiseRightShift BitwiseXor Broadcast Bucketize CTCGreedyDecoder CTCGreedyDecoderSeqLen CTCLoss Ceiling Clamp
-Col2Im Concat Const Convert ConvertLike ConvertPromoteTypes Convolution ConvolutionBackpropData Cos Cosh CumSum
-DFT DeformableConvolution DeformablePSROIPooling DepthToSpace DetectionOutput Divide Einsum Elu
-EmbeddingBagOffsets EmbeddingBagOffsetsSum EmbeddingBagPacked EmbeddingBagPackedSum EmbeddingSegmentsSum Equal
-Erf ErfInv Exp ExperimentalDetectronDetectionOutput ExperimentalDetectronGenerateProposalsSingleImage
-ExperimentalDetectronPriorGridGenerator ExperimentalDetectronROIFeatureExtractor ExperimentalDetectronTopKROIs
-ExtractImagePatches Eye FakeConvert FakeQuantize Floor FloorMod GRN GRUCell GRUSequence Gather GatherElements
-GatherND GatherTree Gelu GenerateProposals Greater GreaterEqual GridSample GroupConvolution
-GroupConvolutionBackpropData GroupNormalization GroupedMatMul HSigmoid HSwish HardSigmoid I420toBGR I420toRGB
-IDFT IRDFT ISTFT Identity If Interpolate Inverse IsFinite IsInf IsNaN LRN LSTMCell LSTMSequence Less LessEqual
-Log LogSoftmax LogicalAnd LogicalNot LogicalOr LogicalXor Loop MVN MatMul MatrixNms MaxPool Maximum Minimum Mish
-Mod MulticlassNms Multinomial Multiply NMSRotated NV12toBGR NV12toRGB Negative NonMaxSuppression NonZero
-NormalizeL2 NotEqual OneHot PReLU PRelu PSROIPooling Pad Parameter Power PriorBox PriorBoxClustered Proposal
-RDFT RNNCell RNNSequence ROIAlign ROIAlignRotated ROIPooling RandomUniform Range ReLU ReadValue ReduceL1
-ReduceL2 ReduceLogicalAnd ReduceLogicalOr ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum RegionYolo Relu
-ReorgYolo Reshape Result Reverse ReverseSequence Roll Round STFT ScaledDotProductAttention ScatterElementsUpdate
-ScatterNDUpdate ScatterUpdate SearchSorted SegmentMax Select Selu ShapeOf ShuffleChannels Sigmoid Sign Sin Sinh
-Slice SliceScatter SoftMax SoftPlus SoftSign Softmax SpaceToBatch SpaceToDepth SparseFillEmptyRows Split Sqrt
-SquaredDifference Squeeze StridedSlice StringTensorPack StringTensorUnpack Subtract Swish Tan Tanh
-TensorIterator Tile TopK Transpose Unique Unsqueeze VariadicSplit Xor
+1: AUGRUCell AUGRUSequence Abs Acos Add Asin Atan AvgPool BatchNormInference BinaryConvolution Broadcast
+    CTCGreedyDecoder Ceiling Clamp Concat Const Convert ConvertLike Convolution ConvolutionBackpropData Cos Cosh
+    DeformableConvolution DeformablePSROIPooling DepthToSpace DetectionOutput Divide Elu Equal Erf Exp
+    FakeQuantize Floor FloorMod GRN Gather GatherTree Greater GreaterEqual GroupConvolution
+    GroupConvolutionBackpropData HardSigmoid Interpolate LRN LSTMCell Less LessEqual Log LogicalAnd LogicalNot
+    LogicalOr LogicalXor MVN MatMul MaxPool Maximum Minimum Mod Multiply Negative NonMaxSuppression NormalizeL2
+    NotEqual OneHot PReLU PRelu PSROIPooling Pad Parameter Power PriorBox PriorBoxClustered Proposal RNNCell
+    ROIPooling Range ReLU ReduceLogicalAnd ReduceLogicalOr ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
+    RegionYolo Relu ReorgYolo Reshape Result Reverse ReverseSequence Select Selu ShapeOf ShuffleChannels Sigmoid
+    Sign Sin Sinh SoftMax Softmax SpaceToDepth Split Sqrt SquaredDifference Squeeze StridedSlice Subtract Tan
+    Tanh TensorIterator Tile TopK Transpose Unsqueeze VariadicSplit Xor
+2: BatchToSpace Gelu SpaceToBatch
+3: Assign Bucketize CumSum EmbeddingBagOffsetsSum EmbeddingBagPackedSum EmbeddingSegmentsSum ExtractImagePatches
+    GRUCell NonZero ROIAlign ReadValue ScatterElementsUpdate ScatterUpdate
+4: Acosh Asinh Atanh CTCLoss HSwish Mish ReduceL1 ReduceL2 ScatterNDUpdate SoftPlus Swish
+5: GRUSequence GatherND HSigmoid LSTMSequence LogSoftmax Loop RNNSequence Round
+6: CTCGreedyDecoderSeqLen ExperimentalDetectronDetectionOutput ExperimentalDetectronGenerateProposalsSingleImage
+    ExperimentalDetectronPriorGridGenerator ExperimentalDetectronROIFeatureExtractor
+    ExperimentalDetectronTopKROIs GatherElements
+7: DFT Einsum IDFT Roll
+8: AdaptiveAvgPool AdaptiveMaxPool I420toBGR I420toRGB If MatrixNms MulticlassNms NV12toBGR NV12toRGB
+    RandomUniform Slice
+9: Eye GenerateProposals GridSample IRDFT RDFT SoftSign
+10: IsFinite IsInf IsNaN Unique
+12: GroupNormalization
+13: BitwiseAnd BitwiseNot BitwiseOr BitwiseXor FakeConvert Multinomial NMSRotated ScaledDotProductAttention
+14: ConvertPromoteTypes Inverse
+15: BitwiseLeftShift BitwiseRightShift Col2Im EmbeddingBagOffsets EmbeddingBagPacked ROIAlignRotated STFT
+    SearchSorted SliceScatter StringTensorPack StringTensorUnpack
+16: ISTFT Identity SegmentMax SparseFillEmptyRows
+17: ErfInv GroupedMatMul
 """
-# Case tells no two of them apart.
-_TYPES = frozenset(_TEXT.lower().split())
+
+
+def _parsed(text: str) -> dict[str, int]:
+    """The first operator set of each layer, by the layer's type in lower case: case tells no two of them apart."""
+    since: dict[str, int] = {}
+    number = 0
+    for word in text.lower().split():
+        if word.endswith(":"):
+            number = int(word[:-1])
+        else:
+            since[word] = number
+    return since
+
+
+_SINCE = _parsed(_TEXT)
 
 
 def fault_of_layer(type_: str, version: str) -> str | None:
@@ -44,6 +68,9 @@ def fault_of_layer(type_: str, version: str) -> str | None:
         return None
     if not (number.isascii() and number.isdigit() and 1 <= int(number[:9]) <= NEWEST_SET):
         return f"OpenVINO has no operator set {version}; splitgraph knows opset1 to opset{NEWEST_SET}"
-    if type_.lower() not in _TYPES:
+    since = _SINCE.get(type_.lower())
+    if since is None:
         return f"OpenVINO has no layer {type_} in {version}"
+    if int(number) < since:
+        return f"OpenVINO has no layer {type_} in {version}; the layer came with {_PREFIX}{since}"
     return None

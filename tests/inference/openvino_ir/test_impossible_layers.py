@@ -16,6 +16,12 @@ IMPOSSIBLE = {
     "a version of another layer": ("ReLU", "opset400", "no operator set opset400"),
     "a version of zero": ("ReLU", "opset0", "no operator set opset0"),
     "a version that is no number": ("ReLU", "opsetx", "no operator set opsetx"),
+    "If before it came": ("If", "opset1", "came with opset8"),
+    "Swish before it came": ("Swish", "opset3", "came with opset4"),
+    "Identity of the set before": ("Identity", "opset15", "no layer Identity in opset15; the layer came with opset16"),
+    "Gelu in other letters": ("GELU", "opset1", "came with opset2"),
+    "Slice of opset1": ("Slice", "opset1", "came with opset8"),
+    "ScatterNDUpdate of opset3": ("ScatterNDUpdate", "opset3", "came with opset4"),
     "ONNX's name": ("SplitToSequence", "opset8", "no layer SplitToSequence in opset8"),
 }
 POSSIBLE = [
@@ -24,6 +30,13 @@ POSSIBLE = [
     ("Gelu", "opset7"),
     ("SoftMax", "opset8"),
     ("If", "opset8"),
+    ("If", "opset16"),
+    ("Swish", "opset4"),
+    ("Gelu", "opset2"),
+    ("Identity", "opset16"),
+    ("MVN", "opset1"),
+    ("RNNCell", "opset1"),
+    ("ShuffleChannels", "opset1"),
 ]
 
 

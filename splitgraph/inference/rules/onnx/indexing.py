@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from splitgraph.contents import Contents
 from splitgraph.deferred import np
@@ -22,6 +23,7 @@ from splitgraph.inference.rules.operands import (
     check_axis,
     dims_of,
     dims_of_rank,
+    expect,
     expect_dims,
     int_attribute,
     merged_dim,
@@ -125,12 +127,38 @@ def scatter(ctx: NodeContext) -> Sequence[ValueType]:
 def _check_updates(ctx: NodeContext, dims: Dims | None) -> None:
     """Require one update for each index: an element of the data, or for an index into several axes a slice of it."""
     indices = dims_of(ctx, 1)
-    if indices is None:
-        return
-    if ctx.node.op_type != "ScatterND":
+    if ctx.node.op_type == "ScatterND":
+        _check_tuple_updates(ctx, dims, indices)
+    elif indices is not None:
+        if dims is not None and len(dims) != len(indices):
+            text = f"the data has rank {len(dims)} and the indices rank {len(indices)}; the ranks must be equal"
+            raise InvalidNode(text)
         expect_dims(ctx, 2, indices, "updates")
-    elif indices and dims is not None and isinstance(indices[-1], int) and indices[-1] <= len(dims):
-        expect_dims(ctx, 2, (*indices[:-1], *dims[indices[-1] :]), "updates")
+
+
+def _check_tuple_updates(ctx: NodeContext, dims: Dims | None, indices: Dims | None) -> None:
+    """Require index tuples that the data has axes for, and a slice of the data for each of them."""
+    if () in (dims, indices):
+        raise InvalidNode("data and indices must have at least one axis")
+    if dims is None or indices is None:
+        return
+    depth, updates = indices[-1], dims_of(ctx, 2) if ctx.has_input(2) else None
+    if isinstance(depth, Dim) and updates is not None:
+        # Only tuples of this length have updates of this rank.
+        needed = len(indices) - 1 + len(dims) - len(updates)
+        if not 0 <= needed <= len(dims):
+            least, most = len(indices) - 1, len(indices) - 1 + len(dims)
+            raise InvalidNode(f"updates has rank {len(updates)}; its rank must be in [{least}, {most}]")
+        found = partial(
+            "the index tuples have {} entries; updates of rank {} need {}".format, depth, len(updates), needed
+        )
+        expect(ctx, depth, "==", needed, found)
+        depth = needed
+    if not isinstance(depth, int):
+        return
+    if depth > len(dims):
+        raise InvalidNode(f"the index tuples have {depth} entries; data of rank {len(dims)} allows 0 to {len(dims)}")
+    expect_dims(ctx, 2, (*indices[:-1], *dims[depth:]), "updates")
 
 
 def _check_update(ctx: NodeContext, dims: Dims | None) -> None:
