@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator
 from splitgraph.dim import marks_unknown
 from splitgraph.graph.scopes import GraphPath, Scope, scopes
 from splitgraph.graph.types import tensor_types
-from splitgraph.onnx_proto import ModelProto, ValueInfoProto
+from splitgraph.onnx_proto import ModelProto, NodeProto, ValueInfoProto
 
 
 def used_names(
@@ -87,3 +87,9 @@ class FreshNames:
             self._next[hint] = number
         self.given.add(name)
         return name
+
+
+def named_outputs(node: NodeProto, outputs: Iterable[str], names: FreshNames) -> list[str]:
+    """The outputs of a split, with a new name for each omitted one."""
+    hint = f"{node.name or node.op_type}_part"
+    return [name or names.new(f"{hint}{place}") for place, name in enumerate(outputs)]

@@ -26,8 +26,8 @@ class SplitReport:
     ("Split", "", 13). location: graph, subgraphs, function calls and node ("main/encoder/then_branch/Split_4"). axis:
     non-negative where the rank is known, None when unknown. input_name, input: name and type of the split tensor.
     outputs: (name, type) of each output, "" for an omitted one. lengths: of each part along the axis, empty for
-    StringSplit and for a sequence of unknown length; of a split with an error, axis and lengths as written. obligations: what must hold of the symbols for the split to be
-    valid ("N % 3 == 0").
+    StringSplit and for a sequence of unknown length; of a split with an error, axis and lengths as written.
+    obligations: what must hold of the symbols for the split to be valid ("N % 3 == 0").
     """
 
     name: str

@@ -4,8 +4,8 @@ Inputs: input (T), split (int64, optional, 1-D, each >= 0, summing to the dimens
 [-rank, rank - 1]), num_outputs (int >= 1, equal to the number of outputs: chunks of ceil(dim / num_outputs), the last
 one smaller). T: every type up to bfloat16. Outputs: one or more.
 Changed from Split-13: the parts must be given one way or the other, and an uneven dimension no longer needs lengths.
-Converters often wrote neither (onnx/onnx#5222): invalid, though its meaning is plain. Fewer outputs than num_outputs are
-invalid, too; `inference/repairs.py` adds the missing ones where engines agree.
+Converters often wrote neither (onnx/onnx#5222): invalid, though its meaning is plain. Fewer outputs than num_outputs
+are invalid, too; `inference/repairs.py` adds the missing ones where engines agree.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a split node says of its axis and its parts, for the report of a node that is not valid or whose meaning is open."""
+"""What a split node says of its axis and its parts, for the report of a node that is invalid or not understood."""
 
 from __future__ import annotations
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from splitgraph.conversion.planning.plan import opset_of
 from splitgraph.conversion.rewrite import Change
-from splitgraph.graph.names import FreshNames, used_names
+from splitgraph.graph.names import FreshNames, named_outputs, used_names
 from splitgraph.graph.scopes import Scope, node_label, plain_domain, scopes
 from splitgraph.inference import Walked
 from splitgraph.onnx_proto import ModelProto, NodeProto
@@ -33,12 +31,6 @@ def name_parts(model: ModelProto) -> list[Change]:
             node.output[:] = named_outputs(node, node.output, names)
             changes.append(Change(location, form, form, _WHY))
     return changes
-
-
-def named_outputs(node: NodeProto, outputs: Iterable[str], names: FreshNames) -> list[str]:
-    """The outputs of a split, with a new name for each omitted one."""
-    hint = f"{node.name or node.op_type}_part"
-    return [name or names.new(f"{hint}{place}") for place, name in enumerate(outputs)]
 
 
 def _form(scope: Scope, node: NodeProto) -> str | None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from splitgraph.acceptance import REPAIRED, STRICT, Leeway
-from splitgraph.conversion.finish.part_names import named_outputs
 from splitgraph.conversion.nodes.crossing import AttributeEdit
 from splitgraph.conversion.planning.apply import apply_plan
 from splitgraph.conversion.planning.plan import NodeEdit, Plan
 from splitgraph.conversion.rewrite import Change
 from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.graph.names import FreshNames, used_names
+from splitgraph.graph.names import FreshNames, named_outputs, used_names
 from splitgraph.graph.order import sort_nodes
 from splitgraph.graph.scopes import Scope, node_label
 from splitgraph.inference import Walked, walk_model
