@@ -104,7 +104,7 @@ def test_a_declared_rank_that_contradicts_is_found_as_before() -> None:
         ('y = ConvTranspose <auto_pad = "SAME_UPPER", strides = [2, 2]> (c, w)', 11, 10),
         ('a = Relu (c) y = ConvTranspose <auto_pad = "SAME_LOWER", strides = [1, 1]> (a, w)', 11, 10),
         ("y = Resize <axes = [2, 3]> (c, , , h) a = Conv (c, w)", 18, 16),
-        ("y = Pad (c, h, , h) a = Conv (c, w)", 18, 17),
+        ("p = Concat <axis = 0> (h, h) y = Pad (c, p, , h) a = Conv (c, w)", 18, 17),
         ("y = Clip (c) a = Conv (c, w)", 11, 10),
         ('d = my.Op (x) y = GridSample <mode = "linear"> (c, d) a = Conv (c, w)', 20, 16),
     ],

@@ -116,8 +116,6 @@ def reduce_tuple_by_tuple(context: AdapterContext) -> None:
 def _list_tuples(context: AdapterContext) -> None:
     """Gives the tuples of indices, and their updates, one dimension in place of those before the tuple."""
     before = context.known_rank(1) - 1
-    if before < 0:
-        raise Inexact("its indices have no dimension")
     shapes = [context.emit("Shape", [name], "shape") for name in context.inputs[1:]]
     count = _product(context, shapes[0], range(before), of=1)
     for index, shape in enumerate(shapes, 1):

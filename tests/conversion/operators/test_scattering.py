@@ -54,7 +54,7 @@ def feeds_of(data: Shape, indices: Shape, updates: Shape, most: int, dtype: str 
         (scattering("ScatterElements", None, None, None, axis=-1), 15, "the rank of 'i' is unknown"),
         (scattering("ScatterElements", None, None, None), 10, "GatherElements exists from opset 11 on and the rank"),
         (scattering("ScatterND", ("N", 3), ("M", 1, 1), None), 15, "the rank of 'u' is unknown"),
-        (scattering("ScatterND", ("N",), (), ()), 15, "its indices have no dimension"),
+        (scattering("ScatterND", ("N",), (), ()), 15, "data and indices must have at least one axis"),
         (scattering("ScatterND", ("N", 3), ("M", "K"), ("M", 3)), 10, "into how many dimensions its indices count"),
         (scattering("ScatterElements", ("N", 3), ("M", 3), ("M", 3)), 8, "cannot go below opset 9"),
         (scattering("ScatterND", ("N", 3), ("M", 1), ("M", 3)), 8, "Scatter exists from opset 9 on"),

@@ -15,6 +15,7 @@ from splitgraph.inference.rules.operands import (
     InvalidNode,
     contents_or_unknown,
     dims_of,
+    dims_of_rank,
     expect,
     expect_one_element,
     int_attribute,
@@ -153,6 +154,8 @@ def pad(ctx: NodeContext) -> Sequence[ValueType]:
     """The input with elements added, or for negative pads removed, at both ends of each axis."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     expect_one_element(ctx, 2, "constant_value")
+    if ctx.since_version >= 18 and ctx.has_input(3):
+        _expect_two_pads_an_axis(ctx)
     if dims is None:
         return [tensor(dtype, None)]
     rank = len(dims)
@@ -190,6 +193,15 @@ def _pad_contents(ctx: NodeContext, axes: tuple[int, ...], pads: Sequence[DimLik
     # NumPy pads no scalar.
     order = np.pad(positions(contents), widths, constant_values=len(contents.items)) if widths else positions(contents)
     ctx.set_contents(0, rearranged(Contents(contents.shape, (*contents.items, added)), order))
+
+
+def _expect_two_pads_an_axis(ctx: NodeContext) -> None:
+    """Check the lengths of pads and axes, which are known before their elements."""
+    pads, axes = dims_of_rank(ctx, 1, 1), dims_of_rank(ctx, 3, 1)
+    if pads is None or axes is None or not (isinstance(pads[0], int) and isinstance(axes[0], int)):
+        return
+    if pads[0] != 2 * axes[0]:
+        raise InvalidNode(f"{pads[0]} pads for {axes[0]} axes; two are required for each")
 
 
 def _pad_axes(ctx: NodeContext, rank: int) -> tuple[int, ...] | None:
