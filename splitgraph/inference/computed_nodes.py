@@ -12,6 +12,8 @@ from splitgraph.inference.operators import Operator
 from splitgraph.inference.rules.arithmetic import is_integer_type
 from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import TensorProto
+from splitgraph.tensor_bytes import lacks_data, misfit
+from splitgraph.tensor_places import is_in_other_file
 from splitgraph.value_type import UNKNOWN, ValueType
 
 
@@ -53,6 +55,11 @@ def _is_followed(ctx: WalkedNode, outputs: Sequence[ValueType]) -> bool:
     return True
 
 
+def _is_readable(held: TensorProto) -> bool:
+    """True for a sound tensor whose elements are in the model or its own file: inference opens no data file."""
+    return not is_in_other_file(held) and not lacks_data(held) and misfit(held) is None
+
+
 def _source(walk: GraphWalk, ctx: WalkedNode, position: int) -> ComputedValue | TensorProto | Contents | None:
     """What an input of few elements is computed or read from; None where it is not known."""
     known = ctx.given[position]
@@ -68,7 +75,7 @@ def _source(walk: GraphWalk, ctx: WalkedNode, position: int) -> ComputedValue | 
         return None
     if known.unread:
         held = walk.held(name)
-        return held if isinstance(held, TensorProto) else None
+        return held if isinstance(held, TensorProto) and _is_readable(held) else None
     if contents is None or not all(isinstance(item, (int, float)) for item in contents.items):
         return None
     return contents

@@ -157,8 +157,12 @@ def constrained_attributes(domain: str, op: str) -> Collection[str]:
 
 
 def fault_of_value(domain: str, op: str, version: int, attribute: str, value: Any) -> Fault | None:
-    """Tell what is wrong with the value of such an attribute: int, str or a tuple of these; None if it is allowed."""
+    """Tell what is wrong with the value of such an attribute: int, str or a tuple of these; None if it is allowed, and
+    for a value of another type, which is found where types are checked.
+    """
     values = value if isinstance(value, tuple) else (value,)
+    if not all(isinstance(each, (int, str)) for each in values):
+        return None
     allowed = allowed_values(domain, op, version, attribute)
     if allowed is None:
         least = _LEAST.get((domain, op), {}).get(attribute)

@@ -172,3 +172,15 @@ def test_what_is_computed_is_what_the_specification_says() -> None:
                 assert item is None or item == pytest.approx(number, rel=1e-5), case.name
             seen.add(node.op_type)
     assert len(seen) >= 50, sorted(seen)
+
+
+def test_elements_in_a_data_file_are_not_read() -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 18]> g (float[N] x) => (y) <float[1] w = {4}> '
+        "{ e = Exp (w)  s = Cast <to = 7> (e)  y = Expand (x, s) }"
+    )
+    (held,) = model.graph.initializer
+    held.data_location = onnx.TensorProto.EXTERNAL
+    held.ClearField("float_data")
+    held.external_data.add(key="location", value="nowhere.bin")
+    assert splitgraph.infer(model).types["y"].rank == 1
