@@ -148,7 +148,8 @@ def test_what_two_engines_run(name: str) -> None:
 
 def test_a_value_of_another_type_is_found_where_types_are_checked() -> None:
     model = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["": 16]> g (float[1,2,4,4] x, float[1,3,3,2] grid) => (y) { y = GridSample (x, grid) }'
+        '<ir_version: 8, opset_import: ["": 16]> g (float[1,2,4,4] x, float[1,3,3,2] grid) => (y) '
+        "{ y = GridSample (x, grid) }"
     )
     body = onnx.helper.make_graph([], "body", [], [])
     model.graph.node[0].attribute.append(onnx.helper.make_attribute("mode", body))
