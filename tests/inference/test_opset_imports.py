@@ -44,7 +44,9 @@ SOUND = {
 
 @pytest.mark.parametrize("name", SOUND)
 def test_no_finding(name: str) -> None:
-    onnx.checker.check_model(SOUND[name])
+    # The checker of onnx 1.20 does not know ai.onnx by its other name.
+    if name != "ai.onnx by its other name" or onnx.defs.onnx_opset_version() >= 28:
+        onnx.checker.check_model(SOUND[name])
     assert [found for found in splitgraph.infer(SOUND[name]).diagnostics if found.code != "SG303"] == []
 
 
