@@ -15,7 +15,6 @@ from splitgraph.inference.rules.operands import (
     InvalidNode,
     contents_or_unknown,
     dims_of,
-    dims_of_rank,
     expect,
     expect_one_element,
     int_attribute,
@@ -197,11 +196,12 @@ def _pad_contents(ctx: NodeContext, axes: tuple[int, ...], pads: Sequence[DimLik
 
 def _expect_two_pads_an_axis(ctx: NodeContext) -> None:
     """Check the lengths of pads and axes, which are known before their elements."""
-    pads, axes = dims_of_rank(ctx, 1, 1), dims_of_rank(ctx, 3, 1)
-    if pads is None or axes is None or not (isinstance(pads[0], int) and isinstance(axes[0], int)):
+    pads, axes = dims_of(ctx, 1), dims_of(ctx, 3)
+    if pads is None or axes is None or len(pads) != 1 or len(axes) != 1:
         return
-    if pads[0] != 2 * axes[0]:
-        raise InvalidNode(f"{pads[0]} pads for {axes[0]} axes; two are required for each")
+    (count,), (of_axes,) = pads, axes
+    if isinstance(count, int) and isinstance(of_axes, int) and count != 2 * of_axes:
+        raise InvalidNode(f"{count} pads for {of_axes} axes; two are required for each")
 
 
 def _pad_axes(ctx: NodeContext, rank: int) -> tuple[int, ...] | None:
