@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from splitgraph.dim.arithmetic import Dim, DimLike, ceildiv, product, sum_dims, symbol
+from splitgraph.dim.arithmetic import Dim, DimLike, product, sum_dims, symbol
 from splitgraph.dim.atoms import level_of
 from splitgraph.dim.facts import Answer, Facts
-from splitgraph.dim.maxima import dim_max, dim_min
 from splitgraph.dim.obligation import Obligation
-from splitgraph.dim.parsing import (
-    is_size,
-    is_spellable,
-    parse_dim,
-    parse_expression,
-    parse_given_dim,
-    read_dim_param,
-)
-from splitgraph.dim.unknown_marks import marks_unknown
-from splitgraph.dim.values import (
+from splitgraph.dim.operations import (
+    ceildiv,
+    dim_max,
+    dim_min,
     evaluate,
     has_huge_number,
     large_atoms,
@@ -24,6 +17,15 @@ from splitgraph.dim.values import (
     substitute,
     substitute_names,
     symbols_of,
+)
+from splitgraph.dim.parsing import (
+    is_size,
+    is_spellable,
+    marks_unknown,
+    parse_dim,
+    parse_expression,
+    parse_given_dim,
+    read_dim_param,
 )
 
 __all__ = [

@@ -3,20 +3,21 @@
 The rules of the normal form, beyond multiplying out and collecting terms:
 
 - `a % b` is `a - b*(a//b)`, and `min(a, b)` is `a + b - max(a, b)`: both are only ways to print.
-- `//` by an integer takes multiples out, divides by the common factor, and joins nested quotients (`reduction`):
+- `//` by an integer takes multiples out, divides by the common factor, and joins nested quotients (`quotients`):
   `((N + 1)//2 + 1)//2` is `(N + 3)//4`.
-- Quotients of one numerator add up in one way (`floor_sums`): `N - (N + 1)//2` is `N//2`.
-- A maximum of two is `a + max(0, b - a)`, with the common factor taken out and the leading sign positive (`maxima`).
+- Quotients of one numerator add up in one way (`quotients`): `N - (N + 1)//2` is `N//2`.
+- A maximum of two is `a + max(0, b - a)`, with the common factor taken out and the leading sign positive (`dim_max`).
 - `//` by a dimension B is exact for multiples of B; a quotient by 0 has no value.
 - Values nested many levels deep are left more as they are (`is_deep`), so that nothing doubles in size with each level.
-- What would be larger than a value may be is one large atom (`atoms`): a sum as a multiple of one whose terms have no
-  common factor and whose first is positive, the constant aside; a product as it is, not multiplied out.
+- A value that would exceed the size limits becomes one large atom (`atoms`). A sum becomes a multiple of a sum whose
+  terms have no common factor and whose first term is positive; the constant stays outside. A product is not multiplied
+  out.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import gcd
 from typing import Any, NamedTuple, NoReturn, TypeAlias
@@ -48,12 +49,17 @@ from splitgraph.dim.atoms import (
     size_of,
 )
 from splitgraph.dim.bounds import atom_interval, interval
-from splitgraph.dim.exact_division import cancel, exact_quotient
-from splitgraph.dim.floor_sums import fold_quotients
 from splitgraph.dim.linear_systems import range_of
-from splitgraph.dim.pickling import Pickled, pickled
 from splitgraph.dim.printing import spell
-from splitgraph.dim.reduction import is_better_negated, joinable, joined, take_multiples
+from splitgraph.dim.quotients import (
+    cancel,
+    exact_quotient,
+    fold_quotients,
+    is_better_negated,
+    joinable,
+    joined,
+    take_multiples,
+)
 
 # Results of division that are kept: a model asks for the same few over and over.
 _REMEMBERED = 4096
@@ -157,8 +163,8 @@ class Dim:
     def __reduce__(self) -> tuple[Any, ...]:
         atoms = all_atoms([self])
         places = {atom: place for place, atom in enumerate(atoms)}
-        parts = [(atom.kind, atom.name, tuple(pickled(part, places) for part in atom.parts)) for atom in atoms]
-        return _unpickled, (parts, pickled(self, places))
+        parts = [(atom.kind, atom.name, tuple(_pickled(part, places) for part in atom.parts)) for atom in atoms]
+        return _unpickled, (parts, _pickled(self, places))
 
     def __copy__(self) -> Dim:
         return self
@@ -196,7 +202,7 @@ _ATOMS: WeakValueDictionary[tuple[object, ...], Atom] = WeakValueDictionary()
 
 
 def symbol(name: str) -> Dim:
-    """The dimension of that name, which may be any text and is kept as it is."""
+    """Return the dimension of that name, which may be any text and is kept as it is."""
     atom = _ATOMS.get((SYMBOL, name))
     if atom is None:
         atom = _interned_atom((SYMBOL, name), name, ())
@@ -204,30 +210,36 @@ def symbol(name: str) -> Dim:
 
 
 def atom_value(kind: int, args: tuple[DimLike, ...]) -> Dim:
-    """The dimension that is one atom over arguments in normal form; normalising those is the caller's part."""
+    """Return the dimension that is one atom over arguments in normal form; normalising those is the caller's part."""
+    return _interned((((_atom_of(kind, args),), 1),), 0)
+
+
+def _atom_of(kind: int, args: tuple[DimLike, ...]) -> Atom:
     atom = _ATOMS.get((kind, args))
-    if atom is None:
-        if kind not in LARGE:
-            args = _short_enough(args)
-        atom = _interned_atom((kind, args), "", args)
-    return _interned((((atom,), 1),), 0)
+    if atom is not None:
+        return atom
+    if kind not in LARGE:
+        args = _short_enough(args)
+    return _interned_atom((kind, args), "", args)
 
 
 def _short_enough(args: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
-    """The arguments of one atom, with a large atom in place of the longest while there are too many names in them."""
-    found, sizes = list(args), [size_of(arg) for arg in args]
+    """Return the arguments of one atom, with a large atom in place of the longest while there are too many names in
+    them.
+    """
+    shorter, sizes = list(args), [size_of(arg) for arg in args]
     while sum(sizes) > MOST_WRITTEN:
         place = sizes.index(max(sizes))
-        longest = found[place]
+        longest = shorter[place]
         if isinstance(longest, int) or sizes[place] == 1:
             break
-        found[place] = atom_value(SUM, (longest - longest.const,)) + longest.const
+        shorter[place] = atom_value(SUM, (longest - longest.const,)) + longest.const
         sizes[place] = 1
-    return tuple(found)
+    return tuple(shorter)
 
 
 def _large_sum(terms: Terms, const: int) -> DimLike:
-    """A sum of more terms than a value may have: a multiple of a large atom, and the constant."""
+    """Return a sum of more terms than a value may have: a multiple of a large atom, and the constant."""
     factor = gcd(*(coefficient for _, coefficient in terms))
     factor = factor if terms[0][1] > 0 else -factor
     parts, part, size = list[Dim](), list[tuple[Monomial, int]](), 0
@@ -241,17 +253,11 @@ def _large_sum(terms: Terms, const: int) -> DimLike:
     return factor * atom_value(SUM, (*parts, _interned(tuple(part), 0))) + const
 
 
-def _quotient_atom(terms: Terms, const: int, divisor: int) -> Atom:
-    return atom_value(FLOOR, (_interned(terms, const), divisor)).terms[0][0][0]
-
-
 def _interned_atom(key: tuple[Any, ...], name: str, args: tuple[DimLike, ...]) -> Atom:
     kind: int = key[0]
-    bounds = (
-        (0, None)
-        if kind == SYMBOL
-        else atom_interval(kind, [(a, a) if isinstance(a, int) else a.interval for a in args])
-    )
+    bounds: Interval = (0, None)
+    if kind != SYMBOL:
+        bounds = atom_interval(kind, [(arg, arg) if isinstance(arg, int) else arg.interval for arg in args])
     made = Atom(kind, name, args, bounds)
     with _LOCK:
         return _ATOMS.setdefault(key, made)
@@ -259,25 +265,24 @@ def _interned_atom(key: tuple[Any, ...], name: str, args: tuple[DimLike, ...]) -
 
 def _interned(terms: Terms, const: int) -> Dim:
     key = (terms, const)
-    found = _DIMS.get(key)
-    if found is not None:
-        return found
-    made = object.__new__(Dim)
-    made.terms, made.const, made._text, made._names = terms, const, None, None
-    made._interval = None
+    dim = _DIMS.get(key)
+    if dim is not None:
+        return dim
+    dim = object.__new__(Dim)
+    dim.terms, dim.const, dim._text, dim._names, dim._interval = terms, const, None, None, None
     with _LOCK:
-        return _DIMS.setdefault(key, made)
+        return _DIMS.setdefault(key, dim)
 
 
 def from_terms(coefficients: dict[Monomial, int], const: int) -> DimLike:
-    """The value of a sum of terms; the dict is used up."""
+    """Return the value of a sum of terms; the dict is used up."""
     # To fold quotients takes the square of their number; a sum of more terms is not taken apart anyhow.
     if len(coefficients) <= MOST_WRITTEN:
         for monomial in coefficients:
             if any(atom.kind == FLOOR for atom in monomial):
-                fold_quotients(coefficients, _quotient_atom)
+                fold_quotients(coefficients, lambda terms, c, k: _atom_of(FLOOR, (_interned(terms, c), k)))
                 break
-    terms = [(m, c) for m, c in coefficients.items() if c]
+    terms = [(monomial, coefficient) for monomial, coefficient in coefficients.items() if coefficient]
     if not terms:
         return const
     size = sum([atom.size for monomial, _ in terms for atom in monomial])
@@ -289,7 +294,7 @@ def from_terms(coefficients: dict[Monomial, int], const: int) -> DimLike:
 
 
 def sum_dims(dims: Iterable[DimLike]) -> DimLike:
-    """The sum; 0 of nothing."""
+    """Return the sum; 0 of nothing."""
     coefficients: dict[Monomial, int] = {}
     const = 0
     for dim in dims:
@@ -298,16 +303,11 @@ def sum_dims(dims: Iterable[DimLike]) -> DimLike:
 
 
 def product(dims: Iterable[DimLike]) -> DimLike:
-    """The product, the same in whichever order the dimensions come; 1 of nothing."""
+    """Return the product, the same in whichever order the dimensions come; 1 of nothing."""
     result: DimLike = 1
     for dim in sorted(dims, key=order_of):
         result = result * dim
     return result
-
-
-def ceildiv(a: DimLike, b: DimLike) -> DimLike:
-    """`a / b` rounded up."""
-    return -(-a // b) if isinstance(a, int) and isinstance(b, int) else (a + b - 1) // b
 
 
 def _add(one: Dim, other: Dim, sign: int) -> DimLike:
@@ -318,7 +318,9 @@ def _add(one: Dim, other: Dim, sign: int) -> DimLike:
 
 
 def _multiply(one: Dim, other: Dim) -> DimLike:
-    if degree_of(one) + degree_of(other) > MOST_FACTORS or _multiplied_size(one, other) > MOST_WRITTEN:
+    one_count, other_count = (len(dim.terms) + (dim.const != 0) for dim in (one, other))
+    size = size_of(one) * other_count + size_of(other) * one_count
+    if degree_of(one) + degree_of(other) > MOST_FACTORS or size > MOST_WRITTEN:
         return _large_product(one, other)
     coefficients: dict[Monomial, int] = {}
     for monomial, coefficient in other.terms:
@@ -327,14 +329,8 @@ def _multiply(one: Dim, other: Dim) -> DimLike:
     return from_terms(coefficients, const)
 
 
-def _multiplied_size(one: Dim, other: Dim) -> int:
-    """How many names a product takes, multiplied out."""
-    counts = [len(dim.terms) + (dim.const != 0) for dim in (one, other)]
-    return size_of(one) * counts[1] + size_of(other) * counts[0]
-
-
 def _large_product(one: Dim, other: Dim) -> DimLike:
-    """A product that is not multiplied out: a multiple of a large atom."""
+    """Return a product that is not multiplied out: a multiple of a large atom."""
     factor, parts = 1, list[Dim]()
     for dim in (one, other):
         common = gcd(dim.const, *(coefficient for _, coefficient in dim.terms))
@@ -354,10 +350,21 @@ class _Step(NamedTuple):
     divisor: int
 
 
-def _unpickled(parts: Sequence[tuple[int, str, tuple[Pickled, ...]]], whole: Pickled) -> DimLike:
+# A number; or the terms, each with the places of its atoms in a list of all atoms, and the constant. No tuple is nested
+# deeply, whatever the dimension is: pickle recurses.
+_Pickled: TypeAlias = int | tuple[tuple[tuple[tuple[int, ...], int], ...], int]
+
+
+def _pickled(value: DimLike, places: Mapping[Atom, int]) -> _Pickled:
+    if isinstance(value, int):
+        return value
+    return tuple((tuple(places[atom] for atom in monomial), c) for monomial, c in value.terms), value.const
+
+
+def _unpickled(parts: Sequence[tuple[int, str, tuple[_Pickled, ...]]], whole: _Pickled) -> DimLike:
     atoms: list[Atom] = []
 
-    def read(pickled: Pickled) -> DimLike:
+    def read(pickled: _Pickled) -> DimLike:
         if isinstance(pickled, int):
             return pickled
         terms, const = pickled
@@ -411,7 +418,7 @@ def _divide_by_int(numerator: Dim, divisor: int) -> DimLike:
 
 
 def _known_quotient(numerator: Dim, divisor: int) -> int | None:
-    """The quotient as a number, where the numerator stays within one multiple of the divisor."""
+    """Return the quotient as a number, where the numerator stays within one multiple of the divisor."""
     if all(atom.kind == SYMBOL for monomial, _ in numerator.terms for atom in monomial):
         return None
     low, high = range_of(numerator)
@@ -421,7 +428,7 @@ def _known_quotient(numerator: Dim, divisor: int) -> int | None:
 
 
 def _divide_deep(numerator: Dim, divisor: int) -> DimLike:
-    """The quotient with only multiples of symbols taken out, and what can be divided or joined as a whole."""
+    """Return the quotient with only multiples of symbols taken out, and what can be divided or joined as a whole."""
     whole: dict[Monomial, int] = {}
     rest = {m: c for m, c in numerator.terms if any(atom.kind != SYMBOL for atom in m)}
     rest.update(take_multiples(whole, 1, {m: c for m, c in numerator.terms if m not in rest}, divisor))
@@ -454,7 +461,7 @@ def _remainder(numerator: DimLike, divisor: DimLike) -> DimLike:
 
 
 def _quotient(numerator: Dim, divisor: int) -> DimLike:
-    """The atom; `(E//B + j)//k` is `(E + j*B)//(B*k)`."""
+    """Return the atom; `(E//B + j)//k` is `(E + j*B)//(B*k)`."""
     inner = lone_atom(numerator - numerator.const)
     if inner is not None and inner.kind == FLOOR and isinstance(inner.args[1], Dim):
         quotient: DimLike = (inner.args[0] + numerator.const * inner.args[1]) // (inner.args[1] * divisor)
@@ -482,15 +489,9 @@ def _divide_by_dim(numerator: DimLike, divisor: Dim) -> DimLike:
     least = divisor.interval[0]
     if low is not None and high is not None and least is not None and low >= 0 and high < least:
         return whole
-    return whole + _joined_quotient(numerator, divisor)
-
-
-def _joined_quotient(numerator: DimLike, divisor: Dim) -> DimLike:
-    """The atom; `(E//a)//B` is `E//(a*B)` for positive divisors."""
     inner = lone_atom(numerator)
-    low = divisor.interval[0]
-    if inner is not None and inner.kind == FLOOR and low is not None and low >= 0:
+    if inner is not None and inner.kind == FLOOR and least is not None and least >= 0:
+        # (E//a)//B is E//(a*B) for positive divisors.
         above, below = inner.args[0], inner.args[1] * divisor
-        quotient: DimLike = above // below
-        return quotient
-    return atom_value(FLOOR, (numerator, divisor))
+        return whole + above // below
+    return whole + atom_value(FLOOR, (numerator, divisor))

@@ -10,12 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol, TypeAlias
 
-from splitgraph.dim.digests import blake2b
+try:
+    # hashlib has the same function, but loads OpenSSL with it: 4 MB, a tenth of what splitgraph takes.
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
 
-# MOD and NESTED_MAX stand for what is too deep to be taken apart (see is_deep), SUM and PRODUCT for what is too large.
+# MOD and NESTED_MAX stand for values that are too deep to take apart (see is_deep), SUM and PRODUCT for values that are
+# too large.
 SYMBOL, FLOOR, MOD, MAX, NESTED_MAX, SUM, PRODUCT = range(7)
 LARGE = frozenset({SUM, PRODUCT})
-# What a value is written with: these have names.
+# The kinds of atoms that have names, with which a value is written.
 NAMED = LARGE | {SYMBOL}
 
 DEEP = 4
@@ -35,7 +40,7 @@ class Atom:
     SUM and multiplied for PRODUCT; each an int or a Dim. args: the same, but () for SUM and PRODUCT.
     level: 0 without args, else one more than the highest level among these. size: how many names it takes to write.
     interval: for symbols >= 0. name: for SUM and PRODUCT one that no other has.
-    always_exists: whether it has a value whatever the symbols are, as nothing in it is divided by one.
+    always_exists: whether the atom has a value for all values of the symbols: nothing in it is divided by a symbol.
     key: a total order that does not depend on the order of creation, so that printing is reproducible. The hash is the
     address: a set of atoms, or of values, has another order in each process, so that nothing may be read out of one.
     """
@@ -104,13 +109,13 @@ Value: TypeAlias = int | Polynomial
 
 
 def monomial_order(term: tuple[Monomial, int]) -> tuple[int, Monomial]:
-    """The sort key of a term: higher degrees first, then by atoms."""
+    """Return the sort key of a term: higher degrees first, then by atoms."""
     monomial = term[0]
     return (-len(monomial), monomial)
 
 
 def times(left: Monomial, right: Monomial) -> Monomial:
-    """The product of two monomials."""
+    """Return the product of two monomials."""
     if not left:
         return right
     if not right:
@@ -119,13 +124,13 @@ def times(left: Monomial, right: Monomial) -> Monomial:
 
 
 def without(monomial: Monomial, atom: Atom) -> Monomial:
-    """The monomial divided by one of its atoms."""
+    """Return the monomial divided by one of its atoms."""
     place = monomial.index(atom)
     return monomial[:place] + monomial[place + 1 :]
 
 
 def quotient_of(monomial: Monomial, divisor: Monomial) -> Monomial | None:
-    """The monomial divided by another, None when it is not divisible."""
+    """Return the monomial divided by another, None when it is not divisible."""
     rest = list(monomial)
     for atom in divisor:
         if atom not in rest:
@@ -135,41 +140,41 @@ def quotient_of(monomial: Monomial, divisor: Monomial) -> Monomial | None:
 
 
 def level_of(value: Value) -> int:
-    """The highest level among the atoms of a value."""
+    """Return the highest level among the atoms of a value."""
     if isinstance(value, int):
         return 0
     return max(atom.level for monomial, _ in value.terms for atom in monomial)
 
 
 def size_of(value: Value) -> int:
-    """How many names it takes to write a value."""
+    """Return how many names it takes to write a value."""
     return 0 if isinstance(value, int) else sum(atom.size for monomial, _ in value.terms for atom in monomial)
 
 
 def degree_of(value: Value) -> int:
-    """The number of factors in the longest term of a value."""
+    """Return the number of factors in the longest term of a value."""
     return 0 if isinstance(value, int) else len(value.terms[0][0])
 
 
 def is_linear(value: Value) -> bool:
-    """True for a sum of multiples of symbols."""
+    """Return True if the value is a sum of multiples of symbols."""
     return isinstance(value, int) or all(len(m) == 1 and m[0].kind in NAMED for m, _ in value.terms)
 
 
 def always_exists(value: Value) -> bool:
-    """True for what has a value whatever its symbols are: they are no part of a divisor."""
+    """Return True if the value exists for all values of its symbols: no symbol is part of a divisor."""
     return isinstance(value, int) or all(atom.always_exists for monomial, _ in value.terms for atom in monomial)
 
 
 def add_into(coefficients: dict[Monomial, int], dim: Value, factor: int = 1) -> int:
-    """Add the terms of `dim * factor`; gives back its constant."""
+    """Add the terms of `dim * factor`, and return its constant."""
     for monomial, coefficient in () if isinstance(dim, int) else dim.terms:
         coefficients[monomial] = coefficients.get(monomial, 0) + coefficient * factor
     return const_of(dim) * factor
 
 
 def coefficients_of(value: Value, factor: int = 1) -> dict[Monomial, int]:
-    """The terms of `factor * value`, the constant among them."""
+    """Return the terms of `factor * value`, the constant among them."""
     if isinstance(value, int):
         return {(): factor * value}
     coefficients = {m: factor * c for m, c in value.terms}
@@ -185,12 +190,12 @@ def add_all(coefficients: dict[Monomial, int], dim: Value, factor: int, cofactor
 
 
 def const_of(value: Value) -> int:
-    """The constant term."""
+    """Return the constant term."""
     return value if isinstance(value, int) else value.const
 
 
 def lone_atom(value: Value) -> Atom | None:
-    """The atom, when the value is nothing but one."""
+    """Return the atom that the value is; None if the value is not one atom."""
     if isinstance(value, int) or value.const or len(value.terms) != 1:
         return None
     monomial, coefficient = value.terms[0]
@@ -198,19 +203,23 @@ def lone_atom(value: Value) -> Atom | None:
 
 
 def order_of(value: Value) -> tuple[object, ...]:
-    """A sort key of values: short ones first, then by their terms."""
+    """Return a sort key of values: short ones first, then by their terms."""
     if isinstance(value, int):
         return (0, [], value)
     return (len(value.terms), [(*monomial_order(term), term[1]) for term in value.terms], value.const)
 
 
 def is_deep(value: Value) -> bool:
-    """True for values of so many levels that no rule may write a part of them twice: it would double with each."""
+    """Return True if the value has so many levels that no rule may write a part of it twice: it would double with
+    each.
+    """
     return level_of(value) > DEEP
 
 
 def atoms_by_level(values: Iterable[Value]) -> list[Atom]:
-    """Every atom that the values are written with, arguments before what is built of them; no recursion."""
+    """Return every atom that the values are written with; the arguments of an atom come before the atom. There is no
+    recursion.
+    """
     # A dict and not a set, as the order in which these atoms are simplified can decide what comes out.
     seen: dict[Atom, None] = {}
     waiting = list(values)
@@ -227,19 +236,19 @@ def atoms_by_level(values: Iterable[Value]) -> list[Atom]:
 
 
 def all_atoms(values: Iterable[Value]) -> list[Atom]:
-    """Every atom that the values are built of, what large ones stand for among them, parts before what is built of
-    them; no recursion.
+    """Return every atom in the values, also those inside large atoms; the parts of an atom come before the atom. There
+    is no recursion.
     """
-    found: dict[Atom, None] = {}
+    ordered: dict[Atom, None] = {}
     waiting: list[tuple[Atom, bool]] = [(atom, False) for atom in _atoms_in(values)]
     while waiting:
-        atom, parts_are_found = waiting.pop()
-        if parts_are_found:
-            found[atom] = None
-        elif atom not in found:
+        atom, parts_are_listed = waiting.pop()
+        if parts_are_listed:
+            ordered[atom] = None
+        elif atom not in ordered:
             waiting.append((atom, True))
-            waiting += [(part, False) for part in _atoms_in(atom.parts) if part not in found]
-    return list(found)
+            waiting += [(part, False) for part in _atoms_in(atom.parts) if part not in ordered]
+    return list(ordered)
 
 
 def _atoms_in(values: Iterable[Value]) -> list[Atom]:

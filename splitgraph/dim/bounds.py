@@ -1,23 +1,34 @@
-"""Intervals of polynomials, term by term, from the intervals of their atoms. They answer most questions quickly.
+"""Intervals of polynomials, term by term, and bounds of single symbols.
 
-Cancelling terms and facts need `linear_systems`.
+An interval of a polynomial is the sum of the intervals of its terms. This answers most questions quickly. Cancelling
+terms and facts need `linear_systems`.
+
+A symbol has declared bounds, and bounds from each fact by itself. These are found in two rounds, so that the order of
+the facts does not matter. In the first round, the other symbols of a fact have their declared bounds; in the second
+(`Facts.bound`), they have the bounds of the first. `linear_systems` finds what takes more rounds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 
 from splitgraph.dim.atoms import (
+    LARGE,
     MAX,
     MOD,
     NESTED_MAX,
     PRODUCT,
     SUM,
+    SYMBOL,
     Atom,
     Interval,
     Monomial,
+    Polynomial,
+    Terms,
     Value,
+    add_into,
+    atoms_by_level,
     coefficients_of,
 )
 
@@ -29,16 +40,21 @@ _LARGEST_BOUND = 2**128
 
 
 def symbolic_interval(atom: Atom) -> Interval:
-    """The interval of an atom when nothing is known but that symbols are >= 0."""
+    """Return the interval of an atom if all that is known of the symbols is that they are >= 0."""
     return atom.interval
 
 
 def atom_interval(kind: int, ranges: Sequence[Interval]) -> Interval:
-    """The interval of an atom that is not a symbol, from those of its arguments."""
+    """Return the interval of an atom that is not a symbol, from those of its arguments."""
     if kind in (MAX, NESTED_MAX):
-        return _interval_of_max(ranges)
+        lows = [low for low, _ in ranges if low is not None]
+        highs = [high for _, high in ranges if high is not None]
+        return max(lows, default=None), max(highs) if len(highs) == len(ranges) else None
     if kind == MOD:
-        return _interval_of_remainder(ranges[1])
+        least, most = ranges[1]
+        if least is None or least < 0:
+            return None, None
+        return 0, None if most is None else max(most - 1, 0)
     if kind == SUM:
         return _rounded_outward(reduce(_interval_of_sum, ranges))
     if kind == PRODUCT:
@@ -47,7 +63,7 @@ def atom_interval(kind: int, ranges: Sequence[Interval]) -> Interval:
 
 
 def interval(value: Value, interval_of: IntervalOf = symbolic_interval) -> Interval:
-    """A sound interval (None: unbounded) of the value, from those of its terms."""
+    """Return a sound interval (None: unbounded) of the value, from those of its terms."""
     if isinstance(value, int):
         return value, value
     low = termwise_bound(coefficients_of(value), interval_of)
@@ -56,14 +72,14 @@ def interval(value: Value, interval_of: IntervalOf = symbolic_interval) -> Inter
 
 
 def both(one: Interval, other: Interval) -> Interval:
-    """Where two intervals overlap."""
+    """Return where two intervals overlap."""
     low = one[0] if other[0] is None else other[0] if one[0] is None else max(one[0], other[0])
     high = one[1] if other[1] is None else other[1] if one[1] is None else min(one[1], other[1])
     return low, high
 
 
 def termwise_bound(coefficients: Coefficients, interval_of: IntervalOf) -> int | None:
-    """A lower bound of the sum from those of its terms, None when one has none."""
+    """Return a lower bound of the sum from those of its terms, None when one has none."""
     total = 0
     for monomial, coefficient in coefficients.items():
         if not coefficient:
@@ -76,27 +92,14 @@ def termwise_bound(coefficients: Coefficients, interval_of: IntervalOf) -> int |
     return total
 
 
-def highest_of_term(monomial: Monomial, coefficient: int, interval_of: IntervalOf) -> int | None:
-    """The most that `coefficient` times the monomial can be, None: unbounded."""
-    low, high = monomial_interval(monomial, interval_of)
-    end = high if coefficient > 0 else low
-    return None if end is None else coefficient * end
-
-
 def monomial_interval(monomial: Monomial, interval_of: IntervalOf) -> Interval:
-    """The interval of a product of atoms."""
+    """Return the interval of a product of atoms."""
     if len(monomial) == 1:
         return interval_of(monomial[0])
     product: Interval = (1, 1)
     for atom in monomial:
         product = _interval_of_product(product, interval_of(atom))
     return product
-
-
-def _interval_of_max(ranges: Sequence[Interval]) -> Interval:
-    lows = [low for low, _ in ranges if low is not None]
-    highs = [high for _, high in ranges if high is not None]
-    return max(lows, default=None), max(highs) if len(highs) == len(ranges) else None
 
 
 def _interval_of_product(one: Interval, other: Interval) -> Interval:
@@ -116,17 +119,10 @@ def _interval_of_sum(one: Interval, other: Interval) -> Interval:
 
 
 def _rounded_outward(bounds: Interval) -> Interval:
-    """The interval with no number that is larger than any use of it: squared again and again they fill any memory."""
+    """Return the interval with its ends limited to _LARGEST_BOUND: numbers squared again and again fill any memory."""
     low, high = bounds
     low = None if low is None or low < -_LARGEST_BOUND else min(low, _LARGEST_BOUND)
     return low, None if high is None or high > _LARGEST_BOUND else max(high, -_LARGEST_BOUND)
-
-
-def _interval_of_remainder(denominator: Interval) -> Interval:
-    least, most = denominator
-    if least is None or least < 0:
-        return None, None
-    return 0, None if most is None else max(most - 1, 0)
 
 
 def _interval_of_quotient(numerator: Interval, denominator: Interval) -> Interval:
@@ -140,3 +136,120 @@ def _interval_of_quotient(numerator: Interval, denominator: Interval) -> Interva
     bottom = None if low is None else low // least if low < 0 else 0 if most is None else low // most
     top = None if high is None else high // least if high >= 0 else -1 if most is None else high // most
     return bottom, top
+
+
+# Symbols -------------------------------------------------------------------------------------------------------------
+
+
+Bound = tuple[int, "int | None"]
+_UNKNOWN: Bound = (0, None)
+# In a fact with more maxima than this, the arguments of maxima are not tried.
+_MOST_MAXIMA = 3
+
+
+class SymbolBounds:
+    """(minimum, maximum or None) by symbol, each at least 0; in an inner scope with those of the scopes around."""
+
+    def __init__(self, declared: Mapping[str, Bound], outer: SymbolBounds | None) -> None:
+        self._outer = outer
+        self._declared = dict(declared)
+        self._by_facts: dict[str, Bound] = {}
+
+    def names(self) -> set[str]:
+        """Return the symbols with bounds in this scope, without the enclosing scopes."""
+        return {*self._declared, *self._by_facts}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._declared or name in self._by_facts
+
+    def bound(self, name: str) -> Bound:
+        """Return the bounds of a symbol after the first round."""
+        bound = self._declared_of(name)
+        for scope in self._scopes():
+            bound = narrowed(bound, scope._by_facts.get(name, _UNKNOWN))
+        return bound
+
+    def declare(self, name: str, bound: Bound) -> None:
+        """Declare bounds of a symbol that no fact contains yet."""
+        self._declared[name] = narrowed(self._declared.get(name, _UNKNOWN), bound)
+
+    def note(self, polynomial: Polynomial) -> None:
+        """Assume that the polynomial is at least 0."""
+        intervals: dict[Atom, Interval] = {}
+        for name, given in bounds_given(polynomial, lambda atom: interval_under(atom, self._declared_of, intervals)):
+            self._by_facts[name] = narrowed(self._by_facts.get(name, _UNKNOWN), given)
+
+    def _declared_of(self, name: str) -> Bound:
+        bound = _UNKNOWN
+        for scope in self._scopes():
+            bound = narrowed(bound, scope._declared.get(name, _UNKNOWN))
+        return bound
+
+    def _scopes(self) -> Iterator[SymbolBounds]:
+        scope: SymbolBounds | None = self
+        while scope is not None:
+            yield scope
+            scope = scope._outer
+
+
+def bounds_given(polynomial: Polynomial, interval_of: IntervalOf) -> Iterator[tuple[str, Bound]]:
+    """Yield the bounds that `polynomial >= 0` gives to each symbol, under the bounds of the other symbols."""
+    for terms, const in _without_maxima(polynomial.terms, polynomial.const, interval_of):
+        yield from _bounds_of_terms(terms, const, interval_of)
+
+
+def _without_maxima(terms: Terms, const: int, interval_of: IntervalOf) -> list[tuple[Terms, int]]:
+    """Return sums without maxima that are all >= 0 where this sum is. Each argument takes the place of its maximum, so
+    the sums do not depend on how the maximum is spelled.
+    """
+    maxima = [(m[0], c) for m, c in terms if len(m) == 1 and m[0].kind == MAX]
+    if not 0 < len(maxima) <= _MOST_MAXIMA:
+        return [(terms, const)]
+    atom, coefficient = maxima[0]
+    sums = []
+    for arg in atom.args:
+        # A maximum that is added is at most this argument plus the most by which another argument exceeds it.
+        above = [interval(other - arg, interval_of)[1] for other in atom.args] if coefficient > 0 else [0]
+        highs = [high for high in above if high is not None]
+        if len(highs) == len(above):
+            left = {m: c for m, c in terms if m != (atom,)}
+            more = add_into(left, arg, coefficient) + coefficient * max(highs)
+            sums += _without_maxima(tuple([(m, c) for m, c in left.items() if c]), const + more, interval_of)
+    return sums
+
+
+def _bounds_of_terms(terms: Terms, const: int, interval_of: IntervalOf) -> Iterator[tuple[str, Bound]]:
+    most: list[int | None] = []
+    for monomial, coefficient in terms:
+        low, high = monomial_interval(monomial, interval_of)
+        end = high if coefficient > 0 else low
+        most.append(None if end is None else coefficient * end)
+    unbounded = most.count(None)
+    if unbounded > 1:
+        return
+    total = const + sum(high for high in most if high is not None)
+    for (monomial, coefficient), own in zip(terms, most, strict=True):
+        if len(monomial) != 1 or monomial[0].kind != SYMBOL or (unbounded and own is not None):
+            continue
+        rest = total if own is None else total - own
+        yield monomial[0].name, (-(rest // coefficient), None) if coefficient > 0 else (0, rest // -coefficient)
+
+
+def narrowed(one: Bound, other: Bound) -> Bound:
+    """Return the bounds where both hold."""
+    return max(one[0], other[0]), both(one, other)[1]
+
+
+def interval_under(atom: Atom, bound_of: Callable[[str], Interval], known: dict[Atom, Interval]) -> Interval:
+    """Return the interval of an atom where symbols have the given bounds. known: of other atoms; takes what is
+    found.
+    """
+    if atom not in known:
+        for part in [*atoms_by_level(atom.args), atom]:
+            if part.kind == SYMBOL:
+                known[part] = bound_of(part.name)
+            elif part.kind in LARGE:
+                known[part] = part.interval
+            elif part not in known:
+                known[part] = atom_interval(part.kind, [interval(arg, known.__getitem__) for arg in part.args])
+    return known[atom]

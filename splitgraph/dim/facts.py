@@ -1,27 +1,26 @@
 """Facts about symbols: bounds, obligations, and proofs from them.
 
-One question is asked: does `e >= 0` follow? It does where no integers meet the facts together with `e <= -1`
-(`linear_systems`, `integer_systems`). The rest follows from it: `e == 0` is two such questions, `e != 0` is the
-question with `e == 0` added, facts contradict each other where no integers meet them. Plain intervals are a quick first
-look. The answer depends on what is known, never on names, on the order of facts or on earlier questions: only facts
-connected with the question take part, all of one distance or none, and limits are counted for one question.
+Every question is reduced to one: does `e >= 0` follow? It follows if no integers satisfy the facts together with
+`e <= -1` (`linear_systems`, `integer_systems`). `e == 0` is two such questions; `e != 0` is the question with `e == 0`
+added; facts contradict each other if no integers satisfy them. Plain intervals are tried first, because they are quick.
+
+The answer depends on what is known, never on names, on the order of facts or on earlier questions: only facts connected
+with the question take part, all of one distance or none, and limits are counted for one question.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import islice
 from typing import Literal
 
 from splitgraph.dim.arithmetic import Dim, DimLike, symbol
 from splitgraph.dim.atoms import SYMBOL, Atom, Interval, Terms, always_exists, coefficients_of, is_deep, is_linear
-from splitgraph.dim.bounds import both, interval, termwise_bound
-from splitgraph.dim.fact import Fact
+from splitgraph.dim.bounds import SymbolBounds, both, bounds_given, interval, interval_under, narrowed, termwise_bound
 from splitgraph.dim.linear_systems import LinearSystem, TooLarge, is_nonnegative
-from splitgraph.dim.obligation import Obligation
+from splitgraph.dim.obligation import Fact, Obligation
+from splitgraph.dim.operations import names_in, substitute_names, symbols_of
 from splitgraph.dim.simplification import simplified
-from splitgraph.dim.symbol_bounds import SymbolBounds, bounds_given, interval_under, narrowed
-from splitgraph.dim.values import names_in, substitute_names, symbols_of
 
 Answer = Literal["proved", "assumed", "contradiction"]
 
@@ -39,7 +38,7 @@ _MOST_TERMS = 8
 
 
 class _Questions:
-    """A counter of answers that might change if more were known."""
+    """Counts answers that might change if more were known."""
 
     __slots__ = ("open",)
 
@@ -80,11 +79,11 @@ class Facts:
 
     def child(self) -> Facts:
         """New facts on top of these, for a scope that may not run."""
-        made = Facts()
-        made._parent = self
-        made._bounds = SymbolBounds({}, self._bounds)
-        made._questions = self._questions
-        return made
+        child = Facts()
+        child._parent = self
+        child._bounds = SymbolBounds({}, self._bounds)
+        child._questions = self._questions
+        return child
 
     @property
     def open_questions(self) -> int:
@@ -94,7 +93,7 @@ class Facts:
         return self._questions.open
 
     def enclosing(self) -> Iterator[Facts]:
-        """The facts around these, from the inside out."""
+        """Return the facts around these, from the inside out."""
         return islice(self._chain(), 1, None)
 
     @property
@@ -107,7 +106,7 @@ class Facts:
     @property
     def obligations(self) -> tuple[Obligation, ...]:
         """All assumed obligations, in order, the parent's first."""
-        return tuple(held for facts in reversed([*self._chain()]) for held in facts._obligations)
+        return tuple(obligation for facts in reversed([*self._chain()]) for obligation in facts._obligations)
 
     @property
     def version(self) -> int:
@@ -159,37 +158,38 @@ class Facts:
         return "assumed"
 
     def range_of(self, d: DimLike) -> Interval:
-        """(lowest, highest) value that the dim can take; None: unbounded, or not known."""
+        """Return (lowest, highest) value that the dim can take; None: unbounded, or not known."""
         self._questions.open += not isinstance(d, int)
         return (d, d) if isinstance(d, int) else self._range_of(d)
 
     def prove_ge(self, a: DimLike, b: DimLike) -> bool:
-        """True when a >= b for all values that the symbols can have; False when there is no proof."""
+        """Return True when a >= b for all values that the symbols can have; False when there is no proof."""
         difference = a - b
         if isinstance(difference, int):
             return difference >= 0
         return self._counted(self._is_nonnegative(difference))
 
     def prove_eq(self, a: DimLike, b: DimLike) -> bool:
-        """True when a == b for all values that the symbols can have; False when there is no proof."""
+        """Return True when a == b for all values that the symbols can have; False when there is no proof."""
         difference = a - b
         if isinstance(difference, int):
             return difference == 0
-        return self._counted(self._is_zero(difference))
+        return self._counted(self._is_nonnegative(difference) and self._is_nonnegative(-difference))
 
     def prove_ne(self, a: DimLike, b: DimLike) -> bool:
-        """True when a == b for no values that the symbols can have; False when there is no proof."""
+        """Return True when a == b for no values that the symbols can have; False when there is no proof."""
         difference = a - b
         if isinstance(difference, int):
             return difference != 0
         return self._counted(self._cannot_be(difference, is_equality=True) and not self._has_no_value(difference))
 
     def prove_divisible(self, d: DimLike, k: int) -> bool:
-        """True when k > 0 divides d for all values that the symbols can have; False when there is no proof."""
+        """Return True when k > 0 divides d for all values that the symbols can have; False when there is no proof."""
         return self.prove_eq(d % k, 0)
 
     def simplify(self, d: DimLike, *, fixed: bool = False) -> DimLike:
-        """An equal, simpler dim by these facts: exact quotients (with N % 2 == 0, `2*(N//2)` is N) and decided maxima.
+        """Return an equal, simpler dim by these facts: exact quotients (with N % 2 == 0, `2*(N//2)` is N) and decided
+        maxima.
 
         fixed: also replace a symbol that can have only one value by the number.
         """
@@ -208,7 +208,7 @@ class Facts:
         return known
 
     def solution(self, d: DimLike) -> DimLike:
-        """The dim with symbols replaced that equalities express through others.
+        """Return the dim with symbols replaced that equalities express through others.
 
         A dim with a symbol in a divisor is returned unchanged.
         """
@@ -220,19 +220,19 @@ class Facts:
             # A divisor is positive where it has a value; what is put in its place need not be written so.
             return d
         for facts in [facts for facts in reversed([*self._chain()]) if facts._solved]:
-            found = {name: facts._solved[name] for name in names_in(d) if name in facts._solved}
-            d = substitute_names(d, found) if found else d
+            solutions = {name: facts._solved[name] for name in names_in(d) if name in facts._solved}
+            d = substitute_names(d, solutions) if solutions else d
         return d
 
     def bound(self, name: str) -> tuple[int, int | None]:
-        """(minimum, maximum or None) of a symbol, from each fact about it by itself."""
+        """Return (minimum, maximum or None) of a symbol, from each fact about it by itself."""
         self._forget_if_outdated()
-        found = self._bounds.bound(name)
+        bound = self._bounds.bound(name)
         for fact in self._few_of(name):
             for polynomial in fact.sides:
                 for one, given in bounds_given(polynomial, self._first_interval_of):
-                    found = narrowed(found, given) if one == name else found
-        return found
+                    bound = narrowed(bound, given) if one == name else bound
+        return bound
 
     def tighten(self, name: str, low: int, high: int | None) -> None:
         """Assume narrower bounds of a symbol."""
@@ -253,20 +253,15 @@ class Facts:
         return self._cannot_be(-1 - difference, is_equality=False) and not self._has_no_value(difference)
 
     def _is_plain(self, difference: Dim) -> bool:
-        """True when the difference is >= 0 by the intervals of its terms, or by a single fact that says so."""
+        """Return True when the difference is >= 0 by the intervals of its terms, or by a single fact that says so."""
         low = termwise_bound(coefficients_of(difference), self.interval_of)
-        return (low is not None and low >= 0) or self._was_required(difference)
-
-    def _was_required(self, difference: Dim) -> bool:
-        """True when a fact says by itself that the difference is >= 0."""
+        if low is not None and low >= 0:
+            return True
         terms, const = difference.terms, difference.const
         return any(facts._least and facts._least.get(terms, -const - 1) >= -const for facts in self._chain())
 
-    def _is_zero(self, difference: Dim) -> bool:
-        return self._is_nonnegative(difference) and self._is_nonnegative(-difference)
-
     def _cannot_be(self, difference: DimLike, *, is_equality: bool) -> bool:
-        """True where `difference == 0`, or `difference >= 0`, contradicts what is known."""
+        """Return True where `difference == 0`, or `difference >= 0`, contradicts what is known."""
         if isinstance(difference, int):
             return difference != 0 if is_equality else difference < 0
         self._forget_if_outdated()
@@ -288,24 +283,25 @@ class Facts:
         for facts in self._connected(names_in(difference)):
             if (facts or may_be_alone) and self._have_no_integers(facts, claim):
                 return True
-        return _has_products([claim, *facts]) and self._supposing(claim)._have_no_integers([claim, *facts])
-
-    def _supposing(self, claim: Fact) -> Facts:
-        """These facts with the claim as one more fact, which bounds factors as every fact does. So the products do not
-        depend on which of several facts was told last.
-        """
+        together = [claim, *facts]
+        if not any(len(monomial) > 1 for fact in together for monomial, _ in fact.difference.terms):
+            return False
+        # As one more fact, the claim bounds factors as every fact does. So the products do not depend on which of
+        # several facts was told last.
         supposed = self.child()
         supposed._record(claim)
-        return supposed
+        return supposed._have_no_integers(together)
 
     def _has_no_value(self, d: DimLike) -> bool:
-        """True if a divisor is known to be 0, so that the value does not exist and nothing can be proved about it."""
+        """Return True if a divisor is known to be 0, so that the value does not exist and nothing can be proved about
+        it.
+        """
         if isinstance(d, int) or always_exists(d):
             return False
         return any(self._have_no_integers(facts, defined=d) for facts in self._connected(names_in(d)))
 
     def _have_no_integers(self, facts: Sequence[Fact], claim: Fact | None = None, defined: DimLike = 0) -> bool:
-        """Whether no integers meet the facts together with a claim, and with a dim having a value."""
+        """Return whether no integers meet the facts together with a claim, and with a dim having a value."""
         try:
             system = LinearSystem(self.interval_of)
             system.define(defined)
@@ -318,22 +314,20 @@ class Facts:
 
     def _range_of(self, d: Dim) -> Interval:
         self._forget_if_outdated()
-        found = self._ranges.get(d)
-        if found is None:
-            found = self._ranges[d] = self._range_by_facts(d)
-        return found
-
-    def _range_by_facts(self, d: Dim) -> Interval:
-        found = interval(d, self.interval_of)
+        known = self._ranges.get(d)
+        if known is not None:
+            return known
+        known = interval(d, self.interval_of)
         for facts in self._connected(names_in(d)):
             try:
                 system = LinearSystem(self.interval_of)
                 for fact in facts:
                     system.add(fact.difference, is_equality=fact.is_equality)
-                found = both(found, system.range_of(d))
+                known = both(known, system.range_of(d))
             except TooLarge:
                 break
-        return found
+        self._ranges[d] = known
+        return known
 
     def _shown_bound(self, name: str) -> tuple[int, int | None]:
         if any(len(fact.difference.names) > _MOST_NEIGHBOURS for fact in self._few_of(name)):
@@ -342,8 +336,8 @@ class Facts:
         return max(low or 0, 0), high
 
     def _connected(self, names: frozenset[str]) -> Iterator[list[Fact]]:
-        """Growing lists of facts for a proof: first the facts about these symbols only, then those that share symbols
-        with them.
+        """Yield growing lists of facts for a proof: first the facts about these symbols only, then those that share
+        symbols with them.
         """
         self._forget_if_outdated()
         nearest = self._among(names)
@@ -355,7 +349,7 @@ class Facts:
             yield list(further)
 
     def _beyond(self, reached: frozenset[str], found: Mapping[Fact, None]) -> Mapping[Fact, None]:
-        """The facts found about these symbols, and those connected with them."""
+        """Return the facts found about these symbols, and those connected with them."""
         edge = reached
         while True:
             # What is about a symbol that was reached before has been found.
@@ -368,7 +362,7 @@ class Facts:
             found = more
 
     def _among(self, names: Set[str]) -> dict[Fact, None]:
-        """The facts that contain only these symbols."""
+        """Return the facts that contain only these symbols."""
         in_order = sorted(names)
         return {
             fact: None
@@ -380,26 +374,24 @@ class Facts:
         }
 
     def _few_of(self, name: str) -> list[Fact]:
-        found = [fact for facts in self._chain() for fact in facts._of.get(name, ())]
-        return found if len(found) <= _MOST_OF_ONE else []
+        """Return the facts about a symbol; none if they are many."""
+        about = [fact for facts in self._chain() for fact in facts._of.get(name, ())]
+        return about if len(about) <= _MOST_OF_ONE else []
 
     def interval_of(self, atom: Atom) -> Interval:
-        """The interval of an atom under the bounds of the symbols."""
+        """Return the interval of an atom under the bounds of the symbols."""
         self._forget_if_outdated()
         return interval_under(atom, self.bound, self._intervals)
 
     def _first_interval_of(self, atom: Atom) -> Interval:
-        """The same, under the bounds of the first round."""
+        """Return the interval of an atom under the bounds of the first round."""
         return interval_under(atom, self._bounds.bound, self._first_intervals)
 
     def _simplified(self, d: Dim, fixed: bool) -> DimLike:
-        if not any(self._knows_of(name) for name in names_in(d)):
+        if not any(name in facts._bounds or name in facts._of for facts in self._chain() for name in names_in(d)):
             return d
         equalities = [fact.difference for fact in self._among(names_in(d)) if fact.is_equality]
         return simplified(d, equalities, self.interval_of, self._is_nonnegative, fixed)
-
-    def _knows_of(self, name: str) -> bool:
-        return any(name in facts._bounds or name in facts._of for facts in self._chain())
 
     def _forget_if_outdated(self) -> None:
         version = self.version
@@ -453,7 +445,3 @@ class Facts:
         while facts is not None:
             yield facts
             facts = facts._parent
-
-
-def _has_products(facts: Iterable[Fact]) -> bool:
-    return any(len(monomial) > 1 for fact in facts for monomial, _ in fact.difference.terms)

@@ -6,12 +6,20 @@ says `row * x + constant >= 0`, an equality says `row * x + constant == 0`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import gcd
 from operator import neg
 from typing import Literal
 
-from splitgraph.dim.integer_order import Row, structural_order
+Row = tuple[int, ...]
+# Whether a row is an equality, its constant, and the row.
+Described = tuple[bool, int, Row]
+# The same with colours of columns: an equality or not, the constant, and each colour with its coefficient.
+_Seen = tuple[bool, int, tuple[tuple[int, int], ...]]
 
+# More alike columns than this are taken as they stand. So many are interchangeable in practice, as symbols with equal
+# bounds.
+MOST_TRIES = 6
 # A row and its constant.
 Known = tuple[Row, int]
 # How the value of a column follows from the others: it is between bounds, solves an equality, or was replaced.
@@ -39,7 +47,7 @@ class Rows:
         self.ranks: list[int] | None = None
 
     def copy(self) -> Rows:
-        """The same rows and ranks, without the trail."""
+        """Return the same rows and ranks, without the trail."""
         other = Rows(self.width)
         other.equalities = self.equalities.copy()
         other.inequalities = self.inequalities.copy()
@@ -47,7 +55,7 @@ class Rows:
         return other
 
     def add_equality(self, row: Row, constant: int) -> None:
-        """Adds `row * x + constant == 0`; raises NoSolution where the gcd of the row does not divide the constant."""
+        """Add `row * x + constant == 0`; raises NoSolution where the gcd of the row does not divide the constant."""
         divisor = gcd(*row)
         if divisor == 0:
             if constant:
@@ -61,7 +69,7 @@ class Rows:
         self.equalities.append((row, constant))
 
     def add_inequality(self, row: Row, constant: int) -> None:
-        """Adds `row * x + constant >= 0`; raises NoSolution where the opposite inequality leaves no integer."""
+        """Add `row * x + constant >= 0`; raises NoSolution where the opposite inequality leaves no integer."""
         divisor = gcd(*row)
         if divisor != 1:
             if divisor == 0:
@@ -85,7 +93,7 @@ class Rows:
         self.equalities.append((row, constant))
 
     def solve_equality(self, index: int, column: int) -> None:
-        """Removes the equality and the variable of the column, whose coefficient there is the smallest.
+        """Remove the equality and the variable of the column, whose coefficient there is the smallest.
 
         A coefficient of 1 or -1 is solved for. Otherwise the other coefficients are first reduced by the smallest one,
         as in Euclid's algorithm; the equality then stays, with smaller coefficients.
@@ -109,14 +117,14 @@ class Rows:
                 add(tuple([x - factor * y for x, y in zip(other, row, strict=True)]), bound - factor * constant)
 
     def _take_all(self, column: int) -> list[Known]:
-        """Removes and returns the inequalities on a variable."""
+        """Remove and returns the inequalities on a variable."""
         taken = [known for known in self.inequalities.items() if known[0][column]]
         for row, _ in taken:
             del self.inequalities[row]
         return taken
 
     def _reduce(self, column: int, row: Row) -> None:
-        """Replaces x by x' - (sum of quotient * other variable).
+        """Replace x by x' - (sum of quotient * other variable).
 
         The new variable takes every integer exactly when the old one does. The nearest quotients leave remainders of
         at most half the coefficient.
@@ -131,7 +139,7 @@ class Rows:
         self.inequalities = {_changed(other, column, quotients): bound for other, bound in self.inequalities.items()}
 
     def sides(self, column: int) -> tuple[list[Known], list[Known]]:
-        """The inequalities that bound the variable from below, and those that bound it from above."""
+        """Return the inequalities that bound the variable from below, and those that bound it from above."""
         lower, upper = [], []
         for known in self.inequalities.items():
             coefficient = known[0][column]
@@ -142,7 +150,7 @@ class Rows:
         return lower, upper
 
     def eliminate(self, column: int, dark: bool = False) -> None:
-        """Replaces all inequalities on the variable by the sum of each lower and upper bound (Fourier-Motzkin).
+        """Replace all inequalities on the variable by the sum of each lower and upper bound (Fourier-Motzkin).
 
         The rest has a solution if the system had one. If `dark`, the system has a solution if the rest has one: the
         distance of each two bounds is large enough that an integer is always between them.
@@ -161,17 +169,17 @@ class Rows:
                 self.add_inequality(row, b * low_constant + a * high_constant - margin)
 
     def forget(self, columns: list[int]) -> None:
-        """Removes variables that have only lower or only upper bounds, and these bounds: a value always exists."""
+        """Remove variables that have only lower or only upper bounds, and these bounds: a value always exists."""
         for column in columns:
             self.trail.append(("bounds", column, self._take_all(column)))
 
     def rank(self, column: int) -> int:
-        """The place of the column by structure; the columns must be in order."""
+        """Return the place of the column by structure; the columns must be in order."""
         assert self.ranks is not None
         return self.ranks[column]
 
     def put_in_order(self) -> None:
-        """Ranks the columns and sorts the rows by structure, so that a choice by rank is the same for every numbering.
+        """Rank the columns and sorts the rows by structure, so that a choice by rank is the same for every numbering.
 
         Rows that are made later come in an order that follows from this one, and need no sorting.
         """
@@ -199,7 +207,8 @@ def _changed(row: Row, column: int, quotients: list[int]) -> Row:
 
 
 def solution_from(trail: list[Step], width: int, prefer: str) -> list[int] | None:
-    """Values for all columns, by undoing the steps from the last to the first; None where no integer is between bounds.
+    """Return values for all columns, by undoing the steps from the last to the first; None where no integer is between
+    bounds.
 
     `prefer` says which value between its bounds a variable gets: "low", "high" or "near" (to zero).
     """
@@ -239,3 +248,66 @@ def _between(rows: list[Known], column: int, values: list[int], prefer: str) -> 
         nearest = 0 if low is None else max(low, 0)
         return nearest if high is None else min(nearest, high)
     return low if prefer == "low" else high
+
+
+# The order of the columns --------------------------------------------------------------------------------------------
+
+
+# Columns are told apart by the rows they are in, and rows by their columns, until nothing more can be told apart
+# (colour refinement, as in tests of graph isomorphism). Among columns that are still alike, each is tried as the first
+# one, and the one that gives the smallest description of the system is taken. If two give the same description, the
+# system looks the same either way.
+
+
+def structural_order(rows: Sequence[Described], width: int) -> list[int]:
+    """Return the columns that rows use, in an order that depends on the structure of the system only, not on how its
+    variables are numbered. An equality must be given with both signs.
+    """
+    used = [column for column in range(width) if any(row[column] for _, _, row in rows)]
+    colours, _ = _refined(rows, dict.fromkeys(used, 0))
+    while alike := _first_alike(colours):
+        if len(alike) > MOST_TRIES:
+            places = {column: place for place, column in enumerate(alike)}
+            colours, _ = _refined(rows, {c: len(alike) * colour + places.get(c, 0) for c, colour in colours.items()})
+            continue
+        tries = [
+            _refined(rows, {other: 2 * colour + (other != column) for other, colour in colours.items()})
+            for column in alike
+        ]
+        colours, _ = min(tries, key=lambda tried: tried[1])
+    return sorted(colours, key=colours.__getitem__)
+
+
+def _first_alike(colours: dict[int, int]) -> list[int]:
+    """Return the columns of the first colour that several have; none if each has its own."""
+    of_colour: dict[int, list[int]] = {}
+    for column, colour in colours.items():
+        of_colour.setdefault(colour, []).append(column)
+    return of_colour[min(shared)] if (shared := [c for c, columns in of_colour.items() if len(columns) > 1]) else []
+
+
+def _refined(rows: Sequence[Described], colours: dict[int, int]) -> tuple[dict[int, int], list[_Seen]]:
+    """Return colours of the columns, as fine as the rows tell them apart, and a description of the system by
+    colours.
+    """
+    entries = [[(column, row[column]) for column in colours if row[column]] for _, _, row in rows]
+    classes = len(set(colours.values()))
+    while True:
+        row_keys = [
+            (is_equality, constant, tuple(sorted([(colours[column], value) for column, value in entry])))
+            for (is_equality, constant, _), entry in zip(rows, entries, strict=True)
+        ]
+        description = sorted(row_keys)
+        if classes == len(colours):
+            return colours, description
+        ranks = {key: rank for rank, key in enumerate(description)}
+        seen: dict[int, list[tuple[int, int]]] = {column: [] for column in colours}
+        for key, entry in zip(row_keys, entries, strict=True):
+            for column, value in entry:
+                seen[column].append((ranks[key], value))
+        column_keys = {column: (colours[column], tuple(sorted(seen[column]))) for column in colours}
+        ranks_of_columns = {key: rank for rank, key in enumerate(sorted(set(column_keys.values())))}
+        colours = {column: ranks_of_columns[key] for column, key in column_keys.items()}
+        if len(ranks_of_columns) == classes:
+            return colours, description
+        classes = len(ranks_of_columns)

@@ -9,19 +9,17 @@
 
 Why the answer depends neither on the order of the constraints nor on the numbers of the variables: without a limit
 every question is decided, and an answer is never wrong. With a limit the steps must be the same steps. So each choice
-goes by structure; where two choices look alike, the columns are ranked by structure first (`integer_order`); and steps
-are counted before they are made.
+goes by structure; where two choices look alike, the columns are ranked by structure first (`structural_order`); and
+steps are counted before they are made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from operator import neg
 
-from splitgraph.dim.integer_elimination import LimitReached, Steps, eliminate
-from splitgraph.dim.integer_order import Row
-from splitgraph.dim.integer_rows import Known, NoSolution, Rows, solution_from
+from splitgraph.dim.integer_rows import Known, NoSolution, Row, Rows, solution_from
 
 # The coefficient of each variable, and a constant.
 Linear = tuple[Mapping[int, int], int]
@@ -34,7 +32,7 @@ _MOST_TIGHTENED = 8
 
 
 def has_solution(equalities: Iterable[Linear], inequalities: Iterable[Linear], limit: int) -> bool | None:
-    """Whether integers exist for which every equality is 0 and every inequality is at least 0.
+    """Return whether integers exist for which every equality is 0 and every inequality is at least 0.
 
     A linear expression is a mapping from variables (any ints) to coefficients, and a constant. `limit` is how many new
     inequalities and cases the question may make. None where that is not enough; True and False are certain.
@@ -58,7 +56,7 @@ def _decided(equalities: Sequence[_Written], inequalities: Sequence[_Written], l
 
 
 def _read(equalities: Sequence[_Written], inequalities: Sequence[_Written], columns: dict[int, int]) -> Rows:
-    """The rows; columns: takes the column of each variable."""
+    """Return the rows; columns: takes the column of each variable."""
     for terms, _ in (*equalities, *inequalities):
         for variable, _ in terms:
             columns.setdefault(variable, len(columns))
@@ -86,7 +84,9 @@ def _decide(system: Rows, steps: Steps) -> bool:
 
 
 def _independent_parts(system: Rows) -> list[Rows]:
-    """Systems of which no two have a variable in common, small ones first; their columns are in the order of ranks."""
+    """Return systems of which no two have a variable in common, small ones first; their columns are in the order of
+    ranks.
+    """
     groups: list[tuple[set[int], list[Known]]] = []
     for known in system.inequalities.items():
         columns = {column for column, coefficient in enumerate(known[0]) if coefficient}
@@ -112,14 +112,14 @@ def _part(system: Rows, columns: set[int], rows: list[Known]) -> Rows:
 
 
 def _finds_integers(system: Rows, steps: Steps) -> bool:
-    """Raises NoSolution where there is none even with rational values between the bounds; False where it is open."""
+    """Raise NoSolution where there is none even with rational values between the bounds; False where it is open."""
     relaxed = system.copy()
     eliminate(relaxed, steps, exactly=False)
     return any(solution_from(relaxed.trail, relaxed.width, prefer) is not None for prefer in ("near", "low", "high"))
 
 
 def _decide_by_cases(system: Rows, steps: Steps) -> bool:
-    """Splits a system in which every elimination would lose something, in the way that takes fewer steps."""
+    """Split a system in which every elimination would lose something, in the way that takes fewer steps."""
     count, left_side = _narrowest(system)
     cost, column, near, largest = _cheapest_shadow(system)
     if 0 < count <= cost:
@@ -130,7 +130,7 @@ def _decide_by_cases(system: Rows, steps: Steps) -> bool:
 
 
 def _has_case(system: Rows, cases: list[tuple[Known, int]], steps: Steps) -> bool:
-    """Whether the system has a solution in which a left side has one of as many values, the smallest ones."""
+    """Return whether the system has a solution in which a left side has one of as many values, the smallest ones."""
     for (row, constant), count in cases:
         for value in range(count):
             steps.take(1)
@@ -153,18 +153,22 @@ def _has_dark_shadow(system: Rows, column: int, steps: Steps) -> bool:
 
 
 def _narrowest(system: Rows) -> tuple[int, Known]:
-    """How many values the left side with the fewest has between opposite inequalities, and it; 0 if there is none."""
+    """Return how many values the left side with the fewest has between opposite inequalities, and it; 0 if there is
+    none.
+    """
     fewest = 0
-    found: Known = ((), 0)
+    narrowest: Known = ((), 0)
     for row, constant in system.inequalities.items():
         room = system.inequalities.get(tuple(map(neg, row)))
         if room is not None and (not fewest or room + constant < fewest - 1):
-            fewest, found = room + constant + 1, (row, constant)
-    return fewest, found
+            fewest, narrowest = room + constant + 1, (row, constant)
+    return fewest, narrowest
 
 
 def _cheapest_shadow(system: Rows) -> tuple[int, int, list[Known], int]:
-    """The steps, the variable, its bounds on the side with fewer cases, its largest coefficient on the other side."""
+    """Return the steps, the variable, its bounds on the side with fewer cases, its largest coefficient on the other
+    side.
+    """
     choices = []
     for column in sorted(range(system.width), key=system.rank):
         lower, upper = system.sides(column)
@@ -187,17 +191,17 @@ def _missed(coefficient: int, largest: int) -> int:
 def bounds_of(
     value: Linear, equalities: Sequence[Linear], inequalities: Sequence[Linear], limit: int
 ) -> tuple[int | None, int | None] | None:
-    """Bounds of a linear expression: (least, most), each None where there is none.
+    """Return bounds of a linear expression: (least, most), each None where there is none.
 
     They hold for all integers that meet the constraints; within the limit, and where they are no further than
     _MOST_TIGHTENED from those of rational numbers, they are reached. None where no integers meet the constraints;
     (None, None) beyond the limit.
     """
     negated: Linear = {variable: -coefficient for variable, coefficient in value[0].items()}, -value[1]
-    found = _rational_bounds(value, negated, equalities, inequalities, limit)
-    if found is None:
+    bounds = _rational_bounds(value, negated, equalities, inequalities, limit)
+    if bounds is None:
         return None
-    low, high = found
+    low, high = bounds
     least = None if low is None else _reached(low, negated, equalities, inequalities, limit)
     most = None if high is None else _reached(-high, value, equalities, inequalities, limit)
     return least, None if most is None else -most
@@ -206,7 +210,7 @@ def bounds_of(
 def _reached(
     low: int, negated: Linear, equalities: Sequence[Linear], inequalities: Sequence[Linear], limit: int
 ) -> int:
-    """The lower bound of an expression, made larger while the expression cannot be as small as that."""
+    """Return the lower bound of an expression, made larger while the expression cannot be as small as that."""
     for bound in range(low, low + _MOST_TIGHTENED):
         at_most = negated[0], negated[1] + bound
         if has_solution(equalities, [*inequalities, at_most], limit) is not False:
@@ -217,7 +221,7 @@ def _reached(
 def _rational_bounds(
     value: Linear, negated: Linear, equalities: Sequence[Linear], inequalities: Sequence[Linear], limit: int
 ) -> tuple[int | None, int | None] | None:
-    """The bounds that are left where everything else is eliminated as if it were any rational number."""
+    """Return the bounds that are left where everything else is eliminated as if it were any rational number."""
     least, most = _UNLIKE_ANY
     # One variable is at least the expression, and another at most.
     apart = [({**negated[0], least: 1}, negated[1]), ({**value[0], most: -1}, value[1])]
@@ -242,3 +246,109 @@ def _speaks_of(row: Row, column: int) -> bool:
 
 # Variables that no caller uses.
 _UNLIKE_ANY = (-(1 << 40), -(1 << 40) - 1)
+
+
+# Elimination of variables --------------------------------------------------------------------------------------------
+
+
+class LimitReached(Exception):
+    """The question needs more steps than it may take."""
+
+
+class Steps:
+    """How many more new inequalities one question may make."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def take(self, count: int) -> None:
+        """Count before the work is done: where the limit ends it must not depend on the order of the work."""
+        if count > self.left:
+            raise LimitReached
+        self.left -= count
+
+
+def eliminate(system: Rows, steps: Steps, exactly: bool, kept: Collection[int] = ()) -> None:
+    """Remove variables until none is left, or, if `exactly`, none that always has a value when the others have.
+
+    Without `exactly` the columns must be in order.
+    """
+    while True:
+        if system.equalities:
+            _solve_an_equality(system)
+        elif not system.inequalities or not _eliminate_one(system, steps, exactly, kept):
+            return
+
+
+def _solve_an_equality(system: Rows) -> None:
+    """Take the smallest coefficient, and of those the one whose variable makes the fewest new terms."""
+    smallest = min([min([abs(x) for x in row if x]) for row, _ in system.equalities])
+    choices = [
+        (index, column)
+        for index, (row, _) in enumerate(system.equalities)
+        for column, coefficient in enumerate(row)
+        if coefficient == smallest or coefficient == -smallest
+    ]
+    if len(choices) > 1:
+        choices = _fewest_terms(system, choices)
+        if len(choices) > 1:
+            if system.ranks is None:
+                # This changes the places of equalities, so that the choice is made again.
+                system.put_in_order()
+                return
+            choices.sort(key=lambda choice: (system.rank(choice[1]), choice[0]))
+    system.solve_equality(*choices[0])
+
+
+def _fewest_terms(system: Rows, choices: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    rows = [row for row, _ in system.equalities] + list(system.inequalities)
+    columns = list(zip(*rows, strict=True))
+    kept: list[tuple[int, int]] = []
+    best: tuple[int, int, int] | None = None
+    for index, column in choices:
+        row = rows[index]
+        values = columns[column]
+        others = len(row) - row.count(0) - 1
+        key = ((len(values) - values.count(0) - 1) * others, max(row) - min(row), max(map(abs, values)))
+        if best is None or key < best:
+            best, kept = key, [(index, column)]
+        elif key == best:
+            kept.append((index, column))
+    return kept
+
+
+def _eliminate_one(system: Rows, steps: Steps, exactly: bool, kept: Collection[int]) -> bool:
+    """Remove all variables that are free on one side, or else the one that makes the fewest new inequalities."""
+    free, choices = [], []
+    best: tuple[bool, int, int, int] | None = None
+    for column, values in enumerate(zip(*system.inequalities, strict=True)):
+        if column in kept:
+            continue
+        least, most = min(values), max(values)
+        if least >= 0 or most <= 0:
+            if least or most:
+                free.append(column)
+            continue
+        inexact = most != 1 and least != -1
+        if free or (inexact and exactly):
+            continue
+        low = len([x for x in values if x > 0])
+        high = len(values) - values.count(0) - low
+        key = (inexact, low * high - low - high, low * high, most - least)
+        if best is None or key < best:
+            best, choices = key, [column]
+        elif key == best:
+            choices.append(column)
+    if free:
+        # The same inequalities are left in whatever order, but the values that follow from the trail may differ.
+        system.forget(free if exactly else sorted(free, key=system.rank))
+        return True
+    if best is None:
+        return False
+    if len(choices) > 1 and system.ranks is None:
+        system.put_in_order()
+    steps.take(best[2])
+    system.eliminate(min(choices, key=system.rank) if len(choices) > 1 else choices[0])
+    return True

@@ -84,7 +84,7 @@ class LinearSystem:
         self._define_all()
 
     def linear(self, value: Value) -> Linear:
-        """A polynomial over the variables; new monomials become variables."""
+        """Return a polynomial over the variables; new monomials become variables."""
         if isinstance(value, int):
             return {}, value
         if not any(_is_positive_part(monomial) for monomial, _ in value.terms):
@@ -95,7 +95,7 @@ class LinearSystem:
         return total
 
     def _linear_of(self, monomial: Monomial) -> Linear:
-        """A monomial over the variables.
+        """Return a monomial over the variables.
 
         The variable of `max(0, p - f)` stands for `max(p, f)`, which is that plus f: whether the normal form has this
         atom or `max(0, f - p)` is a matter of names, and no answer should be.
@@ -104,7 +104,7 @@ class LinearSystem:
         return _sum(own, self._sides(monomial[0])[1], -1) if _is_positive_part(monomial) else own
 
     def _sides(self, atom: Atom) -> tuple[Linear, Linear]:
-        """The p and f of `max(0, p - f)`, neither with a negative term."""
+        """Return the p and f of `max(0, p - f)`, neither with a negative term."""
         _, difference = atom.args
         rising: Linear = {}, 0
         falling: Linear = {}, 0
@@ -117,7 +117,7 @@ class LinearSystem:
         return (rising[0], max(const, 0)), (falling[0], max(-const, 0))
 
     def is_impossible(self, steps: int = STEPS) -> bool:
-        """True where no integers meet the constraints; False where some do, or none are known not to."""
+        """Return True where no integers meet the constraints; False where some do, or none are known not to."""
         if has_solution(self.equalities, self.inequalities, steps) is False:
             return True
         # That the largest argument is the maximum matters only where a maximum is large.
@@ -127,18 +127,20 @@ class LinearSystem:
         )
 
     def range_of(self, value: Value, steps: int = STEPS) -> Interval:
-        """(lowest, highest) that a value can be where the constraints are met, None: unbounded or not known."""
+        """Return (lowest, highest) that a value can be where the constraints are met, None: unbounded or not known."""
         self.define(value)
         asked = self.linear(value)
         maxima = list(self._maxima.items())
         cases = list(self._cases(maxima)) if len(maxima) <= _MOST_MAXIMA else [[]]
-        found = [bounds_of(asked, [*self.equalities, *case], self.inequalities, steps) for case in cases]
-        possible = [interval for interval in found if interval is not None]
-        lows, highs = [low for low, _ in possible], [high for _, high in possible]
-        return _least(lows), _most(highs)
+        bounds = [bounds_of(asked, [*self.equalities, *case], self.inequalities, steps) for case in cases]
+        possible = [ends for ends in bounds if ends is not None]
+        lows = [low for low, _ in possible if low is not None]
+        highs = [high for _, high in possible if high is not None]
+        least = min(lows, default=None) if len(lows) == len(possible) else None
+        return least, max(highs, default=None) if len(highs) == len(possible) else None
 
     def _cases(self, maxima: Sequence[tuple[Atom, list[Linear]]]) -> Iterator[list[Linear]]:
-        """Every choice of the arguments that are the largest, as equalities."""
+        """Yield every choice of the arguments that are the largest, as equalities."""
         if not maxima:
             yield []
             return
@@ -147,10 +149,10 @@ class LinearSystem:
                 yield [chosen, *rest]
 
     def _variable(self, monomial: Monomial) -> int:
-        found = self._variables.setdefault(monomial, len(self._variables))
-        if found >= _MOST_VARIABLES:
+        variable = self._variables.setdefault(monomial, len(self._variables))
+        if variable >= _MOST_VARIABLES:
             raise TooLarge
-        return found
+        return variable
 
     def _define_all(self) -> None:
         while self._defined < len(self._variables):
@@ -205,7 +207,7 @@ class LinearSystem:
             self.equalities.append(_sum(self.linear(numerator), own, -1))
 
     def _times(self, value: Value, cofactor: Monomial) -> Linear:
-        """The product of a value with a monomial."""
+        """Return the product of a value with a monomial."""
         terms = () if isinstance(value, int) else value.terms
         coefficients = {self._variable(times(monomial, cofactor)): coefficient for monomial, coefficient in terms}
         const = value if isinstance(value, int) else value.const
@@ -240,7 +242,7 @@ class LinearSystem:
     def _distance(
         self, whole: Monomial, one: Monomial, end: tuple[int, int], other: Monomial, other_end: tuple[int, int]
     ) -> Linear:
-        """The product of how far two factors are from a bound of each, which is at least 0."""
+        """Return the product of how far two factors are from a bound of each, which is at least 0."""
         sign = end[0] * other_end[0]
         parts = ((whole, sign), (one, -sign * other_end[1]), (other, -sign * end[1]))
         total: Linear = {}, sign * end[1] * other_end[1]
@@ -249,13 +251,15 @@ class LinearSystem:
         return total
 
     def _ends(self, monomial: Monomial) -> list[tuple[int, int]]:
-        """The bounds of a monomial: (1, least) and (-1, most), such that `sign*(monomial - bound)` is at least 0."""
+        """Return the bounds of a monomial: (1, least) and (-1, most), such that `sign*(monomial - bound)` is at least
+        0.
+        """
         low, high = monomial_interval(monomial, self._interval_of)
         return [(sign, bound) for sign, bound in ((1, low), (-1, high)) if bound is not None]
 
     def add_products(self, facts: Iterable[Constraint]) -> None:
         """Add the products of facts with factors that are at least 0, if the question contains such products."""
-        found: dict[tuple[Constraint, Monomial], None] = {}
+        multiplied: dict[tuple[Constraint, Monomial], None] = {}
         products = [monomial for monomial in self._variables if len(monomial) > 1]
         for fact in facts:
             if len(fact.difference.terms) > _WIDEST_FACTOR:
@@ -263,22 +267,23 @@ class LinearSystem:
             for cofactor in _cofactors(fact.difference, products):
                 low = monomial_interval(cofactor, self._interval_of)[0]
                 if fact.is_equality or (low is not None and low >= 0):
-                    found[(fact, cofactor)] = None
+                    multiplied[(fact, cofactor)] = None
         # All of them or only those that bring no new products, so that no order decides.
-        if len(found) > _MOST_PRODUCTS:
-            found = {key: None for key in found if self._has_all(*key)}
-        for fact, cofactor in found if len(found) <= _MOST_PRODUCTS else ():
+        if len(multiplied) > _MOST_PRODUCTS:
+            multiplied = {
+                (fact, cofactor): None
+                for fact, cofactor in multiplied
+                if all(times(monomial, cofactor) in self._variables for monomial, _ in fact.difference.terms)
+            }
+        for fact, cofactor in multiplied if len(multiplied) <= _MOST_PRODUCTS else ():
             rows = self.equalities if fact.is_equality else self.inequalities
             rows.append(self._times(fact.difference, cofactor))
         self._define_all()
 
-    def _has_all(self, fact: Constraint, cofactor: Monomial) -> bool:
-        return all(times(monomial, cofactor) in self._variables for monomial, _ in fact.difference.terms)
-
 
 @lru_cache(_REMEMBERED)
 def is_nonnegative(value: Polynomial) -> bool:
-    """True when the value is at least 0 for any symbols >= 0; False when there is no proof."""
+    """Return True when the value is at least 0 for any symbols >= 0; False when there is no proof."""
     low = value.interval[0]
     if is_linear(value) or (low is not None and low >= 0):
         return low is not None and low >= 0
@@ -292,7 +297,7 @@ def is_nonnegative(value: Polynomial) -> bool:
 
 @lru_cache(_REMEMBERED)
 def range_of(value: Polynomial) -> Interval:
-    """(lowest, highest) that a value is known to have for any symbols >= 0, None: unbounded or not known."""
+    """Return (lowest, highest) that a value is known to have for any symbols >= 0, None: unbounded or not known."""
     if is_linear(value):
         return value.interval
     try:
@@ -302,7 +307,7 @@ def range_of(value: Polynomial) -> Interval:
 
 
 def _is_positive_part(monomial: Monomial) -> bool:
-    """True for `max(0, d)`, where d is no number."""
+    """Return True for `max(0, d)`, where d is no number."""
     [atom] = monomial if len(monomial) == 1 else (None,)
     return atom is not None and atom.kind == MAX and len(atom.args) == 2 and not isinstance(atom.args[1], int)
 
@@ -318,13 +323,3 @@ def _sum(one: Linear, other: Linear, factor: int) -> Linear:
     for variable, coefficient in other[0].items():
         coefficients[variable] = coefficients.get(variable, 0) + factor * coefficient
     return coefficients, one[1] + factor * other[1]
-
-
-def _least(numbers: Sequence[int | None]) -> int | None:
-    known = [number for number in numbers if number is not None]
-    return min(known) if known and len(known) == len(numbers) else None
-
-
-def _most(numbers: Sequence[int | None]) -> int | None:
-    known = [number for number in numbers if number is not None]
-    return max(known) if known and len(known) == len(numbers) else None

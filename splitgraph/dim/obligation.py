@@ -1,17 +1,17 @@
-"""Relations of dimensions that a valid model meets."""
+"""Relations of dimensions: an `Obligation` as people read it, and a `Fact` as proofs use it."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
 from math import gcd
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from splitgraph.dim.arithmetic import Dim, DimLike, from_terms
 from splitgraph.dim.atoms import Monomial, add_into
+from splitgraph.dim.operations import symbols_of
 from splitgraph.dim.parsing import parse_expression
 from splitgraph.dim.printing import spell_inside, spell_relation
-from splitgraph.dim.values import symbols_of
 
 # The two sides of a relation as it is printed; a name in brackets may hold anything.
 _SIDES = re.compile(r"((?:[^\[=>]|\[(?:[^\]]|\]\])*\])+) (?:==|>=) (.+)", re.DOTALL)
@@ -42,11 +42,13 @@ class Obligation:
         return symbols_of(self.lhs) | symbols_of(self.rhs)
 
     def within(self, branches: tuple[str, ...]) -> Obligation:
-        """The obligation of bodies; the same object for none."""
+        """Return the obligation of bodies; the same object for none."""
         return replace(self, branches=branches) if branches else self
 
     def solved(self) -> Obligation:
-        """The same obligation with the sides that `str()` writes. Where the text is the same, so is the result."""
+        """Return the same obligation with the sides that `str()` writes. Where the text is the same, so is the
+        result.
+        """
         difference = self._difference()
         if self.text is not None or isinstance(difference, int):
             return self
@@ -67,7 +69,7 @@ class Obligation:
         return spell_relation(difference, self.relation)
 
     def _difference(self) -> DimLike:
-        """The difference of the sides, without a common factor; in an equation its first term is positive."""
+        """Return the difference of the sides, without a common factor; in an equation its first term is positive."""
         difference = self.lhs - self.rhs
         if isinstance(difference, int):
             return difference
@@ -80,3 +82,15 @@ class Obligation:
             solved = from_terms({m: c // factor for m, c in coefficients.items()}, const // factor)
             return solved if isinstance(solved, Dim) else difference
         return difference
+
+
+class Fact(NamedTuple):
+    """`difference >= 0`, or `difference == 0` where it is an equality."""
+
+    difference: Dim
+    is_equality: bool
+
+    @property
+    def sides(self) -> tuple[Dim, ...]:
+        """What is at least 0."""
+        return (self.difference, -self.difference) if self.is_equality else (self.difference,)

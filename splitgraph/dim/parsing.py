@@ -1,17 +1,15 @@
-"""Reading dimensions: names and expressions of `dim_param`, and expressions that people type."""
+"""Read dimensions: names and expressions of `dim_param`, marks of unknown dimensions, expressions that people type."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from splitgraph.dim.arithmetic import Dim, DimLike, sum_dims, symbol
-from splitgraph.dim.maxima import dim_max, dim_min
+from splitgraph.dim.operations import dim_max, dim_min, names_in, symbols_of
 from splitgraph.dim.printing import FUNCTION_NAMES, bare_symbol, is_identifier
-from splitgraph.dim.tokens import Token, integer_of, spaced, texts_in_order, tokens_of
-from splitgraph.dim.unknown_marks import marks_unknown
-from splitgraph.dim.values import names_in, symbols_of
 
 # Spellings of SymPy that splitgraph does not use: fractions, powers, products of sums, functions; and PyTorch's
 # quotients.
@@ -28,20 +26,27 @@ _NO_NAME = "neither a name of the model nor an identifier"
 # No dimension has more digits, and Python reads no number of thousands of them.
 _NUMBER = re.compile(r"[0-9]{1,19}")
 
+# A name is any text between operators: a regular expression cannot tell which letters Python allows in a name.
+_TOKEN = re.compile(
+    r"\s*(?:([0-9]+(?:\.[0-9]+)?)|([^\s0-9\[\](),+*/%-][^\s\[\](),+*/%-]*)|\[((?:[^\]]|\]\])*)\]|(//|\*\*|[-+*/%(),]))"
+)
+# Python reads only so many digits at once.
+_DIGITS = 4000
+
 # Binary operators bind by rank; a unary minus binds more tightly than any of them.
 _RANKS = {"+": 1, "-": 1, "*": 2, "//": 2, "%": 2, "negate": 3}
 
 
 @lru_cache(maxsize=4096)
 def read_dim_param(text: str) -> DimLike | None:
-    """The dimension that a `dim_param` declares; None for a mark of an unknown dimension."""
+    """Return the dimension that a `dim_param` declares; None for a mark of an unknown dimension."""
     return None if marks_unknown(text) else parse_dim(text)
 
 
 @lru_cache(maxsize=4096)
 def parse_dim(text: str) -> DimLike:
-    """The dimension that a text declares: an expression if it is spelled as splitgraph or SymPy spells them, else a
-    symbol.
+    """Return the dimension that a text declares: an expression if it is spelled as splitgraph or SymPy spells them,
+    else a symbol.
 
     The terms may come in any order. A text that does not parse, has other spaces, or is only a number is the symbol of
     that name, byte for byte.
@@ -82,12 +87,12 @@ def _read_sympy(text: str, tokens: Sequence[Token]) -> DimLike | None:
 
 
 def is_size(text: str) -> bool:
-    """True for a number that a dimension can be: digits, and not too many."""
+    """Return True for a number that a dimension can be: digits, and not too many."""
     return _NUMBER.fullmatch(text) is not None
 
 
 def parse_given_dim(text: str, names: Collection[str]) -> DimLike | None:
-    """The dimension that a person gives: a number, a name, an expression however it is spaced, `?` for unknown.
+    """Return the dimension that a person gives: a number, a name, an expression however it is spaced, `?` for unknown.
 
     names: those of the model, as its dim_params write them; such a text means what it means in the model, whatever it
     looks like. Any other name must be an identifier, so that an expression can hold it. Raises ValueError, which says
@@ -115,8 +120,8 @@ def parse_given_dim(text: str, names: Collection[str]) -> DimLike | None:
 
 
 def _given_expression(text: str, names: Collection[str]) -> DimLike:
-    """The expression that a person gives. A text that may also be a name, such as `batch-size`, is an expression only
-    over names of the model.
+    """Return the expression that a person gives. A text that may also be a name, such as `batch-size`, is an expression
+    only over names of the model.
     """
     unbracketed = _BRACKETED.sub("", text)
     for name in names:
@@ -132,14 +137,14 @@ def _given_expression(text: str, names: Collection[str]) -> DimLike:
         if _ARITHMETIC.search(text):
             raise
         raise ValueError(_NO_NAME) from error
-    known = {held for name in names for held in symbols_of(parse_dim(name))}
+    known = {symbol_name for name in names for symbol_name in symbols_of(parse_dim(name))}
     if _ARITHMETIC.search(text) or symbols_of(dim) <= known:
         return dim
     raise ValueError(_NO_NAME)
 
 
 def parse_expression(text: str) -> DimLike:
-    """The value of an expression or number, however it is spaced.
+    """Return the value of an expression or number, however it is spaced.
 
     `[any name]` is the symbol of that name, with `]]` for a `]` in it.
 
@@ -152,7 +157,9 @@ def parse_expression(text: str) -> DimLike:
 
 
 def is_spellable(dim: DimLike) -> bool:
-    """True when the dim can be written as a `dim_param`: a number, a bare symbol, or an expression over identifiers."""
+    """Return True when the dim can be written as a `dim_param`: a number, a bare symbol, or an expression over
+    identifiers.
+    """
     if isinstance(dim, int) or bare_symbol(dim) is not None:
         return True
     return all(is_identifier(name) for name in names_in(dim))
@@ -203,16 +210,13 @@ class _Reader:
         if text == "-":
             self.waiting.append("negate")
         elif text == "(":
-            self._open()
+            is_call = bool(self.waiting) and self.waiting[-1] in FUNCTION_NAMES
+            self.waiting.append("call" if is_call else "(")
+            if is_call:
+                self.calls.append(1)
         else:
             self._refuse(token)
         return True
-
-    def _open(self) -> None:
-        called = bool(self.waiting) and self.waiting[-1] in FUNCTION_NAMES
-        self.waiting.append("call" if called else "(")
-        if called:
-            self.calls.append(1)
 
     def _take_operator(self, token: Token) -> bool:
         """Take a token where an operator is due; True when a value is due after it."""
@@ -274,3 +278,107 @@ class _Reader:
 
 def _is_sum(value: DimLike) -> bool:
     return isinstance(value, Dim) and len(value.terms) + (value.const != 0) > 1
+
+
+# Tokens --------------------------------------------------------------------------------------------------------------
+
+
+class Token(NamedTuple):
+    """A piece of an expression, and where it begins."""
+
+    kind: str  # "number" | "name" | "symbol" (in brackets) | "operator"
+    text: str
+    place: int
+
+
+def tokens_of(text: str) -> list[Token]:
+    tokens, place, end = [], 0, len(text.rstrip())
+    while place < end:
+        match = _TOKEN.match(text, place)
+        if match is None:
+            raise ValueError(
+                f"{text!r} is not an expression: unexpected {text[place:].strip()[0]!r} at position {place}"
+            )
+        number, name, opaque, operator = match.groups()
+        if number is not None:
+            tokens.append(Token("number", number, match.start(1)))
+        elif name is not None:
+            tokens.append(Token("name", name, match.start(2)))
+        elif opaque is not None:
+            tokens.append(Token("symbol", opaque.replace("]]", "]"), match.start(3)))
+        else:
+            tokens.append(Token("operator", operator, match.start(4)))
+        place = match.end()
+    return tokens
+
+
+def spaced(tokens: list[Token]) -> str:
+    """Return the tokens with the grammar's spaces between them."""
+    parts: list[str] = []
+    operand_before = False
+    for kind, text, _ in tokens:
+        if kind != "operator" or text == "(":
+            parts.append(text)
+            operand_before = text != "("
+        elif text == ",":
+            parts.append(", ")
+            operand_before = False
+        elif text in "+-%" and operand_before:
+            parts.append(f" {text} ")
+            operand_before = False
+        else:
+            parts.append(text)
+            operand_before = text == ")"
+    return "".join(parts)
+
+
+def texts_in_order(tokens: list[Token]) -> list[str]:
+    return sorted(token.text for token in tokens)
+
+
+def integer_of(digits: str) -> int:
+    """Return the number, however long; Python reads only so many digits at once."""
+    value = 0
+    for start in range(0, len(digits), _DIGITS):
+        part = digits[start : start + _DIGITS]
+        value = value * 10 ** len(part) + int(part)
+    return value
+
+
+# Marks of unknown dimensions -----------------------------------------------------------------------------------------
+
+
+_MARKS = frozenset(
+    {
+        # The empty text and "*" meant "unknown" in the first versions of the ONNX specification.
+        "",
+        "*",
+        # Paddle2ONNX, the text form of ONNX, and TensorFlow 1 where it prints a shape.
+        "?",
+        # ML.NET, CNTK, and the converters for scikit-learn and Keras: Python's None as a text.
+        "none",
+        # The same of other languages and of tables.
+        "null",
+        "nan",
+        "undefined",
+        # The word itself, as scripts that edit shapes write it. tf2onnx's `unk__12` is a name: each has its own number.
+        "unk",
+        "unknown",
+        "dyn",
+        "dynamic",
+        # OpenVINO's editor of ONNX models.
+        "__dynamic_dimension__",
+    }
+)
+# -1 is the unknown dimension of most frameworks, and others have other negative numbers.
+_NEGATIVE = re.compile(r"-[0-9]+")
+
+
+def marks_unknown(text: str) -> bool:
+    """Return True if a `dim_param` says that the dimension is unknown, in letters of either case and with any spaces.
+
+    Such a text is no name: two dimensions with the same mark need not be equal. `docs/dimensions.md` says which tools
+    write which mark.
+    """
+    word = text.strip().lower()
+    return word in _MARKS or _NEGATIVE.fullmatch(word) is not None

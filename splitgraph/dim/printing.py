@@ -82,8 +82,8 @@ _Texts = Mapping[Atom, _Spelled]
 
 
 def is_identifier(name: str) -> bool:
-    """True when the name can stand in an expression, and Python does not normalise it to another name, as it does with
-    ligatures.
+    """Return True when the name can stand in an expression, and Python does not normalise it to another name, as it
+    does with ligatures.
     """
     if not name.isidentifier() or keyword.iskeyword(name) or name in FUNCTION_NAMES or name == "__debug__":
         return False
@@ -96,7 +96,7 @@ def is_identifier(name: str) -> bool:
 
 
 def bare_symbol(value: Polynomial) -> str | None:
-    """The name, when the value is nothing but a symbol."""
+    """Return the name, when the value is nothing but a symbol."""
     if value.const == 0 and len(value.terms) == 1:
         monomial, coefficient = value.terms[0]
         if coefficient == 1 and len(monomial) == 1 and monomial[0].kind == SYMBOL:
@@ -105,7 +105,7 @@ def bare_symbol(value: Polynomial) -> str | None:
 
 
 def spell(value: Polynomial) -> str:
-    """The one spelling of the value; a large atom in it is a name in brackets, which no other has."""
+    """Return the one spelling of the value; a large atom in it is a name in brackets, which no other has."""
     name = bare_symbol(value)
     if name is not None:
         return name
@@ -113,7 +113,7 @@ def spell(value: Polynomial) -> str:
 
 
 def spell_inside(value: Value) -> str:
-    """The spelling of a value within an expression, where a name that is no identifier stands in brackets."""
+    """Return the spelling of a value within an expression, where a name that is no identifier stands in brackets."""
     return decimal(value) if isinstance(value, int) else _spell_sum(value.terms, value.const, _texts(value))
 
 
@@ -131,14 +131,14 @@ def spell_relation(difference: Polynomial, relation: str) -> str:
 
 
 def spell_large(atom: Atom, parts: Iterable[Value]) -> str:
-    """The text of a large atom's value, with the given parts in place of its own."""
+    """Return the text of a large atom's value, with the given parts in place of its own."""
     if atom.kind == SUM:
         return " + ".join(map(spell_inside, parts)).replace(" + -", " - ")
     return "*".join([_operand(part, {} if isinstance(part, int) else _texts(part)) for part in parts])
 
 
 def decimal(number: int) -> str:
-    """The number in decimal digits, however long."""
+    """Return the number in decimal digits, however long."""
     if -_TOO_LONG < number < _TOO_LONG:
         return str(number)
     parts, left = [], abs(number)
@@ -223,7 +223,7 @@ def _spell_sum(terms: Terms, const: int, texts: _Texts) -> str:
 
 
 def _join(pieces: Iterable[_Piece], const: int) -> str:
-    """The sum, a positive piece first when there is one."""
+    """Return the sum, a positive piece first when there is one."""
     ordered = list(pieces)
     if const:
         ordered.append((const, ()))
@@ -269,7 +269,7 @@ class _Remaining:
 
 
 def _pieces(terms: Terms, const: int, texts: _Texts) -> tuple[list[_Piece], int]:
-    """The summands in printing order and the constant that is left."""
+    """Return the summands in printing order and the constant that is left."""
     left = _Remaining(terms, const)
     found: dict[Monomial, _Piece] = {}
     for monomial, coefficient in terms:
@@ -305,7 +305,7 @@ def _factors(monomial: Monomial, texts: _Texts) -> list[_Factor]:
 
 
 def _pattern(atom: Atom, coefficient: int, cofactor: Monomial, left: _Remaining, texts: _Texts) -> _Piece | None:
-    """The remainder, minimum or maximum that this term forms with others of the remaining terms."""
+    """Return the remainder, minimum or maximum that this term forms with others of the remaining terms."""
     spelled = texts[atom]
     if isinstance(spelled, _Quotient):
         found = _remainder(atom, spelled, coefficient, cofactor, left, texts)
@@ -408,7 +408,7 @@ def _two(name: str, first: str, second: str) -> str:
 
 
 def _call(name: str, args: Sequence[tuple[list[_Piece], int]], shift: int) -> str:
-    """The call with its arguments, 0 first and any other number last."""
+    """Return the call with its arguments, 0 first and any other number last."""
     numbers = [const + shift for pieces, const in args if not pieces]
     texts = [_join(pieces, const + shift) for pieces, const in args if pieces]
     for number in numbers:

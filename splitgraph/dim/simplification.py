@@ -1,6 +1,6 @@
 """Simpler forms of dimensions by facts: exact quotients, decided maxima, and symbols with only one value.
 
-Remainders come from equalities (`remainders`), and the largest argument of a maximum from the facts.
+Remainders come from equalities (`known_remainder`), and the largest argument of a maximum from the facts.
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ from splitgraph.dim.atoms import (
     without,
 )
 from splitgraph.dim.bounds import IntervalOf
-from splitgraph.dim.fact import Fact
 from splitgraph.dim.linear_systems import LinearSystem, TooLarge
-from splitgraph.dim.maxima import undominated
-from splitgraph.dim.remainders import known_remainder
-from splitgraph.dim.values import rebuilt, rebuilt_atom
+from splitgraph.dim.obligation import Fact
+from splitgraph.dim.operations import rebuilt, rebuilt_atom, undominated
 
 # Simplifying may make way for more of it; a few rounds reach what matters.
 _ROUNDS = 3
 
+Linear = tuple[Mapping[int, int], int]
 Prove = Callable[[DimLike], bool]
 
 
@@ -51,7 +50,7 @@ class Remainder(NamedTuple):
 
 
 def simplified(d: Dim, equalities: Sequence[Dim], interval_of: IntervalOf, is_positive: Prove, fixed: bool) -> DimLike:
-    """An equal dim, rebuilt from its atoms upwards with every rule that applies.
+    """Return an equal dim, rebuilt from its atoms upwards with every rule that applies.
 
     equalities: dims that are 0. is_positive: whether a dim is known to be >= 0. fixed: also put the number in place of
     a symbol whose interval is a single value.
@@ -71,7 +70,9 @@ def simplified(d: Dim, equalities: Sequence[Dim], interval_of: IntervalOf, is_po
 
 
 def _remainders_for(d: Dim, equalities: Sequence[Dim], interval_of: IntervalOf) -> list[Remainder]:
-    """The known remainders of numerators, modulo their divisors, for the quotients in the dim and in the equalities."""
+    """Return the known remainders of numerators, modulo their divisors, for the quotients in the dim and in the
+    equalities.
+    """
     if not equalities or all(atom.kind == SYMBOL for monomial, _ in d.terms for atom in monomial):
         return []
     numerators: dict[Terms, int] = {}
@@ -144,7 +145,9 @@ def _quotient(numerator: DimLike, divisor: DimLike, remainders: Iterable[Remaind
 
 
 def _split(numerator: Dim, divisor: int, known: Remainder) -> tuple[DimLike, DimLike]:
-    """(whole, rest) with `numerator//divisor == whole + rest//divisor`, for the parts whose remainder is known."""
+    """Return (whole, rest) with `numerator//divisor == whole + rest//divisor`, for the parts whose remainder is
+    known.
+    """
     whole: DimLike = 0
     left: DimLike = numerator
     remainder = known.remainder % divisor
@@ -184,7 +187,7 @@ def _rebuilt(value: DimLike, known: Mapping[Atom, DimLike], remainders: Iterable
 
 
 def _multiplied_back(value: Dim, known: Remainder) -> DimLike:
-    """Quotients of E as a multiple of E and one quotient: `4*(E//4)` is E - r, and `2*(E//4)` is E//2 - r//2."""
+    """Return quotients of E as a multiple of E and one quotient: `4*(E//4)` is E - r, and `2*(E//4)` is E//2 - r//2."""
     found: dict[Monomial, list[tuple[int, int]]] = {}
     for monomial, coefficient in value.terms:
         for atom in monomial:
@@ -194,12 +197,13 @@ def _multiplied_back(value: Dim, known: Remainder) -> DimLike:
                 break
     total: DimLike = value
     for cofactor, parts in found.items():
-        total = total + _monomial(cofactor) * (_as_one(parts, known) - _sum_of(parts, known))
+        quotients = sum_dims([coefficient * (known.value // divisor) for divisor, coefficient in parts])
+        total = total + _monomial(cofactor) * (_as_one(parts, known) - quotients)
     return total
 
 
 def _divisor_of(atom: Atom, known: Remainder) -> int | None:
-    """The k of an `E//k` where the remainder of E is known when it is divided by k; None for any other atom."""
+    """Return the k of an `E//k` where the remainder of E is known when it is divided by k; None for any other atom."""
     if atom.kind != FLOOR:
         return None
     numerator, divisor = atom.args
@@ -208,12 +212,8 @@ def _divisor_of(atom: Atom, known: Remainder) -> int | None:
     return divisor if numerator.terms == known.terms and numerator.const == 0 else None
 
 
-def _sum_of(parts: Iterable[tuple[int, int]], known: Remainder) -> DimLike:
-    return sum_dims([coefficient * (known.value // divisor) for divisor, coefficient in parts])
-
-
 def _as_one(parts: Sequence[tuple[int, int]], known: Remainder) -> DimLike:
-    """The sum of `c*(E//d)`, which is that of `c*(E - r % d)/d`, for the (d, c) of the parts."""
+    """Return the sum of `c*(E//d)`, which is that of `c*(E - r % d)/d`, for the (d, c) of the parts."""
     size = lcm(*(divisor for divisor, _ in parts))
     share = sum(coefficient * (size // divisor) for divisor, coefficient in parts)
     whole = abs(share) // size * (1 if share > 0 else -1)
@@ -221,9 +221,77 @@ def _as_one(parts: Sequence[tuple[int, int]], known: Remainder) -> DimLike:
     times = left * divisor // size
     # Both sides at E == r say what the constant is.
     difference = [*parts, (divisor, -times), (1, -whole)]
-    const = sum(coefficient * (known.remainder // each) for each, coefficient in difference)
+    const = sum(coefficient * (known.remainder // number) for number, coefficient in difference)
     return whole * known.value + times * (known.value // divisor) + const
 
 
 def _monomial(monomial: Monomial) -> DimLike:
     return from_terms({monomial: 1}, 0) if monomial else 1
+
+
+# Remainders that follow from equalities ------------------------------------------------------------------------------
+
+
+# Equalities over the integers determine some values modulo a number: `N == 4*t` makes `N % 4` 0. Each equality is
+# solved for one variable; if no coefficient is 1, Euclid's algorithm on the coefficients makes one. The rest of the
+# value depends on free variables, which can be any integers. So the value is known modulo the greatest common divisor
+# of their coefficients.
+
+
+def known_remainder(value: Linear, equalities: Iterable[Linear]) -> tuple[int, int]:
+    """Return (modulus, remainder) of the value; modulus 0 where the equalities leave one number, 1 where nothing is
+    known.
+
+    Each equality says that an expression is 0. Those that contradict the others are passed over.
+    """
+    rows = [_Row(value), *map(_Row, equalities)]
+    waiting = rows[1:]
+    while waiting:
+        row = waiting.pop()
+        if not row.terms:
+            continue
+        variable = min(row.terms, key=lambda name: (abs(row.terms[name]), name))
+        if abs(row.terms[variable]) == 1:
+            for other in (rows[0], *waiting):
+                other.take_out(variable, row)
+        elif row.const % gcd(*row.terms.values()) == 0:
+            # x becomes x - sum(q*y): a change of variables that loses no integers, and makes coefficients smaller.
+            quotients = {name: c // row.terms[variable] for name, c in row.terms.items() if name != variable}
+            for other in (rows[0], *waiting, row):
+                other.replace(variable, quotients)
+            if len(row.terms) == 1:
+                row.const //= row.terms[variable]
+                row.terms[variable] = 1
+            waiting.append(row)
+    left = rows[0]
+    modulus = gcd(*left.terms.values()) if left.terms else 0
+    return modulus, left.const % modulus if modulus else left.const
+
+
+class _Row:
+    """A linear expression that is changed in place."""
+
+    def __init__(self, linear: Linear) -> None:
+        self.terms = {name: c for name, c in linear[0].items() if c}
+        self.const = linear[1]
+
+    def add(self, name: int, coefficient: int) -> None:
+        total = self.terms.get(name, 0) + coefficient
+        if total:
+            self.terms[name] = total
+        else:
+            self.terms.pop(name, None)
+
+    def take_out(self, variable: int, row: _Row) -> None:
+        """Put what `row == 0` says in place of a variable whose coefficient there is 1 or -1."""
+        factor = self.terms.get(variable, 0) * row.terms[variable]
+        if factor:
+            for name, coefficient in row.terms.items():
+                self.add(name, -factor * coefficient)
+            self.const -= factor * row.const
+
+    def replace(self, variable: int, quotients: Mapping[int, int]) -> None:
+        factor = self.terms.get(variable, 0)
+        if factor:
+            for name, quotient in quotients.items():
+                self.add(name, -factor * quotient)

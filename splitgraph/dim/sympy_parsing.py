@@ -7,16 +7,14 @@ computed exactly. The whole value must be an integer for all sizes, and so must 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
 from typing import NamedTuple
 
-from splitgraph.dim.arithmetic import DimLike, ceildiv, product, sum_dims, symbol
-from splitgraph.dim.maxima import dim_max, dim_min
+from splitgraph.dim.arithmetic import DimLike, product, sum_dims, symbol
+from splitgraph.dim.operations import ceildiv, dim_max, dim_min, large_atoms
 from splitgraph.dim.printing import FUNCTION_NAMES, is_identifier
-from splitgraph.dim.tokens import Token
-from splitgraph.dim.values import large_atoms
 
 # What is multiplied out has as many terms as its factors at most, and so many factors in a term.
 _MOST_TERMS = 32
@@ -36,13 +34,13 @@ class _Ratio(NamedTuple):
     bottom: DimLike = 1
 
 
-def read_sympy(text: str, tokens: Sequence[Token]) -> DimLike | None:
-    """The value of a text in SymPy's spelling; None for other texts, for values that may be no integer, and for texts
-    that are too long.
+def read_sympy(text: str, tokens: Collection[tuple[str, str, int]]) -> DimLike | None:
+    """Return the value of a text in SymPy's spelling; None for other texts, for values that may be no integer, and for
+    texts that are too long.
 
     tokens: those of the text, wherever it has spaces.
     """
-    if sum(token.kind == "operator" for token in tokens) > _MOST_OPERATORS or not _are_clean(tokens):
+    if sum(kind == "operator" for kind, _, _ in tokens) > _MOST_OPERATORS or not _are_clean(tokens):
         return None
     try:
         expression = ast.parse(text, mode="eval").body
@@ -58,7 +56,9 @@ def read_sympy(text: str, tokens: Sequence[Token]) -> DimLike | None:
 
 
 def _is_deep(expression: ast.expr) -> bool:
-    """True for more calls and operators in each other than are read. A chain of operators of one rank counts as one."""
+    """Return True for more calls and operators in each other than are read. A chain of operators of one rank counts as
+    one.
+    """
     waiting: list[tuple[ast.AST, int]] = [(expression, 0)]
     while waiting:
         node, depth = waiting.pop()
@@ -70,15 +70,15 @@ def _is_deep(expression: ast.expr) -> bool:
 
 
 def _is_of_chain(node: ast.AST, child: ast.AST) -> bool:
-    """True for the operator to the left of another of its rank."""
+    """Return True for the operator to the left of another of its rank."""
     if not isinstance(node, ast.BinOp) or node.left is not child or not isinstance(child, ast.BinOp):
         return False
     return _is_sum(node.op) == _is_sum(child.op)
 
 
-def _are_clean(tokens: Sequence[Token]) -> bool:
-    """True where no two operands stand side by side, names are identifiers, only functions are called, and no number is
-    rounded when Python reads it.
+def _are_clean(tokens: Iterable[tuple[str, str, int]]) -> bool:
+    """Return True where no two operands stand side by side, names are identifiers, only functions are called, and no
+    number is rounded when Python reads it.
     """
     before, follows_operand = "", False
     for kind, text, _ in tokens:
@@ -107,7 +107,7 @@ def _read(node: ast.expr) -> _Ratio:
 
 
 def _number(value: object) -> _Ratio:
-    """A number; a fraction must be one that binary numbers have, as all others are rounded."""
+    """Return a number; a fraction must be one that binary numbers have, as all others are rounded."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("not a number")
     fraction = Fraction(value)
@@ -175,7 +175,7 @@ def _sum(values: Sequence[_Ratio]) -> _Ratio:
 
 
 def _scaled(values: Sequence[_Ratio]) -> tuple[list[DimLike], DimLike]:
-    """The values times their common denominator, and that; of symbols it is no more than one."""
+    """Return the values times their common denominator, and that; of symbols it is no more than one."""
     number = lcm(*(value.bottom for value in values if isinstance(value.bottom, int)))
     symbolic = dict.fromkeys(value.bottom for value in values if not isinstance(value.bottom, int))
     if len(symbolic) > 1:
@@ -193,7 +193,7 @@ def _times(left: DimLike, right: DimLike) -> DimLike:
 
 
 def _size(value: DimLike) -> tuple[int, int, int]:
-    """How many terms, factors in one of them, and bits in a number a value has."""
+    """Return how many terms, factors in one of them, and bits in a number a value has."""
     if isinstance(value, int):
         return 1, 0, value.bit_length()
     degree = max(len(monomial) for monomial, _ in value.terms)
@@ -208,7 +208,7 @@ def _power(base: DimLike, exponent: int) -> DimLike:
 
 
 def _exact(value: _Ratio) -> DimLike:
-    """The integer that a ratio is. Raises ValueError where it may be none."""
+    """Return the integer that a ratio is. Raises ValueError where it may be none."""
     if value.bottom == 1:
         return value.top
     quotient = value.top // value.bottom

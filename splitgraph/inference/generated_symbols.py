@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from splitgraph.dim import Dim, DimLike, Obligation, is_spellable, large_atoms, names_in, substitute_names, symbol
 from splitgraph.dim.atoms import Atom
+from splitgraph.dim.operations import rebuilt_atom
 from splitgraph.dim.printing import spell_large
-from splitgraph.dim.values import rebuilt_atom
 from splitgraph.inference.solved_symbols import resolve
 from splitgraph.value_type import ValueType
 

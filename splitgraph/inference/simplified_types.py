@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from splitgraph.dim import Dim, DimLike, Facts, symbol
 from splitgraph.dim.atoms import MAX, SYMBOL, Atom, atoms_by_level
-from splitgraph.dim.maxima import undominated
+from splitgraph.dim.operations import rebuilt, rebuilt_atom, undominated
 from splitgraph.dim.printing import bare_symbol
-from splitgraph.dim.values import rebuilt, rebuilt_atom
 from splitgraph.inference.solved_symbols import resolve
 from splitgraph.value_type import ValueType
 

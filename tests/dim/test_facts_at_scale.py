@@ -26,7 +26,7 @@ from splitgraph.dim import (
     sum_dims,
     symbol,
 )
-from splitgraph.dim.remainders import known_remainder
+from splitgraph.dim.simplification import known_remainder
 
 N = symbol("N")
 

@@ -12,7 +12,7 @@ from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto, helper
 import splitgraph
 from splitgraph.cli import main
 from splitgraph.diagnostics import SplitgraphError
-from splitgraph.dim.unknown_marks import _MARKS
+from splitgraph.dim.parsing import _MARKS
 
 MARKS = [
     "?", "-1", "None", "none", "unk", "", " ", "*", " ? ", "NONE", "Unknown", "dynamic", "dyn", "null", "nan",
