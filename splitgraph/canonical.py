@@ -14,10 +14,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal, Protocol
 
-from splitgraph.contents import MAX_ITEMS, Contents, SequenceInfo
 from splitgraph.diagnostics import Severity
 from splitgraph.dim import Dim, DimLike, Facts, ceildiv, dim_min, sum_dims
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.value_type import MAX_ITEMS, Contents, SequenceInfo, ValueType, tensor
 
 # How the parts were given, so that lowering can pick the plainest form of the target:
 # equal parts that must divide the dimension; a number of chunks whose last may be smaller; explicit lengths; the size
@@ -26,7 +25,7 @@ SplitForm = Literal["equal", "chunks", "lengths", "size"]
 
 
 class SplitSite(Protocol):
-    """A split node as a lift sees it; inference provides one for each node it walks."""
+    """A split node as a `lift` reads it; inference provides one for each node that it walks."""
 
     @property
     def outputs(self) -> Sequence[str]:
@@ -45,22 +44,22 @@ class SplitSite(Protocol):
         """What num_outputs chunks that overrun the dimension are: "clamp" or "error"."""
 
     def input(self, index: int) -> ValueType:
-        """The type of an input; of kind "unknown" when omitted."""
+        """Return the type of an input; of kind "unknown" when omitted."""
 
     def has_input(self, index: int) -> bool:
-        """True when the input is given."""
+        """Return True when the input is given."""
 
     def contents(self, index: int) -> Contents | None:
-        """What is known of the elements of an input."""
+        """Return what is known of the elements of an input."""
 
     def attribute_names(self) -> Iterable[str]:
-        """Names of the attributes that the node has."""
+        """Return names of the attributes that the node has."""
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """The value of an attribute; UNRESOLVED for a reference whose value is not known."""
+        """Return the value of an attribute; UNRESOLVED for a reference whose value is not known."""
 
     def fresh(self) -> Dim:
-        """A new generated symbol."""
+        """Return a new generated symbol."""
 
     def require(self, lhs: DimLike, relation: Literal["==", ">="], rhs: DimLike, *, code: str, message: str) -> bool:
         """Record what must hold; report and return False when it never can."""
@@ -108,12 +107,12 @@ class CanonicalSplit:
         return tuple(length for length in lengths if isinstance(length, int))
 
     def part_type(self, data: ValueType, index: int) -> ValueType:
-        """The type of one part: the data's, with the part's length on the axis."""
+        """Return the type of one part: the data's, with the part's length on the axis."""
         lengths = self.lengths
         return data.with_shape(None) if lengths is None else self._part_of(data, lengths[index])
 
     def element_type(self, data: ValueType) -> ValueType:
-        """The type that all parts have in common; a length in which they may differ is None."""
+        """Return the type that all parts have in common; a length in which they may differ is None."""
         lengths = set(self.lengths or ())
         if len(lengths) == 1:
             return self._part_of(data, lengths.pop())
@@ -140,13 +139,15 @@ _remembered = lru_cache(maxsize=4096)
 
 @_remembered
 def clamped_lengths(total: DimLike, size: DimLike, count: int) -> tuple[DimLike, ...]:
-    """Lengths of `count` chunks of `size`, of which what overruns `total` is cut off, the last one taking the rest."""
+    """Return the lengths of `count` chunks of `size`: chunks are cut off at `total`, and the last one takes the
+    rest.
+    """
     bounds = (*(dim_min(index * size, total) for index in range(count)), total)
     return tuple(end - start for start, end in pairwise(bounds))
 
 
 def split_equally(site: SplitSite, axis: int | None, total: DimLike | None, count: int) -> CanonicalSplit | None:
-    """`count` equal parts; obliges the dimension to be a multiple of `count`."""
+    """Split into `count` equal parts; the dimension must be a multiple of `count`."""
     if total is None:
         size: DimLike = site.fresh()
         return CanonicalSplit(axis, None, (size,) * count, "equal", count)
@@ -159,13 +160,13 @@ def split_equally(site: SplitSite, axis: int | None, total: DimLike | None, coun
     )
     if not holds:
         return None
-    # Where the obligation holds this is the last one's length too, and every part has the same spelling.
+    # If the obligation holds, the last part has this length too, so every part gets the same spelling.
     size = site.facts.simplify(total // count)
     return CanonicalSplit(axis, total, (size,) * count, "equal", count)
 
 
 def split_into_chunks(site: SplitSite, axis: int | None, total: DimLike | None, count: int) -> CanonicalSplit | None:
-    """`count` chunks of ceil(dim / count), the last one smaller (num_outputs of Split-18)."""
+    """Split into `count` chunks of ceil(dim / count), the last one smaller (num_outputs of Split-18)."""
     if total is None:
         total = site.fresh()
         known: DimLike | None = None
@@ -190,7 +191,9 @@ def _clamped_chunks(
 
 @_remembered
 def _chunks_of(total: DimLike, count: int) -> tuple[DimLike, DimLike]:
-    """The size of all chunks but the last one, and what they leave for it (negative: they overrun the dimension)."""
+    """Return the size of all chunks but the last one, and what they leave for it (negative: they overrun the
+    dimension).
+    """
     size = ceildiv(total, count)
     return size, total - (count - 1) * size
 
@@ -214,10 +217,10 @@ def split_by_lengths(
     *,
     rest_allowed: bool = False,
 ) -> CanonicalSplit | None:
-    """Explicit lengths, None for one that only run time knows; with `rest_allowed` one may be -1, the rest of the
-    dimension.
+    """Split by explicit lengths; None for a length that only run time knows.
 
-    A single unknown length is what the others leave of the dimension; several become fresh symbols that sum to it.
+    If there is one unknown length, it is what the others leave of the dimension. Several unknown lengths become fresh
+    symbols that sum to the dimension. rest_allowed: one length may be -1, the rest of the dimension.
     """
     if not _check_lengths(site, lengths, rest_allowed):
         return None
@@ -232,13 +235,13 @@ def split_by_lengths(
         message = f"the lengths {listed(lengths)} exceed the dimension {total} on axis {axis}"
         if not site.require(rest, ">=", 0, code="SG204", message=message):
             return None
-    found = tuple(length for length in known if length is not None)
+    complete = tuple(length for length in known if length is not None)
     if total is not None and not unknown:
-        whole = sum_dims(found)
+        whole = sum_dims(complete)
         message = f"the lengths {listed(lengths)} sum to {whole}, but the dimension on axis {axis} is {total}"
         if not site.require(total, "==", whole, code="SG204", message=message):
             return None
-    return CanonicalSplit(axis, total, found, "lengths", len(found))
+    return CanonicalSplit(axis, total, complete, "lengths", len(complete))
 
 
 def _check_lengths(site: SplitSite, lengths: Sequence[DimLike | None], rest_allowed: bool) -> bool:
@@ -265,27 +268,24 @@ def _check_lengths(site: SplitSite, lengths: Sequence[DimLike | None], rest_allo
 
 
 def certain_lengths(facts: Facts, lengths: Sequence[DimLike | None], *, rest_allowed: bool) -> list[DimLike | None]:
-    """The lengths; None for the rest, and for one that may turn out to be -1 and so mean the rest: it is what the
-    others leave.
-    """
+    """Return the lengths. A length is None if it is, or may be, -1: then it is the rest of the dimension."""
     if not rest_allowed:
         return list(lengths)
     rest_given = -1 in lengths
     return [
-        length if length != -1 and (isinstance(length, int) or rest_given or _is_length(facts, length)) else None
+        None
+        if length is None or length == -1 or not (isinstance(length, int) or rest_given or facts.prove_ge(length, 0))
+        else length
         for length in lengths
     ]
-
-
-def _is_length(facts: Facts, dim: DimLike | None) -> bool:
-    return dim is not None and facts.prove_ge(dim, 0)
 
 
 def split_by_size(
     site: SplitSite, axis: int | None, total: DimLike | None, size: DimLike | None, *, squeezed: bool = False
 ) -> CanonicalSplit | None:
-    """Chunks of `size`, the last one smaller (a scalar `split` of SplitToSequence); None for a size that only run time
-    knows.
+    """Split into chunks of `size`, the last one smaller (a scalar `split` of SplitToSequence).
+
+    size: None if only run time knows it.
     """
     if isinstance(size, int) and size < 1:
         site.find("SG215", f"the chunk size is {size}; it must be at least 1")
@@ -305,8 +305,9 @@ def split_by_size(
 
 
 def resolve_axis(site: SplitSite, axis: Any, data: ValueType) -> tuple[bool, int | None]:
-    """Whether the axis is valid for the data, and the axis: non-negative where the rank is known, None when it is not
-    an int.
+    """Return whether the axis is valid for the data, and the axis.
+
+    The axis is non-negative if the rank is known, and None if the axis is not an int.
     """
     rank = data.rank
     if rank == 0:
@@ -325,7 +326,7 @@ def resolve_axis(site: SplitSite, axis: Any, data: ValueType) -> tuple[bool, int
 
 
 def dimension_on(data: ValueType, axis: int | None) -> DimLike | None:
-    """The dimension of the data on the axis, None when rank, axis or dimension is unknown."""
+    """Return the dimension of the data on the axis, None when rank, axis or dimension is unknown."""
     return None if data.shape is None or axis is None else data.shape[axis]
 
 

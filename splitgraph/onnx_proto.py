@@ -17,7 +17,7 @@ _MODULE = "onnx.onnx_ml_pb2"
 
 
 def _load_messages() -> ModuleType:
-    """The module of the messages: the one that is imported already, else one loaded past onnx's `__init__`.
+    """Return the module of the messages: the one that is imported already, else one loaded past onnx's `__init__`.
 
     It does not go into sys.modules, where a package would be missing above it. Raises ImportError without onnx.
     """

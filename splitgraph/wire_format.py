@@ -46,8 +46,8 @@ class Field(NamedTuple):
 
 
 def fields(data: Buffer, start: int, end: int) -> Iterator[Field]:
-    """The fields of the message in `data[start:end]`, in their order; their values are not read. Raises Malformed for
-    what is no field, and for one that is longer than the message.
+    """Yield the fields of the message in `data[start:end]`, in their order; their values are not read. Raises Malformed
+    for what is no field, and for one that is longer than the message.
     """
     position = start
     while position < end:
@@ -64,7 +64,11 @@ def fields(data: Buffer, start: int, end: int) -> Iterator[Field]:
             if length < ONE_BYTE:
                 position += 1
             else:
-                length, position = _length_at(data, position, end)
+                length, behind = varint_at(data, position, end)
+                # A length that leads behind the message is reported as truncated below.
+                if behind - position > _LONGEST_HEAD and behind + length <= end:
+                    raise Malformed(f"holds a length that takes more than {_LONGEST_HEAD} bytes", position)
+                position = behind
             value = position
             position += length
         elif kind == VARINT and tag > 7:
@@ -80,16 +84,8 @@ def fields(data: Buffer, start: int, end: int) -> Iterator[Field]:
         yield Field(tag >> 3, kind, begin, value, position)
 
 
-def _length_at(data: Buffer, position: int, end: int) -> tuple[int, int]:
-    length, behind = varint_at(data, position, end)
-    # One that leads behind the message is told as that.
-    if behind - position > _LONGEST_HEAD and behind + length <= end:
-        raise Malformed(f"holds a length that takes more than {_LONGEST_HEAD} bytes", position)
-    return length, behind
-
-
 def varint_at(data: Buffer, position: int, end: int) -> tuple[int, int]:
-    """The number that begins at a position, and the position behind it. Raises Malformed."""
+    """Return the number that begins at a position, and the position behind it. Raises Malformed."""
     value = 0
     for place in range(LONGEST_VARINT):
         at = position + place
@@ -108,7 +104,7 @@ _SHORT = [bytes([number]) for number in range(ONE_BYTE)]
 
 
 def varint(number: int) -> bytes:
-    """A number that is not negative."""
+    """Return a number that is not negative."""
     if number < ONE_BYTE:
         return _SHORT[number]
     written = bytearray()
@@ -120,20 +116,20 @@ def varint(number: int) -> bytes:
 
 
 def tag(number: int, kind: int = LENGTH) -> bytes:
-    """What stands before the value of a field."""
+    """Return what stands before the value of a field."""
     return varint(number << 3 | kind)
 
 
 def field(number: int, content: bytes) -> bytes:
-    """A field of a message, a text or bytes."""
+    """Return a field of a message, a text or bytes."""
     return tag(number) + varint(len(content)) + content
 
 
 def head(number: int, length: int) -> bytes:
-    """What stands before the content of a field whose content is written elsewhere."""
+    """Return what stands before the content of a field whose content is written elsewhere."""
     return tag(number) + varint(length)
 
 
 def total(pieces: Iterable[bytes]) -> int:
-    """How many bytes the pieces take, one behind the other."""
+    """Return how many bytes the pieces take, one behind the other."""
     return sum(map(len, pieces))

@@ -10,7 +10,7 @@ import pytest
 from onnx import ModelProto, NodeProto, SparseTensorProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 import splitgraph
-from splitgraph.contents import MAX_ITEMS, MAX_UNKNOWN, MAX_WRITTEN
+from splitgraph.value_type import MAX_ITEMS, MAX_UNKNOWN, MAX_WRITTEN
 
 FLOAT, INT64, INT8, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.INT8, TensorProto.BOOL
 MANY, MORE, MOST = 10**7, 2 * 10**9, 2**62

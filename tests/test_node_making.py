@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from splitgraph.node_making import make_attribute, make_node
+from splitgraph.attributes import make_attribute, make_node
 
 TENSOR = numpy_helper.from_array(np.ones(3, np.float32), "held")
 GRAPH = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [], [])

@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import splitgraph
-from splitgraph.tensor_bytes import misfit
+from splitgraph.tensor_data import misfit
 
 FITTING = [
     TensorProto(data_type=TensorProto.FLOAT, dims=[4], raw_data=bytes(16)),

@@ -6,7 +6,7 @@ import pytest
 from onnx import TensorProto
 
 from splitgraph.conversion.finish.ir_needs import _TYPES
-from splitgraph.tensor_bytes import byte_size
+from splitgraph.tensor_data import byte_size
 from splitgraph.value_type import DTYPE_NAMES
 
 
@@ -15,5 +15,5 @@ def test_every_element_type_of_the_installed_onnx_is_known(number: int) -> None:
     name = TensorProto.DataType.Name(number)
     assert number in DTYPE_NAMES, f"name {name} in splitgraph/value_type.py"
     sized = byte_size(TensorProto(data_type=number, dims=[8])) is not None
-    assert sized or number == TensorProto.STRING, f"say in splitgraph/tensor_bytes.py how many bits {name} takes"
+    assert sized or number == TensorProto.STRING, f"say in splitgraph/tensor_data.py how many bits {name} takes"
     assert number < TensorProto.BFLOAT16 or number in _TYPES, f"add {name} to splitgraph.conversion.finish.ir_needs.py"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from splitgraph.attribute_values import HOLDING_GRAPHS, attribute_value
+from splitgraph.attributes import HOLDING_GRAPHS, attribute_value
 from splitgraph.differences.constants import Folder, constant, sparse_constant
 from splitgraph.onnx_proto import AttributeProto, NodeProto
 

@@ -12,10 +12,9 @@ from typing import NamedTuple
 from splitgraph.diagnostics import ModelError, diagnostic
 from splitgraph.formats.external_data import ExternalReference, checked_references
 from splitgraph.formats.model_error import model_error, system_reason
-from splitgraph.graph.tensors import array_of, tensor_contents, tensor_type
+from splitgraph.graph.values import array_of, tensor_contents, tensor_type
 from splitgraph.onnx_proto import SparseTensorProto, TensorProto
-from splitgraph.tensor_bytes import is_external
-from splitgraph.tensor_places import SourceFile, place_of
+from splitgraph.tensor_data import SourceFile, is_external, place_of
 from splitgraph.value_type import DTYPE_NAMES
 
 # Bytes of each tensor that are in memory at once.

@@ -16,8 +16,7 @@ from splitgraph.graph.scopes import node_label
 from splitgraph.onnx_proto import NodeProto
 from splitgraph.schemas import version_at
 from splitgraph.variants import VARIANTS, openvino_split_1
-from splitgraph.variants.variadic_function import parts_of
-from splitgraph.variants.variadic_split_1 import DOMAIN
+from splitgraph.variants.variadic_split_1 import DOMAIN, parts_of
 
 # The attribute of a mirrored layer of an IR that says its version.
 _OPERATOR_SET = "operator_set"

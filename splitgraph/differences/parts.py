@@ -9,7 +9,7 @@ from splitgraph.differences.difference import Kind, Part, PartDifference
 from splitgraph.differences.names import ValueNames
 from splitgraph.differences.sides import Side
 from splitgraph.graph.scopes import GraphPath, opset_imports
-from splitgraph.graph.types import opaque_text
+from splitgraph.graph.values import opaque_text
 from splitgraph.onnx_proto import FunctionProto, ModelProto
 from splitgraph.value_type import UNKNOWN
 

@@ -22,7 +22,7 @@ from splitgraph.formats import LoadedModel
 from splitgraph.graph.scopes import GraphPath, Scope, function_location, graph_at, scopes
 from splitgraph.inference.analysis import Analysis
 from splitgraph.onnx_proto import ModelProto, TensorProto
-from splitgraph.tensor_bytes import is_external
+from splitgraph.tensor_data import is_external
 from splitgraph.value_type import ValueType
 
 if TYPE_CHECKING:

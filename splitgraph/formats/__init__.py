@@ -33,7 +33,7 @@ from splitgraph.formats.onnx_file import (
 from splitgraph.formats.onnx_ir_model import is_onnx_ir
 from splitgraph.formats.recognition import is_ir
 from splitgraph.onnx_proto import GraphProto, ModelProto
-from splitgraph.tensor_places import SourceFile
+from splitgraph.tensor_data import SourceFile
 
 __all__ = [
     "DataFile",

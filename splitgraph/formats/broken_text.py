@@ -12,7 +12,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
-from splitgraph.attribute_values import HOLDING_GRAPHS
+from splitgraph.attributes import HOLDING_GRAPHS
 from splitgraph.onnx_proto import ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 _WRITTEN_NODE = NodeProto.SerializeToString

@@ -19,8 +19,7 @@ from splitgraph.diagnostics import ModelError
 from splitgraph.formats.atomic_write import WriteTogether
 from splitgraph.formats.model_error import model_error, shown, system_reason
 from splitgraph.onnx_proto import AttributeProto, ModelProto, NodeProto, SparseTensorProto, TensorProto
-from splitgraph.tensor_bytes import byte_size, is_external
-from splitgraph.tensor_places import RAW_DATA, Place, SourceFile, place_of, written_place
+from splitgraph.tensor_data import RAW_DATA, Place, SourceFile, byte_size, is_external, place_of, written_place
 
 _INTEGERS_AND_BOOL = frozenset({2, 3, 4, 5, 6, 7, 9, 12, 13, 21, 22, 25, 26})
 _SMALL_OF_ANY_TYPE = 1024
@@ -235,7 +234,7 @@ def refer_to(tensor: TensorProto, location: str, offset: int | None, length: int
 def as_left_in_files(
     model: ModelProto, references: Sequence[ExternalReference], folder: Path, path: str | os.PathLike[str]
 ) -> ModelProto:
-    """A copy of a model in which these tensors are as those that stayed in the model's own file (see `tensor_places`).
+    """A copy of a model in which these tensors are as those that stayed in the model's own file (see `tensor_data`).
     Raises ModelError (SG107).
     """
     found = {(reference.location, reference.offset, reference.length) for reference in references}

@@ -12,8 +12,7 @@ from splitgraph.formats.external_data import all_tensors, refer_to
 from splitgraph.formats.model_error import model_error, shown
 from splitgraph.formats.serialization import Serialized, serialized, write_pieces
 from splitgraph.onnx_proto import ModelProto, TensorProto
-from splitgraph.tensor_bytes import byte_size
-from splitgraph.tensor_places import fill, is_in_other_file, place_of
+from splitgraph.tensor_data import byte_size, fill, is_in_other_file, place_of
 
 # Smaller tensors stay in the model, where every tool can read them without the data file.
 _EXTERNAL_FROM_BYTES = 1024

@@ -5,7 +5,7 @@ ask protobuf for each text or tensor of each node.
 from __future__ import annotations
 
 from splitgraph.onnx_proto import ModelProto, NodeProto
-from splitgraph.tensor_bytes import byte_size, is_external
+from splitgraph.tensor_data import byte_size, is_external
 
 _WRITTEN_NODE = NodeProto.SerializeToString
 

@@ -36,8 +36,7 @@ from splitgraph.formats.serialization import MAX_PROTO_BYTES, serialized
 from splitgraph.formats.skeleton import WHOLE, without_weights
 from splitgraph.formats.unreadable import explain_unreadable
 from splitgraph.onnx_proto import IR_VERSION, ModelProto, TensorProto
-from splitgraph.tensor_bytes import is_external
-from splitgraph.tensor_places import SourceFile, fill
+from splitgraph.tensor_data import SourceFile, fill, is_external
 from splitgraph.wire_format import Malformed
 
 StrPath = str | os.PathLike[str]
@@ -89,7 +88,7 @@ def read_onnx(
     path: StrPath, *, external_data: Literal["load", "keep"] = "load", weights: Literal["load", "leave"] = "load"
 ) -> ReadFile:
     """`load_onnx`, and where the model was. weights: "leave" leaves large tensors in the model's own file, too (see
-    `tensor_places`); `whole_model` puts them in.
+    `tensor_data`); `whole_model` puts them in.
     """
     require_path(path)
     try:

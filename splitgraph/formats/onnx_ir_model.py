@@ -26,7 +26,7 @@ from splitgraph.formats.external_data import (
 )
 from splitgraph.formats.model_error import model_error, shown
 from splitgraph.onnx_proto import AttributeProto, GraphProto, ModelProto, TensorProto
-from splitgraph.tensor_places import fill, place_of
+from splitgraph.tensor_data import fill, place_of
 
 _LONGEST_REASON = 300
 # What onnx_ir changes and what of it is silenced is put back afterwards, which two threads must not do at once. A lazy

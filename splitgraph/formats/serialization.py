@@ -17,7 +17,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from splitgraph.formats.skeleton import Piece, size_of, with_weights_between
 from splitgraph.onnx_proto import GraphProto, ModelProto, TensorProto
-from splitgraph.tensor_places import KEY_BYTES, Place
+from splitgraph.tensor_data import KEY_BYTES, Place
 from splitgraph.wire_format import head, total
 
 MAX_PROTO_BYTES = 2**31 - 1

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from google.protobuf.message import DecodeError
 
 from splitgraph.onnx_proto import AttributeProto, ModelProto, TensorProto
-from splitgraph.tensor_places import (
+from splitgraph.tensor_data import (
     DATA_LOCATION,
     EXTERNAL_DATA,
     KEY_BYTES,

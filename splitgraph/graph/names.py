@@ -1,19 +1,26 @@
-"""The names that a model uses, and new names that collide with none of them in any scope."""
+"""The names of a model: names in use, new names, and what a name stands for.
+
+A new name collides with no name of any scope. A name stands for the value that a graph defines: two branches may use
+one name for different values. The value is computed by a node, or is a constant tensor.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Sequence
+from copy import copy
+from itertools import chain
 
 from splitgraph.dim import marks_unknown
 from splitgraph.graph.scopes import GraphPath, Scope, scopes
-from splitgraph.graph.types import tensor_types
-from splitgraph.onnx_proto import ModelProto, NodeProto, ValueInfoProto
+from splitgraph.graph.values import tensor_types
+from splitgraph.onnx_proto import ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 
 def used_names(
     model: ModelProto, every: Iterable[Scope] | None = None, *, defined: GraphPath | None = None
 ) -> Iterator[str]:
-    """Every value, node, initializer and function name of the model, in every scope; a name may come again.
+    """Yield every value, node, initializer and function name of the model, in every scope; a name may come again.
 
     every: the scopes of the model, where the caller has them. defined: the one, as a rule the largest, of which the
     caller has the names that inputs, initializers and nodes define; these are left out, and so are its nodes' own.
@@ -39,12 +46,12 @@ def used_names(
 
 
 def dimension_names(model: ModelProto) -> set[str]:
-    """Every dimension that the model names, as its dim_params write it, in every scope."""
+    """Return every dimension that the model names, as its dim_params write it, in every scope."""
     return declared_dimensions(scopes(model))
 
 
 def declared_dimensions(graphs: Iterable[Scope]) -> set[str]:
-    """Every dimension that these graphs name; marks of unknown dimensions are no names."""
+    """Return every dimension that these graphs name; marks of unknown dimensions are no names."""
     names: set[str] = set()
     for scope in graphs:
         for value in declared_values(scope):
@@ -54,7 +61,7 @@ def declared_dimensions(graphs: Iterable[Scope]) -> set[str]:
 
 
 def declared_values(scope: Scope) -> Iterable[ValueInfoProto]:
-    """The values of a graph that have a declared type: inputs, outputs and inner ones."""
+    """Return the values of a graph that have a declared type: inputs, outputs and inner ones."""
     if scope.is_function:
         values: Iterable[ValueInfoProto] = scope.proto.value_info
         return values
@@ -75,7 +82,7 @@ class FreshNames:
         self._next: dict[str, int] = {}
 
     def new(self, hint: str) -> str:
-        """A new name that begins with the hint."""
+        """Return a new name that begins with the hint."""
         if self._unread is not None:
             self._used.update(self._unread)
             self._unread = None
@@ -90,6 +97,97 @@ class FreshNames:
 
 
 def named_outputs(node: NodeProto, outputs: Iterable[str], names: FreshNames) -> list[str]:
-    """The outputs of a split, with a new name for each omitted one."""
+    """Return the outputs of a split, with a new name for each omitted one."""
     hint = f"{node.name or node.op_type}_part"
     return [name or names.new(f"{hint}{place}") for place, name in enumerate(outputs)]
+
+
+# A value of a root: its name, with the path of the graph that defines it where several do.
+ValueKey = str | tuple[GraphPath, str]
+
+
+class Definitions:
+    """The names that each graph of a root (main graph or function, with its subgraphs) defines."""
+
+    def __init__(self, root: Sequence[Scope]) -> None:
+        self._outermost = root[0].path if root else ()
+        # With one graph there is nothing to tell apart, which holds for most models.
+        self._defined = {scope.path: _defined(scope) for scope in root} if len(root) > 1 else {}
+        times = Counter(chain.from_iterable(self._defined.values()))
+        self._ambiguous = frozenset(name for name, count in times.items() if count > 1)
+
+    def home(self, path: GraphPath, name: str) -> GraphPath:
+        """Return the path of the graph that defines what a graph reads under a name: its own, or one around it."""
+        while path != self._outermost and name not in self._defined[path]:
+            path = path[:-3]
+        return path
+
+    def key(self, path: GraphPath, name: str) -> ValueKey:
+        """Return a key that identifies the value that a graph reads under a name among all values of the root."""
+        return (self.home(path, name), name) if name in self._ambiguous else name
+
+    def keys(self, path: GraphPath, names: Sequence[str]) -> Sequence[ValueKey]:
+        """Return the keys of several names."""
+        if self._ambiguous.isdisjoint(names):
+            return names
+        return [self.key(path, name) for name in names]
+
+
+def _defined(scope: Scope) -> set[str]:
+    proto = scope.proto
+    names = {name for node in scope.nodes for name in node.output[:]}
+    if scope.is_function:
+        return names.union(proto.input)
+    names.update(value.name for value in proto.input)
+    names.update(tensor.name for tensor in proto.initializer)
+    names.update(tensor.values.name for tensor in proto.sparse_initializer)
+    return names
+
+
+class Producers:
+    """The node or constant tensor that defines each value of a root (main graph or function, with its subgraphs)."""
+
+    def __init__(self, root: Sequence[Scope]) -> None:
+        self._definitions = Definitions(root)
+        self._path = root[0].path
+        self._nodes: dict[ValueKey, NodeProto] = {}
+        self._initializers: dict[ValueKey, TensorProto] = {}
+        for scope in root:
+            for node in scope.nodes:
+                self._nodes.update(dict.fromkeys(self._definitions.keys(scope.path, node.output[:]), node))
+            if not scope.is_function:
+                inputs = {value.name for value in scope.proto.input}
+                for tensor in scope.proto.initializer:
+                    if tensor.name not in inputs:
+                        self._initializers[self._definitions.key(scope.path, tensor.name)] = tensor
+
+    def seen_from(self, scope: Scope) -> Producers:
+        """Return the same producers, looked up by the names of this graph."""
+        seen = copy(self)
+        seen._path = scope.path
+        return seen
+
+    def at_home(self, name: str) -> Producers:
+        """Return the same producers, looked up by the names of the graph that defines a value."""
+        home = self._definitions.home(self._path, name)
+        if home == self._path:
+            return self
+        seen = copy(self)
+        seen._path = home
+        return seen
+
+    def key(self, name: str) -> tuple[GraphPath, str]:
+        """Return what identifies a value among all of the root, from a graph that reads it."""
+        return self._definitions.home(self._path, name), name
+
+    def node(self, name: str) -> NodeProto | None:
+        """Return the node that computes a value, None where no node does."""
+        return self._nodes.get(self._definitions.key(self._path, name))
+
+    def constant(self, name: str) -> TensorProto | None:
+        """Return the tensor that a value is in every run, None for inputs and computed values."""
+        node = self.node(name)
+        if node is None:
+            return self._initializers.get(self._definitions.key(self._path, name))
+        values = [attribute.t for attribute in node.attribute if attribute.name == "value"]
+        return values[0] if node.op_type == "Constant" and values else None

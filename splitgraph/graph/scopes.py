@@ -1,14 +1,16 @@
-"""The graphs of a model: main graph, subgraphs in node attributes, bodies of model-local functions, and how each is
-addressed.
+"""The graphs of a model: the main graph, subgraphs in node attributes, bodies of model-local functions. How each is
+addressed, how deep they are nested, and the order of their nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any
+from heapq import heapify, heappop, heappush
+from typing import Any, NamedTuple
 
-from splitgraph.attribute_values import HOLDING_GRAPHS
+from splitgraph.attributes import HOLDING_GRAPHS
 from splitgraph.onnx_proto import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto
 
 # Where a graph is: () is the main graph, ("F", i) the body of function i; each subgraph adds (node index, attribute
@@ -41,7 +43,7 @@ def model_imports(model: ModelProto) -> dict[str, int]:
 
 
 def implies_opset(model: ModelProto) -> bool:
-    """True for a model that is older than opset imports, and so means opset 1 of ai.onnx."""
+    """Return True for a model that is older than opset imports, and so means opset 1 of ai.onnx."""
     return not model.opset_import and model.ir_version in (1, 2)
 
 
@@ -52,22 +54,22 @@ def write_implied_opset(model: ModelProto) -> None:
 
 
 def plain_domain(domain: str) -> str:
-    """The domain with the alias "ai.onnx" written as ""."""
+    """Return the domain with the alias "ai.onnx" written as ""."""
     return "" if domain in _PLAIN else domain
 
 
 def function_key(function: FunctionProto) -> FunctionKey:
-    """What identifies a model-local function: domain, name, overload."""
+    """Return what identifies a model-local function: domain, name, overload."""
     return plain_domain(function.domain), function.name, getattr(function, "overload", "")
 
 
 def called_function(node: NodeProto) -> FunctionKey:
-    """The key of the function that a node calls, if there is one of that name."""
+    """Return the key of the function that a node calls, if there is one of that name."""
     return plain_domain(node.domain), node.op_type, getattr(node, "overload", "")
 
 
 def node_label(node: NodeProto, index: int) -> str:
-    """The node's name, or its operator and position in the graph where it has none."""
+    """Return the node's name, or its operator and position in the graph where it has none."""
     return node.name or f"{node.op_type}#{index}"
 
 
@@ -100,47 +102,44 @@ class Scope:
 
 
 def plain_functions(model: ModelProto) -> frozenset[str]:
-    """Names of the model's functions in ai.onnx's own domain."""
+    """Return names of the model's functions in ai.onnx's own domain."""
     return frozenset(function.name for function in model.functions if plain_domain(function.domain) == "")
 
 
 def may_have_bodies(node: NodeProto, functions: Container[str]) -> bool:
-    """False for a node of an operator that has none, whatever its attributes are. functions: those of ai.onnx's own
-    domain, which may be given graphs.
+    """Return False for a node of an operator that has none, whatever its attributes are. functions: those of ai.onnx's
+    own domain, which may be given graphs.
     """
     op_type = node.op_type
     return op_type in OPERATORS_WITH_BODIES or op_type in functions or node.domain not in _PLAIN
 
 
 def subgraphs(node: NodeProto) -> Iterator[tuple[str, int, GraphProto]]:
-    """Each graph in a node's attributes: attribute name, position (0 for a single graph), graph. Of attributes of one
-    name only the first counts: a path must lead to one graph.
+    """Yield each graph in a node's attributes: attribute name, position (0 for a single graph), graph. Of attributes of
+    one name only the first counts: a path must lead to one graph.
     """
     seen: set[str] = set()
     for attribute in node.attribute:
         if attribute.type in HOLDING_GRAPHS and attribute.name not in seen:
             seen.add(attribute.name)
-            for position, graph in _graphs_in(attribute):
+            graphs = (attribute.g,) if attribute.type == AttributeProto.GRAPH else attribute.graphs
+            for position, graph in enumerate(graphs):
                 yield attribute.name, position, graph
 
 
-def _graphs_in(attribute: AttributeProto) -> Iterable[tuple[int, GraphProto]]:
-    return ((0, attribute.g),) if attribute.type == AttributeProto.GRAPH else enumerate(attribute.graphs)
-
-
 def subgraph_location(location: str, label: str, attribute: str, position: int) -> str:
-    """The location of a subgraph of a node."""
+    """Return the location of a subgraph of a node."""
     return f"{location}/{label}/{attribute}" + (f"[{position}]" if position else "")
 
 
 def function_location(function: FunctionProto) -> str:
-    """The location of a function's body as written, apart from any call."""
+    """Return the location of a function's body as written, apart from any call."""
     domain, name, overload = function_key(function)
     return f"{domain}::{name}" + (f":{overload}" if overload else "")
 
 
 def scopes(model: ModelProto, having_bodies: HavingBodies | None = None) -> Iterator[Scope]:
-    """Every graph of a model: the main graph and its subgraphs in node order, then each function's body and its
+    """Yield every graph of a model: the main graph and its subgraphs in node order, then each function's body and its
     subgraphs. having_bodies: the nodes of a graph, by index, among which are all that have bodies, where that is known.
     """
     functions = plain_functions(model)
@@ -149,7 +148,7 @@ def scopes(model: ModelProto, having_bodies: HavingBodies | None = None) -> Iter
 
 
 def outermost(model: ModelProto) -> Iterator[Scope]:
-    """The main graph and each function's body."""
+    """Yield the main graph and each function's body."""
     yield Scope(model.graph, MAIN, "main", model_imports(model))
     for index, function in enumerate(model.functions):
         yield Scope(function, ("F", index), function_location(function), opset_imports(function.opset_import))
@@ -180,7 +179,7 @@ def _with_subgraphs(root: Scope, having_bodies: HavingBodies, functions: Contain
 
 
 def roots(every: Sequence[Scope]) -> Iterator[list[Scope]]:
-    """The scopes of the main graph, then those of each function, each with its subgraphs."""
+    """Yield the scopes of the main graph, then those of each function, each with its subgraphs."""
     group: list[Scope] = []
     key: object = None
     for scope in every:
@@ -195,15 +194,173 @@ def roots(every: Sequence[Scope]) -> Iterator[list[Scope]]:
 
 
 def graph_at(model: ModelProto, path: GraphPath) -> Any:
-    """The GraphProto or FunctionProto at a path."""
-    found: Any = model.graph
+    """Return the GraphProto or FunctionProto at a path."""
+    graph: Any = model.graph
     if path[:1] == ("F",):
-        found, path = model.functions[path[1]], path[2:]
+        graph, path = model.functions[path[1]], path[2:]
     for index, name, position in zip(path[::3], path[1::3], path[2::3], strict=True):
-        found = subgraph_at(found.node[index], name, position)
-    return found
+        graph = subgraph_at(graph.node[index], name, position)
+    return graph
 
 
 def subgraph_at(node: NodeProto, attribute: str, position: int) -> GraphProto:
-    """The graph in an attribute of a node, by its position there."""
+    """Return the graph in an attribute of a node, by its position there."""
     return next(graph for name, place, graph in subgraphs(node) if (name, place) == (attribute, position))
+
+
+# Nesting -------------------------------------------------------------------------------------------------------------
+
+
+# The levels of messages in one another that protobuf reads; a model's main graph and its functions are the second one.
+PROTOBUF_LEVELS = 100
+# Those of a graph in the body of another one: a node, its attribute, and the graph.
+LEVELS_OF_BODY = 3
+# Graphs and types that are nested deeper are not read. Protobuf reads no file with more nested bodies, but functions
+# may call functions in theirs. Python's stack has room for about twice as many.
+MOST_NESTED = 32
+
+
+def nested_depth(model: ModelProto) -> int:
+    """Return how many graphs of a model are nested in one another: as bodies of nodes, and in the functions that nodes
+    call. A function that calls itself is counted once.
+    """
+    bodies, depths = _bodies(model), dict[_Key, int]()
+    for key in _callees_first(bodies):
+        within = (depth + depths.get(called, 0) for called, depth in bodies[key].calls)
+        depths[key] = max([bodies[key].depth, *within])
+    return max(depths.values())
+
+
+def inlined_nodes(model: ModelProto) -> int:
+    """Return how many nodes the main graph of a model has, with its bodies, and with its functions in place of their
+    calls.
+    """
+    bodies, counts = _bodies(model), dict[_Key, int]()
+    for key in _callees_first(bodies):
+        counts[key] = bodies[key].nodes + sum(counts.get(called, 0) for called, _ in bodies[key].calls)
+    return counts[None]
+
+
+# A function, or the main graph.
+_Key = FunctionKey | None
+
+
+class _Body(NamedTuple):
+    """How deep graphs are nested in a main graph or function, how many nodes are in them, and which functions they
+    call, each call with how deep it is.
+    """
+
+    depth: int
+    nodes: int
+    calls: Collection[tuple[_Key, int]]
+
+
+def _bodies(model: ModelProto) -> Mapping[_Key, _Body]:
+    keys = frozenset(map(function_key, model.functions))
+    bodies: dict[_Key, _Body] = {function_key(function): _body(function.node, keys) for function in model.functions}
+    bodies[None] = _body(model.graph.node, keys)
+    return bodies
+
+
+def _body(nodes: Iterable[NodeProto], functions: Collection[FunctionKey]) -> _Body:
+    deepest, count, calls = 0, 0, list[tuple[_Key, int]]()
+    waiting = [(nodes, 0)]
+    while waiting:
+        graph, depth = waiting.pop()
+        deepest = max(deepest, depth)
+        for node in graph:
+            count += 1
+            if (key := called_function(node)) in functions:
+                calls.append((key, depth))
+            waiting += [(inner.node, depth + 1) for _, _, inner in subgraphs(node)]
+    return _Body(deepest, count, calls)
+
+
+def _callees_first(bodies: Mapping[_Key, _Body]) -> Iterable[_Key]:
+    """Return each function behind those that it calls, but for one that calls itself."""
+    order: dict[_Key, None] = {}
+    waiting, entered = list(bodies), set[_Key]()
+    while waiting:
+        key = waiting[-1]
+        callees = () if key in entered else {called for called, _ in bodies[key].calls} - entered
+        entered.add(key)
+        if callees:
+            waiting += callees
+        else:
+            order.setdefault(waiting.pop())
+    return order
+
+
+# Order of nodes ------------------------------------------------------------------------------------------------------
+
+
+def sorted_order(nodes: Sequence[NodeProto]) -> list[int]:
+    """Return the indices of nodes in topological order, the earlier node first where either may come first; values that
+    a subgraph reads from outside count. A cycle is cut at one of its nodes.
+    """
+    producers = {name: index for index in reversed(range(len(nodes))) for name in nodes[index].output if name}
+    waits = [{producers[name] for name in _reads(node) if name in producers} for node in nodes]
+    readers: list[list[int]] = [[] for _ in nodes]
+    for index, awaited in enumerate(waits):
+        for producer in awaited:
+            readers[producer].append(index)
+    ready = [index for index, awaited in enumerate(waits) if not awaited]
+    heapify(ready)
+    order: list[int] = []
+    done: set[int] = set()
+    while len(order) < len(waits):
+        index = heappop(ready) if ready else _in_a_cycle(waits, done)
+        if index in done:
+            continue
+        done.add(index)
+        order.append(index)
+        for reader in readers[index]:
+            waits[reader].discard(index)
+            if not waits[reader]:
+                heappush(ready, reader)
+    return order
+
+
+def sort_nodes(model: ModelProto) -> None:
+    """Put the nodes of every graph of a model in topological order; the model is edited."""
+    # Inner graphs first: sorting a list of nodes makes other objects of them.
+    for scope in reversed(list(scopes(model))):
+        nodes = scope.proto.node
+        order = sorted_order(nodes)
+        if order != list(range(len(order))):
+            before = list(nodes)
+            place = {id(before[index]): position for position, index in enumerate(order)}
+            nodes.sort(key=lambda node, place=place: place[id(node)])
+
+
+def _in_a_cycle(waits: Sequence[Set[int]], done: Set[int]) -> int:
+    """Return the first node of a cycle: of what is left, some node always waits for another."""
+    index = next(index for index in range(len(waits)) if index not in done)
+    seen: list[int] = []
+    while index not in seen:
+        seen.append(index)
+        index = min(waits[index])
+    return min(seen[seen.index(index) :])
+
+
+def _reads(node: NodeProto) -> Iterator[str]:
+    """Yield the names that a node reads in its graph, itself or in its subgraphs; a name may come again."""
+    yield from node.input
+    # How many of the subgraphs around what is looked at define a name, which is none of the node's own graph then.
+    defined: Counter[str] = Counter()
+    waiting: list[GraphProto | set[str]] = [graph for _, _, graph in subgraphs(node)]
+    while waiting:
+        graph = waiting.pop()
+        if isinstance(graph, set):
+            # The names of a graph that is left.
+            defined.subtract(graph)
+            continue
+        own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+        own |= {tensor.values.name for tensor in graph.sparse_initializer}
+        own |= {name for node in graph.node for name in node.output}
+        defined.update(own)
+        waiting.append(own)
+        for inner in graph.node:
+            yield from (name for name in inner.input if not defined[name])
+            waiting += [deeper for _, _, deeper in subgraphs(inner)]
+        yield from (value.name for value in graph.output if not defined[value.name])

@@ -8,11 +8,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from splitgraph.contents import Contents
 from splitgraph.dim import Facts
 from splitgraph.inference.call_outputs import CallOutputs
 from splitgraph.inference.knowledge import Knowledge
 from splitgraph.inference.visit_memo import SettledVisits, VisitMemo
+from splitgraph.value_type import Contents
 
 # The function, the attributes that it is called with, whether findings are reported, and one object for what is known
 # of each input.

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from splitgraph.contents import Contents, Item, Ratio, SequenceInfo
 from splitgraph.dim import Dim, DimLike, substitute, symbols_of
 from splitgraph.inference.simplified_types import with_dims
-from splitgraph.value_type import ValueType
+from splitgraph.value_type import Contents, Item, Ratio, SequenceInfo, ValueType
 
 Change = Callable[[Dim], DimLike]
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from splitgraph.attribute_values import HOLDING_GRAPHS
-from splitgraph.contents import Contents
+from splitgraph.attributes import HOLDING_GRAPHS
 from splitgraph.inference.computed_values import FOLLOWED, Computation, ComputedValue, is_computable, is_few
 from splitgraph.inference.graph_walk import GraphWalk
 from splitgraph.inference.operators import Operator
 from splitgraph.inference.rules.arithmetic import is_integer_type
 from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import TensorProto
-from splitgraph.tensor_bytes import lacks_data, misfit
-from splitgraph.tensor_places import is_in_other_file
-from splitgraph.value_type import UNKNOWN, ValueType
+from splitgraph.tensor_data import is_in_other_file, lacks_data, misfit
+from splitgraph.value_type import UNKNOWN, Contents, ValueType
 
 
 def computation_of(

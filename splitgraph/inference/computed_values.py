@@ -12,11 +12,10 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from splitgraph.contents import Contents, Item
 from splitgraph.deferred import helper, np, reference
-from splitgraph.graph.tensors import array_of
+from splitgraph.graph.values import array_of
 from splitgraph.onnx_proto import NodeProto, TensorProto
-from splitgraph.value_type import ValueType
+from splitgraph.value_type import Contents, Item, ValueType
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

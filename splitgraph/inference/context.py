@@ -7,12 +7,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from splitgraph.contents import Contents, SequenceInfo
 from splitgraph.diagnostics import Diagnostic, Severity
 from splitgraph.dim import Dim, DimLike, Facts
 from splitgraph.inference.open_branches import OpenBranches
 from splitgraph.onnx_proto import AttributeProto, NodeProto
-from splitgraph.value_type import ValueType
+from splitgraph.value_type import Contents, SequenceInfo, ValueType
 
 Relation = Literal["==", ">="]
 

@@ -10,7 +10,7 @@ from splitgraph.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.dim import Dim, DimLike, Obligation, symbol, symbols_of
 from splitgraph.dim.printing import is_identifier
 from splitgraph.graph.scopes import MAIN, GraphPath
-from splitgraph.graph.types import value_type
+from splitgraph.graph.values import value_type
 from splitgraph.inference.graph_values import GraphValues
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.value_type import ValueType, tensor

@@ -7,10 +7,8 @@ from dataclasses import replace
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Dim
-from splitgraph.graph.nesting import MOST_NESTED
-from splitgraph.graph.scopes import MAIN
-from splitgraph.graph.tensors import tensor_type
-from splitgraph.graph.types import nested_types, value_type
+from splitgraph.graph.scopes import MAIN, MOST_NESTED
+from splitgraph.graph.values import nested_types, tensor_type, value_type
 from splitgraph.inference.declared_types import check_default, check_sizes, reconcile, with_demand
 from splitgraph.inference.graph_values import GraphValues, symbols_of_type
 from splitgraph.onnx_proto import GraphProto, TensorProto, ValueInfoProto

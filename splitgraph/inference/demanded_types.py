@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from splitgraph.attribute_values import attribute_value
-from splitgraph.contents import MAX_RANK
+from splitgraph.attributes import attribute_value
 from splitgraph.graph.scopes import GraphPath, Scope, node_label, plain_domain
 from splitgraph.inference.declared_types import with_demand
 from splitgraph.inference.operators import operator_of
@@ -21,7 +20,7 @@ from splitgraph.inference.type_constraints import element_types
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.onnx_proto import NodeProto
 from splitgraph.schemas import OperatorVersion
-from splitgraph.value_type import UNKNOWN, ValueType, tensor
+from splitgraph.value_type import MAX_RANK, UNKNOWN, ValueType, tensor
 
 Types = Mapping[str, ValueType]
 Demands = Mapping[GraphPath, Types]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from splitgraph.dim import DimLike, read_dim_param, substitute
 from splitgraph.graph.names import declared_values
 from splitgraph.graph.scopes import GraphPath, Scope
-from splitgraph.graph.types import tensor_types, write_dim, write_shape
+from splitgraph.graph.values import tensor_types, write_dim, write_shape
 from splitgraph.inference.given_sizes import Sizes
 from splitgraph.onnx_proto import ModelProto, ValueInfoProto
 from splitgraph.value_type import ValueType

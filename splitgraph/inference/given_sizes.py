@@ -21,7 +21,7 @@ from splitgraph.dim import (
     symbols_of,
 )
 from splitgraph.graph.names import dimension_names
-from splitgraph.graph.types import LARGEST_DIM, value_type
+from splitgraph.graph.values import LARGEST_DIM, value_type
 from splitgraph.onnx_proto import ModelProto, ValueInfoProto
 from splitgraph.value_type import ValueType
 

@@ -6,19 +6,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from math import prod
 
-from splitgraph.contents import MAX_UNKNOWN, Contents, SequenceInfo
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Answer, Dim, Facts, Obligation, symbols_of
-from splitgraph.graph.nesting import MOST_NESTED
-from splitgraph.graph.scopes import GraphPath
+from splitgraph.graph.scopes import MOST_NESTED, GraphPath
 from splitgraph.inference.computed_values import ComputedValue
 from splitgraph.inference.journal import Requirement
 from splitgraph.inference.knowledge import OMITTED, Knowledge
 from splitgraph.inference.walk_results import GraphDetail
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.onnx_proto import NodeProto, TensorProto
-from splitgraph.tensor_bytes import is_external
-from splitgraph.value_type import UNKNOWN, ValueType
+from splitgraph.tensor_data import is_external
+from splitgraph.value_type import MAX_UNKNOWN, UNKNOWN, Contents, SequenceInfo, ValueType
 
 # Constants of these types and so few elements are read at once: shapes are made of them.
 _SHAPE_DTYPES = frozenset({TensorProto.INT64, TensorProto.INT32})

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from splitgraph.diagnostics import diagnostic
 from splitgraph.dim import Facts
-from splitgraph.graph.nesting import MOST_NESTED
-from splitgraph.graph.scopes import GraphPath
+from splitgraph.graph.scopes import MOST_NESTED, GraphPath
 from splitgraph.inference.call_memo import CallMemo
 from splitgraph.inference.graph_values import GraphValues
 from splitgraph.inference.steps import Steps, finish

@@ -11,7 +11,6 @@ from typing import Literal
 from splitgraph.acceptance import STRICT, Acceptance, Leeway
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Facts
-from splitgraph.graph.order import sorted_order
 from splitgraph.graph.scopes import (
     MAIN,
     GraphPath,
@@ -20,6 +19,7 @@ from splitgraph.graph.scopes import (
     node_label,
     plain_domain,
     scopes,
+    sorted_order,
 )
 from splitgraph.inference.accepted import settle
 from splitgraph.inference.analysis import Analysis

@@ -8,7 +8,7 @@ from math import prod
 
 from splitgraph.diagnostics import ConversionError, Diagnostic, diagnostic
 from splitgraph.dim import Dim, symbols_of
-from splitgraph.graph.tensors import INTEGER_TYPES
+from splitgraph.graph.values import INTEGER_TYPES
 from splitgraph.onnx_proto import ModelProto, TensorProto
 from splitgraph.value_type import ValueType
 

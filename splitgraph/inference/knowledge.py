@@ -6,9 +6,8 @@ knowledge, such a lookup compares identities and no types.
 
 from __future__ import annotations
 
-from splitgraph.contents import Contents, SequenceInfo
 from splitgraph.dim import Dim
-from splitgraph.value_type import ValueType
+from splitgraph.value_type import Contents, SequenceInfo, ValueType
 
 # Longer contents are the same only when they are the same object; comparing them would cost more than it saves.
 _MOST_COMPARED = 64

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.scopes import scopes
 from splitgraph.onnx_proto import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
-from splitgraph.tensor_bytes import byte_size, lacks_data, misfit, misfit_of_sparse
+from splitgraph.tensor_data import byte_size, lacks_data, misfit, misfit_of_sparse
 
 
 class TensorCheck:

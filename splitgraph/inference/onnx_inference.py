@@ -11,15 +11,13 @@ from collections.abc import Mapping, Sequence
 import onnx
 from onnx import defs, shape_inference
 
-from splitgraph.attribute_values import HOLDING_GRAPHS
-from splitgraph.contents import Contents
+from splitgraph.attributes import HOLDING_GRAPHS
 from splitgraph.dim import Dim, DimLike, evaluate, symbols_of
-from splitgraph.graph.tensors import int64_tensor
-from splitgraph.graph.types import type_proto, value_type
+from splitgraph.graph.values import int64_tensor, type_proto, value_type
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.operators import Operator
 from splitgraph.onnx_proto import TensorProto, TypeProto
-from splitgraph.value_type import UNKNOWN, ValueType
+from splitgraph.value_type import UNKNOWN, Contents, ValueType
 
 Given = Mapping[str, ValueType]
 Sizes = Mapping[str, int]

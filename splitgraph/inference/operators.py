@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from splitgraph.attribute_values import attribute_value
+from splitgraph.attributes import attribute_value
 from splitgraph.graph.scopes import called_function, plain_domain
 from splitgraph.inference.context import rule_of
 from splitgraph.inference.knowledge import OMITTED
@@ -17,7 +17,7 @@ from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import FunctionProto, NodeProto
 from splitgraph.schemas import OperatorVersion, version_at, versions_of
 from splitgraph.schemas.allowed_values import constrained_attributes, fault_of_value
-from splitgraph.schemas.of_onnxruntime import meant_opset, removed_at
+from splitgraph.schemas.history import meant_opset, removed_at
 from splitgraph.schemas.table import newest_in_table, operator_names
 from splitgraph.variants import SPLIT_OPERATORS, Variant, openvino_split_1, variadic_split_1, variant_of
 

@@ -11,17 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from splitgraph.attribute_values import UNRESOLVED, attribute_value
+from splitgraph.attributes import UNRESOLVED, attribute_value, make_attribute
 from splitgraph.canonical import clamped_lengths
-from splitgraph.contents import MAX_ITEMS
 from splitgraph.diagnostics import Severity
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.superfluous_attributes import changes_nothing
-from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import AttributeProto
 from splitgraph.schemas import OperatorVersion, versions_of
 from splitgraph.schemas.allowed_values import constrained_attributes, fault_of_value, meant_value
+from splitgraph.value_type import MAX_ITEMS
 
 
 class Repair(NamedTuple):

@@ -13,7 +13,7 @@ from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import NodeProto
 from splitgraph.value_type import ValueType
 from splitgraph.variants import Variant, infer_split
-from splitgraph.variants.written_split import read_written
+from splitgraph.variants.variant import read_written
 
 
 def visit_split(ctx: WalkedNode, variant: Variant) -> tuple[SplitDetail, Sequence[ValueType]]:

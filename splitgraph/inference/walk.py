@@ -8,17 +8,17 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 
 from splitgraph.diagnostics import diagnostic, meant
 from splitgraph.dim import Facts
-from splitgraph.graph.order import sorted_order
 from splitgraph.graph.scopes import (
     GraphPath,
     called_function,
     may_have_bodies,
     node_label,
     opset_imports,
+    sorted_order,
     subgraph_location,
     subgraphs,
 )
-from splitgraph.graph.tensors import tensor_type
+from splitgraph.graph.values import tensor_type
 from splitgraph.inference.call_memo import CallMemo
 from splitgraph.inference.computed_nodes import computation_of
 from splitgraph.inference.computed_values import Computation, ComputedValue, is_few
@@ -38,7 +38,7 @@ from splitgraph.inference.walk_results import Visit
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import AttributeProto, FunctionProto, NodeProto, TensorProto
-from splitgraph.tensor_bytes import lacks_data, misfit
+from splitgraph.tensor_data import lacks_data, misfit
 from splitgraph.value_type import UNKNOWN, ValueType
 from splitgraph.variants import SPLIT_OPERATORS
 

@@ -7,16 +7,15 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from splitgraph.canonical import CanonicalSplit
-from splitgraph.contents import Contents
 from splitgraph.diagnostics import Diagnostic
 from splitgraph.dim import DimLike, Facts, Obligation
 from splitgraph.graph.scopes import GraphPath
 from splitgraph.inference.knowledge import Knowledge
 from splitgraph.inference.repairs import Repair
 from splitgraph.onnx_proto import TensorProto
-from splitgraph.value_type import ValueType
+from splitgraph.value_type import Contents, ValueType
 from splitgraph.variants import Variant
-from splitgraph.variants.written_split import WrittenSplit
+from splitgraph.variants.variant import WrittenSplit
 
 # By the location of each node that is set aside, the codes of its accepted findings.
 SetAside = Mapping[str, frozenset[str]]

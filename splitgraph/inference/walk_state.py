@@ -7,22 +7,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from weakref import ReferenceType
 
-from splitgraph.contents import Contents
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, marks_unknown, parse_dim, symbol, symbols_of
 from splitgraph.graph.names import declared_dimensions
-from splitgraph.graph.nesting import MOST_NESTED, nested_depth
 from splitgraph.graph.scopes import (
+    MOST_NESTED,
     FunctionKey,
     GraphPath,
     Scope,
     function_key,
     model_imports,
+    nested_depth,
     outermost,
     plain_functions,
     scopes,
 )
-from splitgraph.graph.tensors import tensor_contents
+from splitgraph.graph.values import tensor_contents
 from splitgraph.inference.given_sizes import bound_type
 from splitgraph.inference.journal import Avoidable, Finding, Journal, Requirement
 from splitgraph.inference.knowledge import InternedKnowledge, Knowledge
@@ -30,8 +30,8 @@ from splitgraph.inference.malformed_tensors import TensorCheck
 from splitgraph.inference.open_branches import OpenBranches
 from splitgraph.inference.walk_results import FoundSplit, FunctionCall, GraphDetail, SetAside
 from splitgraph.onnx_proto import FunctionProto, ModelProto, TensorProto
-from splitgraph.value_type import ValueType
-from splitgraph.variants.variadic_function import is_variadic_function
+from splitgraph.value_type import Contents, ValueType
+from splitgraph.variants.variadic_split_1 import is_variadic_function
 
 # Of splits and findings of repeated calls so many are listed in a small file.
 MOST_REPEATED = 1_000

@@ -7,8 +7,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
-from splitgraph.attribute_values import UNRESOLVED, attribute_value
-from splitgraph.contents import MAX_RANK, Contents, SequenceInfo
+from splitgraph.attributes import UNRESOLVED, attribute_value
 from splitgraph.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, symbols_of
 from splitgraph.graph.scopes import called_function, node_label
@@ -22,7 +21,7 @@ from splitgraph.inference.open_branches import OpenBranches
 from splitgraph.inference.simplified_types import simplified
 from splitgraph.inference.walk_results import SplitDetail
 from splitgraph.onnx_proto import AttributeProto, GraphProto, NodeProto
-from splitgraph.value_type import UNKNOWN, ValueType
+from splitgraph.value_type import MAX_RANK, UNKNOWN, Contents, SequenceInfo, ValueType
 
 
 class WalkedNode:

@@ -8,9 +8,16 @@ from dataclasses import replace
 from typing import Any
 
 from splitgraph.dim import marks_unknown
-from splitgraph.graph.nesting import LEVELS_OF_BODY, MOST_NESTED, PROTOBUF_LEVELS
-from splitgraph.graph.scopes import GraphPath, graph_at, scopes, subgraph_at
-from splitgraph.graph.types import type_proto
+from splitgraph.graph.scopes import (
+    LEVELS_OF_BODY,
+    MOST_NESTED,
+    PROTOBUF_LEVELS,
+    GraphPath,
+    graph_at,
+    scopes,
+    subgraph_at,
+)
+from splitgraph.graph.values import type_proto
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.fix_sizes import fix_sizes
 from splitgraph.inference.generated_symbols import tally

@@ -10,8 +10,7 @@ from typing import Any
 from splitgraph.diagnostics import SplitgraphError
 from splitgraph.formats.openvino_runtime import require_openvino
 from splitgraph.onnx_proto import ModelProto
-from splitgraph.variants.variadic_function import function_name, is_variadic_function
-from splitgraph.variants.variadic_split_1 import DOMAIN
+from splitgraph.variants.variadic_split_1 import DOMAIN, function_name, is_variadic_function
 
 # OpenVINO knows an operator by its whole name only; a thousand extensions take it some milliseconds.
 _COUNTS = range(1, 1025)

@@ -6,16 +6,15 @@ from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from splitgraph.contents import Contents
-from splitgraph.graph.producers import Producers
+from splitgraph.graph.names import Producers
 from splitgraph.graph.scopes import Scope, called_function, function_key, node_label, plain_domain, roots
-from splitgraph.graph.tensors import tensor_contents
+from splitgraph.graph.values import tensor_contents
 from splitgraph.inference import Walked
 from splitgraph.inference.walk_results import GraphDetail, SplitDetail
 from splitgraph.onnx_proto import ModelProto, NodeProto, TensorProto
 from splitgraph.runtimes.traits import Given, data_traits, part_traits, split_form
 from splitgraph.schemas.history import version_at
-from splitgraph.value_type import UNKNOWN
+from splitgraph.value_type import UNKNOWN, Contents
 from splitgraph.variants.slices import OPEN_END
 
 _WORST: Sequence[Given] = ("", "attribute", "constant", "folded", "fixed", "computed", "input")

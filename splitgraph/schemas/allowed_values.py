@@ -152,7 +152,7 @@ class Fault(NamedTuple):
 
 
 def constrained_attributes(domain: str, op: str) -> Collection[str]:
-    """Names of the attributes of an operator that take a few values only, or none below some number."""
+    """Return names of the attributes of an operator that take a few values only, or none below some number."""
     return {*_ALLOWED.get((domain, op), ()), *_LEAST.get((domain, op), ())}
 
 
@@ -161,17 +161,17 @@ def fault_of_value(domain: str, op: str, version: int, attribute: str, value: An
     for a value of another type, which is found where types are checked.
     """
     values = value if isinstance(value, tuple) else (value,)
-    if not all(isinstance(each, (int, str)) for each in values):
+    if not all(isinstance(item, (int, str)) for item in values):
         return None
     allowed = allowed_values(domain, op, version, attribute)
     if allowed is None:
         least = _LEAST.get((domain, op), {}).get(attribute)
-        low = [] if least is None else [each for each in values if each < least]
+        low = [] if least is None else [item for item in values if item < least]
         return Fault(f"{attribute} is {low[0]}; it must be at least {least}") if low else None
     if set(values).issubset(allowed):
         return None
-    wrong = [each for each in values if each not in allowed]
-    listed = ", ".join(str(each) for each in allowed if each != "")
+    wrong = [item for item in values if item not in allowed]
+    listed = ", ".join(str(value) for value in allowed if value != "")
     run = _RUN.get((domain, op), {}).get(attribute, {})
     run_by = run.get(wrong[0], "") if wrong[0] in run and len(wrong) == 1 else ""
     return Fault(f"{attribute} is {wrong[0]!r}; it must be one of {listed}", run_by)
@@ -179,16 +179,19 @@ def fault_of_value(domain: str, op: str, version: int, attribute: str, value: An
 
 @cache
 def allowed_values(domain: str, op: str, version: int, attribute: str) -> Values | None:
-    """The values that an attribute of a version takes; None where any is allowed, or any number from the least on."""
-    held = _ALLOWED.get((domain, op), {}).get(attribute)
-    if not isinstance(held, Mapping):
-        return held
-    since = max((each for each in held if each <= version), default=min(held))
-    return held[since]
+    """Return the values that an attribute of a version takes; None where any is allowed, or any number from the least
+    on.
+    """
+    values = _ALLOWED.get((domain, op), {}).get(attribute)
+    if not isinstance(values, Mapping):
+        return values
+    return values[max((since for since in values if since <= version), default=min(values))]
 
 
 def meant_value(domain: str, op: str, version: int, attribute: str, value: Any, rank: int | None) -> str | None:
-    """The value of this version that a wrong one can only mean, for a first input of this rank; None for any other."""
+    """Return the value of this version that a wrong one can only mean, for a first input of this rank; None for any
+    other.
+    """
     if not isinstance(value, str):
         return None
     renamed = _RENAMED.get((domain, op), {}).get(attribute, {}).get(value)

@@ -1,19 +1,67 @@
-"""The versions of all operators of ai.onnx, with experimental ones and those that onnxruntime adds."""
+"""The versions of all operators of ai.onnx, with experimental operators and those that onnxruntime adds."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 
 from splitgraph.onnx_proto import AttributeProto
 from splitgraph.schemas import table
-from splitgraph.schemas.of_onnxruntime import ITS_OWN
 from splitgraph.schemas.operator_version import Formal, FormalAttribute, OperatorVersion
+
+# Operators of onnxruntime --------------------------------------------------------------------------------------------
+
+
+# Operators that it had before onnx took them over, with the opset at which onnx did: below it they mean the same.
+_TAKEN_OVER: Mapping[str, int] = {"LayerNormalization": 17}
+
+
+def _simplified_layer_normalization() -> OperatorVersion:
+    """Return the root mean square normalization of its exporters of language models; it has one version."""
+    floats = frozenset(f"tensor({name})" for name in ("bfloat16", "double", "float", "float16"))
+    kinds = AttributeProto
+    attributes = {
+        "axis": FormalAttribute("axis", kinds.INT, False, -1),
+        "epsilon": FormalAttribute("epsilon", kinds.FLOAT, False, 1e-5),
+        "stash_type": FormalAttribute("stash_type", kinds.INT, False, 1),
+    }
+    inputs = (Formal("X", "T", floats, "single", True, 1), Formal("scale", "V", floats, "single", True, 1))
+    statistics = frozenset({"tensor(double)", "tensor(float)"})
+    outputs = (
+        Formal("Y", "V", floats, "single", True, 1),
+        Formal("inv_std_var", "U", statistics, "optional", True, 1),
+    )
+    return OperatorVersion("", "SimplifiedLayerNormalization", 1, False, False, attributes, inputs, outputs, 2, 2, 2)
+
+
+# Operators that onnx does not have.
+ITS_OWN: Mapping[str, OperatorVersion] = {version.op: version for version in (_simplified_layer_normalization(),)}
+
+# Experimental operators of onnx that onnx removed, with the opset at which onnxruntime stops to run them.
+_REMOVED: Mapping[str, int] = {"Affine": 10, "Crop": 10, "ImageScaler": 10}
+
+
+def removed_at(op: str, otherwise: int) -> int:
+    """Return the opset from which on onnxruntime has an operator of its own no more; `otherwise` where it still has
+    it.
+    """
+    return _REMOVED.get(op, otherwise)
+
+
+def meant_opset(op: str, opset: int) -> int:
+    """Return the opset at which onnx defines what a node of ai.onnx means at this one: this one itself, but for
+    operators that onnx took over later.
+    """
+    return max(opset, _TAKEN_OVER.get(op, 0))
+
+
+# History -------------------------------------------------------------------------------------------------------------
 
 
 @cache
 def version_at(op: str, opset: int) -> OperatorVersion | None:
-    """The version of an operator of ai.onnx at an opset, None where it does not exist."""
+    """Return the version of an operator of ai.onnx at an opset, None where it does not exist."""
     if op in _EXPERIMENTAL:
         return _EXPERIMENTAL[op][opset >= _WITHOUT_EXPERIMENTS]
     if op in ITS_OWN:
@@ -23,7 +71,7 @@ def version_at(op: str, opset: int) -> OperatorVersion | None:
 
 @cache
 def versions_between(op: str, lowest: int, highest: int) -> tuple[OperatorVersion, ...]:
-    """All versions of an operator at the opsets lowest..highest, oldest first. It may be newer than `lowest`."""
+    """Return all versions of an operator at the opsets lowest..highest, oldest first. It may be newer than `lowest`."""
     versions: list[OperatorVersion] = []
     version = version_at(op, highest)
     while version is not None:
@@ -35,7 +83,7 @@ def versions_between(op: str, lowest: int, highest: int) -> tuple[OperatorVersio
 
 
 def _constant_fill() -> OperatorVersion:
-    """The experimental operator of onnx 1.0 to 1.3, as documented there."""
+    """Return the experimental operator of onnx 1.0 to 1.3, as documented there."""
     types = frozenset(f"tensor({name})" for name in ("float", "int32", "int64", "bool"))
     kinds = AttributeProto
     attributes = {

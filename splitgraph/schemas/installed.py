@@ -11,9 +11,8 @@ from typing import Any
 
 from onnx import defs
 
-from splitgraph.attribute_values import attribute_value
-from splitgraph.schemas.operator_version import Formal, FormalAttribute, OperatorVersion, Option
-from splitgraph.schemas.table_format import MARKS, TABLE
+from splitgraph.attributes import attribute_value
+from splitgraph.schemas.operator_version import MARKS, TABLE, Formal, FormalAttribute, OperatorVersion, Option
 
 _OPTIONS: dict[Any, Option] = {
     defs.OpSchema.FormalParameterOption.Single: "single",
@@ -23,21 +22,21 @@ _OPTIONS: dict[Any, Option] = {
 
 
 def installed_schemas() -> list[OperatorVersion]:
-    """All versions of all operators."""
+    """Return all versions of all operators."""
     return [_described(schema) for schema in defs.get_all_schemas_with_history()]
 
 
 @cache
 def installed_versions(domain: str, op: str) -> tuple[OperatorVersion, ...]:
-    """All versions of an operator, the oldest first; none for one that onnx does not know."""
+    """Return all versions of an operator, the oldest first; none for one that onnx does not know."""
     history = defs.get_all_schemas_with_history()
-    found = [_described(schema) for schema in history if schema.name == op and schema.domain == domain]
-    return tuple(sorted(found, key=lambda version: version.since_version))
+    versions = [_described(schema) for schema in history if schema.name == op and schema.domain == domain]
+    return tuple(sorted(versions, key=lambda version: version.since_version))
 
 
 def installed_opsets() -> dict[str, int]:
-    """The newest opset of each domain that the installed onnx knows; of those without opsets of their own, the newest
-    version of an operator.
+    """Return the newest opset of each domain that the installed onnx knows; of those without opsets of their own, the
+    newest version of an operator.
     """
     newest: dict[str, int] = {}
     for schema in defs.get_all_schemas_with_history():
@@ -46,7 +45,7 @@ def installed_opsets() -> dict[str, int]:
 
 
 def newest_installed() -> int:
-    """The newest opset of ai.onnx that the installed onnx knows."""
+    """Return the newest opset of ai.onnx that the installed onnx knows."""
     newest: int = defs.onnx_opset_version()
     return newest
 
@@ -87,10 +86,10 @@ def _formal_attribute(name: str, attribute: Any) -> FormalAttribute:
 
 
 def written(versions: Iterable[OperatorVersion], opsets: Mapping[str, int]) -> str:
-    """The table of these versions; opsets: the newest of each domain that they cover."""
+    """Return the table of these versions; opsets: the newest of each domain that they cover."""
     numbers: dict[str, int] = {}
     rows = []
-    for version in sorted(versions, key=lambda held: (held.domain, held.op, held.since_version)):
+    for version in sorted(versions, key=lambda version: (version.domain, version.op, version.since_version)):
         flags = [" deprecated"] * version.deprecated + [" function"] * version.has_function
         cells = (
             version.domain,
@@ -99,7 +98,7 @@ def written(versions: Iterable[OperatorVersion], opsets: Mapping[str, int]) -> s
             f"{version.min_inputs} {version.max_inputs} {version.max_outputs}",
             _written_formals(version.inputs, numbers),
             _written_formals(version.outputs, numbers),
-            " ".join(_written_attribute(name, held) for name, held in version.attributes.items()),
+            " ".join(_written_attribute(name, formal) for name, formal in version.attributes.items()),
         )
         rows.append("\t".join(cells))
     sets = [f"types\t{text}" for text in numbers]

@@ -1,13 +1,14 @@
-"""One version of an operator: what its schema says of inputs, outputs and attributes."""
+"""One version of an operator: what its schema says of inputs, outputs and attributes; and the file of all versions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
-from splitgraph.node_making import make_attribute
+from splitgraph.attributes import make_attribute
 from splitgraph.onnx_proto import AttributeProto
 
 Option = Literal["single", "optional", "variadic"]
@@ -74,4 +75,22 @@ class OperatorVersion:
     @cached_property
     def min_outputs(self) -> int:
         """How many outputs a node must name: up to the last that is not optional."""
-        return max((position for position, held in enumerate(self.outputs, 1) if held.option != "optional"), default=0)
+        required = (place for place, formal in enumerate(self.outputs, 1) if formal.option != "optional")
+        return max(required, default=0)
+
+
+# The table -----------------------------------------------------------------------------------------------------------
+
+
+TABLE = Path(__file__).with_name("schemas.txt")
+
+# How many values an input or output stands for, as the table marks it: option, whether they are of one type, least
+# number.
+MARKS: Mapping[str, tuple[Option, bool, int]] = {
+    "": ("single", True, 1),
+    "?": ("optional", True, 1),
+    "*": ("variadic", True, 1),
+    "**": ("variadic", False, 1),
+    "*0": ("variadic", True, 0),
+    "**0": ("variadic", False, 0),
+}

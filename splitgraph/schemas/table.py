@@ -1,9 +1,9 @@
-"""Reading `schemas.txt`, the table of all operators.
+"""Read `schemas.txt`, the table of all operators, and find the version of an operator or of the IR at an opset.
 
 Asking the installed onnx would load its C++ library and build its registry of all operators: most of the time and
 memory that a small model takes. `python -m splitgraph.schemas.installed` writes the table anew from the installed onnx,
-and a test compares the two. An opset that is newer than the table, and operators that it does not have because a
-program registered them with onnx, are asked of onnx.
+and a test compares the two. onnx is asked about opsets newer than the table, and about operators that the table does
+not have because a program registered them with onnx.
 """
 
 from __future__ import annotations
@@ -14,16 +14,15 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from splitgraph.onnx_proto import AttributeProto
-from splitgraph.schemas.operator_version import Formal, FormalAttribute, OperatorVersion
-from splitgraph.schemas.table_format import MARKS, TABLE
+from splitgraph.onnx_proto import IR_VERSION, AttributeProto
+from splitgraph.schemas.operator_version import MARKS, TABLE, Formal, FormalAttribute, OperatorVersion
 
 _TYPES = "types\t"
 
 
 @cache
 def versions_of(domain: str, op: str) -> tuple[OperatorVersion, ...]:
-    """All versions of an operator, the oldest first; none for one that nobody knows."""
+    """Return all versions of an operator, the oldest first; none for one that nobody knows."""
     rows = _rows(domain, op)
     if rows or "onnx" not in sys.modules:
         return tuple(map(_parsed, rows))
@@ -35,7 +34,7 @@ def versions_of(domain: str, op: str) -> tuple[OperatorVersion, ...]:
 
 @cache
 def version_at(domain: str, op: str, opset: int) -> OperatorVersion | None:
-    """The version of an operator that an opset of its domain means; None when it does not exist there."""
+    """Return the version of an operator that an opset of its domain means; None when it does not exist there."""
     rows = _rows(domain, op)
     if rows and opset <= newest_in_table(domain):
         # Not all of them taken apart: a model is of one opset.
@@ -51,8 +50,8 @@ def version_at(domain: str, op: str, opset: int) -> OperatorVersion | None:
 
 
 def newest_opset(wanted: int = 0) -> int:
-    """The newest opset of ai.onnx: that of the table, or where an opset beyond it is wanted that of the installed
-    onnx.
+    """Return the newest opset of ai.onnx: that of the table, or where an opset beyond it is wanted that of the
+    installed onnx.
     """
     if wanted <= newest_in_table():
         return newest_in_table()
@@ -62,7 +61,7 @@ def newest_opset(wanted: int = 0) -> int:
 
 
 def newest_in_table(domain: str = "") -> int:
-    """The newest opset of a domain that the table covers; 0 for a domain that it does not have."""
+    """Return the newest opset of a domain that the table covers; 0 for a domain that it does not have."""
     return _opsets().get(domain, 0)
 
 
@@ -80,14 +79,14 @@ def _lines() -> list[str]:
 
 @cache
 def _first_row() -> int:
-    """Where the rows of operators begin, behind the newest opsets and the sets of types."""
+    """Return where the rows of operators begin, behind the newest opsets and the sets of types."""
     return next(index for index, line in enumerate(_lines()) if index and not line.startswith(_TYPES))
 
 
 @cache
 def _rows(domain: str, op: str) -> Sequence[str]:
-    """The rows of an operator, which stand together, the oldest version first: a model uses few operators, and taking
-    all apart would take longer than inferring a small one.
+    """Return the rows of an operator, which stand together, the oldest version first: a model uses few operators, and
+    taking all apart would take longer than inferring a small one.
     """
     lines, key = _lines(), f"{domain}\t{op}\t"
     start = end = bisect_left(lines, key, lo=_first_row())
@@ -98,14 +97,14 @@ def _rows(domain: str, op: str) -> Sequence[str]:
 
 @cache
 def operator_names(domain: str = "") -> tuple[str, ...]:
-    """The names of all operators of a domain."""
+    """Return the names of all operators of a domain."""
     rows = (line.split("\t", 2) for line in _lines()[_first_row() :])
     return tuple(dict.fromkeys(row[1] for row in rows if row[0] == domain))
 
 
 @cache
 def _types(number: int) -> frozenset[str]:
-    """The set of types that the rows refer to by a number."""
+    """Return the set of types that the rows refer to by a number."""
     return frozenset(_lines()[1 + number].removeprefix(_TYPES).split("|"))
 
 
@@ -150,3 +149,37 @@ def _value(kind: int, text: str) -> Any:
     if kind == AttributeProto.INTS:
         return tuple(int(item) for item in text.split(","))
     return tuple(text.split(",")) if kind == AttributeProto.STRINGS else text
+
+
+# IR versions ---------------------------------------------------------------------------------------------------------
+
+
+# The newest opset whose first release wrote each IR version.
+_RELEASES = (
+    (8, 3),
+    (9, 4),
+    (10, 5),
+    (11, 6),
+    (14, 7),
+    (18, 8),
+    (20, 9),
+    (22, 10),
+    (23, 11),
+    (24, 12),
+    (27, 13),
+    (28, 14),
+)
+
+
+def minimum_ir_version(opset: int) -> int:
+    """Return the IR version of the onnx release that introduced an opset of ai.onnx: the lowest for models of that
+    opset.
+
+    No release ended at opset 2, 3 or 4; these have the version of the next release. Raises ValueError for an unknown
+    opset. Source: onnx's table of released versions.
+    """
+    newest = newest_opset(opset)
+    if not 1 <= opset <= newest:
+        raise ValueError(f"opset {opset} is not between 1 and {newest}")
+    # Only the installed onnx knows opsets beyond the table; it writes this IR version.
+    return next((version for newest, version in _RELEASES if opset <= newest), IR_VERSION)

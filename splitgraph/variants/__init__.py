@@ -38,14 +38,14 @@ _BY_VERSION = {(variant.domain, variant.op_type, variant.since_version): variant
 
 
 def variant_of(op_type: str, since_version: int, domain: str = "") -> Variant | None:
-    """The variant of an operator at exactly this version; None when it is not a split, or a version that splitgraph
-    does not know.
+    """Return the variant of an operator at exactly this version; None when it is not a split, or a version that
+    splitgraph does not know.
     """
     return _BY_VERSION.get((domain, op_type, since_version))
 
 
 def variant_at(op_type: str, opset: int, domain: str = "") -> Variant | None:
-    """The newest variant of an operator at or below an opset; None when it does not exist there."""
+    """Return the newest variant of an operator at or below an opset; None when it does not exist there."""
     candidates = [v for v in VARIANTS if v.op_type == op_type and v.domain == domain and v.since_version <= opset]
     return max(candidates, key=lambda variant: variant.since_version, default=None)
 

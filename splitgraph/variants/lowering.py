@@ -6,9 +6,9 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from splitgraph.attributes import make_attribute
 from splitgraph.canonical import CanonicalSplit
 from splitgraph.dim import DimLike
-from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import AttributeProto, NodeProto, TensorProto
 from splitgraph.value_type import ValueType
 
@@ -31,7 +31,7 @@ class Builder(Protocol):
         """The target opset of ai.onnx, in whose dialect helper nodes are written."""
 
     def constant(self, values: Sequence[int] | int, hint: str) -> str:
-        """The name of an int64 constant: 1-D for a sequence, 0-D for an int."""
+        """Return the name of an int64 constant: 1-D for a sequence, 0-D for an int."""
 
     def emit(
         self, op_type: str, inputs: Sequence[str], hint: str, **attributes: int | Sequence[int] | TensorProto
@@ -39,19 +39,23 @@ class Builder(Protocol):
         """Emit a helper node with one output and give that output's name."""
 
     def reference(self, attribute: str, data: str, hint: str) -> str:
-        """The name of a 1-D int64 tensor with the axis of `data` that an attribute of the enclosing function gives."""
+        """Return the name of a 1-D int64 tensor with the axis of `data` that an attribute of the enclosing function
+        gives.
+        """
 
     def lengths_reference(self, attribute: str) -> str:
-        """The name of a 1-D int64 tensor with the lengths that an attribute of the enclosing function gives."""
+        """Return the name of a 1-D int64 tensor with the lengths that an attribute of the enclosing function gives."""
 
     def shared(self, total: DimLike | None, meaning: Hashable, compute: Callable[[], str]) -> str:
-        """The name of lengths of a dimension that other splits of the graph may read too; `compute` emits them."""
+        """Return the name of lengths of a dimension that other splits of the graph may read too; `compute` emits
+        them.
+        """
 
     def fresh_name(self, name: str) -> str:
-        """A name like this one that is new in every scope of the model."""
+        """Return a name like this one that is new in every scope of the model."""
 
     def draft(self) -> NodeProto:
-        """An empty node, to be filled and emitted."""
+        """Return an empty node, to be filled and emitted."""
 
     def main(self, node: NodeProto) -> None:
         """Emit a node that stands for the original."""
@@ -86,7 +90,7 @@ class LowerRequest:
 
 
 def lengths_reference(request: LowerRequest) -> str | None:
-    """The attribute of the enclosing function that holds the lengths; None where they are not given that way."""
+    """Return the attribute of the enclosing function that holds the lengths; None where they are not given that way."""
     names = (attribute.ref_attr_name for attribute in request.node.attribute if attribute.name == "split")
     return next(filter(None, names), None)
 
@@ -98,8 +102,8 @@ def copy_node(
     keep: Sequence[str] = ("axis",),
     pattern: NodeProto | None = None,
 ) -> NodeProto:
-    """A copy of the original node with other inputs and only the attributes in `keep`; name, documentation and metadata
-    stay. An axis that is to be kept, and that the original has in another way, becomes an attribute.
+    """Return a copy of the original node with other inputs and only the attributes in `keep`; name, documentation and
+    metadata stay. An axis that is to be kept, and that the original has in another way, becomes an attribute.
 
     pattern: the original without its inputs, outputs and attributes (`pattern_of`), where the copy has other outputs.
     """
@@ -117,8 +121,8 @@ def copy_node(
 
 
 def pattern_of(request: LowerRequest) -> NodeProto:
-    """The original without its inputs, outputs and attributes: to copy all outputs for each of them takes the square of
-    their number, which memory of protobuf's messages is not given back for.
+    """Return the original without its inputs, outputs and attributes: to copy all outputs for each of them takes the
+    square of their number, which memory of protobuf's messages is not given back for.
     """
     pattern = NodeProto()
     pattern.CopyFrom(request.node)
@@ -142,7 +146,7 @@ def set_ints(node: NodeProto, name: str, values: Sequence[int]) -> None:
 
 
 def written_axis(request: LowerRequest) -> int | None:
-    """The axis as a number, normalised where the rank is known; None for a reference attribute."""
+    """Return the axis as a number, normalised where the rank is known; None for a reference attribute."""
     attribute = request.axis_attribute
     if attribute is not None and attribute.ref_attr_name:
         return request.split.axis if request.data.rank is not None else None
@@ -152,7 +156,7 @@ def written_axis(request: LowerRequest) -> int | None:
 
 
 def axis_tensor(request: LowerRequest) -> str:
-    """The name of a 1-D int64 tensor with the axis."""
+    """Return the name of a 1-D int64 tensor with the axis."""
     axis = written_axis(request)
     if axis is not None:
         return request.builder.constant([axis], "axis")
@@ -162,7 +166,7 @@ def axis_tensor(request: LowerRequest) -> str:
 
 
 def dimension(request: LowerRequest) -> str:
-    """The name of a 1-D int64 tensor of one element: the dimension that is split, as run time knows it."""
+    """Return the name of a 1-D int64 tensor of one element: the dimension that is split, as run time knows it."""
     axis = written_axis(request)
     if axis is not None and axis < 0 and request.builder.opset < 11:
         raise NotRepresentable(
@@ -175,8 +179,8 @@ def dimension(request: LowerRequest) -> str:
 
 
 def computed_lengths(request: LowerRequest) -> str:
-    """The name of a 1-D int64 tensor with the lengths: the one that exists, or one computed from the data's shape
-    (opset 12 on), for this split or for an earlier one of the same dimension.
+    """Return the name of a 1-D int64 tensor with the lengths: the one that exists, or one computed from the data's
+    shape (opset 12 on), for this split or for an earlier one of the same dimension.
     """
     split = request.split
     if request.lengths is not None or split.static_lengths is not None or lengths_reference(request) is not None:
@@ -186,7 +190,7 @@ def computed_lengths(request: LowerRequest) -> str:
 
 
 def own_lengths(request: LowerRequest) -> str:
-    """The lengths as `computed_lengths` gives them, computed from the shape of the very data that is split.
+    """Return the lengths as `computed_lengths` gives them, computed from the shape of the very data that is split.
 
     Equal parts and chunks are dim // k and ceil(dim / k); chunks that overrun the dimension are clamped, as canonical
     bounds are.
@@ -221,7 +225,9 @@ def own_lengths(request: LowerRequest) -> str:
 
 
 def lengths_with_rest(split: CanonicalSplit) -> tuple[int, ...] | None:
-    """The lengths with -1 in place of the only one that is not a known number; None when more than one is not."""
+    """Return the lengths with -1 in place of the only one that is not a known number; None when more than one is
+    not.
+    """
     lengths = split.lengths
     if lengths is None:
         return None
@@ -241,7 +247,7 @@ def _lengths_around_rest(request: LowerRequest, lengths: Sequence[int], dim: str
 
 
 def chunk_size(request: LowerRequest, dim: str) -> str:
-    """The name of ceil(dim / parts) as a 1-D int64 tensor of one element."""
+    """Return the name of ceil(dim / parts) as a 1-D int64 tensor of one element."""
     builder, parts = request.builder, request.parts
     raised = builder.emit("Add", [dim, builder.constant([parts - 1], "round")], "raised")
     return builder.emit("Div", [raised, builder.constant([parts], "parts")], "size")

@@ -10,7 +10,7 @@ from splitgraph.canonical import CanonicalSplit, SplitSite, dimension_on, split_
 from splitgraph.dim import Dim, DimLike, Facts, Obligation
 from splitgraph.onnx_proto import NodeProto
 from splitgraph.variants.lowering import LowerRequest, NotRepresentable, copy_node, set_int, written_axis
-from splitgraph.variants.openvino_axis import only_one, possible_axes, read_axis
+from splitgraph.variants.shared import only_one, possible_axes, read_axis
 from splitgraph.variants.variant import Variant
 
 DOMAIN = "org.openvinotoolkit"
@@ -30,7 +30,13 @@ def lift(site: SplitSite) -> CanonicalSplit | None:
         return None
     if not valid:
         return None
-    axes = possible_axes(site, axis, lambda facts, dim: _divides(facts, dim, count))
+
+    def divides(facts: Facts, dim: DimLike) -> bool:
+        if isinstance(dim, Dim) and _too_small(facts, dim, count):
+            return False
+        return facts.require(Obligation(dim % count, "==", 0)) != "contradiction"
+
+    axes = possible_axes(site, axis, divides)
     if axes == []:
         site.find("SG206", f"no dimension of {site.input(0)} divides into {count} equal parts, whichever the axis is")
         return None
@@ -44,12 +50,6 @@ def lift(site: SplitSite) -> CanonicalSplit | None:
     if split is not None:
         split_contents(site, split, site.contents(0))
     return split
-
-
-def _divides(facts: Facts, dim: DimLike, count: int) -> bool:
-    if isinstance(dim, Dim) and _too_small(facts, dim, count):
-        return False
-    return facts.require(Obligation(dim % count, "==", 0)) != "contradiction"
 
 
 def _too_small(facts: Facts, dim: Dim, count: int) -> bool:

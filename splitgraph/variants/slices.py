@@ -43,8 +43,8 @@ _NEGATIVE_AXIS_SINCE = 11
 
 
 def slice_variant(opset: int, bounds: Sequence[BoundsForm] = PLAINEST_FIRST) -> Variant:
-    """The target by which a split becomes slices of an opset; it is not among the variants of splits, because a Slice
-    alone is no split.
+    """Return the target by which a split becomes slices of an opset; it is not among the variants of splits, because a
+    Slice alone is no split.
 
     bounds: the forms that may be written; the first that fits is taken.
     """
@@ -88,7 +88,7 @@ def write_slices(request: LowerRequest, bounds: Sequence[BoundsForm] = PLAINEST_
 
 
 def constant_bounds(split: CanonicalSplit) -> list[tuple[int, int]] | None:
-    """Start and end of each part as non-negative numbers; None where a length is not a known number."""
+    """Return start and end of each part as non-negative numbers; None where a length is not a known number."""
     lengths = split.static_lengths
     if lengths is None:
         return None
@@ -96,8 +96,8 @@ def constant_bounds(split: CanonicalSplit) -> list[tuple[int, int]] | None:
 
 
 def open_bounds(split: CanonicalSplit) -> list[tuple[int, int]] | None:
-    """Start and end of each part where one length is not a known number: what lies behind that part counts from the
-    end. None where several lengths are not.
+    """Return start and end of each part where one length is not a known number: what lies behind that part counts from
+    the end. None where several lengths are not.
     """
     lengths = lengths_with_rest(split)
     if lengths is None or -1 not in lengths:
@@ -130,7 +130,14 @@ def _write_numbers(request: LowerRequest, bounds: Sequence[tuple[int, int]]) -> 
     if builder.opset < _INPUTS_SINCE:
         if axis is None:
             raise NotRepresentable("SG402", "the axis is an attribute of the enclosing function, not a number")
-        _write_parts(request, lambda index, pattern: _with_attributes(request, bounds[index], axis, pattern))
+
+        def with_attributes(index: int, pattern: NodeProto) -> NodeProto:
+            node = copy_node(request, request.node.input[:1], "Slice", keep=(), pattern=pattern)
+            for name, value in (("axes", axis), ("ends", bounds[index][1]), ("starts", bounds[index][0])):
+                set_ints(node, name, [value])
+            return node
+
+        _write_parts(request, with_attributes)
         return
     axes = axis_tensor(request)
 
@@ -139,13 +146,6 @@ def _write_numbers(request: LowerRequest, bounds: Sequence[tuple[int, int]]) -> 
         return copy_node(request, [request.node.input[0], start, end, axes], "Slice", keep=(), pattern=pattern)
 
     _write_parts(request, with_inputs)
-
-
-def _with_attributes(request: LowerRequest, bounds: tuple[int, int], axis: int, pattern: NodeProto) -> NodeProto:
-    node = copy_node(request, request.node.input[:1], "Slice", keep=(), pattern=pattern)
-    for name, value in (("axes", axis), ("ends", bounds[1]), ("starts", bounds[0])):
-        set_ints(node, name, [value])
-    return node
 
 
 def _refuse_negative_axis(request: LowerRequest, axis: int | None) -> None:
@@ -209,7 +209,7 @@ def _gathered(request: LowerRequest, inputs: Sequence[str], pattern: NodeProto) 
 
 
 def _places(builder: Builder, start: str, end: str) -> str:
-    """The name of a 1-D int64 tensor that counts from one bound to the next."""
+    """Return the name of a 1-D int64 tensor that counts from one bound to the next."""
     count = builder.emit("Sub", [end, start], "count")
     one = TensorProto(name="", data_type=TensorProto.INT64, dims=[1], int64_data=[1])
     ones = builder.emit("ConstantOfShape", [count], "ones", value=one)
@@ -220,8 +220,8 @@ def _places(builder: Builder, start: str, end: str) -> str:
 
 
 def _run_time_bounds(request: LowerRequest, needed: Set[int]) -> dict[int, str]:
-    """Names of the bounds that are needed, each a 1-D int64 tensor of one element; the last ones may lie beyond the
-    end where Slice stops.
+    """Return names of the bounds that are needed, each a 1-D int64 tensor of one element; the last ones may lie beyond
+    the end where Slice stops.
     """
     builder = request.builder
     names = {0: builder.constant([0], "start")} if 0 in needed else {}

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from splitgraph.canonical import CanonicalSplit, SplitSite, dimension_on, resolve_axis, split_by_lengths
 from splitgraph.dim import Dim
-from splitgraph.variants.attribute_split import lift_attribute_split, lower_attribute_split
-from splitgraph.variants.lengths_input import count_matches, finish, vector_size
 from splitgraph.variants.lowering import LowerRequest
+from splitgraph.variants.shared import count_matches, finish, lift_attribute_split, lower_attribute_split, vector_size
 from splitgraph.variants.variant import FLOAT_TYPES, Variant
 
 

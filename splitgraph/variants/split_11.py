@@ -7,7 +7,7 @@ Changed from Split-2: a negative axis counts from the back; an empty part is all
 
 from __future__ import annotations
 
-from splitgraph.variants.attribute_split import lift_attribute_split, lower_attribute_split
+from splitgraph.variants.shared import lift_attribute_split, lower_attribute_split
 from splitgraph.variants.variant import ALL_TYPES, Variant
 
 VARIANT = Variant(

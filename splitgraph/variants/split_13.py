@@ -8,8 +8,8 @@ Changed from Split-11: the attribute `split` became an input, so lengths may be 
 from __future__ import annotations
 
 from splitgraph.canonical import CanonicalSplit, SplitSite
-from splitgraph.variants.lengths_input import lift_equal_parts, lift_lengths_input, lower_lengths_input
 from splitgraph.variants.lowering import LowerRequest, copy_node
+from splitgraph.variants.shared import lift_equal_parts, lift_lengths_input, lower_lengths_input
 from splitgraph.variants.variant import ALL_TYPES_IR4, Variant
 
 

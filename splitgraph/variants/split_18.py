@@ -11,8 +11,8 @@ are invalid, too; `inference/repairs.py` adds the missing ones where engines agr
 from __future__ import annotations
 
 from splitgraph.canonical import CanonicalSplit, SplitSite, dimension_on, resolve_axis, split_into_chunks
-from splitgraph.variants.lengths_input import finish, lift_lengths_input, lower_lengths_input
 from splitgraph.variants.lowering import LowerRequest, copy_node, set_int
+from splitgraph.variants.shared import finish, lift_lengths_input, lower_lengths_input
 from splitgraph.variants.variant import ALL_TYPES_IR4, Variant
 
 

@@ -7,8 +7,8 @@ Changed from Split-1: no second input, all types, a default for the axis.
 
 from __future__ import annotations
 
-from splitgraph.variants.attribute_split import lift_attribute_split, lower_attribute_split
 from splitgraph.variants.lowering import LowerRequest
+from splitgraph.variants.shared import lift_attribute_split, lower_attribute_split
 from splitgraph.variants.variant import ALL_TYPES, Variant
 
 

@@ -18,9 +18,8 @@ from splitgraph.canonical import (
     split_by_lengths,
     split_by_size,
 )
-from splitgraph.contents import MAX_ITEMS, MAX_UNKNOWN, SequenceInfo, vector
 from splitgraph.dim import DimLike
-from splitgraph.value_type import ValueType, sequence
+from splitgraph.value_type import MAX_ITEMS, MAX_UNKNOWN, SequenceInfo, ValueType, sequence, vector
 from splitgraph.variants.lowering import LowerRequest, NotRepresentable
 from splitgraph.variants.variant import ALL_TYPES, Variant
 
@@ -79,7 +78,7 @@ def _lengths_are_integers(site: SplitSite) -> bool:
 
 
 def sequence_type(site: SplitSite, split: CanonicalSplit | None) -> Sequence[ValueType]:
-    """The type of the sequence: what all parts have in common; each part's own type is kept beside it."""
+    """Return the type of the sequence: what all parts have in common; each part's own type is kept beside it."""
     data = site.input(0)
     if data.kind != "tensor":
         return [ValueType("sequence")]

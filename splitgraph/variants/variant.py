@@ -1,16 +1,19 @@
-"""What a file in this folder declares of its operator version, and the checks that follow from that alone."""
+"""What the file of an operator version declares (`Variant`), and the checks that follow from it.
+
+Also: what can be read of a node that is invalid or not understood (`read_written`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from splitgraph.attribute_values import UNRESOLVED
-from splitgraph.canonical import CanonicalSplit, SplitSite
-from splitgraph.value_type import UNKNOWN, ValueType
+from splitgraph.attributes import UNRESOLVED
+from splitgraph.canonical import CanonicalSplit, SplitSite, dimension_on
+from splitgraph.dim import Dim, DimLike
+from splitgraph.value_type import MAX_ITEMS, MAX_UNKNOWN, UNKNOWN, ValueType
 from splitgraph.variants.lowering import LowerRequest
-from splitgraph.variants.misplaced_attributes import explain_misplaced
 
 FLOAT_TYPES = frozenset({"float16", "float32", "float64"})
 # What onnx calls all_tensor_types: everything that existed before bfloat16.
@@ -38,7 +41,7 @@ OutputTypes = Callable[[SplitSite, "CanonicalSplit | None"], Sequence[ValueType]
 
 
 def part_types(site: SplitSite, split: CanonicalSplit | None) -> Sequence[ValueType]:
-    """The types of separate outputs, one for each part; of unknown shape where the split is invalid."""
+    """Return the types of separate outputs, one for each part; of unknown shape where the split is invalid."""
     data = site.input(0)
     if data.kind != "tensor":
         return [UNKNOWN for _ in site.outputs]
@@ -77,12 +80,15 @@ class Variant:
 _PYTHON_KINDS: dict[str, type] = {"int": int, "ints": tuple, "string": str}
 
 
-def check_signature(variant: Variant, site: SplitSite) -> bool:
-    """Report what the operator's signature forbids: inputs, outputs, attributes, kind and element type of the data.
-    True when nothing.
+def infer_split(variant: Variant, site: SplitSite) -> tuple[CanonicalSplit | None, Sequence[ValueType]]:
+    """Check a node against its operator version and lift it. Return its canonical form, None if the node is invalid,
+    and the types of its outputs.
     """
     checks = (_check_counts(variant, site), _check_attributes(variant, site), _check_data(variant, site))
-    return all(checks)
+    if not all(checks):
+        return None, variant.output_types(site, None)
+    split = None if variant.lift is None else variant.lift(site)
+    return split, variant.output_types(site, split)
 
 
 def _check_counts(variant: Variant, site: SplitSite) -> bool:
@@ -112,8 +118,8 @@ def _check_attributes(variant: Variant, site: SplitSite) -> bool:
         kind = variant.attributes.get(name)
         if kind is None:
             allowed = ", ".join(variant.attributes) or "no attributes"
-            known = explain_misplaced(variant.op_type, variant.since_version, name, site)
-            site.find("SG212", f"{variant.label} has no attribute {name!r}; it has {allowed}{known}")
+            hint = explain_misplaced(variant.op_type, variant.since_version, name, site)
+            site.find("SG212", f"{variant.label} has no attribute {name!r}; it has {allowed}{hint}")
             good = False
             continue
         value = site.attribute(name)
@@ -136,11 +142,95 @@ def _check_data(variant: Variant, site: SplitSite) -> bool:
     return False
 
 
-def infer_split(variant: Variant, site: SplitSite) -> tuple[CanonicalSplit | None, Sequence[ValueType]]:
-    """Check a node against its operator version, lift it, and give its canonical form (None when invalid) and its
-    outputs' types.
+def explain_misplaced(op_type: str, since_version: int, name: str, site: SplitSite) -> str:
+    """Return what is known of an attribute that a version does not have, to follow the message; "" when nothing is.
+
+    Source: models/README.md on c2f.opset17.dynamo.onnx.
     """
-    if not check_signature(variant, site):
-        return None, variant.output_types(site, None)
-    split = None if variant.lift is None else variant.lift(site)
-    return split, variant.output_types(site, split)
+    if (op_type, name) != ("Split", "num_outputs") or since_version >= 18:
+        return ""
+    ways = (
+        "export the model again with opset 18",
+        "set its opset import to 18 if all of its other operators mean the same there",
+    )
+    wrong = ""
+    if site.attribute(name) != len(site.outputs):
+        wrong = f" Here it is not even the number of outputs, {len(site.outputs)}."
+    fault = "it exists from Split-18 on, but PyTorch's dynamo exporter is known to write it below"
+    return f". A fault of the exporter: {fault}.{wrong} Either {'; or '.join(ways)}"
+
+
+# Nodes that are invalid or not understood ----------------------------------------------------------------------------
+
+
+class WrittenSplit(NamedTuple):
+    """The axis and the lengths as a node gives them, not checked.
+
+    axis: non-negative where rank and axis fit, else as written; None when unknown. lengths: None for an unknown one;
+    empty when nothing gives their number.
+    """
+
+    axis: int | None
+    lengths: tuple[DimLike | None, ...]
+
+
+def read_written(variant: Variant, site: SplitSite) -> WrittenSplit:
+    """Read what can be read of a split node, whatever is wrong with it; nothing is reported and nothing concluded."""
+    if variant.op_type == "StringSplit":
+        return WrittenSplit(None, ())
+    axis = _axis(variant, site)
+    lengths = _given_lengths(variant, site)
+    return WrittenSplit(axis, _counted_parts(variant, site, axis) if lengths is None else lengths)
+
+
+def _axis(variant: Variant, site: SplitSite) -> int | None:
+    if "axis" in variant.attributes:
+        axis = site.attribute("axis", 0)
+    else:
+        contents = site.contents(1)
+        axis = None if contents is None else contents.scalar
+    if not isinstance(axis, int):
+        return None
+    rank = site.input(0).rank
+    return axis if rank is None or not -rank <= axis < rank else axis % rank
+
+
+def _given_lengths(variant: Variant, site: SplitSite) -> tuple[DimLike | None, ...] | None:
+    """Return the lengths of the input or the attribute that holds them in any version; None without either."""
+    position = 2 if variant.op_type == "VariadicSplit" else 1
+    if "num_splits" not in variant.attributes and site.has_input(position):
+        contents = site.contents(position)
+        shape = site.input(position).shape if contents is None else contents.shape
+        if shape is None or (variant.op_type == "SplitToSequence" and not shape):
+            # A scalar is the size of each part of a sequence.
+            return None
+        if contents is not None:
+            return tuple(map(_length, contents.items))
+        count = shape[0] if len(shape) == 1 else None
+        return (None,) * count if isinstance(count, int) and count <= MAX_UNKNOWN else None
+    given = site.attribute("split")
+    return tuple(map(_length, given)) if isinstance(given, tuple) else None
+
+
+def _length(item: object) -> DimLike | None:
+    if isinstance(item, float) and item.is_integer():
+        return int(item)
+    return item if isinstance(item, (int, Dim)) else None
+
+
+def _counted_parts(variant: Variant, site: SplitSite, axis: int | None) -> tuple[DimLike | None, ...]:
+    """Return the parts that num_outputs or num_splits counts: each of the same size, as far as the dimension is known
+    and has room for them.
+    """
+    equal = "num_splits" in variant.attributes
+    count = site.attribute("num_splits" if equal else "num_outputs")
+    if not isinstance(count, int) or not 0 < count <= MAX_ITEMS:
+        return ()
+    rank = site.input(0).rank
+    total = dimension_on(site.input(0), axis) if rank is not None and axis is not None and 0 <= axis < rank else None
+    if not isinstance(total, int) or (equal and total % count):
+        return (None,) * count
+    size = -(-total // count)
+    rest = total - (count - 1) * size
+    parts = (size if (part + 1) * size <= total else None for part in range(count - 1))
+    return (*parts, rest if rest >= 0 else None)

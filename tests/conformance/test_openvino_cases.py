@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from splitgraph.contents import Contents, SequenceInfo, vector
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, symbol
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.value_type import Contents, SequenceInfo, ValueType, tensor, vector
 from splitgraph.variants import infer_split, openvino_split_1, variadic_split_1
 
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "openvino_cases.json").read_text())["cases"]

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from splitgraph.diagnostics import ModelError
 from splitgraph.formats import broken_text, load_onnx, node_bytes, open_model, save, save_onnx, whole_model
 from splitgraph.formats.external_data import all_tensors
-from splitgraph.tensor_bytes import byte_size
+from splitgraph.tensor_data import byte_size
 
 from .tiny_models import add_model, external, field, float_value, model_of, write_external_model
 

@@ -17,10 +17,9 @@ import splitgraph
 from splitgraph.diagnostics import ModelError
 from splitgraph.formats import open_model, whole_model
 from splitgraph.formats.external_data import all_tensors
-from splitgraph.graph.tensors import array_of
+from splitgraph.graph.values import array_of
 from splitgraph.report.html.model_page import model_page
-from splitgraph.tensor_bytes import misfit
-from splitgraph.tensor_places import fill, place_of
+from splitgraph.tensor_data import fill, misfit, place_of
 
 from .tiny_models import large
 

@@ -21,7 +21,7 @@ from splitgraph.diagnostics import ModelError
 from splitgraph.formats import onnx_file, open_model, skeleton, write
 from splitgraph.formats.external_data import all_tensors
 from splitgraph.formats.onnx_file import read_onnx, whole_model
-from splitgraph.tensor_places import place_of
+from splitgraph.tensor_data import place_of
 
 MODELS = Path(__file__).parents[2] / "models"
 NODE_TESTS = sorted((Path(onnx.__file__).parent / "backend" / "test" / "data").rglob("*.onnx"))
@@ -360,7 +360,7 @@ def test_a_file_that_is_changed_is_not_believed(large: Path) -> None:
 
 @pytest.mark.parametrize("engine", ["onnxruntime", "reference"])
 def test_engines_read_weights_where_they_are(engine: str, large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("splitgraph.tensor_places.SourceFile.read", None)
+    monkeypatch.setattr("splitgraph.tensor_data.SourceFile.read", None)
     rewrite = splitgraph.upgrade(large, 18, verify=True, engine=engine)  # type: ignore[arg-type]
     assert rewrite.verification is not None
     assert (rewrite.verification.verdict, rewrite.verification.engine) == ("equal", engine)

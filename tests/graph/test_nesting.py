@@ -25,7 +25,7 @@ import splitgraph
 from splitgraph.conversion.prepare import inlining
 from splitgraph.execution.inputs.roles import find_uses
 from splitgraph.execution.models.dependence import read_dependence
-from splitgraph.graph.nesting import MOST_NESTED, inlined_nodes, nested_depth
+from splitgraph.graph.scopes import MOST_NESTED, inlined_nodes, nested_depth
 
 Make = Callable[[int], ModelProto]
 

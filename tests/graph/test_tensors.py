@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from splitgraph.graph.tensors import tensor_contents
+from splitgraph.graph.values import tensor_contents
 from splitgraph.inference.rules.arithmetic import round_to
 from splitgraph.value_type import DTYPE_NAMES
 

@@ -17,7 +17,7 @@ import pytest
 from node_models import NEWEST_OPSET, model_of
 
 from splitgraph.dim import Dim, DimLike, evaluate, parse_dim, symbols_of
-from splitgraph.graph.types import value_type
+from splitgraph.graph.values import value_type
 from splitgraph.inference import infer_model
 from splitgraph.value_type import ValueType
 

@@ -11,7 +11,7 @@ from node_tests import node_tests
 from onnx import defs, helper, numpy_helper
 
 import splitgraph
-from splitgraph.graph.types import value_type
+from splitgraph.graph.values import value_type
 from splitgraph.inference.computed_values import Computation, ComputedValue, is_computable, is_few
 from splitgraph.inference.infer import walk_model
 

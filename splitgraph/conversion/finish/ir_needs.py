@@ -10,7 +10,7 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from splitgraph.graph.scopes import GraphPath, scopes
 from splitgraph.onnx_proto import AttributeProto, ModelProto, TensorProto
-from splitgraph.tensor_places import is_in_other_file
+from splitgraph.tensor_data import is_in_other_file
 
 # From this IR version on an initializer need not be an input, and one that is an input is a default.
 INITIALIZER_IR_VERSION = 4

@@ -10,7 +10,7 @@ from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.diagnostics import ConversionError, Diagnostic, SplitgraphError, diagnostic
 from splitgraph.graph.scopes import opset_imports
 from splitgraph.onnx_proto import IR_VERSION, ModelProto, TensorProto, TypeProto
-from splitgraph.schemas.ir_versions import minimum_ir_version
+from splitgraph.schemas.table import minimum_ir_version
 
 # A number; "keep" for the version of the model; None to let a downgrade lower it.
 IRVersion = int | Literal["keep"] | None

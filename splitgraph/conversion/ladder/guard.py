@@ -26,8 +26,7 @@ from splitgraph.conversion.planning.edits import attribute_edits
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference.context import rule_of
 from splitgraph.schemas import OperatorVersion, versions_of
-from splitgraph.schemas.history import version_at, versions_between
-from splitgraph.schemas.of_onnxruntime import meant_opset, removed_at
+from splitgraph.schemas.history import meant_opset, removed_at, version_at, versions_between
 from splitgraph.variants import SPLIT_OPERATORS
 
 __all__ = [

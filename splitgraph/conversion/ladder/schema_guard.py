@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from splitgraph.attribute_values import UNRESOLVED
+from splitgraph.attributes import UNRESOLVED
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.onnx_proto import AttributeProto

@@ -12,7 +12,7 @@ from splitgraph.graph.scopes import Scope, node_label, plain_domain
 from splitgraph.onnx_proto import NodeProto
 from splitgraph.schemas.history import version_at, versions_between
 from splitgraph.variants import SPLIT_OPERATORS, variant_of
-from splitgraph.variants.variadic_function import variadic_function
+from splitgraph.variants.variadic_split_1 import variadic_function
 
 
 def unknown_version(op_type: str, opset: int) -> int | None:

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from splitgraph.attribute_values import UNRESOLVED, attribute_value
-from splitgraph.node_making import make_attribute
+from splitgraph.attributes import UNRESOLVED, attribute_value, make_attribute
 from splitgraph.onnx_proto import AttributeProto, NodeProto
 from splitgraph.schemas import OperatorVersion
 

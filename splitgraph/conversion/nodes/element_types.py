@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from splitgraph.attribute_values import CONSTANT_DTYPES
+from splitgraph.attributes import CONSTANT_DTYPES
 from splitgraph.conversion.nodes.crossing import NodeFacts
 from splitgraph.onnx_proto import AttributeProto, NodeProto, TensorProto
 from splitgraph.schemas import Formal, OperatorVersion

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from splitgraph.attribute_values import CONSTANT_DTYPES
-from splitgraph.contents import Contents
+from splitgraph.attributes import CONSTANT_DTYPES
 from splitgraph.conversion.nodes.node_form import reads_of
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.graph.scopes import GraphPath, subgraphs
-from splitgraph.graph.tensors import array_of, tensor_contents, tensor_type
-from splitgraph.graph.types import type_proto
+from splitgraph.graph.values import array_of, tensor_contents, tensor_type, type_proto
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.walk_results import GraphDetail, SplitDetail
 from splitgraph.onnx_proto import NodeProto, TensorProto, ValueInfoProto
-from splitgraph.tensor_places import is_in_other_file
-from splitgraph.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
+from splitgraph.tensor_data import is_in_other_file
+from splitgraph.value_type import DTYPE_NUMBERS, UNKNOWN, Contents, ValueType
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

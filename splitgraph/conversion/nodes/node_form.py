@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from splitgraph.attribute_values import HOLDING_GRAPHS
-from splitgraph.node_making import make_attribute, make_node
+from splitgraph.attributes import HOLDING_GRAPHS, make_attribute, make_node
 from splitgraph.onnx_proto import AttributeProto, GraphProto, NodeProto
 
 

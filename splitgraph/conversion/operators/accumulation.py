@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from splitgraph.attributes import make_node
 from splitgraph.conversion.operators.registry import downward, unchanged
 from splitgraph.conversion.writing.adapter_context import AdapterContext
 from splitgraph.conversion.writing.shape_nodes import as_int64, cut_to, has_no_zero, wide_float, widened, without_empty
 from splitgraph.deferred import helper, np
-from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import GraphProto
 from splitgraph.value_type import DTYPE_NUMBERS
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from splitgraph.attribute_values import UNRESOLVED
+from splitgraph.attributes import UNRESOLVED
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.registry import changed, downward, exact, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact

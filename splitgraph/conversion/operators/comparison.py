@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from functools import partial, reduce
 
-from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.operators.broadcasting import align_at_axis, limit_broadcast, repeat_to_one_shape
 from splitgraph.conversion.operators.predicates import (
     SHAPES_HINT,
@@ -32,7 +31,7 @@ from splitgraph.conversion.writing.shape_nodes import (
 )
 from splitgraph.deferred import np
 from splitgraph.onnx_proto import TensorProto
-from splitgraph.value_type import DTYPE_NUMBERS
+from splitgraph.value_type import DTYPE_NUMBERS, MAX_WRITTEN
 
 _WIDE = {"int64", "uint64"}
 

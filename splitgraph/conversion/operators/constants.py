@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import math
 
-from splitgraph.attribute_values import CONSTANT_DTYPES, UNRESOLVED
-from splitgraph.contents import MAX_WRITTEN
+from splitgraph.attributes import CONSTANT_DTYPES, UNRESOLVED
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
 from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged, upward
@@ -15,7 +14,7 @@ from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexac
 from splitgraph.conversion.writing.shape_nodes import as_int64, counting, static_shape
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.onnx_proto import TensorProto
-from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS
+from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS, MAX_WRITTEN
 
 # Up to this number of elements, the model holds them; beyond, nodes make them at run time.
 _KEPT = 2**16

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from splitgraph.contents import MAX_WRITTEN
+from splitgraph.attributes import make_node
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
@@ -15,9 +15,8 @@ from splitgraph.deferred import helper
 from splitgraph.dim import Dim, symbols_of
 from splitgraph.graph.scopes import subgraphs
 from splitgraph.inference.walk_results import GraphDetail
-from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
-from splitgraph.value_type import Shape, tensor
+from splitgraph.value_type import MAX_WRITTEN, Shape, tensor
 
 # If -----------------------------------------------------------------------------------------------------------------
 

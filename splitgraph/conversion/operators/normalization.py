@@ -4,7 +4,7 @@ training modes, scales for channels, and what to write below their first opsets.
 
 from __future__ import annotations
 
-from splitgraph.attribute_values import UNRESOLVED
+from splitgraph.attributes import UNRESOLVED
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.predicates import RANK_HINT
 from splitgraph.conversion.operators.registry import (

@@ -4,7 +4,6 @@ CenterCropPad may be int32.
 
 from __future__ import annotations
 
-from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.nodes.known_values import Array
 from splitgraph.conversion.operators.predicates import value_is_one_of
 from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
@@ -21,6 +20,7 @@ from splitgraph.conversion.writing.shape_nodes import (
     typed,
 )
 from splitgraph.deferred import np, numpy_helper
+from splitgraph.value_type import MAX_WRITTEN
 
 # Pad ----------------------------------------------------------------------------------------------------------------
 

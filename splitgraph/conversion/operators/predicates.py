@@ -6,7 +6,7 @@ predicate may edit the attributes. It returns True when the edited node provably
 
 from __future__ import annotations
 
-from splitgraph.attribute_values import UNRESOLVED
+from splitgraph.attributes import UNRESOLVED
 from splitgraph.conversion.nodes.crossing import Crossing, Predicate
 
 MINUS_AXIS = "below it, an axis must not be negative"

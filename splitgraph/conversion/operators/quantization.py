@@ -6,13 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.deferred import np
 from splitgraph.onnx_proto import TensorProto
-from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS
+from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS, MAX_WRITTEN
 
 _RANGES = {
     "uint8": (0, 255),

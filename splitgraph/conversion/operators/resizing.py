@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from splitgraph.attribute_values import UNRESOLVED
+from splitgraph.attributes import UNRESOLVED
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.nodes.known_values import Array
 from splitgraph.conversion.operators.registry import (

@@ -7,15 +7,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from splitgraph.attribute_values import UNRESOLVED
+from splitgraph.attributes import UNRESOLVED, make_attribute, make_node
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.control_flow import cast_around_body
 from splitgraph.conversion.operators.predicates import MINUS_AXIS
 from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.deferred import helper, np, numpy_helper
-from splitgraph.graph.types import type_proto
-from splitgraph.node_making import make_attribute, make_node
+from splitgraph.graph.values import type_proto
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
 from splitgraph.value_type import UNKNOWN, ValueType, tensor
 

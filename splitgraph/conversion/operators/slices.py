@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.nodes.known_values import Array
 from splitgraph.conversion.operators.predicates import input_is_omitted
 from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
@@ -23,6 +22,7 @@ from splitgraph.conversion.writing.shape_nodes import (
 )
 from splitgraph.deferred import np
 from splitgraph.inference.rules.onnx.slicing import is_end_disputed
+from splitgraph.value_type import MAX_WRITTEN
 
 # Slice --------------------------------------------------------------------------------------------------------------
 

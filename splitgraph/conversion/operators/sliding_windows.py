@@ -10,8 +10,7 @@ from functools import reduce
 from itertools import product
 from math import prod
 
-from splitgraph.attribute_values import UNRESOLVED
-from splitgraph.contents import MAX_ITEMS, MAX_WRITTEN
+from splitgraph.attributes import UNRESOLVED
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.nodes.known_values import Array
 from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
@@ -20,6 +19,7 @@ from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexac
 from splitgraph.deferred import np, numpy_helper
 from splitgraph.dim import Facts
 from splitgraph.onnx_proto import TensorProto
+from splitgraph.value_type import MAX_ITEMS, MAX_WRITTEN
 
 _NO_WINDOW = "a window is larger than the input with its padding"
 

@@ -4,7 +4,7 @@ axis.
 
 from __future__ import annotations
 
-from splitgraph.attribute_values import UNRESOLVED
+from splitgraph.attributes import UNRESOLVED
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front
 from splitgraph.conversion.operators.registry import always, changed, downward, exact, upward

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from splitgraph.attributes import make_node
 from splitgraph.conversion.operators.registry import downward, unchanged
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.shape_nodes import GREATEST_INT64, as_int64, counting, filled, flat, positions
 from splitgraph.deferred import helper, np
-from splitgraph.node_making import make_node
 from splitgraph.value_type import DTYPE_NUMBERS
 
 _SORTED = {f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64)}

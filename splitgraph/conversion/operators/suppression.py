@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from splitgraph.attributes import make_attribute, make_node
 from splitgraph.conversion.operators.registry import downward, unchanged
 from splitgraph.conversion.writing.adapter_context import AdapterContext
 from splitgraph.conversion.writing.formula import Formula
 from splitgraph.conversion.writing.shape_nodes import as_int64, filled, flat, scalar
 from splitgraph.deferred import helper, np
-from splitgraph.node_making import make_attribute, make_node
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
 
 unchanged("NonMaxSuppression", 11)

@@ -9,9 +9,8 @@ from splitgraph.conversion.nodes.crossing import AttributeEdit
 from splitgraph.conversion.planning.plan import GraphEdits, Plan
 from splitgraph.graph.scopes import graph_at, implies_opset, model_imports, plain_domain, write_implied_opset
 from splitgraph.onnx_proto import FunctionProto, GraphProto, ModelProto, NodeProto
-from splitgraph.schemas.ir_versions import minimum_ir_version
-from splitgraph.variants.variadic_function import variadic_function
-from splitgraph.variants.variadic_split_1 import DOMAIN
+from splitgraph.schemas.table import minimum_ir_version
+from splitgraph.variants.variadic_split_1 import DOMAIN, variadic_function
 
 # Model-local functions exist from this IR version on.
 _FUNCTION_IR_VERSION = 8

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from splitgraph.attributes import make_node
 from splitgraph.conversion.nodes.node_builder import NodeBuilder, obstacle_to_reference, reference
 from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST, is_given
 from splitgraph.conversion.planning.shared_lengths import SharedLengths
 from splitgraph.dim import DimLike
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope, node_label
-from splitgraph.graph.tensors import int64_tensor
-from splitgraph.node_making import make_node
+from splitgraph.graph.values import int64_tensor
 from splitgraph.onnx_proto import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 from splitgraph.variants.lowering import NotRepresentable
-from splitgraph.variants.variadic_function import LOWEST_OPSET, function_name
+from splitgraph.variants.variadic_split_1 import LOWEST_OPSET, function_name
 
 if TYPE_CHECKING:
     from splitgraph.conversion.planning.plan import Plan

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from splitgraph.graph.definitions import Definitions, ValueKey
+from splitgraph.graph.names import Definitions, ValueKey
 from splitgraph.graph.scopes import GraphPath, Scope, plain_domain, subgraphs
 from splitgraph.onnx_proto import NodeProto
 

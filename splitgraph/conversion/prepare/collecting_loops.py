@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from splitgraph.attribute_values import attribute_value
+from splitgraph.attributes import attribute_value, make_node
 from splitgraph.conversion.planning.edits import exchange, replace_node
 from splitgraph.conversion.planning.emission import Emission, axes_node, new_emission
 from splitgraph.conversion.planning.plan import NodeEdit, Plan, opset_of
@@ -19,12 +19,10 @@ from splitgraph.conversion.planning.roots import plan_roots
 from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.rewrite import Change
 from splitgraph.dim import Dim, DimLike
-from splitgraph.graph.definitions import Definitions
-from splitgraph.graph.names import FreshNames
+from splitgraph.graph.names import Definitions, FreshNames
 from splitgraph.graph.scopes import GraphPath, Scope, node_label, plain_domain, subgraph_at
-from splitgraph.graph.types import write_type
+from splitgraph.graph.values import write_type
 from splitgraph.inference import Walked
-from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import ModelProto, NodeProto, ValueInfoProto
 from splitgraph.value_type import ValueType, tensor
 

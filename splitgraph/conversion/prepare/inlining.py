@@ -10,21 +10,23 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from google.protobuf.message import DecodeError
 
+from splitgraph.attributes import make_node
 from splitgraph.graph.names import FreshNames
-from splitgraph.graph.nesting import MOST_NESTED, inlined_nodes, nested_depth
 from splitgraph.graph.scopes import (
+    MOST_NESTED,
     FunctionKey,
     called_function,
     function_key,
     function_location,
+    inlined_nodes,
     model_imports,
+    nested_depth,
     opset_imports,
     plain_domain,
     subgraphs,
 )
-from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import FunctionProto, ModelProto, NodeProto, TensorProto
-from splitgraph.variants.variadic_function import is_variadic_function
+from splitgraph.variants.variadic_split_1 import is_variadic_function
 
 _MOST_TOLD = 3
 # With functions that call functions twice, a file of a few lines can have more nodes than fit into memory.

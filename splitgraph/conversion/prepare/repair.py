@@ -11,8 +11,7 @@ from splitgraph.conversion.planning.plan import NodeEdit, Plan
 from splitgraph.conversion.rewrite import Change
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.names import FreshNames, named_outputs, used_names
-from splitgraph.graph.order import sort_nodes
-from splitgraph.graph.scopes import Scope, node_label
+from splitgraph.graph.scopes import Scope, node_label, sort_nodes
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.input_defaults import told_defaults
 from splitgraph.inference.repairs import Repair

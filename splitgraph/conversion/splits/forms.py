@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from splitgraph.acceptance import STRICT, Leeway
+from splitgraph.attributes import make_attribute
 from splitgraph.canonical import CanonicalSplit, SplitForm, clamped_lengths
 from splitgraph.conversion.finish.ir_version import IRVersion, check_ir_version, fit_ir_version
 from splitgraph.conversion.finish.part_names import has_unnamed_parts, name_parts
@@ -29,17 +30,14 @@ from splitgraph.conversion.splits.same_opset import SplitRewrites
 from splitgraph.conversion.splits.sequences import TargetAt, plain_split_at, plan_sequences
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import ceildiv
-from splitgraph.graph.names import FreshNames, used_names
-from splitgraph.graph.producers import Producers
+from splitgraph.graph.names import FreshNames, Producers, used_names
 from splitgraph.graph.scopes import Scope, model_imports, plain_domain, roots, scopes
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.walk_results import SplitDetail
-from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import AttributeProto, ModelProto, NodeProto
 from splitgraph.variants import variadic_split_1, variant_at
 from splitgraph.variants.slices import slice_variant
-from splitgraph.variants.variadic_function import is_variadic_function
-from splitgraph.variants.variadic_split_1 import FORM_KEY
+from splitgraph.variants.variadic_split_1 import FORM_KEY, is_variadic_function
 
 FORMS = ("split", "variadic-split", "slice")
 

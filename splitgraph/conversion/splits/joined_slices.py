@@ -6,6 +6,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from splitgraph.attributes import make_attribute
 from splitgraph.canonical import CanonicalSplit
 from splitgraph.conversion.nodes.node_form import reads_of
 from splitgraph.conversion.planning.edits import exchange, replace_node
@@ -21,7 +22,6 @@ from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope, node_label
 from splitgraph.inference import Walked
 from splitgraph.inference.walk_results import SplitDetail
-from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import ModelProto, NodeProto
 from splitgraph.schemas.history import version_at
 from splitgraph.variants import Variant, variant_at

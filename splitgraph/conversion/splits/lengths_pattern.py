@@ -14,8 +14,7 @@ from splitgraph.canonical import CanonicalSplit, SplitForm
 from splitgraph.conversion.planning.emission import Emission
 from splitgraph.conversion.splits.lower import without_rest
 from splitgraph.deferred import np, numpy_helper
-from splitgraph.graph.names import FreshNames
-from splitgraph.graph.producers import Producers
+from splitgraph.graph.names import FreshNames, Producers
 from splitgraph.graph.scopes import plain_domain
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto
 from splitgraph.value_type import ValueType

@@ -21,7 +21,7 @@ from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.walk_results import SplitDetail
 from splitgraph.onnx_proto import ModelProto
 from splitgraph.variants import split_18, variadic_split_1, variant_at
-from splitgraph.variants.variadic_function import is_variadic_function
+from splitgraph.variants.variadic_split_1 import is_variadic_function
 
 _WHY = "OpenVINO reads num_outputs as equal parts"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from splitgraph.attribute_values import attribute_value
+from splitgraph.attributes import attribute_value
 from splitgraph.conversion.nodes.known_values import KnownValues
 from splitgraph.conversion.planning.plan import opset_of
 from splitgraph.dim import Dim, DimLike, Facts

@@ -6,9 +6,8 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from splitgraph.attribute_values import attribute_value
+from splitgraph.attributes import attribute_value, make_attribute, make_node
 from splitgraph.canonical import CanonicalSplit, SplitForm
-from splitgraph.contents import MAX_ITEMS
 from splitgraph.conversion.planning.edits import replace_node
 from splitgraph.conversion.planning.emission import Emission, axes_node, new_emission
 from splitgraph.conversion.planning.plan import Plan, opset_of
@@ -18,13 +17,12 @@ from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.splits.lower import SplitNode, lower_split
 from splitgraph.deferred import helper
 from splitgraph.diagnostics import diagnostic
-from splitgraph.graph.definitions import Definitions
-from splitgraph.graph.names import FreshNames
+from splitgraph.graph.names import Definitions, FreshNames
 from splitgraph.graph.scopes import GraphPath, Scope, node_label
 from splitgraph.inference import Walked
 from splitgraph.inference.walk_results import GraphDetail, SplitDetail
-from splitgraph.node_making import make_attribute, make_node
 from splitgraph.onnx_proto import ModelProto, NodeProto, TensorProto
+from splitgraph.value_type import MAX_ITEMS
 from splitgraph.variants import Variant, variant_at
 
 # A node: the path of its graph, and its index there.

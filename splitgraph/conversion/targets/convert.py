@@ -24,7 +24,7 @@ from splitgraph.onnx_proto import ModelProto
 from splitgraph.runtimes.check import Examined, check_model, examine
 from splitgraph.runtimes.target import Target
 from splitgraph.runtimes.traits import FORMS, title
-from splitgraph.variants.variadic_function import is_variadic_function
+from splitgraph.variants.variadic_split_1 import is_variadic_function
 
 # A round can show what the next one mends: a sequence becomes a Split, and that gets its own form.
 _MOST_ROUNDS = 6

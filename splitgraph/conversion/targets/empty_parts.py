@@ -9,7 +9,7 @@ from typing import NamedTuple
 from splitgraph.conversion.finish.ir_needs import INITIALIZER_IR_VERSION
 from splitgraph.conversion.planning.plan import NodeEdit, Plan
 from splitgraph.conversion.splits.lower import SplitNode
-from splitgraph.graph.definitions import Definitions
+from splitgraph.graph.names import Definitions
 from splitgraph.graph.scopes import Scope, plain_domain
 from splitgraph.onnx_proto import ModelProto, NodeProto, TensorProto
 from splitgraph.runtimes.target import Target

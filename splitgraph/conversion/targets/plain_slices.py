@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from splitgraph.attributes import make_node
 from splitgraph.canonical import dimension_on
 from splitgraph.conversion.planning.edits import replace_node
 from splitgraph.conversion.planning.emission import new_emission
@@ -9,9 +10,8 @@ from splitgraph.conversion.planning.plan import Plan, opset_of
 from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.rewrite import Change
 from splitgraph.graph.names import FreshNames
-from splitgraph.graph.tensors import tensor_contents
+from splitgraph.graph.values import tensor_contents
 from splitgraph.inference.walk_results import GraphDetail
-from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import ModelProto, TensorProto
 from splitgraph.runtimes.node_traits import NodeTraits
 from splitgraph.runtimes.target import Target

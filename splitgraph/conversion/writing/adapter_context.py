@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from splitgraph.attribute_values import UNRESOLVED, attribute_value
-from splitgraph.contents import MAX_RANK, MAX_WRITTEN
+from splitgraph.attributes import UNRESOLVED, attribute_value
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.nodes.element_types import misfits, slots_of
 from splitgraph.conversion.nodes.known_values import Array, KnownValues
@@ -17,10 +16,10 @@ from splitgraph.conversion.nodes.node_form import NodeForm, added
 from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
 from splitgraph.conversion.planning.emission import Emission
 from splitgraph.deferred import helper, np, numpy_helper
-from splitgraph.graph.tensors import array_of, int64_tensor
+from splitgraph.graph.values import array_of, int64_tensor
 from splitgraph.onnx_proto import TensorProto
-from splitgraph.tensor_places import is_in_other_file
-from splitgraph.value_type import DTYPE_NUMBERS, ValueType
+from splitgraph.tensor_data import is_in_other_file
+from splitgraph.value_type import DTYPE_NUMBERS, MAX_RANK, MAX_WRITTEN, ValueType
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.nodes.known_values import Array
 from splitgraph.conversion.writing.adapter_context import AdapterContext
 from splitgraph.conversion.writing.shape_nodes import counting, dimension
 from splitgraph.deferred import np, numpy_helper
-from splitgraph.value_type import DTYPE_NUMBERS
+from splitgraph.value_type import DTYPE_NUMBERS, MAX_WRITTEN
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

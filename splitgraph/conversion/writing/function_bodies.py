@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from splitgraph.attribute_values import CONSTANT_DTYPES, attribute_value
+from splitgraph.attributes import CONSTANT_DTYPES, attribute_value, make_attribute
 from splitgraph.conversion.nodes.node_form import NodeForm, reads_of
 from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.inexact_bodies import check_body
 from splitgraph.deferred import defs, np, numpy_helper
 from splitgraph.graph.scopes import subgraphs
-from splitgraph.graph.types import type_proto
-from splitgraph.node_making import make_attribute
+from splitgraph.graph.values import type_proto
 from splitgraph.onnx_proto import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto
 from splitgraph.schemas.history import version_at
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from splitgraph.attributes import make_node
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.shape_nodes import widened
 from splitgraph.deferred import helper, np
-from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 

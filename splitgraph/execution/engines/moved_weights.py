@@ -23,7 +23,7 @@ from splitgraph.execution.models.dependence import is_weight
 from splitgraph.execution.models.model_edits import nodes_within
 from splitgraph.execution.models.model_files import read_elements, save_model
 from splitgraph.execution.values import Array
-from splitgraph.tensor_bytes import byte_size, is_external
+from splitgraph.tensor_data import byte_size, is_external
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from splitgraph.execution.inputs.given_inputs import GivenCase
 from splitgraph.execution.inputs.room import Room
 from splitgraph.execution.values import Value
 from splitgraph.formats.serialization import MAX_PROTO_BYTES
-from splitgraph.tensor_bytes import misfit
+from splitgraph.tensor_data import misfit
 
 _SET = re.compile(r"test_data_set_(\d+)")
 _NUMBERED = re.compile(r"(input|output)_(\d+)\.pb")

@@ -11,7 +11,7 @@ from splitgraph.execution.help_texts import MORE_MEMORY
 from splitgraph.execution.limits import memory_limit
 from splitgraph.execution.models.model_files import weights_of
 from splitgraph.execution.models.model_pair import ComparedModel
-from splitgraph.graph.order import sort_nodes
+from splitgraph.graph.scopes import sort_nodes
 from splitgraph.inference import walk_model
 
 # A cycle, an opset that does not exist or is not imported, a name defined twice, a value that nothing defines. Engines

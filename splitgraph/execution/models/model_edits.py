@@ -11,7 +11,7 @@ import onnx
 from splitgraph.dim import marks_unknown
 from splitgraph.graph.names import declared_values, used_names
 from splitgraph.graph.scopes import scopes
-from splitgraph.graph.types import tensor_types
+from splitgraph.graph.values import tensor_types
 
 _DEFAULT_DOMAINS = ("", "ai.onnx")
 

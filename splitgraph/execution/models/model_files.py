@@ -15,8 +15,7 @@ from onnx.external_data_helper import ExternalDataInfo, load_external_data_for_t
 
 from splitgraph.formats.external_data import all_tensors, refer_to
 from splitgraph.formats.openvino_ir import OpenVINOModel, save_ir
-from splitgraph.tensor_bytes import byte_size, is_external
-from splitgraph.tensor_places import Place, fill, place_of
+from splitgraph.tensor_data import Place, byte_size, fill, is_external, place_of
 
 Model = onnx.ModelProto | OpenVINOModel
 Array = npt.NDArray[np.generic]

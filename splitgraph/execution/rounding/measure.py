@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import onnx
 
+from splitgraph.attributes import make_attribute, make_node
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.execution.engine_settings import DEFAULT, EngineSettings
 from splitgraph.execution.engines.engine_process import Attempt
@@ -30,7 +31,6 @@ from splitgraph.execution.models.model_pair import ComparedModel
 from splitgraph.execution.rounding.allowance import RoundingAllowance
 from splitgraph.execution.rounding.isolate import Case, agree_in_isolation, isolate, run_model
 from splitgraph.graph.names import used_names
-from splitgraph.node_making import make_attribute, make_node
 from splitgraph.value_type import DTYPE_NUMBERS
 
 # The most runs with noise on each case, and how many of them use one copy of the model. onnxruntime draws other numbers

@@ -11,16 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from splitgraph.contents import MAX_ITEMS, MAX_LISTED
+from splitgraph.attributes import make_attribute
 from splitgraph.formats.openvino_ir.element_types import dtype_of
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import MAIN, GraphPath
-from splitgraph.graph.types import LARGEST_DIM, write_shape
+from splitgraph.graph.values import LARGEST_DIM, write_shape
 from splitgraph.inference.openvino_ir.dimensions import Dimensions
 from splitgraph.inference.rules.openvino.port_maps import write_ports
-from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import IR_VERSION, AttributeProto, GraphProto, ModelProto, TensorProto
-from splitgraph.value_type import DTYPE_NUMBERS, ValueType
+from splitgraph.value_type import DTYPE_NUMBERS, MAX_ITEMS, MAX_LISTED, ValueType
 from splitgraph.variants.openvino_split_1 import DOMAIN, EXTENSION
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from splitgraph.contents import Item, Ratio
 from splitgraph.dim import DimLike, Facts
 from splitgraph.inference.rules.arithmetic import as_fractions, fit, is_integer_type, truncated_quotient
+from splitgraph.value_type import Item, Ratio
 
 
 def _cross(a: Item, b: Item) -> tuple[DimLike, DimLike] | None:

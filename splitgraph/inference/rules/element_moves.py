@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from splitgraph.contents import Contents, Item
 from splitgraph.deferred import np
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.operands import Positions, dims_of, int_attribute, positions, rearranged, static_count
+from splitgraph.value_type import Contents, Item
 
 
 def _data(ctx: NodeContext) -> Contents | None:

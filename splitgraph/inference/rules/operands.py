@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from splitgraph.contents import MAX_ITEMS, MAX_RANK, MAX_UNKNOWN, Contents
 from splitgraph.deferred import np
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext, Relation, Rule, rule
-from splitgraph.value_type import DTYPE_NAMES, ValueType, tensor
+from splitgraph.value_type import DTYPE_NAMES, MAX_ITEMS, MAX_RANK, MAX_UNKNOWN, Contents, ValueType, tensor
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,7 +17,7 @@ from node_tests import node_tests as onnx_node_tests
 from onnx.reference import ReferenceEvaluator
 
 from splitgraph.conversion.ladder.guard import AttributeEdit, NodeFacts, check_node
-from splitgraph.schemas.ir_versions import minimum_ir_version
+from splitgraph.schemas.table import minimum_ir_version
 
 TARGETS = known([28, 26, 18, 13, 11, 9])
 _NUMPY_NAMES = {"float": "float32", "double": "float64"}

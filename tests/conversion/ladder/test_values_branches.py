@@ -9,7 +9,7 @@ import onnx.parser
 import pytest
 
 import splitgraph
-from splitgraph.variants.variadic_function import variadic_function
+from splitgraph.variants.variadic_split_1 import variadic_function
 
 Rewrite = Callable[[onnx.ModelProto], splitgraph.Rewrite]
 

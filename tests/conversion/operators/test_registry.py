@@ -11,7 +11,7 @@ from splitgraph.conversion.operators import decision, load_families
 from splitgraph.conversion.operators.registry import RULES, UNCHANGED
 from splitgraph.schemas import table
 from splitgraph.schemas.history import version_at, versions_between
-from splitgraph.schemas.ir_versions import _RELEASES, minimum_ir_version
+from splitgraph.schemas.table import _RELEASES, minimum_ir_version
 from splitgraph.variants import SPLIT_OPERATORS
 
 load_families()

@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import splitgraph
 from splitgraph.execution.reference.evaluator import load, run
-from splitgraph.schemas.ir_versions import minimum_ir_version
+from splitgraph.schemas.table import minimum_ir_version
 
 C2F = Path(__file__).parents[3] / "models" / "c2f.opset17.dynamo.onnx"
 

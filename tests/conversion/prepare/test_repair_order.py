@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 import splitgraph
-from splitgraph.graph.order import sorted_order
+from splitgraph.graph.scopes import sorted_order
 
 HEAD = '<ir_version: 8, opset_import: ["": 17, "my": 1]> g (float[N, 6] x, bool c) => (float[N, K] y)'
 # Each in order; the nodes of the graphs that are named are reversed.

@@ -14,7 +14,7 @@ from onnx.reference import ReferenceEvaluator
 
 import splitgraph
 from splitgraph.execution.reference.evaluator import load, run
-from splitgraph.variants.variadic_function import variadic_function
+from splitgraph.variants.variadic_split_1 import variadic_function
 
 DOMAIN = "org.splitgraph"
 FLOAT = TensorProto.FLOAT

@@ -21,7 +21,7 @@ from splitgraph.onnx_proto import GraphProto, NodeProto
 from splitgraph.value_type import tensor
 from splitgraph.variants.lowering import LowerRequest, NotRepresentable
 from splitgraph.variants.slices import BoundsForm, constant_bounds, open_bounds, write_slices
-from splitgraph.variants.variadic_function import variadic_function
+from splitgraph.variants.variadic_split_1 import variadic_function
 
 N = parse_dim("N")
 

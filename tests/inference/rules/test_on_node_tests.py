@@ -17,7 +17,6 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from splitgraph.contents import Contents, Ratio
 from splitgraph.dim import Dim, DimLike, Facts, evaluate, symbols_of
 from splitgraph.graph.scopes import MAIN
 from splitgraph.inference.context import RULES
@@ -25,6 +24,7 @@ from splitgraph.inference.define_graph import define_graph_values
 from splitgraph.inference.rules import load_rules
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_state import WalkState
+from splitgraph.value_type import Contents, Ratio
 
 pytestmark = pytest.mark.slow
 

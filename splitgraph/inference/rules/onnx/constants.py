@@ -6,10 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from splitgraph.attribute_values import CONSTANT_DTYPES
-from splitgraph.contents import MAX_ITEMS, MAX_LISTED, Contents, Item, scalar, vector
+from splitgraph.attributes import CONSTANT_DTYPES
 from splitgraph.dim import DimLike
-from splitgraph.graph.tensors import tensor_contents, tensor_type
+from splitgraph.graph.values import tensor_contents, tensor_type
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.rules.comparison import cast_item
 from splitgraph.inference.rules.operands import (
@@ -25,7 +24,19 @@ from splitgraph.inference.rules.operands import (
     vector_dims,
 )
 from splitgraph.onnx_proto import SparseTensorProto, TensorProto
-from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS, UNKNOWN, ValueType, tensor
+from splitgraph.value_type import (
+    DTYPE_NAMES,
+    DTYPE_NUMBERS,
+    MAX_ITEMS,
+    MAX_LISTED,
+    UNKNOWN,
+    Contents,
+    Item,
+    ValueType,
+    scalar,
+    tensor,
+    vector,
+)
 
 
 @operator("Constant", gives=(None,))

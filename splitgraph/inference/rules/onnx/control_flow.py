@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from splitgraph.contents import scalar
 from splitgraph.dim import Dim, DimLike
 from splitgraph.graph.scopes import plain_domain
-from splitgraph.graph.types import value_type
+from splitgraph.graph.values import value_type
 from splitgraph.inference.context import Body, NodeContext, rule
 from splitgraph.onnx_proto import GraphProto
-from splitgraph.value_type import UNKNOWN, Shape, ValueType, sequence, tensor
+from splitgraph.value_type import UNKNOWN, Shape, ValueType, scalar, sequence, tensor
 
 
 def join(ctx: NodeContext, first: ValueType, second: ValueType) -> ValueType:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from splitgraph.contents import MAX_ITEMS, Contents, Item, scalar
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.rules import arithmetic as exact
@@ -33,7 +32,7 @@ from splitgraph.inference.rules.operands import (
     operator,
     static_count,
 )
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.value_type import MAX_ITEMS, Contents, Item, ValueType, scalar, tensor
 
 _ARITHMETIC: dict[str, BinaryItem | None] = {
     "Add": exact.add,

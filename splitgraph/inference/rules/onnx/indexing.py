@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from splitgraph.contents import Contents
 from splitgraph.deferred import np
 from splitgraph.dim import Dim, DimLike, product
 from splitgraph.inference.context import NodeContext
@@ -33,7 +32,7 @@ from splitgraph.inference.rules.operands import (
     rearranged,
     static_count,
 )
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.value_type import Contents, ValueType, tensor
 
 
 @operator("Gather")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from splitgraph.contents import MAX_ITEMS, Contents, Item, vector
 from splitgraph.deferred import np
 from splitgraph.dim import Dim, DimLike, ceildiv, dim_max, sum_dims
 from splitgraph.inference.context import NodeContext
@@ -29,7 +28,7 @@ from splitgraph.inference.rules.operands import (
     static_count,
     vector_dims,
 )
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.value_type import MAX_ITEMS, Contents, Item, ValueType, tensor, vector
 
 
 @operator("Concat")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from splitgraph.contents import Contents, Item, vector
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules import arithmetic as exact
@@ -28,7 +27,7 @@ from splitgraph.inference.rules.operands import (
     scalar_dim,
     static_count,
 )
-from splitgraph.value_type import DTYPE_NAMES, ValueType, tensor
+from splitgraph.value_type import DTYPE_NAMES, Contents, Item, ValueType, tensor, vector
 
 _REDUCTIONS: dict[str, BinaryItem | None] = {
     "ReduceSum": exact.add,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from splitgraph.contents import Item
 from splitgraph.dim import Dim, DimLike
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.arithmetic import as_fraction, round_to
@@ -21,7 +20,7 @@ from splitgraph.inference.rules.operands import (
     operator,
     vector_dims,
 )
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.value_type import Item, ValueType, tensor
 
 
 @operator("Upsample")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from splitgraph.contents import MAX_ITEMS, SequenceInfo, scalar
 from splitgraph.dim import DimLike, ceildiv, dim_min
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.onnx.joining import joined_dims
@@ -17,7 +16,7 @@ from splitgraph.inference.rules.operands import (
     normal_axis,
     operator,
 )
-from splitgraph.value_type import DTYPE_NAMES, UNKNOWN, ValueType, sequence, tensor
+from splitgraph.value_type import DTYPE_NAMES, MAX_ITEMS, UNKNOWN, SequenceInfo, ValueType, scalar, sequence, tensor
 
 
 def sequence_of(ctx: NodeContext, index: int) -> ValueType:

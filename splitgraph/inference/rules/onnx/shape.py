@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from splitgraph.contents import Contents, scalar, vector
 from splitgraph.dim import product
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.broadcasting import broadcast_dims, broadcast_items
@@ -25,7 +24,7 @@ from splitgraph.inference.rules.operands import (
     static_count,
     vector_length,
 )
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.value_type import Contents, ValueType, scalar, tensor, vector
 
 _AXES_INPUT_SINCE = 13
 

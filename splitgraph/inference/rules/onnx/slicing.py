@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from splitgraph.contents import Contents
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, ceildiv, dim_max, dim_min
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.operands import (
@@ -21,7 +20,7 @@ from splitgraph.inference.rules.operands import (
     static_count,
     vector_dims,
 )
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.value_type import Contents, ValueType, tensor
 
 Bounds = tuple["DimLike | None", ...]
 IsNonempty = Callable[[Dim], bool]

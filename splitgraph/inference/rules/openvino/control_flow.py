@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from splitgraph.contents import Contents
 from splitgraph.dim import Dim, DimLike, symbols_of
 from splitgraph.inference.context import Body, NodeContext
 from splitgraph.inference.rules.onnx.control_flow import infer_branches, settle_iterations
@@ -12,7 +11,7 @@ from splitgraph.inference.rules.openvino.attributes import layer
 from splitgraph.inference.rules.openvino.port_maps import PortEntry, read_ports
 from splitgraph.inference.rules.operands import InvalidNode, at_most
 from splitgraph.onnx_proto import GraphProto
-from splitgraph.value_type import UNKNOWN, ValueType, tensor
+from splitgraph.value_type import UNKNOWN, Contents, ValueType, tensor
 
 
 def _ports(ctx: NodeContext, key: str) -> list[PortEntry]:

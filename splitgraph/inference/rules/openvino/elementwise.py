@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from splitgraph.contents import Contents, Item
 from splitgraph.dim import Facts
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules import arithmetic as exact
@@ -15,7 +14,7 @@ from splitgraph.inference.rules.onnx.constants import converted
 from splitgraph.inference.rules.onnx.elementwise import chosen, follow_operands, operand_items
 from splitgraph.inference.rules.openvino.attributes import element_type, flag, layer, text
 from splitgraph.inference.rules.operands import Dims, InvalidNode, dims_of, known_dtype, merged_dim, static_count
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.value_type import Contents, Item, ValueType, tensor
 
 
 def floor_divide(facts: Facts, dtype: str, a: Item, b: Item) -> Item:

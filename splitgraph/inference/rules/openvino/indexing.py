@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from splitgraph.contents import Contents
 from splitgraph.dim import DimLike, product
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.onnx.constants import required_dim
@@ -28,7 +27,7 @@ from splitgraph.inference.rules.operands import (
     scalar_dim,
     static_count,
 )
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.value_type import Contents, ValueType, tensor
 
 # From this operator set on, Gather counts a negative index from the end.
 _NEGATIVE_INDICES_SINCE = 8

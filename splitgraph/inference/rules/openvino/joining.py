@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from splitgraph.contents import Item
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.onnx.joining import concatenated, counted_out, required_sum, tiled
 from splitgraph.inference.rules.openvino.attributes import element_type, layer, listed, number
 from splitgraph.inference.rules.operands import InvalidNode, dims_of, known_dtype
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.value_type import Item, ValueType, tensor
 
 
 @layer("Concat")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from splitgraph.contents import Contents, vector
 from splitgraph.dim import DimLike, product
 from splitgraph.formats.openvino_ir.shape_text import parse_shape
 from splitgraph.inference.context import NodeContext
@@ -26,7 +25,7 @@ from splitgraph.inference.rules.operands import (
     scalar_dim,
     static_count,
 )
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.value_type import Contents, ValueType, tensor, vector
 
 
 @layer("ShapeOf", gives=(None,))

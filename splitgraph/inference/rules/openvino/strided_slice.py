@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from splitgraph.contents import Contents
 from splitgraph.dim import Dim, DimLike
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.onnx.slicing import Bounds, slice_contents, slice_length
 from splitgraph.inference.rules.openvino.attributes import layer, listed, numbers
 from splitgraph.inference.rules.operands import Dims, InvalidNode, at_most, dims_of, static_count
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.value_type import Contents, ValueType, tensor
 
 # Past the first element, for a backward slice that goes to the end.
 _BEFORE_ALL, _AFTER_ALL = -(2**31), 2**31 - 1

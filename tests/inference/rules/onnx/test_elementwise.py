@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from node_models import NEWEST_OPSET, infer_nodes, model_of, shape_text
 from onnx import TensorProto, helper
 
-from splitgraph.contents import Item, Ratio
 from splitgraph.dim import Dim, Facts, evaluate, symbol
 from splitgraph.inference import infer_model
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.rules import arithmetic, comparison
+from splitgraph.value_type import Item, Ratio
 
 INVALID = [
     ("misfit", "float[2,3] a, float[4] b", "y = Add(a, b)", 18, "3 and 4"),

@@ -1,12 +1,72 @@
-"""Attributes and nodes made of Python values, as onnx.helper makes them, which would import onnx."""
+"""Attributes and nodes as Python values: read, and made as onnx.helper makes them, which would import onnx."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Final
 
 from splitgraph.onnx_proto import AttributeProto, GraphProto, NodeProto, TensorProto, TypeProto
+
+# Reading -------------------------------------------------------------------------------------------------------------
+
+
+class _Unresolved:
+    """The value of an attribute that refers to an attribute of a function, where the call is not known."""
+
+    def __repr__(self) -> str:
+        return "UNRESOLVED"
+
+
+UNRESOLVED: Final = _Unresolved()
+
+# What Constant may hold besides tensors, by attribute: the element type of the tensor that means the same. Those with
+# an "s" are lists, 1-D; the others are one element, 0-D.
+CONSTANT_DTYPES: Mapping[str, str] = {
+    "value_int": "int64",
+    "value_ints": "int64",
+    "value_float": "float32",
+    "value_floats": "float32",
+    "value_string": "string",
+    "value_strings": "string",
+}
+# Graphs that an attribute holds.
+HOLDING_GRAPHS = frozenset({AttributeProto.GRAPH, AttributeProto.GRAPHS})
+
+
+def _texts(written: list[bytes]) -> tuple[str, ...]:
+    # A tree has a hundred thousand strings, and few different ones.
+    texts = {encoded: encoded.decode("utf-8", "replace") for encoded in set(written)}
+    return tuple([texts[encoded] for encoded in written])
+
+
+_READERS: dict[int, Callable[[AttributeProto], Any]] = {
+    AttributeProto.INT: lambda a: a.i,
+    AttributeProto.FLOAT: lambda a: a.f,
+    AttributeProto.STRING: lambda a: a.s.decode("utf-8", "replace"),
+    AttributeProto.INTS: lambda a: tuple(a.ints),
+    AttributeProto.FLOATS: lambda a: tuple(a.floats),
+    AttributeProto.STRINGS: lambda a: _texts(a.strings[:]),
+    AttributeProto.TENSOR: lambda a: a.t,
+    AttributeProto.SPARSE_TENSOR: lambda a: a.sparse_tensor,
+    AttributeProto.GRAPH: lambda a: a.g,
+    AttributeProto.TYPE_PROTO: lambda a: a.tp,
+    AttributeProto.GRAPHS: lambda a: tuple(a.graphs),
+    AttributeProto.TENSORS: lambda a: tuple(a.tensors),
+    AttributeProto.SPARSE_TENSORS: lambda a: tuple(a.sparse_tensors),
+    AttributeProto.TYPE_PROTOS: lambda a: tuple(a.type_protos),
+}
+
+
+def attribute_value(attribute: AttributeProto) -> Any:
+    """Return the value of an attribute as int, float, str, tuple of those, TensorProto, GraphProto or TypeProto; None
+    when it has no type.
+    """
+    reader = _READERS.get(attribute.type)
+    return None if reader is None else reader(attribute)
+
+
+# Making --------------------------------------------------------------------------------------------------------------
 
 
 def _as_it_is(value: Any) -> Any:
@@ -29,7 +89,8 @@ _WRITERS: tuple[tuple[Any, Callable[[Any], Any], str, int, str, int], ...] = (
 
 
 def make_attribute(name: str, value: Any) -> AttributeProto:
-    """An attribute that holds an int, float, str, bytes, TensorProto, GraphProto or TypeProto, or several of one kind.
+    """Return an attribute that holds an int, float, str, bytes, TensorProto, GraphProto or TypeProto, or several of one
+    kind.
 
     An AttributeProto, which refers to an attribute of the enclosing function, is copied under the name. Raises
     ValueError for an empty list, of which nothing says what it would hold, and TypeError for anything else.
@@ -59,7 +120,7 @@ def make_node(
     graph: GraphProto | None = None,
     **attributes: Any,
 ) -> NodeProto:
-    """A node with these attributes, in the order of their names; one that is None is left out.
+    """Return a node with these attributes, in the order of their names; one that is None is left out.
 
     graph: where it is added; None for a node by itself.
     """
