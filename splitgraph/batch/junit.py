@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from splitgraph.diagnostics import Diagnostic
-from splitgraph.formats.text_file import write_text
+from splitgraph.formats.atomic_write import write_text
 from splitgraph.outcome import Outcome
 
 

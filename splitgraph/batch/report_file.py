@@ -13,7 +13,7 @@ from splitgraph.batch.job import Job, file_hash, files_of_model
 from splitgraph.batch.remote import localized
 from splitgraph.batch.sources import is_url
 from splitgraph.diagnostics import SplitgraphError, diagnostic
-from splitgraph.formats.text_file import write_text
+from splitgraph.formats.atomic_write import write_text
 from splitgraph.outcome import Outcome, outcome_from
 from splitgraph.report.batch_documents import outcome_json
 

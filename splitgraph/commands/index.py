@@ -27,7 +27,7 @@ def refuse_index(work: ReportWork, *, force: bool) -> None:
 
 def write_index(folder: Path, outcomes: Sequence[Outcome], *, title: str | None) -> None:
     """Write a page with a row for each model. Raises ModelError where that fails."""
-    from splitgraph.formats.text_file import write_text
+    from splitgraph.formats.atomic_write import write_text
     from splitgraph.report.html.index_page import IndexRow, index_page
 
     rows = []

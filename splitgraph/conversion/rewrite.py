@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, NamedTuple
 
 from splitgraph.diagnostics import Diagnostic
-from splitgraph.formats.held_model import HeldModel, in_memory
-from splitgraph.formats.onnx_file import ExternalData
+from splitgraph.formats import HeldModel, in_memory
+from splitgraph.formats.onnx_writing import ExternalData
 from splitgraph.model_kinds import M_co
 
 if TYPE_CHECKING:

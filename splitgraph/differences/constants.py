@@ -1,26 +1,35 @@
-"""Constant tensors of two models, compared by their elements, wherever these are: in memory, in the model's file, in a
-data file, or in the .bin of an IR. Large ones are read in blocks and never as a whole.
+"""Constant tensors and attributes of two models: whether two are the same, and what a person reads of one.
+
+Tensors are compared by their elements, wherever these are: in memory, in the model's file, in a data file, or in the
+.bin of an IR. Large ones are read in blocks and never as a whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from splitgraph.attributes import HOLDING_GRAPHS, attribute_value
 from splitgraph.diagnostics import ModelError, diagnostic
 from splitgraph.formats.external_data import ExternalReference, checked_references
-from splitgraph.formats.model_error import model_error, system_reason
+from splitgraph.formats.recognition import model_error, system_reason
 from splitgraph.graph.values import array_of, tensor_contents, tensor_type
-from splitgraph.onnx_proto import SparseTensorProto, TensorProto
+from splitgraph.onnx_proto import AttributeProto, NodeProto, SparseTensorProto, TensorProto
 from splitgraph.tensor_data import SourceFile, is_external, place_of
 from splitgraph.value_type import DTYPE_NAMES
 
 # Bytes of each tensor that are in memory at once.
 _BLOCK = 2**22
-# Elements that a text shows.
-_SHOWN = 8
+# Elements of a tensor that a text shows.
+_SHOWN_ELEMENTS = 8
+# Elements of a list, and characters of a string, that a text shows.
+_SHOWN = 16
+_LONGEST_STRING = 60
+
+_TENSORS = frozenset({AttributeProto.TENSOR, AttributeProto.TENSORS})
+_SPARSE_TENSORS = frozenset({AttributeProto.SPARSE_TENSOR, AttributeProto.SPARSE_TENSORS})
 
 
 class UnknownFolder:
@@ -55,7 +64,7 @@ class Constant:
     folder: Folder = UNKNOWN_FOLDER
 
     def equals(self, other: Constant) -> bool:
-        """True if type and elements are the same. Raises ModelError if elements cannot be read."""
+        """Return True if type and elements are the same. Raises ModelError if elements cannot be read."""
         if self.type != other.type:
             return False
         if self.bytes is not None and other.bytes is not None:
@@ -65,15 +74,15 @@ class Constant:
 
 
 def constant(tensor: TensorProto, folder: Folder) -> Constant:
-    """The constant of a tensor of an ONNX model."""
+    """Return the constant of a tensor of an ONNX model."""
     kind = str(tensor_type(tensor)) if tensor.data_type in DTYPE_NAMES else f"type {tensor.data_type}{[*tensor.dims]}"
-    contents = tensor_contents(tensor) if _count(tensor) <= _SHOWN else None
-    shown = "" if contents is None else _items_text(contents.items)
+    contents = tensor_contents(tensor) if _count(tensor) <= _SHOWN_ELEMENTS else None
+    shown = f"= {', '.join(map(_element_text, contents.items))}" if contents is not None and contents.items else ""
     return Constant(f"{kind} {shown}".rstrip(), kind, (tensor,), folder=folder)
 
 
 def sparse_constant(sparse: SparseTensorProto, folder: Folder) -> Constant:
-    """The constant of a sparse tensor of an ONNX model."""
+    """Return the constant of a sparse tensor of an ONNX model."""
     dtype = DTYPE_NAMES.get(sparse.values.data_type, "?")
     kind = f"sparse_tensor({dtype}{[*sparse.dims]})"
     # The number of stored elements is not part of a type, but two with other numbers differ.
@@ -88,11 +97,7 @@ def _count(tensor: TensorProto) -> int:
     return count
 
 
-def _items_text(items: tuple[object, ...]) -> str:
-    return f"= {', '.join(map(_item_text, items))}" if items else ""
-
-
-def _item_text(item: object) -> str:
+def _element_text(item: object) -> str:
     if isinstance(item, float):
         return f"{item:.6g}"
     return f'"{item}"' if isinstance(item, str) else str(item)
@@ -105,10 +110,10 @@ def _same_elements(one: TensorProto, folder: Folder, two: TensorProto, other_fol
         return list(one.string_data) == list(two.string_data)
     if _is_unreachable(one, folder) or _is_unreachable(two, other_folder):
         return _same_reference(one, two, is_one_folder=folder is other_folder)
-    found, other = _bytes_of(one, folder), _bytes_of(two, other_folder)
-    if found is not None and other is not None:
-        return _same_bytes(found, other)
-    return _decoded(one, found) == _decoded(two, other)
+    raw, other_raw = _bytes_of(one, folder), _bytes_of(two, other_folder)
+    if raw is not None and other_raw is not None:
+        return _same_bytes(raw, other_raw)
+    return _decoded(one, raw) == _decoded(two, other_raw)
 
 
 def _same_bytes(one: Bytes, two: Bytes) -> bool:
@@ -121,7 +126,9 @@ def _same_bytes(one: Bytes, two: Bytes) -> bool:
 
 
 def _bytes_of(tensor: TensorProto, folder: Folder) -> Bytes | None:
-    """The elements as raw data has them; None where they are in a field of numbers that is written in another way."""
+    """Return the elements as raw data has them; None where they are in a field of numbers that is written in another
+    way.
+    """
     place = place_of(tensor)
     if place is not None:
         if not place.is_raw:
@@ -151,23 +158,22 @@ def _bytes_of_file(reference: ExternalReference, folder: Path) -> Bytes:
     )
 
 
-def _decoded(tensor: TensorProto, found: Bytes | None) -> bytes:
-    """The elements in one form, whatever form the tensor has."""
-    if found is not None and not tensor.HasField("raw_data"):
-        filled = TensorProto(data_type=tensor.data_type, dims=tensor.dims, raw_data=found.read(0, found.size))
-        tensor = filled
+def _decoded(tensor: TensorProto, raw: Bytes | None) -> bytes:
+    """Return the elements in one form, whatever form the tensor has."""
+    if raw is not None and not tensor.HasField("raw_data"):
+        tensor = TensorProto(data_type=tensor.data_type, dims=tensor.dims, raw_data=raw.read(0, raw.size))
     if tensor.data_type not in DTYPE_NAMES:
-        return _written(tensor)
+        return _written_tensor(tensor)
     try:
         decoded: bytes = array_of(tensor).tobytes()
     except (ValueError, TypeError):
         # Elements that do not fit the shape.
-        decoded = _written(tensor)
+        decoded = _written_tensor(tensor)
     return decoded
 
 
-def _written(tensor: TensorProto) -> bytes:
-    """A tensor that cannot be read, as it is written."""
+def _written_tensor(tensor: TensorProto) -> bytes:
+    """Return a tensor that cannot be read, as it is written."""
     plain = TensorProto()
     plain.CopyFrom(tensor)
     for field in ("name", "doc_string"):
@@ -181,8 +187,8 @@ def _is_unreachable(tensor: TensorProto, folder: Folder) -> bool:
 
 
 def _same_reference(one: TensorProto, two: TensorProto, *, is_one_folder: bool) -> bool:
-    """The answer for models in memory whose data files are not known: equal references have equal elements where they
-    lead to the same file.
+    """Return the answer for models in memory whose data files are not known: equal references have equal elements where
+    they lead to the same file.
     """
     entries = [sorted((entry.key, entry.value) for entry in tensor.external_data) for tensor in (one, two)]
     if is_one_folder and is_external(one) and is_external(two) and entries[0] == entries[1]:
@@ -192,3 +198,86 @@ def _same_reference(one: TensorProto, two: TensorProto, *, is_one_folder: bool) 
     raise ModelError(
         text, [diagnostic("SG107", text, help="Give the path of the model, or load the model with its data.")]
     )
+
+
+# Attributes ----------------------------------------------------------------------------------------------------------
+
+
+def attributes_of(node: NodeProto) -> dict[str, AttributeProto]:
+    """Return the attributes by name."""
+    return {attribute.name: attribute for attribute in node.attribute}
+
+
+def attribute_texts(node: NodeProto, folder: Folder) -> Mapping[str, str]:
+    """Return the value of each attribute as text, by name."""
+    return {attribute.name: _text(attribute, folder) for attribute in node.attribute}
+
+
+def different_attributes(before: NodeProto, after: NodeProto, folders: tuple[Folder, Folder]) -> tuple[str, ...]:
+    """Return the names of the attributes that only one node has, or whose values differ. Graphs are not looked into.
+
+    folders: of external data of the two models.
+    """
+    one, two = attributes_of(before), attributes_of(after)
+    names = [name for name in one if name not in two or not _are_same(one[name], two[name], folders)]
+    return (*names, *(name for name in two if name not in one))
+
+
+def _are_same(one: AttributeProto, two: AttributeProto, folders: tuple[Folder, Folder]) -> bool:
+    if one.type != two.type or one.ref_attr_name != two.ref_attr_name:
+        return False
+    if one.type in HOLDING_GRAPHS:
+        return len(one.graphs) == len(two.graphs)
+    if one.type in _TENSORS or one.type in _SPARSE_TENSORS:
+        make: Any = constant if one.type in _TENSORS else sparse_constant
+        items, others = _listed(one), _listed(two)
+        return len(items) == len(others) and all(
+            make(item, folders[0]).equals(make(other, folders[1])) for item, other in zip(items, others, strict=True)
+        )
+    return _written(one) == _written(two)
+
+
+def _written(attribute: AttributeProto) -> bytes:
+    """Return the bytes of an attribute without its documentation. Not its value: NaN equals nothing, and 0.0 equals
+    -0.0.
+    """
+    if not attribute.doc_string:
+        written: bytes = attribute.SerializeToString(deterministic=True)
+        return written
+    plain = AttributeProto()
+    plain.CopyFrom(attribute)
+    plain.ClearField("doc_string")
+    return _written(plain)
+
+
+def _listed(attribute: AttributeProto) -> Sequence[Any]:
+    value = attribute_value(attribute)
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _text(attribute: AttributeProto, folder: Folder) -> str:
+    if attribute.ref_attr_name:
+        return f"@{attribute.ref_attr_name}"
+    if attribute.type in HOLDING_GRAPHS:
+        return "graph" if attribute.type == AttributeProto.GRAPH else f"{len(attribute.graphs)} graphs"
+    value = attribute_value(attribute)
+    if not isinstance(value, tuple):
+        return _item_text(attribute, value, folder)
+    shown = [_item_text(attribute, item, folder) for item in value[:_SHOWN]]
+    left = f", … ({len(value):,} in all)" if len(value) > _SHOWN else ""
+    return f"[{', '.join(shown)}{left}]"
+
+
+def _item_text(attribute: AttributeProto, item: Any, folder: Folder) -> str:
+    if attribute.type in _TENSORS:
+        return constant(item, folder).text
+    if attribute.type in _SPARSE_TENSORS:
+        return sparse_constant(item, folder).text
+    if isinstance(item, float):
+        return f"{item:.9g}"
+    if isinstance(item, str):
+        ending = "" if len(item) <= _LONGEST_STRING else f"… ({len(item):,} characters)"
+        return f'"{item[:_LONGEST_STRING]}{ending}"'
+    if item is None or not isinstance(item, int):
+        return "none" if item is None else "type"
+    return str(item)

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import zip_longest
 
-from splitgraph.differences.attributes import attribute_texts, different_attributes
+from splitgraph.differences.constants import attribute_texts, different_attributes
 from splitgraph.differences.difference import Aspect, NodeDifference, NodeForm
-from splitgraph.differences.graphs import Graph, Operator
-from splitgraph.differences.names import ValueNames
+from splitgraph.differences.matching import Graph, Operator, ValueNames
 from splitgraph.differences.sides import Side
 from splitgraph.graph.scopes import node_label
 from splitgraph.onnx_proto import NodeProto
@@ -39,32 +38,34 @@ class NodeComparison:
         self._names = names
 
     def differences(self) -> list[NodeDifference]:
-        """The nodes that differ, in the order of the second graph; each removed one stands behind what came before."""
+        """Return the nodes that differ, in the order of the second graph; each removed one stands behind what came
+        before.
+        """
         before, after = self._graphs
-        found: dict[tuple[int, int, int], NodeDifference] = {}
+        differences: dict[tuple[int, int, int], NodeDifference] = {}
         place = -1
         for index in range(len(before.nodes)):
             if index in self._after_of:
                 place = self._after_of[index]
                 changed = self._changed(index, place)
                 if changed is not None:
-                    found[place, 0, 0] = changed
+                    differences[place, 0, 0] = changed
             else:
                 form = node_form(self._sides[0], before, index)
-                found[place, 1, index] = NodeDifference(
+                differences[place, 1, index] = NodeDifference(
                     form.location, "removed", form, None, others=self._others(index, None)
                 )
         for other in range(len(after.nodes)):
             if other not in self._before_of:
                 form = node_form(self._sides[1], after, other)
-                found[other, 0, 0] = NodeDifference(
+                differences[other, 0, 0] = NodeDifference(
                     form.location, "added", None, form, others=self._others(None, other)
                 )
-        return [found[key] for key in sorted(found)]
+        return [differences[key] for key in sorted(differences)]
 
     def moved(self) -> dict[str, str]:
-        """The locations of matched nodes in the second model, by those in the first, where they differ and no other
-        node has one of them.
+        """Return the locations of matched nodes in the second model, by those in the first, where they differ and no
+        other node has one of them.
         """
         before, after = self._graphs
         locations = [_location(before, index) for index in range(len(before.nodes))]
@@ -79,8 +80,8 @@ class NodeComparison:
         node, new = before.nodes[index], after.nodes[other]
         attributes: tuple[str, ...] = ()
         if node.attribute or new.attribute:
-            found = different_attributes(node, new, (self._sides[0].folder, self._sides[1].folder))
-            attributes = tuple(name for name in found if name != _OPERATOR_SET or not self._sides[0].is_ir)
+            names = different_attributes(node, new, (self._sides[0].folder, self._sides[1].folder))
+            attributes = tuple(name for name in names if name != _OPERATOR_SET or not self._sides[0].is_ir)
         if attributes:
             aspects.append("attributes")
         inputs = tuple(self._different_inputs(index, other))
@@ -101,13 +102,13 @@ class NodeComparison:
     def _operator_aspects(self, index: int, other: int) -> Sequence[Aspect]:
         before, after = self._graphs
         (domain, *operator), (new_domain, *new_operator) = before.operators[index], after.operators[other]
-        found: list[Aspect] = []
+        aspects: list[Aspect] = []
         if operator != new_operator:
-            found.append("operator")
+            aspects.append("operator")
         if domain != new_domain:
-            found.append("domain")
+            aspects.append("domain")
         versions = _version(self._sides[0], before, index), _version(self._sides[1], after, other)
-        return found if found or versions[0] == versions[1] else ["version"]
+        return aspects if aspects or versions[0] == versions[1] else ["version"]
 
     def _different_inputs(self, index: int, other: int) -> Iterator[int]:
         names, others = self._graphs[0].inputs[index], self._graphs[1].inputs[other]
@@ -116,8 +117,8 @@ class NodeComparison:
                 yield position
 
     def _others(self, index: int | None, other: int | None) -> tuple[str, ...]:
-        """Further nodes of the other model that produce values of a node's names: of an added node in the first model,
-        otherwise in the second.
+        """Return further nodes of the other model that produce values of a node's names: of an added node in the first
+        model, otherwise in the second.
         """
         before, after = self._graphs
         if index is None:
@@ -125,12 +126,12 @@ class NodeComparison:
             graph, names, match = before, after.outputs[other], None
         else:
             graph, names, match = after, before.outputs[index], other
-        found = dict.fromkeys(graph.producers[name] for name in names if name in graph.producers)
-        return tuple(_location(graph, each) for each in found if each != match)
+        producers = dict.fromkeys(graph.producers[name] for name in names if name in graph.producers)
+        return tuple(_location(graph, producer) for producer in producers if producer != match)
 
 
 def node_form(side: Side, graph: Graph, index: int) -> NodeForm:
-    """A node as it is in one of the models."""
+    """Return a node as it is in one of the models."""
     node, operator = graph.nodes[index], graph.operators[index]
     attributes = attribute_texts(node, side.folder)
     if side.is_ir:
@@ -163,7 +164,9 @@ def _label(operator: Operator, version: int | str | None) -> str:
 
 
 def _version(side: Side, graph: Graph, index: int) -> int | str | None:
-    """The version of a node's operator; of a layer of an IR the number of its operator set, or a text without one."""
+    """Return the version of a node's operator; of a layer of an IR the number of its operator set, or a text without
+    one.
+    """
     domain, op_type, _ = graph.operators[index]
     if side.is_ir:
         text = side.operator_set(graph.scope.path, index)
@@ -174,7 +177,7 @@ def _version(side: Side, graph: Graph, index: int) -> int | str | None:
 
 @cache
 def _since(domain: str, op_type: str, opset: int) -> int | None:
-    """The version of an operator; of one that is not known the opset of its domain."""
+    """Return the version of an operator; of one that is not known the opset of its domain."""
     if domain and _is_split((domain, op_type, "")):
         return 1
     version = version_at(domain, op_type, opset)
@@ -184,6 +187,6 @@ def _since(domain: str, op_type: str, opset: int) -> int | None:
 
 
 def _metadata(node: NodeProto) -> tuple[Mapping[str, str], Sequence[bytes]]:
-    """The metadata of a node, and on which devices it runs."""
-    devices = [held.SerializeToString(deterministic=True) for held in node.device_configurations]
+    """Return the metadata of a node, and on which devices it runs."""
+    devices = [device.SerializeToString(deterministic=True) for device in node.device_configurations]
     return {entry.key: entry.value for entry in node.metadata_props}, devices

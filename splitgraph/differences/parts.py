@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from splitgraph.differences.difference import Kind, Part, PartDifference
-from splitgraph.differences.names import ValueNames
+from splitgraph.differences.matching import ValueNames
 from splitgraph.differences.sides import Side
 from splitgraph.graph.scopes import GraphPath, opset_imports
 from splitgraph.graph.values import opaque_text
@@ -18,7 +18,7 @@ _FIELDS = ("producer_name", "producer_version", "domain", "model_version")
 
 
 def model_parts(before: Side, after: Side) -> Iterator[PartDifference]:
-    """The parts of the models themselves that differ."""
+    """Yield the parts of the models themselves that differ."""
     one, two = before.model, after.model
     yield from _entries("opset", "", _texts(before.analysis.opset), _texts(after.analysis.opset))
     if not before.is_ir:
@@ -26,7 +26,9 @@ def model_parts(before: Side, after: Side) -> Iterator[PartDifference]:
         yield from _entries("IR version", "", *versions)
     yield from _entries("metadata", "", _metadata_of_model(one), _metadata_of_model(two))
     functions = _functions(before), _functions(after)
-    yield from _entries("function", "", *({key: _signature(held) for key, held in each.items()} for each in functions))
+    yield from _entries(
+        "function", "", *({key: _signature(body) for key, body in by_key.items()} for by_key in functions)
+    )
     for key, function in functions[0].items():
         if key in functions[1]:
             yield from _function_parts(key, function, functions[1][key])
@@ -38,7 +40,9 @@ def model_parts(before: Side, after: Side) -> Iterator[PartDifference]:
 def graph_parts(
     sides: tuple[Side, Side], paths: tuple[GraphPath, GraphPath], names: ValueNames, different: Collection[str]
 ) -> Iterator[PartDifference]:
-    """The parts of two graphs that differ: inputs, outputs, initializers. different: the values of other types."""
+    """Yield the parts of two graphs that differ: inputs, outputs, initializers. different: the values of other
+    types.
+    """
     before, after = sides[0].graph(paths[0]), sides[1].graph(paths[1])
     location = after.scope.location
     if paths[1] == ():
@@ -57,17 +61,17 @@ def graph_parts(
 
 
 def parts_of_one(side: Side, path: GraphPath, kind: Kind) -> Iterator[PartDifference]:
-    """The initializers of a graph that only one model has."""
+    """Yield the initializers of a graph that only one model has."""
     location = side.scopes[path].location
-    for name, held in side.constants(path).items():
-        texts = (None, held.text) if kind == "added" else (held.text, None)
+    for name, constant in side.constants(path).items():
+        texts = (None, constant.text) if kind == "added" else (constant.text, None)
         yield PartDifference("initializer", location, name, kind, *texts)
 
 
 def _entries(
     part: Part, location: str, before: Mapping[str, str], after: Mapping[str, str]
 ) -> Iterator[PartDifference]:
-    """The entries that only one model has, or that differ."""
+    """Yield the entries that only one model has, or that differ."""
     for name in dict.fromkeys((*before, *after)):
         one, two = before.get(name), after.get(name)
         if one != two:
@@ -98,7 +102,7 @@ def _named_values(
         if all(there) and is_same and names_of_types[0] == names_of_types[1]:
             continue
         told = zip((one, two), names_of_types, there, strict=True)
-        texts = [opaque_name or str(held or UNKNOWN) if is_there else None for held, opaque_name, is_there in told]
+        texts = [opaque_name or str(value or UNKNOWN) if is_there else None for value, opaque_name, is_there in told]
         yield PartDifference(part, "main", name, _kind(*texts), *texts)
     kept = [name for name in before if name in others], [name for name in after if name in names]
     if kept[0] != kept[1]:
@@ -107,7 +111,7 @@ def _named_values(
 
 
 def _opaque(model: ModelProto) -> dict[str, str]:
-    """The opaque types among the declared types of inputs and outputs, by name of the value."""
+    """Return the opaque types among the declared types of inputs and outputs, by name of the value."""
     texts = {value.name: opaque_text(value.type) for value in (*model.graph.input, *model.graph.output)}
     return {name: text for name, text in texts.items() if text}
 
@@ -130,20 +134,20 @@ def _initializers(
     for name in dict.fromkeys((*before, *after)):
         one, two = before.get(name), after.get(name)
         if one is None or two is None or not one.equals(two):
-            texts = [None if held is None else held.text for held in (one, two)]
+            texts = [None if constant is None else constant.text for constant in (one, two)]
             yield PartDifference("initializer", location, name, _kind(one, two), *texts)
 
 
 def _operator_sets(
     sides: tuple[Side, Side], paths: tuple[GraphPath, GraphPath], location: str, names: ValueNames
 ) -> Iterator[PartDifference]:
-    """The operator sets of the inputs, constants and results of an IR that both graphs have."""
+    """Yield the operator sets of the inputs, constants and results of an IR that both graphs have."""
     new = sides[1].operator_sets_of_values(paths[1])
     for (kind, name), text in sides[0].operator_sets_of_values(paths[0]).items():
         other = names.after.get(name, name)
-        found = new.get((kind, other), text)
-        if found != text:
-            yield PartDifference("opset", location, f"{kind} {other}", "changed", text, found)
+        new_text = new.get((kind, other), text)
+        if new_text != text:
+            yield PartDifference("opset", location, f"{kind} {other}", "changed", text, new_text)
 
 
 def _functions(side: Side) -> dict[str, FunctionProto]:
@@ -164,7 +168,7 @@ def _function_parts(location: str, before: FunctionProto, after: FunctionProto) 
 
 
 def _attributes(function: FunctionProto) -> Iterator[tuple[str, str]]:
-    """The attributes that a function takes, with their defaults."""
+    """Yield the attributes that a function takes, with their defaults."""
     yield from ((name, "must be given") for name in function.attribute)
     for attribute in function.attribute_proto:
         yield attribute.name, f"default {' '.join(str(attribute).split())}"
@@ -172,22 +176,23 @@ def _attributes(function: FunctionProto) -> Iterator[tuple[str, str]]:
 
 def _metadata_of_model(model: ModelProto) -> dict[str, str]:
     fields = {name: str(getattr(model, name)) for name in _FIELDS if model.HasField(name)}
-    devices = {f"devices of {held.name}": _devices(held) for held in model.configuration}
+    devices = {
+        f"devices of {configuration.name}": ", ".join([str(configuration.num_devices), *configuration.device])
+        for configuration in model.configuration
+    }
     return {name: text for name, text in fields.items() if text not in ("", "0")} | devices | _metadata(model)
 
 
-def _devices(configuration: Any) -> str:
-    return ", ".join([str(configuration.num_devices), *configuration.device])
-
-
-def _metadata(held: Any) -> dict[str, str]:
-    return {entry.key: entry.value for entry in held.metadata_props}
+def _metadata(message: Any) -> dict[str, str]:
+    return {entry.key: entry.value for entry in message.metadata_props}
 
 
 def _quantization(graph: Any) -> dict[str, str]:
     return {
-        held.tensor_name: ", ".join(sorted(f"{entry.key} {entry.value}" for entry in held.quant_parameter_tensor_names))
-        for held in graph.quantization_annotation
+        annotation.tensor_name: ", ".join(
+            sorted(f"{entry.key} {entry.value}" for entry in annotation.quant_parameter_tensor_names)
+        )
+        for annotation in graph.quantization_annotation
     }
 
 

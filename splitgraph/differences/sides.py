@@ -17,7 +17,7 @@ from splitgraph.differences.constants import (
     constant,
     sparse_constant,
 )
-from splitgraph.differences.graphs import Graph
+from splitgraph.differences.matching import Graph
 from splitgraph.formats import LoadedModel
 from splitgraph.graph.scopes import GraphPath, Scope, function_location, graph_at, scopes
 from splitgraph.inference.analysis import Analysis
@@ -65,45 +65,47 @@ class Side:
     @cached_property
     def bodies(self) -> Mapping[GraphPath, Sequence[GraphPath]]:
         """The paths of the graphs in attributes of each graph's nodes, in their order."""
-        found = defaultdict(list)
+        bodies = defaultdict(list)
         for path in self.scopes:
             if len(path) >= 3:
-                found[path[:-3]].append(path)
-        return found
+                bodies[path[:-3]].append(path)
+        return bodies
 
     @cached_property
     def functions(self) -> Mapping[str, GraphPath]:
         """The path of each function's body, by its location; the second function of a name is "domain::name#2"."""
-        found: dict[str, GraphPath] = {}
+        paths: dict[str, GraphPath] = {}
         times = Counter[str]()
         for index, function in enumerate(self.model.functions):
             location = function_location(function)
             times[location] += 1
-            found[location if times[location] == 1 else f"{location}#{times[location]}"] = ("F", index)
-        return found
+            paths[location if times[location] == 1 else f"{location}#{times[location]}"] = ("F", index)
+        return paths
 
     def graph(self, path: GraphPath) -> Graph:
-        """The graph at a path."""
+        """Return the graph at a path."""
         if path not in self._graphs:
             self._graphs[path] = Graph(self.scopes[path])
         return self._graphs[path]
 
     def types(self, path: GraphPath) -> Mapping[str, ValueType]:
-        """The types of the values of a graph; none for a function, whose types are those of each call."""
-        found: Mapping[str, ValueType] = self.analysis.details.types.get(path, {})
-        return found
+        """Return the types of the values of a graph; none for a function, whose types are those of each call."""
+        types: Mapping[str, ValueType] = self.analysis.details.types.get(path, {})
+        return types
 
     def operator_set(self, path: GraphPath, index: int) -> str:
-        """The operator set of a layer of an IR, such as "opset1" or "extension"."""
+        """Return the operator set of a layer of an IR, such as "opset1" or "extension"."""
         assert self._ir is not None
         return self._ir[1].layers[path][index].version
 
     def operator_sets_of_values(self, path: GraphPath) -> Mapping[tuple[str, str], str]:
-        """The operator sets of those layers of an IR that are no nodes, by type of the layer and name of the value."""
+        """Return the operator sets of those layers of an IR that are no nodes, by type of the layer and name of the
+        value.
+        """
         if self._ir is None:
             return {}
         graph, names = _graph_at(*self._ir, path), self._ir[1].names[path]
-        found = {}
+        operator_sets = {}
         for layer in graph.layers:
             if layer.type in ("Parameter", "Const", "Result"):
                 port: tuple[int, int] | None = None
@@ -111,19 +113,20 @@ class Side:
                     port = layer.id, layer.outputs[0].id
                 elif layer.inputs:
                     port = graph.sources.get((layer.id, layer.inputs[0].id))
-                found[layer.type, "" if port is None else names.get(port, "")] = layer.version
-        return found
+                operator_sets[layer.type, "" if port is None else names.get(port, "")] = layer.version
+        return operator_sets
 
     def constants(self, path: GraphPath) -> dict[str, Constant]:
-        """The initializers of a graph by name; the Const layers of a graph of an IR."""
+        """Return the initializers of a graph by name; the Const layers of a graph of an IR."""
         if self._ir is not None:
             return _constants_of_ir(*self._ir, path)
         scope = self.scopes[path]
         if scope.is_function:
             return {}
-        found = {tensor.name: constant(tensor, self.folder) for tensor in scope.proto.initializer}
-        found |= {held.values.name: sparse_constant(held, self.folder) for held in scope.proto.sparse_initializer}
-        return found
+        constants = {tensor.name: constant(tensor, self.folder) for tensor in scope.proto.initializer}
+        for sparse in scope.proto.sparse_initializer:
+            constants[sparse.values.name] = sparse_constant(sparse, self.folder)
+        return constants
 
 
 def _constants_of_ir(model: OpenVINOModel, mirrored: Mirror, path: GraphPath) -> dict[str, Constant]:
@@ -143,9 +146,9 @@ def _graph_at(model: OpenVINOModel, mirrored: Mirror, path: GraphPath) -> IRGrap
 
 
 def _constant_of_ir(model: OpenVINOModel, layer: Layer, mirrored: TensorProto | None) -> Constant:
-    """The constant of a layer. mirrored: has the elements where they are few."""
+    """Return the constant of a layer. mirrored: has the elements where they are few."""
     import_whole("splitgraph.formats.openvino_ir")
-    from splitgraph.formats.openvino_ir.element_types import dtype_of
+    from splitgraph.formats.openvino_ir.notation import dtype_of
 
     element = layer.data.get("element_type", "")
     kind = f"{dtype_of(element) or element}[{', '.join(layer.data.get('shape', '').replace(',', ' ').split())}]"

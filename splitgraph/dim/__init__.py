@@ -1,4 +1,15 @@
-"""Symbolic dimensions: integer arithmetic over symbols >= 0 in one normal form, its grammar, and proofs."""
+"""Symbolic dimensions: integer arithmetic over symbols >= 0 in one normal form, its grammar, and proofs.
+
+In: a text becomes a `Dim` (`parsing`), and arithmetic makes new ones; a constant is an int. Equal values are the same
+object. Out: `str()` writes the one spelling of a value (`printing`), and `Facts` answers questions about it.
+
+- A value: `atoms` are its parts; `quotients` and `arithmetic` keep the normal form; `operations` are minimum, maximum,
+  evaluation and substitution.
+- Texts: `parsing`, `sympy_parsing`, `printing`.
+- Proofs: `facts` asks one question, does `e >= 0` follow? `bounds` often decides it. Otherwise `linear_systems` makes
+  rows of it, and `integer_systems` and `integer_rows` eliminate variables. `simplification` uses the same equalities.
+- Relations: an `Obligation` must hold in a valid model (`obligation`); `conditions` makes it plainer.
+"""
 
 from __future__ import annotations
 

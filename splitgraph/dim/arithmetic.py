@@ -492,6 +492,6 @@ def _divide_by_dim(numerator: DimLike, divisor: Dim) -> DimLike:
     inner = lone_atom(numerator)
     if inner is not None and inner.kind == FLOOR and least is not None and least >= 0:
         # (E//a)//B is E//(a*B) for positive divisors.
-        above, below = inner.args[0], inner.args[1] * divisor
-        return whole + above // below
+        quotient: DimLike = inner.args[0] // (inner.args[1] * divisor)
+        return whole + quotient
     return whole + atom_value(FLOOR, (numerator, divisor))

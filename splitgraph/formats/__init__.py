@@ -1,37 +1,34 @@
 """The kinds of model that splitgraph reads and writes: ONNX files, ModelProtos, graphsurgeon graphs, models of onnx_ir,
 OpenVINO IR, and models of the OpenVINO runtime.
+
+In: `open_model` opens any of them as a `LoadedModel`, whose content is a ModelProto or an OpenVINOModel. Out: `held`
+and `give_back` return a model of the kind that went in, and `write` writes one to a file.
+
+- ONNX files: `onnx_file` reads, `onnx_writing` writes; `skeleton` leaves weights in the file, `external_data` reads and
+  copies those in other files.
+- OpenVINO IR: `openvino_ir`; `openvino_runtime` for `ov.Model`.
+- Objects of other packages: `graphsurgeon` (with `detached_graph`), `onnx_ir_model`.
+- Files in general: `recognition` says what a file looks like and refuses it, `atomic_write` writes it whole.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeGuard
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeGuard, TypeVar
 
 from splitgraph.deferred import import_whole
 from splitgraph.diagnostics import ModelError
 from splitgraph.formats import onnx_ir_model
 from splitgraph.formats.broken_text import find_broken_text_in_memory
 from splitgraph.formats.graphsurgeon import from_model, is_graphsurgeon, to_model
-from splitgraph.formats.held_model import HeldModel, in_memory
-from splitgraph.formats.model_error import model_error
-from splitgraph.formats.onnx_file import (
-    DataFile,
-    ExternalData,
-    load_onnx,
-    model_folder,
-    put_back,
-    read_onnx,
-    require_path,
-    save_onnx,
-    whole_model,
-)
+from splitgraph.formats.onnx_file import load_onnx, model_folder, put_back, read_onnx, require_path, whole_model
 from splitgraph.formats.onnx_ir_model import is_onnx_ir
-from splitgraph.formats.recognition import is_ir
+from splitgraph.formats.onnx_writing import DataFile, ExternalData, save_onnx
+from splitgraph.formats.recognition import is_ir, model_error
 from splitgraph.onnx_proto import GraphProto, ModelProto
 from splitgraph.tensor_data import SourceFile
 
@@ -65,6 +62,9 @@ if TYPE_CHECKING:
     # A model of either format.
     Model = ModelProto | OpenVINOModel
 
+M = TypeVar("M")
+Save = Callable[[ModelProto, "str | os.PathLike[str]", "ExternalData | None"], None]
+
 _OF_IR = frozenset({"OpenVINOModel", "load_ir", "save_ir"})
 
 _HINTS = {
@@ -87,13 +87,13 @@ def __getattr__(name: str) -> Any:
 
 
 def is_openvino_ir(value: object) -> TypeGuard[OpenVINOModel]:
-    """True for an OpenVINOModel; whoever has one has imported its module."""
+    """Return True for an OpenVINOModel; whoever has one has imported its module."""
     # A module that another thread is importing has no class yet.
     return isinstance(value, getattr(sys.modules.get("splitgraph.formats.openvino_ir.model"), "OpenVINOModel", ()))
 
 
 def _is_runtime_model(value: object) -> bool:
-    """True for an `ov.Model`; whoever has one has imported openvino."""
+    """Return True for an `ov.Model`; whoever has one has imported openvino."""
     if "openvino" not in sys.modules:
         return False
     import_whole("splitgraph.formats.openvino_runtime")
@@ -183,27 +183,72 @@ def open_model(source: Any, *, weights: Literal["load", "leave"] = "load") -> Lo
     return LoadedModel(read.model, "path", path, files=read.files, source=read.source, taken_in=read.taken_in)
 
 
+class HeldModel(Generic[M]):
+    """A model without the weights that stayed in the file that it was read from.
+
+    content: the model as it is. save: writes it to a path, its weights copied from file to file.
+    """
+
+    def __init__(self, content: ModelProto, path: Path, save: Save) -> None:
+        self.content = content
+        self._save = save
+        self._path = path
+        self._whole: Any = None
+
+    @property
+    def whole(self) -> M:
+        """The model with everything in it, made when it is first asked for. Raises ModelError where the file was
+        changed since it was read.
+        """
+        if self._whole is None:
+            self._whole = whole_model(self.content, self._path)
+        whole: M = self._whole
+        return whole
+
+    def save(self, path: str | os.PathLike[str], external_data: ExternalData | None = None) -> None:
+        """Write the model to a file; its weights are never loaded. One that was asked for is written as it is now:
+        its owner may have changed it.
+        """
+        self._save(self.content if self._whole is None else self._whole, path, external_data)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.whole == (other.whole if isinstance(other, HeldModel) else other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process has no way to the file: it gets a plain model.
+        return _itself, (self.whole,)
+
+
+def _itself(model: Any) -> Any:
+    return model
+
+
+def in_memory(held: Any) -> Any:
+    """Return the model that a result holds, with everything in it."""
+    return held.whole if isinstance(held, HeldModel) else held
+
+
 def held(model: Model, loaded: LoadedModel) -> Any:
-    """A model as a result holds it: of the kind that went in, or what becomes it once somebody asks."""
+    """Return a model as a result holds it: of the kind that went in, or what becomes it once somebody asks."""
     if (
         isinstance(model, ModelProto)
         and loaded.path is not None
         and (loaded.source is not None or loaded.has_data_files)
     ):
-        return HeldModel(model, loaded.path, partial(_write_held, loaded))
+
+        def save(model: ModelProto, path: str | os.PathLike[str], external_data: ExternalData | None) -> None:
+            require_path(path)
+            write(model, Path(path), source=loaded, external_data=external_data)
+
+        return HeldModel(model, loaded.path, save)
     return give_back(model, loaded)
 
 
-def _write_held(
-    loaded: LoadedModel, model: ModelProto, path: str | os.PathLike[str], external_data: ExternalData | None
-) -> None:
-    require_path(path)
-    write(model, Path(path), source=loaded, external_data=external_data)
-
-
 def give_back(model: Model, loaded: LoadedModel) -> Any:
-    """A model of the kind that went in: a gs.Graph for a gs.Graph, an onnx_ir.Model for an onnx_ir.Model, an ov.Model
-    for an ov.Model, else itself.
+    """Return a model of the kind that went in: a gs.Graph for a gs.Graph, an onnx_ir.Model for an onnx_ir.Model, an
+    ov.Model for an ov.Model, else itself.
     """
     if loaded.kind == "ov.Model" and not isinstance(model, ModelProto):
         import_whole("splitgraph.formats.openvino_runtime")
@@ -275,7 +320,7 @@ def write(
 
 
 def is_ir_name(path: object) -> bool:
-    """True for the name of an OpenVINO IR."""
+    """Return True for the name of an OpenVINO IR."""
     return isinstance(path, (str, os.PathLike)) and os.fspath(path).lower().endswith(".xml")
 
 

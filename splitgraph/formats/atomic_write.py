@@ -1,8 +1,8 @@
-"""Writing files so that each is either the old one or the new one, whole, whatever happens in between.
+"""Write files so that each is either the old one or the new one, whole, whatever happens in between.
 
-That is so in a power cut, too, where something would be lost: before an old file is replaced, the new one is on the
-disk. Files that replace nothing are left to the system, which writes them out when it likes, as other programs do: for
-28 MB that is a quarter of all that a conversion takes.
+That holds in a power cut, too, if something would be lost: before an old file is replaced, the new one is on the disk.
+Files that replace nothing are left to the system, which writes them out when it likes, as other programs do: for 28 MB
+that is a quarter of all that a conversion takes.
 
 A process that is killed leaves files called `.splitgraph-…` behind. The next one that writes to the folder removes
 them.
@@ -24,11 +24,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from splitgraph.diagnostics import ModelError
-from splitgraph.formats.model_error import model_error
+from splitgraph.formats.recognition import model_error, shown, system_reason
 from splitgraph.ownership import owned, taken_over
 
 # What file systems answer that cannot sync a folder; there is nothing to sync on them.
 _FOLDER_SYNC_UNSUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+
+_BINARY: int = getattr(os, "O_BINARY", 0)
+_PREFIX, _OWNER = ".splitgraph-", ".owner"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,11 @@ class WriteTogether:
                     _put_where_nothing_is(staged)
                     continue
                 if staged.target.exists():
-                    _keep_reachable(staged.target, staged.backup)
+                    try:
+                        _link(staged.target, staged.backup)
+                    except OSError:
+                        # Not every file system has hard links.
+                        shutil.copy2(staged.target, staged.backup)
                 os.replace(staged.temporary, staged.target)
             for folder in {staged.target.parent for staged in self._staged if is_loss_possible}:
                 _sync_folder(folder)
@@ -182,10 +189,6 @@ class WriteTogether:
                 folder.rmdir()
 
 
-_BINARY: int = getattr(os, "O_BINARY", 0)
-_PREFIX, _OWNER = ".splitgraph-", ".owner"
-
-
 # Once in a process and folder: there may be many models in it.
 @cache
 def remove_abandoned(folder: str) -> None:
@@ -215,7 +218,9 @@ def _put_where_nothing_is(staged: _Staged) -> None:
 
 
 def _becomes_same(temporary: Path, target: Path) -> bool:
-    """True for a file with the same contents; an empty one that only takes the name gets a second to be replaced."""
+    """Return True for a file with the same contents; an empty one that only takes the name gets a second to be
+    replaced.
+    """
     for _ in range(100):
         if target.stat().st_size or not temporary.stat().st_size:
             break
@@ -254,14 +259,6 @@ def _is_same(temporary: Path, target: Path) -> bool:
     return target.exists() and temporary.samefile(target)
 
 
-def _keep_reachable(target: Path, backup: Path) -> None:
-    try:
-        _link(target, backup)
-    except OSError:
-        # Not every file system has hard links.
-        shutil.copy2(target, backup)
-
-
 def _sync(path: Path) -> None:
     """Have a file's contents on the disk; Windows does so only for one that is open for writing."""
     descriptor = os.open(path, os.O_RDWR | _BINARY)
@@ -283,3 +280,39 @@ def _sync_folder(folder: Path) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+def writable_target(path: str | os.PathLike[str], overwrite: bool) -> Path:
+    """Return the file to write, behind a symbolic link if the path is one; refuses what cannot be a model file. Raises
+    OSError.
+    """
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise model_error("SG109", f"the folder {shown(target.parent)} does not exist", path)
+    if not os.path.lexists(target):
+        return target
+    mode = os.stat(target).st_mode
+    if stat.S_ISDIR(mode):
+        raise model_error("SG109", "is a folder", path)
+    if not stat.S_ISREG(mode):
+        raise model_error("SG109", "is not a regular file", path)
+    if not overwrite:
+        raise model_error("SG108", "exists already", path)
+    if not os.access(target, os.W_OK):
+        raise model_error("SG109", "is write-protected", path)
+    return target
+
+
+def write_text(text: str, path: Path, *, overwrite: bool, kept: Collection[Path] = ()) -> None:
+    """Write a text in UTF-8; the folder is made if the path names a new one. kept: files that are not replaced, not
+    even with `overwrite`: the models that were read.
+
+    Raises ModelError: SG108 the file exists and overwrite is False, or the file is one of those kept; SG109 the file
+    cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with WriteTogether(kept, overwrite=overwrite) as files, files.open(writable_target(path, overwrite)) as file:
+            file.write(text.encode("utf-8"))
+    except OSError as error:
+        raise model_error("SG109", f"cannot be written: {system_reason(error)}", path) from error

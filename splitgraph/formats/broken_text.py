@@ -40,7 +40,7 @@ _MOST_ELEMENTS = 4096
 
 
 def is_clean_text(data: bytes) -> bool:
-    """True when every string of the model in these bytes is UTF-8; False when one is not, or when they are many.
+    """Return True when every string of the model in these bytes is UTF-8; False when one is not, or when they are many.
 
     ONNX's schema does not make protobuf look at strings, but that of the same fields in proto3 does, in a tenth of the
     time that it takes to look at each field from Python.
@@ -49,7 +49,7 @@ def is_clean_text(data: bytes) -> bool:
 
 
 def _is_strictly(message: Any, data: bytes) -> bool:
-    """True when the bytes are those of a message with UTF-8 in every string."""
+    """Return True when the bytes are those of a message with UTF-8 in every string."""
     try:
         _STRICT[message].FromString(data)
     except DecodeError:
@@ -58,8 +58,8 @@ def _is_strictly(message: Any, data: bytes) -> bool:
 
 
 def find_broken_text(model: ModelProto, nodes: bytes | None = None) -> str | None:
-    """The first string field that is not UTF-8 ("NodeProto.name"), None when all are; a tensor's numbers are never
-    touched.
+    """Return the first string field that is not UTF-8 ("NodeProto.name"), None when all are; a tensor's numbers are
+    never touched.
 
     nodes: those of the main graph, as `node_bytes` has them.
     """
@@ -72,7 +72,7 @@ def find_broken_text_in_memory(model: ModelProto) -> str | None:
 
 
 def _are_clean(nodes: Iterable[NodeProto]) -> bool:
-    """True when every string of the nodes is UTF-8; False when one is not, or where nodes hold large weights."""
+    """Return True when every string of the nodes is UTF-8; False when one is not, or where nodes hold large weights."""
     pieces, size = list[bytes](), 0
     for written in map(_WRITTEN_NODE, nodes):
         pieces.append(written)
@@ -119,7 +119,7 @@ def _find(model: ModelProto, are_clean: bool) -> str | None:
 
 
 def _is_short(node: NodeProto) -> bool:
-    """True for a node without graphs and large tensors."""
+    """Return True for a node without graphs and large tensors."""
     for attribute in node.attribute[:]:
         if attribute.type in HOLDING_GRAPHS or prod(attribute.t.dims[:]) > _MOST_ELEMENTS or attribute.tensors:
             return False

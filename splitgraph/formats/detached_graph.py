@@ -19,7 +19,7 @@ from onnx import numpy_helper
 from onnx_graphsurgeon import Constant, Graph, Tensor
 from onnx_graphsurgeon.ir.tensor import LazyValues, SparseValues
 
-from splitgraph.formats.model_error import model_error
+from splitgraph.formats.recognition import model_error
 
 # The kinds of Variable that onnx_graphsurgeon's export can write down.
 _WRITABLE_TYPES = {"tensor_type", "sequence_type", "sparse_tensor_type", None}
@@ -38,7 +38,9 @@ class Detacher:
         self._functions: list[Any] = []
 
     def graph(self, original: Any) -> Any:
-        """The copy of a main graph with its functions. Raises ModelError for two different constants of one name."""
+        """Return the copy of a main graph with its functions. Raises ModelError for two different constants of one
+        name.
+        """
         self._functions = [self._graph(function) for function in original.functions]
         return self._graph(original)
 
@@ -51,7 +53,7 @@ class Detacher:
         duplicate.outputs = [self._tensor(tensor) for tensor in original.outputs]
         duplicate._functions = self._functions
         if original.import_domains is not None:
-            duplicate.import_domains = [_same_opset(opset) for opset in original.import_domains]
+            duplicate.import_domains = [copy.deepcopy(opset) for opset in original.import_domains]
         _require_one_constant_per_name(duplicate)
         return duplicate
 
@@ -92,12 +94,6 @@ def _bare_copy(original: Any, copies: dict[int, Any]) -> Any:
     return duplicate
 
 
-def _same_opset(opset: onnx.OperatorSetIdProto) -> onnx.OperatorSetIdProto:
-    duplicate = onnx.OperatorSetIdProto()
-    duplicate.CopyFrom(opset)
-    return duplicate
-
-
 def _exportable_dim(dim: Any) -> Any:
     """graphsurgeon's -1 (Tensor.DYNAMIC) is an unknown dimension; NumPy's integers are integers."""
     if isinstance(dim, Integral):
@@ -106,7 +102,7 @@ def _exportable_dim(dim: Any) -> Any:
 
 
 def _exportable_values(constant: Any) -> Any:
-    """The constant as lazily loaded values of its name, which export copies without looking inside.
+    """Return the constant as lazily loaded values of its name, which export copies without looking inside.
 
     Export would write loaded values by itself, but float8e4m3fnuz as float8e4m3fn, and fails for strings and 4-bit
     types.

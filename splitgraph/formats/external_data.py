@@ -17,7 +17,7 @@ from pathlib import Path
 
 from splitgraph.diagnostics import ModelError
 from splitgraph.formats.atomic_write import WriteTogether
-from splitgraph.formats.model_error import model_error, shown, system_reason
+from splitgraph.formats.recognition import model_error, shown, system_reason
 from splitgraph.onnx_proto import AttributeProto, ModelProto, NodeProto, SparseTensorProto, TensorProto
 from splitgraph.tensor_data import RAW_DATA, Place, SourceFile, byte_size, is_external, place_of, written_place
 
@@ -49,8 +49,8 @@ class ExternalReference:
 
 
 def all_tensors(model: ModelProto, *, but_nodes: bool = False) -> Iterator[TensorProto]:
-    """Every tensor of a model: initializers, attributes and sparse parts, in all subgraphs, functions and training
-    graphs.
+    """Yield every tensor of a model: initializers, attributes and sparse parts, in all subgraphs, functions and
+    training graphs.
 
     but_nodes: leave out what the nodes of the main graph hold.
     """
@@ -85,7 +85,7 @@ def all_tensors(model: ModelProto, *, but_nodes: bool = False) -> Iterator[Tenso
 
 
 def _that_hold_tensors(nodes: Iterable[NodeProto]) -> list[AttributeProto]:
-    return [held for node in nodes for held in node.attribute[:] if held.type not in _WITHOUT_TENSORS]
+    return [attribute for node in nodes for attribute in node.attribute[:] if attribute.type not in _WITHOUT_TENSORS]
 
 
 def _sparse_parts(sparse_tensors: Iterable[SparseTensorProto]) -> Iterator[TensorProto]:
@@ -101,9 +101,9 @@ _MOST_SEARCHED = 1024
 
 
 def may_be_external(model: ModelProto, data: Sequence[bytes], nodes: bytes | None, *, is_foreign: bool) -> bool:
-    """False when no tensor of a model is external. data: the bytes of the model, in pieces. nodes: those of the nodes
-    of its main graph, as `node_bytes` or `serialized` has them. is_foreign: others wrote them, and may have used more
-    bytes for a number than it needs.
+    """Return False when no tensor of a model is external. data: the bytes of the model, in pieces. nodes: those of the
+    nodes of its main graph, as `node_bytes` or `serialized` has them. is_foreign: others wrote them, and may have used
+    more bytes for a number than it needs.
     """
     most = _MOST_SEARCHED * len(model.graph.node)
     if len(data) == 1 and len(data[0]) <= most:
@@ -118,8 +118,8 @@ def _may_hold_external(written: bytes, is_foreign: bool) -> bool:
 
 
 def external_references(model: ModelProto, folder: Path, path: str | os.PathLike[str]) -> list[ExternalReference]:
-    """Every external tensor of a model, each checked: its file exists in the folder of the model and holds all of its
-    bytes.
+    """Return every external tensor of a model, each checked: its file exists in the folder of the model and holds all
+    of its bytes.
 
     path: the model's file, for messages. Raises ModelError (SG107) for the first that cannot be read.
     """
@@ -130,7 +130,7 @@ def external_references(model: ModelProto, folder: Path, path: str | os.PathLike
 def checked_references(
     tensors: Iterable[TensorProto], folder: Path, path: str | os.PathLike[str]
 ) -> list[ExternalReference]:
-    """The references of external tensors, checked as those of `external_references`."""
+    """Return the references of external tensors, checked as those of `external_references`."""
     sizes: dict[str, int] = {}
     return [_checked_reference(tensor, folder, path, sizes) for tensor in tensors]
 
@@ -186,7 +186,7 @@ def _file_size(folder: Path, location: str, tensor_name: str, path: str | os.Pat
 
 
 def is_inside(folder: Path, location: str) -> bool:
-    """True when a relative path, with every symbolic link followed, stays in a folder."""
+    """Return True when a relative path, with every symbolic link followed, stays in a folder."""
     if "\0" in location or os.path.isabs(location) or os.path.splitdrive(location)[0]:
         return False
     root = os.path.realpath(folder)
@@ -234,14 +234,14 @@ def refer_to(tensor: TensorProto, location: str, offset: int | None, length: int
 def as_left_in_files(
     model: ModelProto, references: Sequence[ExternalReference], folder: Path, path: str | os.PathLike[str]
 ) -> ModelProto:
-    """A copy of a model in which these tensors are as those that stayed in the model's own file (see `tensor_data`).
-    Raises ModelError (SG107).
+    """Return a copy of a model in which these tensors are as those that stayed in the model's own file (see
+    `tensor_data`). Raises ModelError (SG107).
     """
-    found = {(reference.location, reference.offset, reference.length) for reference in references}
+    left = {(reference.location, reference.offset, reference.length) for reference in references}
     copied = ModelProto()
     copied.CopyFrom(model)
     places = external_references(copied, folder, path)
-    leave_in_files([each for each in places if (each.location, each.offset, each.length) in found], folder, path)
+    leave_in_files([place for place in places if (place.location, place.offset, place.length) in left], folder, path)
     return copied
 
 
@@ -264,7 +264,7 @@ def leave_in_files(references: Iterable[ExternalReference], folder: Path, path: 
 
 
 def small_references(references: list[ExternalReference], max_bytes: int = 65_536) -> list[ExternalReference]:
-    """Those external tensors that shapes may depend on, by their type and size.
+    """Return those external tensors that shapes may depend on, by their type and size.
 
     Integer and bool tensors of up to max_bytes, and any tensor of up to 1,024 bytes (scales, the limits of a Range).
     """

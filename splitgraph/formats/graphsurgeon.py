@@ -23,7 +23,7 @@ from typing import Any
 
 from splitgraph.deferred import np
 from splitgraph.diagnostics import ModelError
-from splitgraph.formats.model_error import model_error
+from splitgraph.formats.recognition import model_error
 from splitgraph.onnx_proto import (
     AttributeProto,
     FunctionProto,
@@ -47,14 +47,14 @@ _SKIPPED_FIELDS = {
 
 
 def is_graphsurgeon(value: object) -> bool:
-    """True for an onnx_graphsurgeon.Graph; does not import the library, since whoever has a graph of it has imported
-    it.
+    """Return True for an onnx_graphsurgeon.Graph; does not import the library, since whoever has a graph of it has
+    imported it.
     """
     return isinstance(value, getattr(sys.modules.get("onnx_graphsurgeon"), "Graph", ()))
 
 
 def to_model(graph: Any) -> ModelProto:
-    """The ModelProto of a gs.Graph; the graph, and the model that it was imported from, are not touched.
+    """Return the ModelProto of a gs.Graph; the graph, and the model that it was imported from, are not touched.
 
     Raises ModelError: SG104 two different tensors of one name, SG111 a graph that ONNX cannot express.
     """
@@ -82,8 +82,8 @@ def to_model(graph: Any) -> ModelProto:
 
 
 def from_model(model: ModelProto, template: Any = None) -> Any:
-    """The gs.Graph of a ModelProto, which must not be changed afterwards: the graph reads its weights from it when
-    asked.
+    """Return the gs.Graph of a ModelProto, which must not be changed afterwards: the graph reads its weights from it
+    when asked.
 
     template: the graph that the model came from; what a ModelProto has no place for (no fixed IR version, the counter
     behind generated names) is taken over. Raises ModelError (SG111) for a model that graphsurgeon cannot import.
@@ -126,14 +126,14 @@ def _quiet_and_guarded(purpose: str) -> Iterator[None]:
 
 
 def _bodies(graph: Any, model: ModelProto) -> Iterator[tuple[Any, Any]]:
-    """The main graph beside its model, then each function beside its FunctionProto."""
+    """Yield the main graph beside its model, then each function beside its FunctionProto."""
     yield graph, model
     yield from zip(graph.functions, model.functions, strict=True)
 
 
 def _node_pairs(graph: Any, proto: Any) -> Iterator[tuple[Any, NodeProto]]:
-    """Every node of a graph beside its NodeProto, subgraphs included; export puts a function's constants before its
-    other nodes.
+    """Yield every node of a graph beside its NodeProto, subgraphs included; export puts a function's constants before
+    its other nodes.
     """
     for node, node_proto in zip(graph.nodes, proto.node[len(proto.node) - len(graph.nodes) :], strict=True):
         yield node, node_proto
@@ -154,16 +154,13 @@ def _take_empty_lists(graph: Any) -> dict[int, list[str]]:
         visited.add(id(node))
         for subgraph in node.subgraphs():
             pending += subgraph.nodes
-        empty = [name for name, value in node.attrs.items() if _is_empty_list(value)]
+        lists = (list, tuple, np.ndarray)
+        empty = [name for name, value in node.attrs.items() if isinstance(value, lists) and len(value) == 0]
         for name in empty:
             del node.attrs[name]
         if empty:
             taken[id(node)] = empty
     return taken
-
-
-def _is_empty_list(value: Any) -> bool:
-    return isinstance(value, (list, tuple, np.ndarray)) and len(value) == 0
 
 
 def _empty_list(node: NodeProto, name: str, opsets: dict[str, int]) -> AttributeProto:
@@ -225,7 +222,7 @@ def _is_same(tensor: TensorProto, other: TensorProto | None) -> bool:
 
 
 def _unimported(attributes: Iterable[AttributeProto]) -> dict[str, Any]:
-    """The attributes that import leaves out, as export takes them: the protos themselves, or bytes."""
+    """Return the attributes that import leaves out, as export takes them: the protos themselves, or bytes."""
     values: dict[str, Any] = {}
     for attribute in attributes:
         if attribute.ref_attr_name:
@@ -239,7 +236,7 @@ def _unimported(attributes: Iterable[AttributeProto]) -> dict[str, Any]:
 
 
 def _is_binary(attribute: AttributeProto) -> bool:
-    """True for a string that is not text, such as the state of a TensorRT plugin, on which import fails."""
+    """Return True for a string that is not text, such as the state of a TensorRT plugin, on which import fails."""
     try:
         for text in (attribute.s, *attribute.strings):
             text.decode()

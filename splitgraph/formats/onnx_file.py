@@ -1,4 +1,4 @@
-"""Reading and writing ONNX files.
+"""Read ONNX files.
 
 Source: the ONNX IR specification (onnx/docs/IR.md) and onnx/docs/ExternalData.md.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -16,32 +16,26 @@ from typing import Literal, NamedTuple
 from google.protobuf.message import DecodeError
 
 from splitgraph.diagnostics import ModelError
-from splitgraph.formats.atomic_write import WriteTogether
 from splitgraph.formats.broken_text import find_broken_text, is_clean_text
 from splitgraph.formats.external_data import (
     ExternalReference,
     all_tensors,
-    as_left_in_files,
     external_references,
     load_external_data,
     may_be_external,
     small_references,
-    stage_copies,
 )
-from splitgraph.formats.large_model import data_file, stage_model
-from splitgraph.formats.model_error import model_error, shown, system_reason
-from splitgraph.formats.node_bytes import node_bytes
-from splitgraph.formats.recognition import describe_content
-from splitgraph.formats.serialization import MAX_PROTO_BYTES, serialized
-from splitgraph.formats.skeleton import WHOLE, without_weights
-from splitgraph.formats.unreadable import explain_unreadable
-from splitgraph.onnx_proto import IR_VERSION, ModelProto, TensorProto
-from splitgraph.tensor_data import SourceFile, fill, is_external
+from splitgraph.formats.recognition import describe_content, model_error, system_reason
+from splitgraph.formats.skeleton import MAX_PROTO_BYTES, WHOLE, explain_unreadable, without_weights
+from splitgraph.onnx_proto import IR_VERSION, ModelProto, NodeProto, TensorProto
+from splitgraph.tensor_data import SourceFile, byte_size, fill, is_external
 from splitgraph.wire_format import Malformed
 
 StrPath = str | os.PathLike[str]
-# What becomes of weights: all go into one data file beside the model, or those in data files are linked to.
-ExternalData = Literal["beside", "link"]
+
+# More than this for a node means that nodes hold weights, too, which are not to be copied.
+_BYTES_FOR_A_NODE = 4096
+_MOST_COPIED = 64 * 2**20
 
 
 def load_onnx(path: StrPath, *, external_data: Literal["load", "keep"] = "load") -> ModelProto:
@@ -57,17 +51,6 @@ def load_onnx(path: StrPath, *, external_data: Literal["load", "keep"] = "load")
     a cycle and the like are not the file's fault: inference reports them.
     """
     return read_onnx(path, external_data=external_data).model
-
-
-class DataFile(NamedTuple):
-    """A file that holds weights of a model that was written.
-
-    how: "needed" is a data file of the model that was read; "copied" and "linked" are made of one; "written" holds the
-    weights that were asked to be beside.
-    """
-
-    path: Path
-    how: Literal["needed", "copied", "linked", "written"]
 
 
 class ReadFile(NamedTuple):
@@ -114,7 +97,9 @@ def read_onnx(
 
 
 def external_locations(path: StrPath) -> list[str]:
-    """The data files that a model refers to, as the model names them. None of them is looked at. Raises ModelError."""
+    """Return the data files that a model refers to, as the model names them. None of them is looked at. Raises
+    ModelError.
+    """
     data, source = _read_file(path, leave=True)
     tensors = all_tensors(_parse(data, path, source))
     entries = (entry for tensor in tensors for entry in tensor.external_data if entry.key == "location")
@@ -146,8 +131,21 @@ def put_back(model: ModelProto, taken_in: Mapping[bytes, bytes]) -> Iterator[Non
             tensor.ParseFromString(written)
 
 
+def node_bytes(model: ModelProto, size: int) -> bytes | None:
+    """Return the bytes of all nodes of the main graph, one behind the other; None where these may be many.
+
+    To search these takes a tenth of the time that it takes to ask protobuf for each text or tensor of each node. size:
+    bytes of the whole model. To protobuf, nodes behind one another are one message with the fields of all.
+    """
+    nodes = model.graph.node
+    weights = sum(byte_size(tensor) or 0 for tensor in model.graph.initializer if not is_external(tensor))
+    if size - weights > min(len(nodes) * _BYTES_FOR_A_NODE, _MOST_COPIED):
+        return None
+    return b"".join(map(NodeProto.SerializeToString, nodes))
+
+
 def whole_model(model: ModelProto, source: StrPath) -> ModelProto:
-    """A copy of a model with all of its weights in it; a model that has them comes back as it is.
+    """Return a copy of a model with all of its weights in it; a model that has them comes back as it is.
 
     source: the file that the model was read from. Raises ModelError (SG107) for external data that cannot be read.
     """
@@ -163,7 +161,9 @@ def whole_model(model: ModelProto, source: StrPath) -> ModelProto:
 
 
 def model_folder(path: StrPath) -> Path:
-    """The folder that a model's external data is relative to: that of the path as given, not of what it links to."""
+    """Return the folder that a model's external data is relative to: that of the path as given, not of what it links
+    to.
+    """
     return Path(path).parent
 
 
@@ -179,8 +179,8 @@ def require_path(path: object) -> None:
 
 
 def _read_file(path: StrPath, *, leave: bool) -> tuple[bytes, SourceFile | None]:
-    """The bytes of a model's file; without the weights, and with the file that they stay in, where that is asked for
-    and the file is large.
+    """Return the bytes of a model's file; without the weights, and with the file that they stay in, where that is asked
+    for and the file is large.
     """
     try:
         status = os.stat(path)
@@ -192,9 +192,9 @@ def _read_file(path: StrPath, *, leave: bool) -> tuple[bytes, SourceFile | None]
             message = f"has {status.st_size:,} bytes; beyond 2 GiB, an ONNX model keeps its weights in external data"
             raise model_error("SG101", message, path)
         if leave and status.st_size >= WHOLE:
-            found = _skeleton(path)
-            if found is not None:
-                return found
+            skeleton = _skeleton(path)
+            if skeleton is not None:
+                return skeleton
         data = Path(path).read_bytes()
     except FileNotFoundError:
         raise model_error("SG101", "no such file", path) from None
@@ -206,7 +206,9 @@ def _read_file(path: StrPath, *, leave: bool) -> tuple[bytes, SourceFile | None]
 
 
 def _skeleton(path: StrPath) -> tuple[bytes, SourceFile] | None:
-    """The model without its weights, and its file; None where it cannot be read so: protobuf says whether at all."""
+    """Return the model without its weights, and its file; None where it cannot be read so: protobuf says whether at
+    all.
+    """
     source = SourceFile.opened(Path(path))
     try:
         with open(path, "rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
@@ -217,7 +219,7 @@ def _skeleton(path: StrPath) -> tuple[bytes, SourceFile] | None:
 
 
 def _parse(data: bytes, path: StrPath, source: SourceFile | None = None) -> ModelProto:
-    """The model in the bytes of a file; source: the file, where weights stayed in it. Raises ModelError."""
+    """Return the model in the bytes of a file; source: the file, where weights stayed in it. Raises ModelError."""
     model = ModelProto()
     try:
         model.ParseFromString(data)
@@ -233,7 +235,7 @@ def _parse(data: bytes, path: StrPath, source: SourceFile | None = None) -> Mode
 
 
 def holds_model(data: bytes) -> bool:
-    """True for the bytes of an ONNX model."""
+    """Return True for the bytes of an ONNX model."""
     try:
         _parse(data, "")
     except ModelError:
@@ -259,103 +261,3 @@ def _require_model(model: ModelProto, nodes: bytes | None, path: StrPath, *, is_
     broken = None if is_clean else find_broken_text(model, nodes)
     if broken is not None:
         raise model_error("SG111", f"has a string that is not UTF-8 ({broken})", path)
-
-
-def save_onnx(
-    model: ModelProto,
-    path: StrPath,
-    *,
-    source: StrPath | None = None,
-    overwrite: bool = True,
-    kept: Collection[Path] = (),
-    external_data: ExternalData | None = None,
-) -> Sequence[DataFile]:
-    """Write an ONNX file; afterwards it is there whole, or what was there before is unchanged. Returns the data files
-    that the new file depends on.
-
-    source: the file that the model was loaded from with external_data="keep"; its data files are copied into the new
-    folder, under the same relative names. Without it, a model's external data must already lie beside `path`.
-    external_data: "beside" puts the weights, also those in data files, into `<name>.data` beside the model, which a
-    model beyond protobuf's 2 GiB needs; "link" makes hard links to data files in place of copies. A symbolic link is
-    written through, permissions are kept. kept: files that are not replaced, not even with `overwrite`.
-
-    Raises ModelError: SG107 external data that cannot be read, SG108 `path` exists and overwrite is False (or a data
-    file would replace another, or something one of the kept files), SG109 cannot be written.
-    """
-    require_path(path)
-    try:
-        target = writable_target(path, overwrite)
-        return _save(model, path, target, path if source is None else source, overwrite, kept, external_data)
-    except OSError as error:
-        raise model_error("SG109", f"cannot be written: {system_reason(error)}", path) from error
-
-
-def _save(
-    model: ModelProto,
-    path: StrPath,
-    target: Path,
-    source: StrPath,
-    overwrite: bool,
-    kept: Collection[Path],
-    external_data: ExternalData | None,
-) -> Sequence[DataFile]:
-    folder = model_folder(path)
-    content = serialized(model)
-    is_whole = content is not None and not may_be_external(model, content.written, content.nodes, is_foreign=False)
-    old_folder, beside = model_folder(source), external_data == "beside"
-    references = [] if is_whole else external_references(model, old_folder, source)
-    moved = [each for each in references if beside and not _is_beside(old_folder, each, path)]
-    _refuse_own_data(references, {each.location for each in moved}, old_folder, path)
-    if moved:
-        model = as_left_in_files(model, moved, old_folder, source)
-        left = {each.location for each in moved}
-        references = [each for each in references if each.location not in left]
-    with WriteTogether(kept, overwrite=overwrite) as files:
-        linked, taken = external_data == "link", {each.location for each in references}
-        made = stage_copies(references, old_folder, folder, files, Path(path), overwrite=overwrite, linked=linked)
-        beside_it = stage_model(model, content, Path(path), target, taken, files, overwrite=overwrite, beside=beside)
-    kind: Literal["linked", "copied"] = "linked" if linked else "copied"
-    found = [DataFile(folder / each, kind if each in made else "needed") for each in sorted(taken)]
-    return found if beside_it is None else [*found, DataFile(beside_it, "written")]
-
-
-def _is_beside(folder: Path, reference: ExternalReference, path: StrPath) -> bool:
-    """True for elements that are in the data file beside a model's path already."""
-    return os.path.realpath(folder / reference.location) == os.path.realpath(data_file(path))
-
-
-def _refuse_own_data(
-    references: Sequence[ExternalReference], moved: Collection[str], old_folder: Path, path: StrPath
-) -> None:
-    """Raise ModelError (SG108) where a model would be written over its own data, or where its data have to go. moved:
-    files whose contents go elsewhere.
-    """
-    target = os.path.realpath(path)
-    for location in sorted({reference.location for reference in references}):
-        is_own = os.path.realpath(old_folder / location) == target
-        is_taken = location not in moved and os.path.realpath(model_folder(path) / location) == target
-        if is_own or is_taken:
-            data = f"the external data {shown(location)}"
-            what = f"is {data} of the model itself" if is_own else f"is where {data} has to go"
-            raise model_error("SG108", what, path)
-
-
-def writable_target(path: StrPath, overwrite: bool) -> Path:
-    """The file to write, behind a symbolic link if the path is one; refuses what cannot be a model file. Raises
-    OSError.
-    """
-    target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        raise model_error("SG109", f"the folder {shown(target.parent)} does not exist", path)
-    if not os.path.lexists(target):
-        return target
-    mode = os.stat(target).st_mode
-    if stat.S_ISDIR(mode):
-        raise model_error("SG109", "is a folder", path)
-    if not stat.S_ISREG(mode):
-        raise model_error("SG109", "is not a regular file", path)
-    if not overwrite:
-        raise model_error("SG108", "exists already", path)
-    if not os.access(target, os.W_OK):
-        raise model_error("SG109", "is write-protected", path)
-    return target

@@ -24,7 +24,7 @@ from splitgraph.formats.external_data import (
     refer_to,
     small_references,
 )
-from splitgraph.formats.model_error import model_error, shown
+from splitgraph.formats.recognition import model_error, shown
 from splitgraph.onnx_proto import AttributeProto, GraphProto, ModelProto, TensorProto
 from splitgraph.tensor_data import fill, place_of
 
@@ -37,12 +37,12 @@ _Place = tuple[str | None, str, int | None, int | None]
 
 
 def is_onnx_ir(value: object) -> bool:
-    """True for an onnx_ir.Model; does not import onnx_ir, since whoever has a model of it has imported it."""
+    """Return True for an onnx_ir.Model; does not import onnx_ir, since whoever has a model of it has imported it."""
     return isinstance(value, getattr(sys.modules.get("onnx_ir"), "Model", ()))
 
 
 def to_model(model: Any) -> tuple[ModelProto, list[Path]]:
-    """The ModelProto of an onnx_ir.Model, and the data files that it was read from; the model is not changed.
+    """Return the ModelProto of an onnx_ir.Model, and the data files that it was read from; the model is not changed.
 
     External tensors stay in their files, as those of a path do: they are looked for in the folder that they name
     (`base_dir`), by the same rules as those of an ONNX file, and only those that shapes may depend on are read. One
@@ -73,7 +73,7 @@ def to_model(model: Any) -> tuple[ModelProto, list[Path]]:
 
 
 def from_model(model: ModelProto, original: Any, written: ModelProto) -> Any:
-    """The onnx_ir.Model of a ModelProto, which is used up.
+    """Return the onnx_ir.Model of a ModelProto, which is used up.
 
     original: the model that the ModelProto came from; written: what `to_model` made of it. A tensor that was external
     there and has the same contents is so again, and takes no memory; one tensor of several values is one again. Raises
@@ -196,12 +196,12 @@ def _names_kept(model: Any) -> Iterator[None]:
 
 
 def _place(tensor: Any, name: str | None) -> _Place:
-    """What a ModelProto says of an external tensor: its name, and the file without the folder."""
+    """Return what a ModelProto says of an external tensor: its name, and the file without the folder."""
     return name, os.fspath(tensor.location), tensor.offset, tensor.length
 
 
 def _external_pairs(model: Any, proto: ModelProto) -> Iterator[tuple[Any, TensorProto]]:
-    """Every external tensor of an onnx_ir.Model beside the TensorProto that it became, or came from."""
+    """Return every external tensor of an onnx_ir.Model beside the TensorProto that it became, or came from."""
     import onnx_ir
 
     pairs = [*_pairs(model.graph, proto.graph)]
@@ -211,7 +211,7 @@ def _external_pairs(model: Any, proto: ModelProto) -> Iterator[tuple[Any, Tensor
 
 
 def _pairs(body: Any, proto: Any) -> Iterator[tuple[Any, TensorProto]]:
-    """Every tensor of a graph or function beside its TensorProto, subgraphs included."""
+    """Yield every tensor of a graph or function beside its TensorProto, subgraphs included."""
     if isinstance(proto, GraphProto):
         values = (value.const_value for value in body.initializers.values())
         yield from zip((value for value in values if value is not None), proto.initializer, strict=True)

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from splitgraph.diagnostics import SplitgraphError
-from splitgraph.formats.model_error import model_error
 from splitgraph.formats.openvino_ir import OpenVINOModel, load_ir, save_ir, weights_path
+from splitgraph.formats.recognition import model_error
 
 
 def require_openvino() -> None:
-    """Raises SplitgraphError when OpenVINO is not installed."""
+    """Raise SplitgraphError when OpenVINO is not installed."""
     if importlib.util.find_spec("openvino") is None:
         raise SplitgraphError("OpenVINO is not installed; install it with: pip install openvino")
 
 
 def is_ov_model(value: object) -> bool:
-    """True for an `ov.Model`, as the caller has it or as a pass is given it; does not import openvino, since whoever
-    has such a model has imported it.
+    """Return True for an `ov.Model`, as the caller has it or as a pass is given it; does not import openvino, since
+    whoever has such a model has imported it.
     """
     if "openvino" not in sys.modules:
         return False
@@ -29,7 +29,7 @@ def is_ov_model(value: object) -> bool:
 
 
 def from_ov_model(model: Any) -> OpenVINOModel:
-    """The IR of an `ov.Model`, with its weights in memory; the model is not changed.
+    """Return the IR of an `ov.Model`, with its weights in memory; the model is not changed.
 
     Raises ModelError (SG111) for a model that OpenVINO cannot write, SplitgraphError without OpenVINO.
     """
@@ -59,7 +59,7 @@ def load_into_memory(path: Path) -> OpenVINOModel:
 
 
 def to_ov_model(model: OpenVINOModel) -> Any:
-    """The `ov.Model` that OpenVINO reads from an IR; it does not depend on the IR's files.
+    """Return the `ov.Model` that OpenVINO reads from an IR; it does not depend on the IR's files.
 
     Raises ModelError (SG111) for an IR that OpenVINO refuses, SplitgraphError without OpenVINO.
     """
@@ -81,7 +81,7 @@ def to_ov_model(model: OpenVINOModel) -> Any:
 
 
 def _first_line(error: Exception) -> str:
-    """What OpenVINO has to say, without where in its source it says so."""
+    """Return what OpenVINO has to say, without where in its source it says so."""
     told = [line.strip() for line in str(error).splitlines() if line.strip()]
     lines = [line for line in told if not line.startswith(("Exception from ", "Check '"))] or told
     return (lines[0] if lines else type(error).__name__)[:300]

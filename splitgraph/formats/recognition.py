@@ -1,10 +1,15 @@
-"""What a file looks like, from its name and its first bytes."""
+"""What a file looks like, from its name and its first bytes, and the error that refuses a file."""
 
 from __future__ import annotations
 
 import os
 import stat
 from pathlib import Path
+
+from splitgraph.diagnostics import ModelError, diagnostic
+
+# What a file looks like ----------------------------------------------------------------------------------------------
+
 
 _PREFIXES: tuple[tuple[bytes, str], ...] = (
     (b"version https://git-lfs", "a Git LFS pointer; fetch the file itself with `git lfs pull`"),
@@ -28,7 +33,7 @@ _PICKLE_PROTOCOLS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 
 def describe_content(data: bytes) -> str | None:
-    """What the bytes look like ("an HTML page ..."), None when they look like nothing known.
+    """Return what the bytes look like ("an HTML page ..."), None when they look like nothing known.
 
     Only asked once the bytes have turned out not to be a model, so a chance resemblance refuses nothing.
     """
@@ -84,12 +89,14 @@ def _describe_text(start: bytes) -> str | None:
 
 
 def is_ir(path: Path) -> bool:
-    """True for an .xml by name, or a file that begins as an IR does."""
+    """Return True for an .xml by name, or a file that begins as an IR does."""
     return path.suffix.lower() == ".xml" or begins_as_ir(path)
 
 
 def begins_as_ir(path: Path) -> bool:
-    """True for a file that begins as an IR does; False for one that cannot be read, whose reader says what is wrong."""
+    """Return True for a file that begins as an IR does; False for one that cannot be read, whose reader says what is
+    wrong.
+    """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return False
@@ -98,3 +105,26 @@ def begins_as_ir(path: Path) -> bool:
     except OSError:
         return False
     return describe_content(start) == "an OpenVINO IR file"
+
+
+# Refusing a file -----------------------------------------------------------------------------------------------------
+
+
+def shown(path: str | os.PathLike[str]) -> str:
+    """Return a path as it is written in messages: as it is, or escaped where it would break the line or the
+    terminal.
+    """
+    text = os.fspath(path)
+    return text if text.isprintable() else repr(text)
+
+
+def model_error(code: str, message: str, path: str | os.PathLike[str] = "", *, help: str | None = None) -> ModelError:
+    """Return a ModelError about one file, with the diagnostic of the same words."""
+    location = shown(path)
+    line = f"{location}: {message}" if location else message
+    return ModelError(line, (diagnostic(code, message, location, help=help),))
+
+
+def system_reason(error: OSError) -> str:
+    """Return what the operating system says went wrong, in its own words but without its numbers."""
+    return error.strerror or str(error) or type(error).__name__

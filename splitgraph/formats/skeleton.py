@@ -1,4 +1,4 @@
-"""Reading a model's file without its weights, and the bytes of the file that such a model becomes.
+"""Read a model's file without its weights, and make the bytes of the file that such a model becomes.
 
 The file is mapped into memory and its wire format walked; only messages that are long enough to hold weights are looked
 into. What is left when these stay where they are is read by protobuf. Source: onnx.proto, and the protocol buffers
@@ -41,6 +41,8 @@ from splitgraph.wire_format import (
     varint_at,
 )
 
+# No file of protobuf is larger.
+MAX_PROTO_BYTES = 2**31 - 1
 # Elements of up to so many bytes are read with the model: rules may ask for them.
 SMALL = 2**16
 # Smaller files are read as they are: to walk them would take longer.
@@ -89,15 +91,17 @@ class _Message(NamedTuple):
 @cache
 def _message(descriptor: Any) -> _Message:
     holding = _holding_tensors()
-    found = {
-        each.number: each.message_type
-        for each in descriptor.fields
-        if each.message_type is not None and each.message_type.full_name in holding
+    inside = {
+        field.number: field.message_type
+        for field in descriptor.fields
+        if field.message_type is not None and field.message_type.full_name in holding
     }
-    single = frozenset(each.number for each in descriptor.fields if each.number in found and not _is_repeated(each))
+    single = frozenset(
+        field.number for field in descriptor.fields if field.number in inside and not _is_repeated(field)
+    )
     name = descriptor.full_name
     is_tensor, is_attribute = name == TensorProto.DESCRIPTOR.full_name, name == AttributeProto.DESCRIPTOR.full_name
-    return _Message(is_tensor, is_attribute, found, single)
+    return _Message(is_tensor, is_attribute, inside, single)
 
 
 def _is_repeated(described: Any) -> bool:
@@ -107,7 +111,7 @@ def _is_repeated(described: Any) -> bool:
 
 @cache
 def _holding_tensors() -> frozenset[str]:
-    """The names of the messages that a tensor may be in, its own among them."""
+    """Return the names of the messages that a tensor may be in, its own among them."""
     around: dict[str, set[str]] = {}
     waiting, seen = [ModelProto.DESCRIPTOR], set[str]()
     while waiting:
@@ -115,22 +119,22 @@ def _holding_tensors() -> frozenset[str]:
         if descriptor.full_name in seen:
             continue
         seen.add(descriptor.full_name)
-        for each in descriptor.fields:
-            if each.message_type is not None:
-                around.setdefault(each.message_type.full_name, set()).add(descriptor.full_name)
-                waiting.append(each.message_type)
-    found, new = set[str](), {TensorProto.DESCRIPTOR.full_name}
+        for field in descriptor.fields:
+            if field.message_type is not None:
+                around.setdefault(field.message_type.full_name, set()).add(descriptor.full_name)
+                waiting.append(field.message_type)
+    holding, new = set[str](), {TensorProto.DESCRIPTOR.full_name}
     while new:
-        found |= new
-        new = {outer for name in new for outer in around.get(name, ())} - found
-    return frozenset(found)
+        holding |= new
+        new = {outer for name in new for outer in around.get(name, ())} - holding
+    return frozenset(holding)
 
 
 # Reading ---------------------------------------------------------------------------------------------------------
 
 
 def without_weights(data: Buffer, source: SourceFile) -> bytes:
-    """The bytes of a model without its weights, each in place of them with where it is in the source.
+    """Return the bytes of a model without its weights, each in place of them with where it is in the source.
 
     data: of the source. Raises Malformed where a message that may hold weights is none.
     """
@@ -143,7 +147,7 @@ class _Reader:
         self._source = source
 
     def message(self, descriptor: Any, start: int, end: int, depth: int) -> Sequence[bytes]:
-        """The message without weights, in pieces."""
+        """Return the message without weights, in pieces."""
         data = self._data
         known = _message(descriptor)
         if depth > MAX_DEPTH:
@@ -170,7 +174,7 @@ class _Reader:
         return [*pieces, data[kept:end]]
 
     def _tensor(self, start: int, end: int) -> Sequence[bytes]:
-        """A tensor without its elements, where these are large and in one piece, as all tools write them."""
+        """Return a tensor without its elements, where these are large and in one piece, as all tools write them."""
         data, elements, told = self._data, list[Field](), False
         for found in fields(data, start, end):
             if found.number in _ELEMENTS:
@@ -189,7 +193,9 @@ class _Reader:
         return [data[start : held.begin], data[held.end : end], written_place(place)]
 
     def _entries(self, held: Field) -> int | None:
-        """How many numbers a field holds; None for raw data. Raises Malformed for what protobuf does not read."""
+        """Return how many numbers a field holds; None for raw data. Raises Malformed for what protobuf does not
+        read.
+        """
         length = held.end - held.start
         if held.number == RAW_DATA:
             return None
@@ -207,7 +213,7 @@ class _Reader:
 
 
 def _holds_what_it_says(data: Buffer, start: int, end: int) -> bool:
-    """True for an attribute with tensors only where its type has them: nobody looks for weights elsewhere."""
+    """Return True for an attribute with tensors only where its type has them: nobody looks for weights elsewhere."""
     types, held = list[int](), set[int]()
     inside = _message(AttributeProto.DESCRIPTOR).inside
     for count, found in enumerate(fields(data, start, end)):
@@ -221,8 +227,8 @@ def _holds_what_it_says(data: Buffer, start: int, end: int) -> bool:
 
 
 def _holds_none(attribute: bytes, inside: Collection[int]) -> bool:
-    """True for the bytes of an attribute without any of these fields; False also for what protobuf does not read, whose
-    fields tell what is wrong.
+    """Return True for the bytes of an attribute without any of these fields; False also for what protobuf does not
+    read, whose fields tell what is wrong.
     """
     try:
         read = AttributeProto.FromString(attribute)
@@ -235,12 +241,12 @@ def _holds_none(attribute: bytes, inside: Collection[int]) -> bool:
 
 
 def with_weights_between(written: bytes) -> list[Piece]:
-    """The pieces that a model's file is written of. written: the model as protobuf writes it."""
+    """Return the pieces that a model's file is written of. written: the model as protobuf writes it."""
     return _Writer(written, list(_hits(written))).message(ModelProto.DESCRIPTOR, 0, len(written))
 
 
 def size_of(pieces: Sequence[Piece]) -> int:
-    """How many bytes the pieces take."""
+    """Return how many bytes the pieces take."""
     return sum([piece.length if isinstance(piece, Place) else len(piece) for piece in pieces])
 
 
@@ -257,7 +263,7 @@ class _Writer:
         self._hits = hits
 
     def message(self, descriptor: Any, start: int, end: int) -> list[Piece]:
-        """The message with its weights, in pieces."""
+        """Return the message with its weights, in pieces."""
         written, known = self._written, _message(descriptor)
         if known.is_tensor:
             return self._tensor(start, end)
@@ -288,3 +294,26 @@ class _Writer:
             elif place.is_told:
                 part += tag(DATA_LOCATION, VARINT) + varint(TensorProto.DEFAULT)
         return [bytes(before) + place.head, place, bytes(after)]
+
+
+# Files that protobuf refuses -----------------------------------------------------------------------------------------
+
+
+def explain_unreadable(data: bytes) -> str:
+    """Return what is wrong with bytes that protobuf refused, in one clause: truncated, nested too deep, or malformed,
+    and where.
+    """
+    # Each entry is a message still to be read: start, end, its descriptor, its depth, what it is called.
+    pending: list[tuple[int, int, Any, int, str]] = [(0, len(data), ModelProto.DESCRIPTOR, 1, "the model")]
+    while pending:
+        start, end, descriptor, depth, name = pending.pop()
+        if depth > MAX_DEPTH:
+            return f"is nested deeper than the {MAX_DEPTH} levels that protobuf reads"
+        try:
+            for found in fields(data, start, end):
+                field = descriptor.fields_by_number.get(found.number)
+                if found.kind == LENGTH and field is not None and field.message_type is not None:
+                    pending.append((found.start, found.end, field.message_type, depth + 1, field.message_type.name))
+        except Malformed as fault:
+            return f"{fault} (in {name}, at byte {fault.position:,})"
+    return "is not a valid protobuf"

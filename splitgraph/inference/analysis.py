@@ -9,8 +9,8 @@ from typing import Any, Generic
 
 from splitgraph.diagnostics import Diagnostic
 from splitgraph.dim import Dim, Obligation
-from splitgraph.formats.held_model import HeldModel, in_memory
-from splitgraph.formats.onnx_file import ExternalData
+from splitgraph.formats import HeldModel, in_memory
+from splitgraph.formats.onnx_writing import ExternalData
 from splitgraph.model_kinds import M_co
 from splitgraph.value_type import ValueType
 

@@ -1,6 +1,11 @@
 """One file per version of each split operator: what it means, how it is read, how it is written.
 
-A new version is one file with a VARIANT and one line here.
+In: a node, as a `SplitSite` shows it. `infer_split` checks the node against the signature in its `Variant`, and the
+variant's `lift` reads it into the canonical split, an axis and lengths (`splitgraph.canonical`). Out: the `lower` of
+any variant writes a canonical split as a node of that version (`lowering` says with what).
+
+What several versions share is in `shared`; `slices` writes a split as Slice nodes. A new version is one file with a
+VARIANT and one line here.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from splitgraph.arguments import output_path, refuse_existing, refuse_other_kind
 from splitgraph.diagnostics import SplitgraphError
 from splitgraph.exit_codes import CLEAN, FINDINGS
 from splitgraph.formats import LoadedModel, open_model
-from splitgraph.formats.text_file import write_text
+from splitgraph.formats.atomic_write import write_text
 from splitgraph.graph.scopes import model_imports
 from splitgraph.onnx_proto import ModelProto
 from splitgraph.outcome import Verb

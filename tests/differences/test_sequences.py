@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from splitgraph.differences.sequences import common_subsequence
+from splitgraph.differences.matching import common_subsequence
 
 TEXTS = st.text("abcd", max_size=12)
 

@@ -11,7 +11,7 @@ import pytest
 from onnx import AttributeProto, ModelProto, NodeProto, helper, numpy_helper
 
 import splitgraph
-from splitgraph.formats import broken_text, load, node_bytes
+from splitgraph.formats import broken_text, load, onnx_file
 from splitgraph.formats.broken_text import find_broken_text
 
 MARK = "marked"
@@ -104,7 +104,7 @@ TEXTS: dict[str, tuple[Callable[[ModelProto], object], str]] = {
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param != "small":
         monkeypatch.setattr(broken_text, "_MOST_PARSED_TWICE", 0)
-        monkeypatch.setattr(node_bytes, "_BYTES_FOR_A_NODE", 0 if request.param == "large" else 2**20)
+        monkeypatch.setattr(onnx_file, "_BYTES_FOR_A_NODE", 0 if request.param == "large" else 2**20)
     return str(request.param)
 
 

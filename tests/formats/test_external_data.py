@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from splitgraph.diagnostics import ModelError
-from splitgraph.formats import broken_text, load_onnx, node_bytes, open_model, save, save_onnx, whole_model
+from splitgraph.formats import broken_text, load_onnx, onnx_file, open_model, save, save_onnx, whole_model
 from splitgraph.formats.external_data import all_tensors
 from splitgraph.tensor_data import byte_size
 
@@ -202,7 +202,7 @@ def test_a_tensor_is_found_wherever_it_is_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parsed_twice: int, for_a_node: int
 ) -> None:
     monkeypatch.setattr(broken_text, "_MOST_PARSED_TWICE", parsed_twice)
-    monkeypatch.setattr(node_bytes, "_BYTES_FOR_A_NODE", for_a_node)
+    monkeypatch.setattr(onnx_file, "_BYTES_FOR_A_NODE", for_a_node)
     model = crowded_model()
     if not parsed_twice:
         model.graph.initializer.append(tensor("weights", [112, 1] * 9999))

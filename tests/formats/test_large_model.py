@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from splitgraph.diagnostics import ModelError
-from splitgraph.formats import load_onnx, save_onnx, serialization
+from splitgraph.formats import load_onnx, onnx_writing, save_onnx
 
 from .tiny_models import add_model, external, float_value, model_of
 
@@ -20,7 +20,7 @@ LIMIT = 4096
 
 @pytest.fixture(autouse=True)
 def low_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serialization, "MAX_PROTO_BYTES", LIMIT)
+    monkeypatch.setattr(onnx_writing, "MAX_PROTO_BYTES", LIMIT)
 
 
 def heavy_model() -> onnx.ModelProto:

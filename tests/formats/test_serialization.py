@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from splitgraph.formats.serialization import serialized
+from splitgraph.formats.onnx_writing import serialized
 
 from .tiny_models import external, float_value, model_of
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from splitgraph.diagnostics import CODES, ModelError
 from splitgraph.formats import load_onnx
-from splitgraph.formats.unreadable import explain_unreadable
+from splitgraph.formats.skeleton import explain_unreadable
 
 from .tiny_models import add_model, model_of, nested_model
 

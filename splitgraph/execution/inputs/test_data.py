@@ -26,7 +26,7 @@ from splitgraph.execution.inputs.array_files import read_archive, read_array
 from splitgraph.execution.inputs.given_inputs import GivenCase
 from splitgraph.execution.inputs.room import Room
 from splitgraph.execution.values import Value
-from splitgraph.formats.serialization import MAX_PROTO_BYTES
+from splitgraph.formats.skeleton import MAX_PROTO_BYTES
 from splitgraph.tensor_data import misfit
 
 _SET = re.compile(r"test_data_set_(\d+)")

@@ -9,17 +9,13 @@ import os
 import stat
 from collections.abc import Collection
 from pathlib import Path
-from typing import BinaryIO
 
-from splitgraph.formats.atomic_write import WriteTogether
+from splitgraph.formats.atomic_write import WriteTogether, writable_target
 from splitgraph.formats.external_data import is_inside
-from splitgraph.formats.model_error import model_error, shown, system_reason
-from splitgraph.formats.onnx_file import holds_model, require_path, writable_target
-from splitgraph.formats.openvino_ir.model import OpenVINOModel
-from splitgraph.formats.openvino_ir.refusal import quoted, refusal
-from splitgraph.formats.openvino_ir.weights import Weights
-from splitgraph.formats.openvino_ir.xml_tree import parse_xml, write_xml
-from splitgraph.formats.recognition import describe_content
+from splitgraph.formats.onnx_file import holds_model, require_path
+from splitgraph.formats.openvino_ir.model import OpenVINOModel, Weights
+from splitgraph.formats.openvino_ir.xml_tree import parse_xml, quoted, refusal, write_xml
+from splitgraph.formats.recognition import describe_content, model_error, shown, system_reason
 
 StrPath = str | os.PathLike[str]
 
@@ -50,7 +46,7 @@ def load_ir(path: StrPath) -> OpenVINOModel:
 
 
 def weights_path(path: StrPath) -> Path:
-    """The .bin that belongs to an .xml."""
+    """Return the .bin that belongs to an .xml."""
     return Path(path).with_suffix(".bin")
 
 
@@ -99,7 +95,7 @@ def _open_weights(path: Path) -> Weights | None:
 
 
 def _require_regular(file: Path, path: Path) -> None:
-    """Raises ModelError for a folder or a pipe, which to open could take forever, and OSError."""
+    """Raise ModelError for a folder or a pipe, which to open could take forever, and OSError."""
     mode = os.stat(file).st_mode
     if stat.S_ISREG(mode):
         return
@@ -138,21 +134,16 @@ def _save(model: OpenVINOModel, content: bytes, path: StrPath, overwrite: bool, 
     with WriteTogether(kept, overwrite=overwrite) as files:
         if weights_target is not None:
             with files.open(weights_target) as file:
-                _write_weights(model, file)
+                for block in () if model.weights is None else model.weights.blocks():
+                    file.write(block)
+                file.write(model.appended)
         with files.open(target) as file:
             file.write(content)
 
 
 def _holds_weights(model: OpenVINOModel, weights: Path) -> bool:
-    """True when the .bin is the one that the model was read from, and nothing was appended."""
+    """Return True when the .bin is the one that the model was read from, and nothing was appended."""
     if model.appended or model.path is None or not weights.exists():
         return False
     source = weights_path(model.path)
     return source.exists() and os.path.samefile(source, weights)
-
-
-def _write_weights(model: OpenVINOModel, file: BinaryIO) -> None:
-    if model.weights is not None:
-        for block in model.weights.blocks():
-            file.write(block)
-    file.write(model.appended)

@@ -5,19 +5,66 @@ Source: OpenVINO's own writer and reader (openvino/pass/serialize, the IR fronte
 
 from __future__ import annotations
 
+import os
+import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from splitgraph.formats.openvino_ir.constants import Place, check_constants, locate
-from splitgraph.formats.openvino_ir.graph import Graph, Layer, Port
-from splitgraph.formats.openvino_ir.graph_reading import read_graph
-from splitgraph.formats.openvino_ir.weights import Weights
-from splitgraph.formats.openvino_ir.xml_tree import Style, copied
+from splitgraph.formats.openvino_ir.graph import Graph, Layer, Place, Port, check_constants, locate, read_graph
+from splitgraph.formats.openvino_ir.xml_tree import Style, copied, refusal
+from splitgraph.formats.recognition import shown, system_reason
 
 __all__ = ["Graph", "Layer", "OpenVINOModel", "Port"]
 
 # OpenVINO writes constants one behind the other, so that any alignment is read; this one suits every processor.
 _ALIGNMENT = 64
+
+_READ_AT_ONCE = 1 << 20
+_BINARY: int = getattr(os, "O_BINARY", 0)
+
+
+class Weights:
+    """A .bin that stays open: replaced by another file it still gives its own bytes, written over in place it refuses.
+
+    Read rather than mapped into memory, as a mapped file that somebody shortens ends the process.
+    """
+
+    def __init__(self, file: Path, path: Path) -> None:
+        """file: the .bin. path: the .xml, for messages. Raises OSError."""
+        self.file = file
+        self._path = path
+        self._descriptor = os.open(file, os.O_RDONLY | _BINARY)
+        weakref.finalize(self, os.close, self._descriptor)
+        self._state = self._look()
+
+    def __len__(self) -> int:
+        return self._state[0]
+
+    def read(self, offset: int, size: int) -> bytes:
+        """`size` bytes from `offset`. Raises ModelError (SG107) when the file is not any more what was opened."""
+        try:
+            os.lseek(self._descriptor, offset, os.SEEK_SET)
+            parts: list[bytes] = []
+            while size > 0 and (part := os.read(self._descriptor, size)):
+                parts.append(part)
+                size -= len(part)
+            is_same = self._look() == self._state
+        except OSError as error:
+            reason = system_reason(error)
+            raise refusal("SG107", f"its weights {shown(self.file)} cannot be read: {reason}", self._path) from error
+        if size > 0 or not is_same:
+            raise refusal("SG107", f"its weights {shown(self.file)} were written to after it was read", self._path)
+        return b"".join(parts)
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield all of the bytes, in order. Raises as `read`."""
+        for offset in range(0, len(self), _READ_AT_ONCE):
+            yield self.read(offset, min(_READ_AT_ONCE, len(self) - offset))
+
+    def _look(self) -> tuple[int, int]:
+        status = os.fstat(self._descriptor)
+        return status.st_size, status.st_mtime_ns
 
 
 class OpenVINOModel:
@@ -77,22 +124,22 @@ class OpenVINOModel:
         return self.graph
 
     def copy(self) -> OpenVINOModel:
-        """A copy that can be edited; the weights, which nothing edits, are shared."""
+        """Return a copy that can be edited; the weights, which nothing edits, are shared."""
         return OpenVINOModel(
             copied(self.root), self.weights, self.path, style=self.style, appended=bytes(self.appended)
         )
 
     def constant(self, layer: Layer) -> memoryview:
-        """The bytes of a Const. Raises ModelError (SG107, SG111) for a layer that is none."""
+        """Return the bytes of a Const. Raises ModelError (SG107, SG111) for a layer that is none."""
         place = self.place_of(layer)
         return memoryview(self.read(place.offset, place.size))
 
     def place_of(self, layer: Layer) -> Place:
-        """Where the bytes of a Const are. Raises ModelError (SG107, SG111) for a layer that is none."""
+        """Return where the bytes of a Const are. Raises ModelError (SG107, SG111) for a layer that is none."""
         return locate(layer, self.weights_size if self.has_weights else None, self.path)
 
     def read(self, offset: int, size: int) -> bytes:
-        """Some bytes of the weights, appended ones included. Raises ModelError (SG107)."""
+        """Return some bytes of the weights, appended ones included. Raises ModelError (SG107)."""
         in_file = max(0, min(size, self._stored - offset))
         content = b"" if self.weights is None else self.weights.read(offset, in_file)
         start = max(0, offset - self._stored)

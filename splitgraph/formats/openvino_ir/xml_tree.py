@@ -1,4 +1,4 @@
-"""The XML of an IR: read into a tree that keeps comments and whitespace, and written as OpenVINO writes it.
+"""The XML of an IR: read into a tree that keeps comments and whitespace, written as OpenVINO writes it, or refused.
 
 Only what no model needs is refused: document type declarations, and with them entities of every kind. Names with a
 colon are plain names here, as they are to OpenVINO.
@@ -15,14 +15,38 @@ from xml.etree.ElementTree import Comment, Element, ProcessingInstruction, TreeB
 from xml.sax import SAXException, SAXParseException
 from xml.sax.handler import ContentHandler, property_lexical_handler
 
-from splitgraph.formats.openvino_ir.refusal import quoted, refusal
+from splitgraph.diagnostics import ModelError
+from splitgraph.formats.recognition import model_error
 
+_MOST_SHOWN = 80
+_HELP = {
+    "SG101": "Check the path; an IR is a pair of an .xml and a .bin file, as OpenVINO's save_model writes them.",
+    "SG106": "Convert the original model again with a current OpenVINO, which writes IR version 11.",
+    "SG107": "Put the .bin that belongs to this .xml beside it, under the same name, or convert the model again.",
+    "SG111": "Convert the original model to IR again.",
+}
 # Three levels of elements for each body in a body; OpenVINO's own files stay below twenty.
 _MAX_DEPTH = 128
 _SPACE = " \t\r\n"
 _PROLOG = re.compile(r"(?:[ \t\r\n]+|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)
 _ENCODING = re.compile(r"<\?xml[^>]*?encoding\s*=\s*[\"']([^\"']*)")
 _DECLARATION = '<?xml version="1.0"?>\n'
+
+
+# Refusing a file -----------------------------------------------------------------------------------------------------
+
+
+def refusal(code: str, message: str, path: str | os.PathLike[str] | None) -> ModelError:
+    """Return a ModelError about an IR, with the help that fits IR files."""
+    return model_error(code, message, "" if path is None else path, help=_HELP.get(code))
+
+
+def quoted(text: str) -> str:
+    """Return a part of the file as messages show it: on one line, and not longer than a line."""
+    return repr(text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}...")
+
+
+# The tree ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +64,7 @@ class Style:
 
 
 def parse_xml(data: bytes, path: str | os.PathLike[str] | None) -> tuple[Element, Style]:
-    """The root of a document and the style that it is written in. Raises ModelError (SG101)."""
+    """Return the root of a document and the style that it is written in. Raises ModelError (SG101)."""
     from defusedxml import DefusedXmlException
     from defusedxml.sax import make_parser
 
@@ -131,7 +155,7 @@ def _style_of(data: bytes, after_root: list[str]) -> Style:
 
 
 def copied(element: Element) -> Element:
-    """A copy of a tree; copy.deepcopy takes three times as long."""
+    """Return a copy of a tree; copy.deepcopy takes three times as long."""
     new = Element(element.tag, element.attrib)
     new.text, new.tail = element.text, element.tail
     new.extend([copied(child) for child in element])
@@ -139,7 +163,7 @@ def copied(element: Element) -> Element:
 
 
 def write_xml(root: Element, style: Style) -> bytes:
-    """The bytes of a document, in UTF-8."""
+    """Return the bytes of a document, in UTF-8."""
     parts: list[str] = []
     _write(root, parts, style.closing)
     text = f"{style.prolog}{''.join(parts)}{style.epilog}"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from splitgraph.dim import DimLike, symbol
-from splitgraph.formats.openvino_ir.shape_text import Interval, parse_shape
+from splitgraph.formats.openvino_ir.notation import Interval, parse_shape
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from splitgraph.attributes import make_attribute
-from splitgraph.formats.openvino_ir.element_types import dtype_of
+from splitgraph.formats.openvino_ir.notation import dtype_of
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import MAIN, GraphPath
 from splitgraph.graph.values import LARGEST_DIM, write_shape

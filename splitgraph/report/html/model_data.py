@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import splitgraph
 from splitgraph.diagnostics import Diagnostic
 from splitgraph.dim import Dim, symbols_of
-from splitgraph.formats import open_model
-from splitgraph.formats.held_model import HeldModel
+from splitgraph.formats import HeldModel, open_model
 from splitgraph.graph.scopes import MAIN
 from splitgraph.inference.analysis import IR, Analysis, SplitReport
 from splitgraph.onnx_proto import ModelProto

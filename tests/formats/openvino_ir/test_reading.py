@@ -17,9 +17,8 @@ from process_memory import run_python
 import splitgraph
 from splitgraph.diagnostics import ModelError
 from splitgraph.formats import OpenVINOModel, load_ir, open_model
-from splitgraph.formats.openvino_ir.element_types import bits_of, byte_size, dtype_of
 from splitgraph.formats.openvino_ir.graph import Graph, Layer
-from splitgraph.formats.openvino_ir.shape_text import parse_shape
+from splitgraph.formats.openvino_ir.notation import byte_size, dtype_of, element_type, parse_shape
 
 from .small_ir import BIN, VERSION_10, XML, archived, changed, write
 
@@ -253,7 +252,8 @@ def constant_of(model: OpenVINOModel, layer: Layer, index: int) -> list[int]:
     ],
 )
 def test_element_type(name: str, dtype: str | None, bits: int | None) -> None:
-    assert (dtype_of(name), bits_of(name)) == (dtype, bits)
+    element = element_type(name)
+    assert (dtype_of(name), element and element.bits) == (dtype, bits)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from splitgraph.dim import Dim, DimLike, Facts, evaluate, symbols_of
 from splitgraph.formats.openvino_ir import load_ir
-from splitgraph.formats.openvino_ir.element_types import dtype_of
+from splitgraph.formats.openvino_ir.notation import dtype_of
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.openvino_ir import infer_ir, mirror
 from splitgraph.value_type import ValueType

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from splitgraph.dim import DimLike
-from splitgraph.formats.openvino_ir.element_types import dtype_of
+from splitgraph.formats.openvino_ir.notation import dtype_of
 from splitgraph.inference.context import NodeContext, Rule
 from splitgraph.inference.rules.operands import InvalidNode, contents_or_unknown, dims_of, operator
 from splitgraph.variants.openvino_split_1 import DOMAIN

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from splitgraph.dim import DimLike, product
-from splitgraph.formats.openvino_ir.shape_text import parse_shape
+from splitgraph.formats.openvino_ir.notation import parse_shape
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.broadcasting import broadcast_dims, broadcast_items
 from splitgraph.inference.rules.onnx.constants import required_dim, target_shape
