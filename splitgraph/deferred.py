@@ -44,10 +44,10 @@ class _Deferred:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        found = getattr(_import(self._name), attribute)
+        value = getattr(_import(self._name), attribute)
         # The next time it is an attribute of this object.
-        setattr(self, attribute, found)
-        return found
+        setattr(self, attribute, value)
+        return value
 
 
 if TYPE_CHECKING:

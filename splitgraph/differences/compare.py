@@ -204,12 +204,10 @@ def _of_node(finding: _Finding) -> _Finding:
     return code, severity, location, "" if "/" in location else message
 
 
-def _left(found: Sequence[_Finding], others: Sequence[_Finding]) -> list[int]:
-    """Return the places of those that are found and have no counterpart among the others, each of which is one for
-    one.
-    """
+def _left(findings: Sequence[_Finding], others: Sequence[_Finding]) -> list[int]:
+    """Return the places of the findings without a counterpart. Each of the others is the counterpart of one finding."""
     counts, left = Counter(others), list[int]()
-    for index, key in enumerate(found):
+    for index, key in enumerate(findings):
         if counts[key] > 0:
             counts[key] -= 1
         else:

@@ -384,6 +384,6 @@ def _paired_in_order(before: Sequence[Hashable], after: Sequence[Hashable]) -> P
     places = defaultdict(list)
     for place, item in enumerate(after):
         places[item].append(place)
-    taken = {item: iter(found) for item, found in places.items()}
+    taken = {item: iter(positions) for item, positions in places.items()}
     pairs = [(index, next(taken.get(item, iter(())), None)) for index, item in enumerate(before)]
     return [(index, place) for index, place in pairs if place is not None]

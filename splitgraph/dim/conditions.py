@@ -20,19 +20,19 @@ def plain_conditions(value: DimLike, is_known: Callable[[DimLike], bool]) -> lis
     whether a value is known to be >= 0; what is known is left out. The value itself is given where it is not plainer in
     parts.
     """
-    found: dict[Dim, None] = {}
+    conditions: dict[Dim, None] = {}
     waiting = [value]
     for _ in range(_MOST_STEPS):
         if not waiting:
-            return list(found)
-        each = waiting.pop()
-        if is_known(each):
+            return list(conditions)
+        candidate = waiting.pop()
+        if is_known(candidate):
             continue
-        if isinstance(each, int) or is_known(-1 - each):
+        if isinstance(candidate, int) or is_known(-1 - candidate):
             return None
-        parts = _parts(each, is_known)
+        parts = _parts(candidate, is_known)
         if parts is None:
-            found[each] = None
+            conditions[candidate] = None
         else:
             waiting += reversed(parts)
     return [value] if isinstance(value, Dim) else None
@@ -59,11 +59,11 @@ def _parts(value: Dim, is_known: Callable[[DimLike], bool]) -> list[DimLike] | N
     for monomial, coefficient in value.terms:
         if len(monomial) == 1 and monomial[0].kind == MAX:
             atom = monomial[0]
-            each = [value + coefficient * (arg - _dim(atom)) for arg in atom.args]
+            alternatives = [value + coefficient * (arg - _dim(atom)) for arg in atom.args]
             if coefficient < 0:
-                return each
+                return alternatives
             # One of them is enough: plainer where only one can be.
-            possible = [one for one in each if not is_known(-1 - one)]
+            possible = [one for one in alternatives if not is_known(-1 - one)]
             if len(possible) == 1:
                 return possible
     return _of_one_term(value, is_known) if len(value.terms) == 1 else None

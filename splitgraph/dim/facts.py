@@ -348,7 +348,7 @@ class Facts:
         if len(further) > len(nearest):
             yield list(further)
 
-    def _beyond(self, reached: frozenset[str], found: Mapping[Fact, None]) -> Mapping[Fact, None]:
+    def _beyond(self, reached: frozenset[str], known: Mapping[Fact, None]) -> Mapping[Fact, None]:
         """Return the facts found about these symbols, and those connected with them."""
         edge = reached
         while True:
@@ -356,10 +356,10 @@ class Facts:
             near = dict.fromkeys(fact for name in sorted(edge) for fact in self._few_of(name))
             edge = frozenset[str]().union(*(fact.difference.names for fact in near)) - reached
             reached |= edge
-            more = {**found, **near, **self._among(reached)}
-            if len(more) > _MOST_FACTS or len(more) == len(found):
-                return found
-            found = more
+            more = {**known, **near, **self._among(reached)}
+            if len(more) > _MOST_FACTS or len(more) == len(known):
+                return known
+            known = more
 
     def _among(self, names: Set[str]) -> dict[Fact, None]:
         """Return the facts that contain only these symbols."""

@@ -313,8 +313,8 @@ def _is_positive_part(monomial: Monomial) -> bool:
 
 
 def _cofactors(difference: Polynomial, products: Iterable[Monomial]) -> list[Monomial]:
-    found = (quotient_of(whole, monomial) for whole in products for monomial, _ in difference.terms)
-    return list(dict.fromkeys(cofactor for cofactor in found if cofactor))
+    quotients = (quotient_of(whole, monomial) for whole in products for monomial, _ in difference.terms)
+    return list(dict.fromkeys(cofactor for cofactor in quotients if cofactor))
 
 
 def _sum(one: Linear, other: Linear, factor: int) -> Linear:

@@ -271,7 +271,7 @@ class _Remaining:
 def _pieces(terms: Terms, const: int, texts: _Texts) -> tuple[list[_Piece], int]:
     """Return the summands in printing order and the constant that is left."""
     left = _Remaining(terms, const)
-    found: dict[Monomial, _Piece] = {}
+    patterns: dict[Monomial, _Piece] = {}
     for monomial, coefficient in terms:
         composite = [atom for atom in monomial if atom.kind not in NAMED]
         if len(composite) != 1 or left.terms[monomial] != coefficient:
@@ -279,13 +279,13 @@ def _pieces(terms: Terms, const: int, texts: _Texts) -> tuple[list[_Piece], int]
         pattern = _pattern(composite[0], coefficient, without(monomial, composite[0]), left, texts)
         if pattern is not None:
             left.terms[monomial] = 0
-            found[monomial] = pattern
+            patterns[monomial] = pattern
     pieces: list[_Piece] = []
     for monomial, _ in terms:
         if left.terms[monomial]:
             pieces.append((left.terms[monomial], _factors(monomial, texts)))
-        elif monomial in found:
-            pieces.append(found[monomial])
+        elif monomial in patterns:
+            pieces.append(patterns[monomial])
     return pieces, left.const
 
 
@@ -308,10 +308,10 @@ def _pattern(atom: Atom, coefficient: int, cofactor: Monomial, left: _Remaining,
     """Return the remainder, minimum or maximum that this term forms with others of the remaining terms."""
     spelled = texts[atom]
     if isinstance(spelled, _Quotient):
-        found = _remainder(atom, spelled, coefficient, cofactor, left, texts)
-        if found is None and spelled.one_more is not None and left.take((), 1, coefficient, cofactor):
+        remainder = _remainder(atom, spelled, coefficient, cofactor, left, texts)
+        if remainder is None and spelled.one_more is not None and left.take((), 1, coefficient, cofactor):
             return coefficient, [*_factors(cofactor, texts), _Factor(spelled.one_more, True)]
-        return found
+        return remainder
     if isinstance(spelled, _PositivePart):
         return _extremum(spelled, coefficient, cofactor, left, texts)
     if isinstance(spelled, _NestedMaximum):

@@ -281,15 +281,15 @@ def decompose(coefficients: tuple[int, ...], levels: tuple[int, ...]) -> list[tu
     those of every other numerator and divisor anew.
     """
     left = list(coefficients)
-    found = []
+    quotients = []
     for divisor in levels:
         for residue in range(divisor):
             shared = _middle(left[residue::divisor])
             if shared:
-                found.append((divisor, residue, shared))
+                quotients.append((divisor, residue, shared))
                 for place in range(residue, len(left), divisor):
                     left[place] -= shared
-    return found
+    return quotients
 
 
 def _middle(values: Sequence[int]) -> int:

@@ -81,15 +81,15 @@ def _remainders_for(d: Dim, equalities: Sequence[Dim], interval_of: IntervalOf) 
         if isinstance(numerator, Dim) and isinstance(divisor, int):
             terms = _without_common_factor(numerator.terms)
             numerators[terms] = lcm(numerators.get(terms, 1), divisor)
-    found = []
+    remainders = []
     for terms, divisor in numerators.items():
         modulus, remainder = _remainder_of(from_terms(dict(terms), 0), equalities, interval_of)
         known = divisor if modulus == 0 else modulus
         if known > 1:
-            found.append(Remainder(terms, known, remainder % known))
+            remainders.append(Remainder(terms, known, remainder % known))
     # What is known of a factor says more than what is known of the product. The first that applies decides how a
     # quotient is written, so that each has its place, whichever the facts speak of first.
-    return sorted(found, key=lambda known: (len(known.terms[0][0]), order_of(known.value)))
+    return sorted(remainders, key=lambda known: (len(known.terms[0][0]), order_of(known.value)))
 
 
 def _without_common_factor(terms: Terms) -> Terms:
@@ -188,15 +188,15 @@ def _rebuilt(value: DimLike, known: Mapping[Atom, DimLike], remainders: Iterable
 
 def _multiplied_back(value: Dim, known: Remainder) -> DimLike:
     """Return quotients of E as a multiple of E and one quotient: `4*(E//4)` is E - r, and `2*(E//4)` is E//2 - r//2."""
-    found: dict[Monomial, list[tuple[int, int]]] = {}
+    by_cofactor: dict[Monomial, list[tuple[int, int]]] = {}
     for monomial, coefficient in value.terms:
         for atom in monomial:
             divisor = _divisor_of(atom, known)
             if divisor is not None:
-                found.setdefault(without(monomial, atom), []).append((divisor, coefficient))
+                by_cofactor.setdefault(without(monomial, atom), []).append((divisor, coefficient))
                 break
     total: DimLike = value
-    for cofactor, parts in found.items():
+    for cofactor, parts in by_cofactor.items():
         quotients = sum_dims([coefficient * (known.value // divisor) for divisor, coefficient in parts])
         total = total + _monomial(cofactor) * (_as_one(parts, known) - quotients)
     return total

@@ -100,7 +100,7 @@ def _read(node: ast.expr) -> _Ratio:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return _negated(_read(node.operand))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS:
-        return FUNCTIONS[node.func.id]([_read(each) for each in node.args])
+        return FUNCTIONS[node.func.id]([_read(arg) for arg in node.args])
     if isinstance(node, ast.BinOp):
         return _chain(node)
     raise ValueError("not a SymPy expression")
@@ -127,12 +127,14 @@ def _chain(node: ast.BinOp) -> _Ratio:
         first = first.left
     value, rest = (
         _read(first),
-        [(operator, _read(each)) for operator, each in zip(operators, operands, strict=True)][::-1],
+        [(operator, _read(operand)) for operator, operand in zip(operators, operands, strict=True)][::-1],
     )
     if is_sum:
-        return _sum([value, *(each if isinstance(operator, ast.Add) else _negated(each) for operator, each in rest)])
-    for operator, each in rest:
-        value = _apply(operator, value, each)
+        return _sum(
+            [value, *(operand if isinstance(operator, ast.Add) else _negated(operand) for operator, operand in rest)]
+        )
+    for operator, operand in rest:
+        value = _apply(operator, value, operand)
     return value
 
 

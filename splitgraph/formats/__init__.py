@@ -225,9 +225,9 @@ def _itself(model: Any) -> Any:
     return model
 
 
-def in_memory(held: Any) -> Any:
+def in_memory(model: Any) -> Any:
     """Return the model that a result holds, with everything in it."""
-    return held.whole if isinstance(held, HeldModel) else held
+    return model.whole if isinstance(model, HeldModel) else model
 
 
 def held(model: Model, loaded: LoadedModel) -> Any:

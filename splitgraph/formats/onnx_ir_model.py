@@ -68,7 +68,7 @@ def to_model(model: Any) -> tuple[ModelProto, list[Path]]:
         small = small_references(references)
         taken_in = {id(reference) for reference in small}
         load_external_data(small, folder, "")
-        leave_in_files([each for each in references if id(each) not in taken_in], folder, "")
+        leave_in_files([reference for reference in references if id(reference) not in taken_in], folder, "")
     return proto, files
 
 
@@ -98,9 +98,9 @@ def from_model(model: ModelProto, original: Any, written: ModelProto) -> Any:
         slim.CopyFrom(model)
         result = onnx_ir.from_proto(slim)
         for tensor, proto in _external_pairs(result, slim):
-            found = folders.get(_place(tensor, proto.name)) or folders.get(_place(tensor, None), set())
-            if len(found) == 1:
-                (tensor.base_dir,) = found
+            base_dirs = folders.get(_place(tensor, proto.name)) or folders.get(_place(tensor, None), set())
+            if len(base_dirs) == 1:
+                (tensor.base_dir,) = base_dirs
         _share(original, result, slim)
     return result
 

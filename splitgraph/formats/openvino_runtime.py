@@ -44,8 +44,8 @@ def from_ov_model(model: Any) -> OpenVINOModel:
         path = folder / "model.xml"
         try:
             # A pass is given the model inside of an ov.Model.
-            held = model if isinstance(model, openvino.Model) else openvino.Model(model)
-            openvino.serialize(held, str(path), str(weights_path(path)))
+            whole = model if isinstance(model, openvino.Model) else openvino.Model(model)
+            openvino.serialize(whole, str(path), str(weights_path(path)))
         except (RuntimeError, TypeError) as error:
             raise model_error("SG111", f"the ov.Model cannot be written by OpenVINO: {_first_line(error)}") from error
         return load_into_memory(path)

@@ -158,72 +158,84 @@ class _Reader:
             return [data[start:end]]
         pieces: list[bytes] = []
         kept, seen = start, set[int]()
-        for found in fields(data, start, end):
-            if found.number in known.single:
-                if found.number in seen:
+        for field in fields(data, start, end):
+            if field.number in known.single:
+                if field.number in seen:
                     # Protobuf joins the two, and their elements may be in both.
                     return [data[start:end]]
-                seen.add(found.number)
-            if found.end - found.start <= SMALL or found.kind != LENGTH or found.number not in known.inside:
+                seen.add(field.number)
+            if field.end - field.start <= SMALL or field.kind != LENGTH or field.number not in known.inside:
                 continue
-            inner = self.message(known.inside[found.number], found.start, found.end, depth + 1)
+            inner = self.message(known.inside[field.number], field.start, field.end, depth + 1)
             length = sum(map(len, inner))
-            if length != found.end - found.start:
-                pieces += [data[kept : found.begin], head(found.number, length), *inner]
-                kept = found.end
+            if length != field.end - field.start:
+                pieces += [data[kept : field.begin], head(field.number, length), *inner]
+                kept = field.end
         return [*pieces, data[kept:end]]
 
     def _tensor(self, start: int, end: int) -> Sequence[bytes]:
         """Return a tensor without its elements, where these are large and in one piece, as all tools write them."""
         data, elements, told = self._data, list[Field](), False
-        for found in fields(data, start, end):
-            if found.number in _ELEMENTS:
-                elements.append(found)
-            elif found.number == EXTERNAL_DATA:
+        for field in fields(data, start, end):
+            if field.number in _ELEMENTS:
+                elements.append(field)
+            elif field.number == EXTERNAL_DATA:
                 # What says where the elements are would not be alone.
                 return [data[start:end]]
-            elif found.number == DATA_LOCATION and found.kind == VARINT:
+            elif field.number == DATA_LOCATION and field.kind == VARINT:
                 told = True
-                if varint_at(data, found.start, end)[0] != TensorProto.DEFAULT:
+                if varint_at(data, field.start, end)[0] != TensorProto.DEFAULT:
                     return [data[start:end]]
-        held = elements[0] if len(elements) == 1 else None
-        if held is None or held.number == _STRING_DATA or held.kind != LENGTH or held.end - held.start <= SMALL:
+        weights = elements[0] if len(elements) == 1 else None
+        if (
+            weights is None
+            or weights.number == _STRING_DATA
+            or weights.kind != LENGTH
+            or weights.end - weights.start <= SMALL
+        ):
             return [data[start:end]]
-        place = Place(self._source, held.start, held.end - held.start, held.number, self._entries(held), told)
-        return [data[start : held.begin], data[held.end : end], written_place(place)]
+        place = Place(
+            self._source,
+            weights.start,
+            weights.end - weights.start,
+            weights.number,
+            self._entries(weights),
+            told,
+        )
+        return [data[start : weights.begin], data[weights.end : end], written_place(place)]
 
-    def _entries(self, held: Field) -> int | None:
+    def _entries(self, field: Field) -> int | None:
         """Return how many numbers a field holds; None for raw data. Raises Malformed for what protobuf does not
         read.
         """
-        length = held.end - held.start
-        if held.number == RAW_DATA:
+        length = field.end - field.start
+        if field.number == RAW_DATA:
             return None
-        if held.number in _SIZES:
-            if length % _SIZES[held.number]:
-                raise Malformed("is truncated: it ends within a number", held.end)
-            return length // _SIZES[held.number]
-        if self._data[held.end - 1] >= ONE_BYTE or _TOO_LONG.search(self._data, held.start, held.end):
-            raise Malformed("holds a number that does not end", held.start)
-        pieces = range(held.start, held.end, SMALL)
+        if field.number in _SIZES:
+            if length % _SIZES[field.number]:
+                raise Malformed("is truncated: it ends within a number", field.end)
+            return length // _SIZES[field.number]
+        if self._data[field.end - 1] >= ONE_BYTE or _TOO_LONG.search(self._data, field.start, field.end):
+            raise Malformed("holds a number that does not end", field.start)
+        pieces = range(field.start, field.end, SMALL)
         # A number ends with its one byte below 128.
         return sum(
-            len(self._data[at : min(at + SMALL, held.end)].translate(None, _NUMBERS_OF_MORE_BYTES)) for at in pieces
+            len(self._data[at : min(at + SMALL, field.end)].translate(None, _NUMBERS_OF_MORE_BYTES)) for at in pieces
         )
 
 
 def _holds_what_it_says(data: Buffer, start: int, end: int) -> bool:
     """Return True for an attribute with tensors only where its type has them: nobody looks for weights elsewhere."""
-    types, held = list[int](), set[int]()
+    types, numbers = list[int](), set[int]()
     inside = _message(AttributeProto.DESCRIPTOR).inside
-    for count, found in enumerate(fields(data, start, end)):
-        if found.number == _TYPE and found.kind == VARINT:
-            types.append(varint_at(data, found.start, end)[0])
-        elif found.number in inside:
-            held.add(found.number)
+    for count, field in enumerate(fields(data, start, end)):
+        if field.number == _TYPE and field.kind == VARINT:
+            types.append(varint_at(data, field.start, end)[0])
+        elif field.number in inside:
+            numbers.add(field.number)
         if count == _MANY_FIELDS and _holds_none(data[start:end], inside):
             return False
-    return len(types) == 1 and held == {_FIELD_OF_TYPE.get(types[0])}
+    return len(types) == 1 and numbers == {_FIELD_OF_TYPE.get(types[0])}
 
 
 def _holds_none(attribute: bytes, inside: Collection[int]) -> bool:
@@ -269,11 +281,11 @@ class _Writer:
             return self._tensor(start, end)
         pieces: list[Piece] = []
         kept = start
-        for found in fields(written, start, end):
-            if found.number in known.inside and self._is_hit(found.start, found.end):
-                inner = self.message(known.inside[found.number], found.start, found.end)
-                pieces += [written[kept : found.begin] + head(found.number, size_of(inner)), *inner]
-                kept = found.end
+        for field in fields(written, start, end):
+            if field.number in known.inside and self._is_hit(field.start, field.end):
+                inner = self.message(known.inside[field.number], field.start, field.end)
+                pieces += [written[kept : field.begin] + head(field.number, size_of(inner)), *inner]
+                kept = field.end
         return [*pieces, written[kept:end]]
 
     def _is_hit(self, start: int, end: int) -> bool:
@@ -285,12 +297,12 @@ class _Writer:
         place = place_of(TensorProto.FromString(written))
         assert place is not None
         before, after = bytearray(), bytearray()
-        for found in fields(written, 0, len(written)):
-            if found.number == EXTERNAL_DATA and KEY_BYTES in written[found.start : found.end]:
+        for field in fields(written, 0, len(written)):
+            if field.number == EXTERNAL_DATA and KEY_BYTES in written[field.start : field.end]:
                 continue
-            part = before if found.number < place.field else after
-            if found.number != DATA_LOCATION:
-                part += written[found.begin : found.end]
+            part = before if field.number < place.field else after
+            if field.number != DATA_LOCATION:
+                part += written[field.begin : field.end]
             elif place.is_told:
                 part += tag(DATA_LOCATION, VARINT) + varint(TensorProto.DEFAULT)
         return [bytes(before) + place.head, place, bytes(after)]

@@ -24,7 +24,6 @@ from splitgraph.value_type import vector
 from splitgraph.variants.lowering import (
     LowerRequest,
     NotRepresentable,
-    computed_lengths,
     copy_node,
     lengths_reference,
     set_int,
@@ -103,11 +102,6 @@ def lift_equal_parts(site: SplitSite) -> CanonicalSplit | None:
     if not valid:
         return None
     return finish(site, split_equally(site, axis, dimension_on(site.input(0), axis), len(site.outputs)))
-
-
-def lower_lengths_input(request: LowerRequest) -> None:
-    """Write a node with the lengths as input 1."""
-    request.builder.main(copy_node(request, [request.node.input[0], computed_lengths(request)]))
 
 
 # Lengths as an attribute ---------------------------------------------------------------------------------------------

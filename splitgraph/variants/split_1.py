@@ -1,9 +1,10 @@
-"""Split-1 (opset 1): axis and lengths as attributes, or lengths as a second input of the DATA's own floating-point
-type.
+"""Split-1 (opset 1): cut a tensor into parts along an axis. The lengths are an attribute or a floating-point input.
 
-Inputs: input (T), split (T, optional, 1-D). Attributes: axis (no default in the schema; splitgraph reads 0), split
-(ints). T: float16, float32, float64. Outputs: one or more. Without lengths the parts are equal.
-No runtime in use today executes Split-1; its floating-point lengths are the reason why Split-2 dropped the second
+Inputs: input (T); split (T, 1-D, optional): the lengths, whole numbers in the floating-point type of the data.
+Attributes: axis (the schema has no default; splitgraph reads 0); split (ints): the lengths. Without lengths, the parts
+are equal. Outputs: one or more. T: float16, float32, float64.
+
+No runtime in use today executes Split-1. Its floating-point lengths are the reason why Split-2 dropped the second
 input.
 """
 

@@ -1,8 +1,9 @@
-"""Split-11 (opsets 11 and 12): as Split-2, and the axis may be negative.
+"""Split-11 (opsets 11 and 12): as Split-2, but the axis may be negative.
 
-Input: input (T). Attributes: axis (default 0, in [-rank, rank - 1]), split (ints >= 0; without it the parts are equal).
-T: every type but bfloat16 and younger ones. Outputs: one or more.
-Changed from Split-2: a negative axis counts from the back; an empty part is allowed in so many words.
+Input: input (T). Attributes: axis (default 0, in [-rank, rank - 1]); split (ints >= 0): the lengths. Without lengths,
+the parts are equal. Outputs: one or more. T: every type but bfloat16 and younger types.
+
+Changed from Split-2: a negative axis counts from the back; the text allows an empty part explicitly.
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
 """Split-13 (opsets 13 to 17): the lengths are an optional input.
 
-Inputs: input (T), split (int64, optional, 1-D, each >= 0, summing to the dimension; without it the parts are equal and
-must divide it). Attribute: axis (default 0, in [-rank, rank - 1]). T: every type up to bfloat16. Outputs: one or more.
-Changed from Split-11: the attribute `split` became an input, so lengths may be computed at run time; bfloat16.
+Inputs: input (T); split (int64, 1-D, optional): the lengths, each >= 0, which sum to the dimension. Without lengths,
+the parts are equal, and their number must divide the dimension. Attribute: axis (default 0, in [-rank, rank - 1]).
+Outputs: one or more. T: every type up to bfloat16.
+
+Changed from Split-11: the attribute `split` became an input, so run time may compute the lengths; bfloat16.
 """
 
 from __future__ import annotations
 
 from splitgraph.canonical import CanonicalSplit, SplitSite
-from splitgraph.variants.lowering import LowerRequest, copy_node
-from splitgraph.variants.shared import lift_equal_parts, lift_lengths_input, lower_lengths_input
+from splitgraph.variants.lowering import LowerRequest, computed_lengths, copy_node
+from splitgraph.variants.shared import lift_equal_parts, lift_lengths_input
 from splitgraph.variants.variant import ALL_TYPES_IR4, Variant
 
 
@@ -19,11 +21,14 @@ def lift(site: SplitSite) -> CanonicalSplit | None:
 
 
 def lower(request: LowerRequest) -> None:
-    """Write a Split-13 node: equal parts without lengths, everything else with a constant or computed lengths input."""
-    if (request.split.form == "equal" or request.divisible) and not request.explicit_lengths:
-        request.builder.main(copy_node(request, request.node.input[:1]))
-        return
-    lower_lengths_input(request)
+    """Write a Split-13 node: equal parts without lengths, all other splits with a constant or computed lengths
+    input.
+    """
+    inputs = [request.node.input[0]]
+    is_equal = request.split.form == "equal" or request.divisible
+    if request.explicit_lengths or not is_equal:
+        inputs.append(computed_lengths(request))
+    request.builder.main(copy_node(request, inputs))
 
 
 VARIANT = Variant(

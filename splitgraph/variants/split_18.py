@@ -1,18 +1,20 @@
-"""Split-18 (opset 18 on): exactly one of the input `split` and the attribute `num_outputs`.
+"""Split-18 (opset 18 on): exactly one of the input `split` and the attribute `num_outputs` must be given.
 
-Inputs: input (T), split (int64, optional, 1-D, each >= 0, summing to the dimension). Attributes: axis (default 0, in
-[-rank, rank - 1]), num_outputs (int >= 1, equal to the number of outputs: chunks of ceil(dim / num_outputs), the last
-one smaller). T: every type up to bfloat16. Outputs: one or more.
-Changed from Split-13: the parts must be given one way or the other, and an uneven dimension no longer needs lengths.
-Converters often wrote neither (onnx/onnx#5222): invalid, though its meaning is plain. Fewer outputs than num_outputs
-are invalid, too; `inference/repairs.py` adds the missing ones where engines agree.
+Inputs: input (T); split (int64, 1-D, optional): the lengths, each >= 0, which sum to the dimension. Attributes: axis
+(default 0, in [-rank, rank - 1]); num_outputs (int >= 1, equal to the number of outputs): the parts are chunks of
+ceil(dim / num_outputs), the last one smaller. Outputs: one or more. T: every type up to bfloat16.
+
+Changed from Split-13: a node without lengths needs num_outputs, and a dimension that does not divide evenly needs no
+lengths any more. Converters often wrote neither (onnx/onnx#5222): that is invalid, though its meaning is plain. A node
+with fewer outputs than num_outputs is invalid, too; `inference/repairs.py` adds the missing outputs where engines
+agree.
 """
 
 from __future__ import annotations
 
 from splitgraph.canonical import CanonicalSplit, SplitSite, dimension_on, resolve_axis, split_into_chunks
-from splitgraph.variants.lowering import LowerRequest, copy_node, set_int
-from splitgraph.variants.shared import finish, lift_lengths_input, lower_lengths_input
+from splitgraph.variants.lowering import LowerRequest, computed_lengths, copy_node, set_int
+from splitgraph.variants.shared import finish, lift_lengths_input
 from splitgraph.variants.variant import ALL_TYPES_IR4, Variant
 
 
@@ -47,9 +49,9 @@ def lift_chunks(site: SplitSite) -> CanonicalSplit | None:
 
 def lower(request: LowerRequest) -> None:
     """Write a Split-18 node: num_outputs for equal parts and chunks, a lengths input for everything else."""
-    # Equal parts keep their form: num_outputs gives the same wherever equal parts are valid.
+    # Equal parts become num_outputs, too: it means the same wherever equal parts are valid.
     if request.explicit_lengths or request.split.form not in ("equal", "chunks"):
-        lower_lengths_input(request)
+        request.builder.main(copy_node(request, [request.node.input[0], computed_lengths(request)]))
         return
     node = copy_node(request, request.node.input[:1])
     set_int(node, "num_outputs", request.parts)

@@ -1,8 +1,10 @@
-"""Split-2 (opsets 2 to 10): the parts are an attribute, or equal.
+"""Split-2 (opsets 2 to 10): the lengths are an attribute, or the parts are equal.
 
-Input: input (T). Attributes: axis (default 0), split (ints; without it the parts are equal). T: every type but bfloat16
-and younger ones. Outputs: one or more. A negative axis is not documented before Split-11, but every runtime accepts it.
-Changed from Split-1: no second input, all types, a default for the axis.
+Input: input (T). Attributes: axis (default 0); split (ints): the lengths. Without lengths, the parts are equal.
+Outputs: one or more. T: every type but bfloat16 and younger types. A negative axis is not documented before Split-11,
+but every runtime accepts it.
+
+Changed from Split-1: there is no second input, all types are allowed, and the axis has a default.
 """
 
 from __future__ import annotations

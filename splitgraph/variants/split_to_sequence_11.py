@@ -1,9 +1,10 @@
-"""SplitToSequence-11 (opsets 11 to 23): a tensor into a sequence of parts.
+"""SplitToSequence-11 (opsets 11 to 23): cut a tensor into a sequence of parts.
 
-Inputs: input (T), split (int32 or int64, optional: a scalar is the size of each chunk, the last one smaller; 1-D are
-the lengths, each >= 0, summing to the dimension; without it the chunks have length 1). Attributes: axis (default 0),
-keepdims (default 1; with 0 and no `split` the chunks lose the axis; ignored when `split` is given, though not by
-every runtime). T: every type but bfloat16 and younger ones. Output: one sequence.
+Inputs: input (T); split (int32 or int64, optional). A scalar `split` is the size of each chunk, the last one smaller. A
+1-D `split` holds the lengths, each >= 0, which sum to the dimension. Without `split`, the chunks have length 1.
+Attributes: axis (default 0); keepdims (default 1): with 0 and without `split`, the chunks lose the axis. If `split` is
+given, keepdims is ignored, though not by every runtime. Output: one sequence. T: every type but bfloat16 and younger
+types.
 """
 
 from __future__ import annotations

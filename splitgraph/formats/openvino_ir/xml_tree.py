@@ -145,8 +145,8 @@ def _style_of(data: bytes, after_root: list[str]) -> Style:
     newline = "\r\n" if "\r\n" in text else "\n"
     text = text.replace("\r\n", "\n")
     mark = "\ufeff" if text.startswith("\ufeff") else ""
-    found = _PROLOG.match(text, len(mark))
-    prolog = mark + (found.group() if found else "")
+    beginning = _PROLOG.match(text, len(mark))
+    prolog = mark + (beginning.group() if beginning else "")
     slash = text.find("/>")
     closing = "/>" if slash > 0 and text[slash - 1] not in _SPACE else " />"
     ending = text[len(text.rstrip(_SPACE)) :]
@@ -204,8 +204,8 @@ _IN_TEXT = re.compile(r"[&<>\x00-\x08\x0b-\x1f]")
 _NAMED = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
 
 
-def _reference(found: re.Match[str]) -> str:
-    character = found.group()
+def _reference(match: re.Match[str]) -> str:
+    character = match.group()
     return _NAMED.get(character) or f"&#{ord(character):02d};"
 
 
