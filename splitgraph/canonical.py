@@ -191,8 +191,8 @@ def _clamped_chunks(
 
 @_remembered
 def _chunks_of(total: DimLike, count: int) -> tuple[DimLike, DimLike]:
-    """Return the size of all chunks but the last one, and what they leave for it (negative: they overrun the
-    dimension).
+    """Return the size of all chunks but the last, and what they leave for the last. Negative: they overrun the
+    dimension.
     """
     size = ceildiv(total, count)
     return size, total - (count - 1) * size
@@ -331,7 +331,7 @@ def dimension_on(data: ValueType, axis: int | None) -> DimLike | None:
 
 
 def split_contents(site: SplitSite, split: CanonicalSplit, data: Contents | None) -> None:
-    """Follow the elements of a 1-D tensor into its parts."""
+    """Give each part of a 1-D tensor the elements of the data that it has."""
     lengths = split.static_lengths
     if data is None or lengths is None or len(data.shape) != 1 or sum(lengths) != len(data.items):
         return

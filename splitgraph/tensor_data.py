@@ -107,7 +107,7 @@ class SourceFile:
         self.close()
 
     def read(self, start: int, length: int) -> bytes:
-        """Return some bytes of the file. Raises ModelError where it is not what it was."""
+        """Return some bytes of the file. Raises ModelError if the file changed."""
         with _Opened(self) as descriptor:
             pieces, position = [], start
             while position < start + length:
@@ -119,8 +119,8 @@ class SourceFile:
         return b"".join(pieces)
 
     def copy(self, start: int, length: int, target: int) -> None:
-        """Copy some bytes of the file to where an open file is written; by the kernel where it can. Raises ModelError
-        where the file is not what it was, OSError where they cannot be written.
+        """Copy some bytes of the file to an open file; the kernel does it if it can. Raises ModelError if the file
+        changed, OSError if the bytes cannot be written.
         """
         with _Opened(self) as descriptor:
             position, end = start, start + length
@@ -203,9 +203,10 @@ def _copy_through_memory(source: int, target: int, position: int, length: int) -
 
 
 class Place(NamedTuple):
-    """Where the elements of a tensor are: `length` bytes of a file from `start`, which are the value of the field of
-    that number. entries: how many numbers these are, None for raw data. is_told: whether the file says of the tensor
-    that its elements are in it, which goes without saying.
+    """Where the elements of a tensor are: `length` bytes of a file from `start`, the value of a field of a TensorProto.
+
+    field: the number of the field. entries: how many numbers these are, None for raw data. is_told: the tensor in the
+    file has a data_location that says that its elements are in it, which is the default.
     """
 
     source: SourceFile
@@ -217,7 +218,7 @@ class Place(NamedTuple):
 
     @property
     def is_raw(self) -> bool:
-        """True where the bytes are those of raw data."""
+        """True if the bytes are those of raw data."""
         return self.field == RAW_DATA or self.field in _AS_RAW
 
     @property
@@ -343,8 +344,8 @@ def lacks_data(tensor: TensorProto) -> bool:
 
 
 def misfit(tensor: TensorProto) -> str | None:
-    """Return what is wrong with a tensor: its element type, its shape, or where and how many its elements are. None for
-    a sound tensor, one whose elements are in another file, and one that has none at all (see `lacks_data`).
+    """Return what is wrong with a tensor: its element type, its shape, or where and how many its elements are. Return
+    None for a sound tensor, for elements in another file, and for a tensor without elements (see `lacks_data`).
     """
     data_type, dims = tensor.data_type, tensor.dims
     if data_type == TensorProto.UNDEFINED:
@@ -381,7 +382,7 @@ def misfit(tensor: TensorProto) -> str | None:
 
 
 def _fault_of_entries(tensor: TensorProto, given: str, count: int) -> str | None:
-    """Return what is wrong with so many entries in a typed field."""
+    """Return what is wrong with this number of entries in a typed field. given: the field that has them."""
     expected = _FIELD_OF[tensor.data_type]
     if given != expected:
         return f"its elements are in {given}; those of its type must be in {expected} or raw_data"

@@ -25,7 +25,9 @@ Buffer = bytes | mmap
 
 
 class Malformed(Exception):
-    """Bytes that are no field, and where. str() says what is wrong with them, as the rest of "the file ..."."""
+    """Bytes that are not a field. position: where. str() says what is wrong with them, as the rest of "the file
+    ...".
+    """
 
     def __init__(self, fault: str, position: int) -> None:
         super().__init__(fault)
@@ -46,8 +48,8 @@ class Field(NamedTuple):
 
 
 def fields(data: Buffer, start: int, end: int) -> Iterator[Field]:
-    """Yield the fields of the message in `data[start:end]`, in their order; their values are not read. Raises Malformed
-    for what is no field, and for one that is longer than the message.
+    """Yield the fields of the message in `data[start:end]`, in order; their values are not read. Raises Malformed for
+    bytes that are not a field, and for a field that is longer than the message.
     """
     position = start
     while position < end:
@@ -104,7 +106,7 @@ _SHORT = [bytes([number]) for number in range(ONE_BYTE)]
 
 
 def varint(number: int) -> bytes:
-    """Return a number that is not negative."""
+    """Return the bytes of a number, which must not be negative."""
     if number < ONE_BYTE:
         return _SHORT[number]
     written = bytearray()
@@ -116,7 +118,7 @@ def varint(number: int) -> bytes:
 
 
 def tag(number: int, kind: int = LENGTH) -> bytes:
-    """Return what stands before the value of a field."""
+    """Return the bytes before the value of a field."""
     return varint(number << 3 | kind)
 
 
@@ -126,7 +128,7 @@ def field(number: int, content: bytes) -> bytes:
 
 
 def head(number: int, length: int) -> bytes:
-    """Return what stands before the content of a field whose content is written elsewhere."""
+    """Return the bytes before the content of a field; the content is written elsewhere."""
     return tag(number) + varint(length)
 
 

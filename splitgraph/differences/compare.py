@@ -59,7 +59,10 @@ class _Comparison:
     def run(self) -> ModelDifference:
         before, after = self._sides
         self._parts += model_parts(before, after)
-        for root in self._roots():
+        functions = dict.fromkeys((*before.functions, *after.functions))
+        roots: list[_Pair] = [((), (), None)]
+        roots += [(before.functions.get(key), after.functions.get(key), None) for key in functions]
+        for root in roots:
             waiting = [root]
             while waiting:
                 waiting += reversed(list(self._compare(*waiting.pop())))
@@ -76,12 +79,6 @@ class _Comparison:
             sum(len(scope.nodes) for scope in after.scopes.values()),
             self._moved,
         )
-
-    def _roots(self) -> Iterator[_Pair]:
-        before, after = self._sides
-        yield (), (), None
-        for key in dict.fromkeys((*before.functions, *after.functions)):
-            yield before.functions.get(key), after.functions.get(key), None
 
     def _compare(self, path: GraphPath | None, new: GraphPath | None, outer: ValueNames | None) -> Iterator[_Pair]:
         """Compare two graphs; gives the bodies of their nodes."""
@@ -278,8 +275,10 @@ class TypeComparison:
         return True
 
     def _is_unknown(self, dim: Dim | None, side: int) -> bool:
-        """Return True for a generated symbol where it is met first, which is as unknown as None. A symbol that only one
-        value has is None: the first value tells nothing, and others would tell that they have the same size.
+        """Return True for a generated symbol at its first occurrence: it is as unknown as None.
+
+        A symbol that only one value has is None: the first value tells nothing, and others would tell that they have
+        the same size.
         """
         name = str(dim)
         known = (self._after, self._before)[side]

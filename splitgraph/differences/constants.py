@@ -126,7 +126,7 @@ def _same_bytes(one: Bytes, two: Bytes) -> bool:
 
 
 def _bytes_of(tensor: TensorProto, folder: Folder) -> Bytes | None:
-    """Return the elements as raw data has them; None where they are in a field of numbers that is written in another
+    """Return the elements as raw data has them; None if they are in a field of numbers, which is written in another
     way.
     """
     place = place_of(tensor)
@@ -187,8 +187,8 @@ def _is_unreachable(tensor: TensorProto, folder: Folder) -> bool:
 
 
 def _same_reference(one: TensorProto, two: TensorProto, *, is_one_folder: bool) -> bool:
-    """Return the answer for models in memory whose data files are not known: equal references have equal elements where
-    they lead to the same file.
+    """Compare models in memory whose data files are not known: equal references have equal elements if they lead to the
+    same file.
     """
     entries = [sorted((entry.key, entry.value) for entry in tensor.external_data) for tensor in (one, two)]
     if is_one_folder and is_external(one) and is_external(two) and entries[0] == entries[1]:

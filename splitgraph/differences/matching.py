@@ -196,7 +196,9 @@ class _Matching:
         rest = [index for index in range(len(before.nodes)) if index not in self._matched]
         others = [index for index in range(len(after.nodes)) if index not in self._taken]
         if rest and others:
-            self._match_sequence(rest, others)
+            keys, other_keys = [_key(before, index) for index in rest], [_key(after, index) for index in others]
+            for place, other_place in common_subsequence(keys, other_keys):
+                self._pair(rest[place], others[other_place])
             self._match_neighbours()
         return self._matched.items()
 
@@ -281,15 +283,9 @@ class _Matching:
             if key in others:
                 self._pair(reader, others[key])
 
-    def _match_sequence(self, rest: Sequence[int], others: Sequence[int]) -> None:
-        keys = [_key(self._before, index) for index in rest]
-        other_keys = [_key(self._after, index) for index in others]
-        for place, other_place in common_subsequence(keys, other_keys):
-            self._pair(rest[place], others[other_place])
-
 
 def _unique(names: Sequence[str], matched: Container[int]) -> dict[str, int]:
-    """Return the nodes by their names, where these are unique among those that are not matched."""
+    """Return the nodes that are not matched by their names, if a name is unique among these nodes."""
     left = [(index, name) for index, name in enumerate(names) if name and index not in matched]
     times = Counter(name for _, name in left)
     return {name: index for index, name in left if times[name] == 1}
@@ -307,7 +303,9 @@ def _alone(graph: Graph, readers: Iterable[Reader], matched: Container[int]) -> 
 
 
 def _key(graph: Graph, index: int) -> Hashable:
-    """Return what a node is to the search for a common subsequence. Without inputs there are only its attributes."""
+    """Return what identifies a node in the search for a common subsequence. A node without inputs has only its
+    attributes.
+    """
     readers = [graph.readers.get(name, ()) for name in graph.outputs[index]]
     read_by = tuple(tuple(sorted({graph.operators[index] for index, _ in of_output})) for of_output in readers)
     if graph.inputs[index]:

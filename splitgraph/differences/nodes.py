@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import zip_longest
 
@@ -64,8 +64,8 @@ class NodeComparison:
         return [differences[key] for key in sorted(differences)]
 
     def moved(self) -> dict[str, str]:
-        """Return the locations of matched nodes in the second model, by those in the first, where they differ and no
-        other node has one of them.
+        """Return the locations of matched nodes in the second model, by those in the first, if they differ and no other
+        node has one of them.
         """
         before, after = self._graphs
         locations = [_location(before, index) for index in range(len(before.nodes))]
@@ -84,7 +84,8 @@ class NodeComparison:
             attributes = tuple(name for name in names if name != _OPERATOR_SET or not self._sides[0].is_ir)
         if attributes:
             aspects.append("attributes")
-        inputs = tuple(self._different_inputs(index, other))
+        pairs = zip_longest(before.inputs[index], after.inputs[other], fillvalue="")
+        inputs = tuple(place for place, (one, two) in enumerate(pairs) if not self._names.is_same(one, two))
         if inputs:
             aspects.append("inputs")
         if before.outputs[index] != after.outputs[other]:
@@ -109,12 +110,6 @@ class NodeComparison:
             aspects.append("domain")
         versions = _version(self._sides[0], before, index), _version(self._sides[1], after, other)
         return aspects if aspects or versions[0] == versions[1] else ["version"]
-
-    def _different_inputs(self, index: int, other: int) -> Iterator[int]:
-        names, others = self._graphs[0].inputs[index], self._graphs[1].inputs[other]
-        for position, (one, two) in enumerate(zip_longest(names, others, fillvalue="")):
-            if not self._names.is_same(one, two):
-                yield position
 
     def _others(self, index: int | None, other: int | None) -> tuple[str, ...]:
         """Return further nodes of the other model that produce values of a node's names: of an added node in the first

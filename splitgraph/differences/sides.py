@@ -89,7 +89,7 @@ class Side:
         return self._graphs[path]
 
     def types(self, path: GraphPath) -> Mapping[str, ValueType]:
-        """Return the types of the values of a graph; none for a function, whose types are those of each call."""
+        """Return the types of the values of a graph. A function has none, because the types are those of each call."""
         types: Mapping[str, ValueType] = self.analysis.details.types.get(path, {})
         return types
 
@@ -119,7 +119,11 @@ class Side:
     def constants(self, path: GraphPath) -> dict[str, Constant]:
         """Return the initializers of a graph by name; the Const layers of a graph of an IR."""
         if self._ir is not None:
-            return _constants_of_ir(*self._ir, path)
+            model, mirrored = self._ir
+            names, graph = mirrored.names[path], _graph_at(model, mirrored, path)
+            mirrors = {tensor.name: tensor for tensor in graph_at(mirrored.model, path).initializer}
+            layers = {names[layer.id, layer.outputs[0].id]: layer for layer in graph.layers if layer.type == "Const"}
+            return {name: _constant_of_ir(model, layer, mirrors.get(name)) for name, layer in layers.items()}
         scope = self.scopes[path]
         if scope.is_function:
             return {}
@@ -127,13 +131,6 @@ class Side:
         for sparse in scope.proto.sparse_initializer:
             constants[sparse.values.name] = sparse_constant(sparse, self.folder)
         return constants
-
-
-def _constants_of_ir(model: OpenVINOModel, mirrored: Mirror, path: GraphPath) -> dict[str, Constant]:
-    names, graph = mirrored.names[path], _graph_at(model, mirrored, path)
-    mirrors = {tensor.name: tensor for tensor in graph_at(mirrored.model, path).initializer}
-    layers = {names[layer.id, layer.outputs[0].id]: layer for layer in graph.layers if layer.type == "Const"}
-    return {name: _constant_of_ir(model, layer, mirrors.get(name)) for name, layer in layers.items()}
 
 
 def _graph_at(model: OpenVINOModel, mirrored: Mirror, path: GraphPath) -> IRGraph:

@@ -210,7 +210,7 @@ def symbol(name: str) -> Dim:
 
 
 def atom_value(kind: int, args: tuple[DimLike, ...]) -> Dim:
-    """Return the dimension that is one atom over arguments in normal form; normalising those is the caller's part."""
+    """Return the dimension that is one atom. The caller brings the arguments into normal form."""
     return _interned((((_atom_of(kind, args),), 1),), 0)
 
 

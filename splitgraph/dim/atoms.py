@@ -73,7 +73,9 @@ class Atom:
         divides = kind in (FLOOR, MOD) and not isinstance(args[1], int)
         self.always_exists = not divides and all(map(always_exists, parts))
         self.digest = _digest(kind, name, parts)
-        self.name = f"[large, {self.digest.hex()}]" if kind in LARGE else name or _first_name(args)
+        self.name = name or next((arg.terms[0][0][0].name for arg in args if not isinstance(arg, int)), "")
+        if kind in LARGE:
+            self.name = f"[large, {self.digest.hex()}]"
         size = args[1] if kind == FLOOR and isinstance(args[1], int) else 0
         const = const_of(args[0]) if kind == FLOOR else 0
         # Large atoms stand among the symbols.
@@ -254,13 +256,6 @@ def all_atoms(values: Iterable[Value]) -> list[Atom]:
 def _atoms_in(values: Iterable[Value]) -> list[Atom]:
     every = (atom for value in values if not isinstance(value, int) for m, _ in value.terms for atom in m)
     return list(dict.fromkeys(every))
-
-
-def _first_name(args: tuple[Value, ...]) -> str:
-    for arg in args:
-        if not isinstance(arg, int):
-            return arg.terms[0][0][0].name
-    return ""
 
 
 def _digest(kind: int, name: str, args: tuple[Value, ...]) -> bytes:

@@ -45,7 +45,7 @@ def symbolic_interval(atom: Atom) -> Interval:
 
 
 def atom_interval(kind: int, ranges: Sequence[Interval]) -> Interval:
-    """Return the interval of an atom that is not a symbol, from those of its arguments."""
+    """Return the interval of an atom that is not a symbol. ranges: the intervals of its arguments."""
     if kind in (MAX, NESTED_MAX):
         lows = [low for low, _ in ranges if low is not None]
         highs = [high for _, high in ranges if high is not None]
@@ -63,7 +63,7 @@ def atom_interval(kind: int, ranges: Sequence[Interval]) -> Interval:
 
 
 def interval(value: Value, interval_of: IntervalOf = symbolic_interval) -> Interval:
-    """Return a sound interval (None: unbounded) of the value, from those of its terms."""
+    """Return a sound interval of the value, from the intervals of its terms. None: unbounded."""
     if isinstance(value, int):
         return value, value
     low = termwise_bound(coefficients_of(value), interval_of)
@@ -79,7 +79,7 @@ def both(one: Interval, other: Interval) -> Interval:
 
 
 def termwise_bound(coefficients: Coefficients, interval_of: IntervalOf) -> int | None:
-    """Return a lower bound of the sum from those of its terms, None when one has none."""
+    """Return a lower bound of the sum, from the lower bounds of its terms; None if a term has none."""
     total = 0
     for monomial, coefficient in coefficients.items():
         if not coefficient:
@@ -241,8 +241,8 @@ def narrowed(one: Bound, other: Bound) -> Bound:
 
 
 def interval_under(atom: Atom, bound_of: Callable[[str], Interval], known: dict[Atom, Interval]) -> Interval:
-    """Return the interval of an atom where symbols have the given bounds. known: of other atoms; takes what is
-    found.
+    """Return the interval of an atom under the given bounds of symbols. known: the intervals of other atoms; new ones
+    are added.
     """
     if atom not in known:
         for part in [*atoms_by_level(atom.args), atom]:

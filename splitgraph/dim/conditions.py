@@ -14,11 +14,11 @@ _MOST_STEPS = 32
 
 
 def plain_conditions(value: DimLike, is_known: Callable[[DimLike], bool]) -> list[Dim] | None:
-    """Return dims that are all >= 0 exactly where the value is, by what is known; None where it never is.
+    """Return dims that are all >= 0 exactly if the value is; None if the value is never >= 0.
 
     `5 - max(a, b)` gives `5 - a` and `5 - b`, `N//2 - 1` gives `N - 2`, `N*M - 1` gives `N - 1` and `M - 1`. is_known:
-    whether a value is known to be >= 0; what is known is left out. The value itself is given where it is not plainer in
-    parts.
+    whether a value is known to be >= 0; such values are left out. If the parts are not plainer, the value itself is
+    returned.
     """
     conditions: dict[Dim, None] = {}
     waiting = [value]
@@ -39,9 +39,7 @@ def plain_conditions(value: DimLike, is_known: Callable[[DimLike], bool]) -> lis
 
 
 def plain_obligation(obligation: Obligation) -> Obligation:
-    """Return the obligation without the maxima in it, where one relation says the same: `max(a, b) == b` is `b >=
-    a`.
-    """
+    """Return the obligation without its maxima, if one relation says the same: `max(a, b) == b` is `b >= a`."""
     difference = obligation.lhs - obligation.rhs
     if not any(atom.kind == MAX for atom in atoms_by_level([difference])):
         return obligation
@@ -55,7 +53,7 @@ def plain_obligation(obligation: Obligation) -> Obligation:
 
 
 def _parts(value: Dim, is_known: Callable[[DimLike], bool]) -> list[DimLike] | None:
-    """Return plainer values that are all >= 0 exactly where this one is; None where there are none."""
+    """Return plainer values that are all >= 0 exactly if this value is; None if there are none."""
     for monomial, coefficient in value.terms:
         if len(monomial) == 1 and monomial[0].kind == MAX:
             atom = monomial[0]

@@ -87,8 +87,8 @@ class Facts:
 
     @property
     def open_questions(self) -> int:
-        """The number of answers so far that might change if more were known: a proof stays, a missing proof may be
-        found. Answers of a child count too, because they use these facts.
+        """The number of answers so far that might change if more were known: a proof stays, but a missing proof may be
+        found later. Answers of a child count too, because they use these facts.
         """
         return self._questions.open
 
@@ -261,7 +261,7 @@ class Facts:
         return any(facts._least and facts._least.get(terms, -const - 1) >= -const for facts in self._chain())
 
     def _cannot_be(self, difference: DimLike, *, is_equality: bool) -> bool:
-        """Return True where `difference == 0`, or `difference >= 0`, contradicts what is known."""
+        """Return True if `difference == 0`, or `difference >= 0`, contradicts what is known."""
         if isinstance(difference, int):
             return difference != 0 if is_equality else difference < 0
         self._forget_if_outdated()
@@ -301,7 +301,9 @@ class Facts:
         return any(self._have_no_integers(facts, defined=d) for facts in self._connected(names_in(d)))
 
     def _have_no_integers(self, facts: Sequence[Fact], claim: Fact | None = None, defined: DimLike = 0) -> bool:
-        """Return whether no integers meet the facts together with a claim, and with a dim having a value."""
+        """Return True if no integers satisfy the facts together with the claim. defined: a dim that must have a
+        value.
+        """
         try:
             system = LinearSystem(self.interval_of)
             system.define(defined)
@@ -336,8 +338,8 @@ class Facts:
         return max(low or 0, 0), high
 
     def _connected(self, names: frozenset[str]) -> Iterator[list[Fact]]:
-        """Yield growing lists of facts for a proof: first the facts about these symbols only, then those that share
-        symbols with them.
+        """Yield growing lists of facts for a proof: first the facts about these symbols only, then also the facts that
+        share symbols with them.
         """
         self._forget_if_outdated()
         nearest = self._among(names)

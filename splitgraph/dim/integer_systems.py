@@ -112,7 +112,9 @@ def _part(system: Rows, columns: set[int], rows: list[Known]) -> Rows:
 
 
 def _finds_integers(system: Rows, steps: Steps) -> bool:
-    """Raise NoSolution where there is none even with rational values between the bounds; False where it is open."""
+    """Return True if the system has a solution, False if that is open. Raise NoSolution if the system has none even
+    with rational values between the bounds.
+    """
     relaxed = system.copy()
     eliminate(relaxed, steps, exactly=False)
     return any(solution_from(relaxed.trail, relaxed.width, prefer) is not None for prefer in ("near", "low", "high"))
@@ -153,7 +155,7 @@ def _has_dark_shadow(system: Rows, column: int, steps: Steps) -> bool:
 
 
 def _narrowest(system: Rows) -> tuple[int, Known]:
-    """Return how many values the left side with the fewest has between opposite inequalities, and it; 0 if there is
+    """Return the left side with the fewest values between opposite inequalities, and their number; 0 if there is
     none.
     """
     fewest = 0
@@ -166,8 +168,8 @@ def _narrowest(system: Rows) -> tuple[int, Known]:
 
 
 def _cheapest_shadow(system: Rows) -> tuple[int, int, list[Known], int]:
-    """Return the steps, the variable, its bounds on the side with fewer cases, its largest coefficient on the other
-    side.
+    """Return the variable whose elimination takes the fewest steps: (steps, variable, its bounds on the side with fewer
+    cases, its largest coefficient on the other side).
     """
     choices = []
     for column in sorted(range(system.width), key=system.rank):
@@ -191,10 +193,10 @@ def _missed(coefficient: int, largest: int) -> int:
 def bounds_of(
     value: Linear, equalities: Sequence[Linear], inequalities: Sequence[Linear], limit: int
 ) -> tuple[int | None, int | None] | None:
-    """Return bounds of a linear expression: (least, most), each None where there is none.
+    """Return (least, most) of a linear expression, each None if it is unbounded.
 
-    They hold for all integers that meet the constraints; within the limit, and where they are no further than
-    _MOST_TIGHTENED from those of rational numbers, they are reached. None where no integers meet the constraints;
+    The bounds hold for all integers that satisfy the constraints. Within the limit they are reached, if they are at
+    most _MOST_TIGHTENED from the bounds of rational numbers. Return None if no integers satisfy the constraints, and
     (None, None) beyond the limit.
     """
     negated: Linear = {variable: -coefficient for variable, coefficient in value[0].items()}, -value[1]
@@ -264,16 +266,17 @@ class Steps:
         self.left = left
 
     def take(self, count: int) -> None:
-        """Count before the work is done: where the limit ends it must not depend on the order of the work."""
+        """Count steps before the work is done: where the limit ends the work must not depend on the order of the
+        work.
+        """
         if count > self.left:
             raise LimitReached
         self.left -= count
 
 
 def eliminate(system: Rows, steps: Steps, exactly: bool, kept: Collection[int] = ()) -> None:
-    """Remove variables until none is left, or, if `exactly`, none that always has a value when the others have.
-
-    Without `exactly` the columns must be in order.
+    """Remove variables until none is left. exactly: remove only variables that always have a value if the others have
+    one; without it, the columns must be in order.
     """
     while True:
         if system.equalities:

@@ -46,7 +46,7 @@ IntervalOf = Callable[[Atom], Interval]
 
 
 class Constraint(Protocol):
-    """`difference >= 0`, or `difference == 0` where it is an equality; a `Fact` is one."""
+    """`difference >= 0`, or `difference == 0` for an equality; a `Fact` is one."""
 
     @property
     def difference(self) -> Polynomial: ...
@@ -117,7 +117,7 @@ class LinearSystem:
         return (rising[0], max(const, 0)), (falling[0], max(-const, 0))
 
     def is_impossible(self, steps: int = STEPS) -> bool:
-        """Return True where no integers meet the constraints; False where some do, or none are known not to."""
+        """Return True if no integers satisfy the constraints; False if some do, or if there is no proof."""
         if has_solution(self.equalities, self.inequalities, steps) is False:
             return True
         # That the largest argument is the maximum matters only where a maximum is large.
@@ -297,7 +297,7 @@ def is_nonnegative(value: Polynomial) -> bool:
 
 @lru_cache(_REMEMBERED)
 def range_of(value: Polynomial) -> Interval:
-    """Return (lowest, highest) that a value is known to have for any symbols >= 0, None: unbounded or not known."""
+    """Return (lowest, highest) value if the constraints hold. None: unbounded or not known."""
     if is_linear(value):
         return value.interval
     try:

@@ -42,11 +42,11 @@ class Obligation:
         return symbols_of(self.lhs) | symbols_of(self.rhs)
 
     def within(self, branches: tuple[str, ...]) -> Obligation:
-        """Return the obligation of bodies; the same object for none."""
+        """Return the obligation for a run in which these bodies run; the same object if there are no bodies."""
         return replace(self, branches=branches) if branches else self
 
     def solved(self) -> Obligation:
-        """Return the same obligation with the sides that `str()` writes. Where the text is the same, so is the
+        """Return the same obligation with the sides that `str()` writes. Obligations with the same text have the same
         result.
         """
         difference = self._difference()
@@ -85,12 +85,12 @@ class Obligation:
 
 
 class Fact(NamedTuple):
-    """`difference >= 0`, or `difference == 0` where it is an equality."""
+    """`difference >= 0`, or `difference == 0` for an equality."""
 
     difference: Dim
     is_equality: bool
 
     @property
     def sides(self) -> tuple[Dim, ...]:
-        """What is at least 0."""
+        """The polynomials that are >= 0."""
         return (self.difference, -self.difference) if self.is_equality else (self.difference,)

@@ -77,7 +77,8 @@ def undominated(dims: Iterable[DimLike], is_at_least: Callable[[DimLike, DimLike
     """Return the dims without those that are proved to be at most another one, in the order of `dims`, which should be
     fixed.
 
-    A dim that was left out still rules out others: that a third is at most this dim may be all that can be proved.
+    A dim that was left out still rules out others: perhaps all that can be proved is that a third dim is at most this
+    one.
     """
     every = list(dict.fromkeys(dims))
     larger: dict[DimLike, DimLike] = {}
@@ -248,7 +249,7 @@ def large_atoms(d: DimLike) -> list[Atom]:
 
 
 def has_huge_number(d: DimLike) -> bool:
-    """Return True for a dimension with a number of more than 64 bits in it. No dimension is so large, and numbers that
+    """Return True if the dimension contains a number of more than 64 bits. No dimension is so large, and numbers that
     grow with each operator take quadratic space.
     """
     if isinstance(d, int):
@@ -261,9 +262,9 @@ def has_huge_number(d: DimLike) -> bool:
 
 
 def evaluate(d: DimLike, values: Mapping[str, int]) -> int:
-    """Return the number that the dimension is at those values of its symbols, or of large atoms by name.
+    """Return the number that the dimension is for the given values of symbols, or of large atoms by name.
 
-    Raises KeyError for a symbol without a value, ZeroDivisionError where a divisor is 0, OverflowError for a number far
+    Raises KeyError for a symbol without a value, ZeroDivisionError if a divisor is 0, OverflowError for a number far
     too large for a dimension.
     """
     known: dict[Atom, int] = {}
@@ -276,17 +277,16 @@ def evaluate(d: DimLike, values: Mapping[str, int]) -> int:
 
 
 def substitute(d: DimLike, values: Mapping[str, DimLike]) -> DimLike:
-    """Return the dimension with symbols replaced, all at once, in what large atoms stand for too; symbols without a
-    value stay.
+    """Return the dimension with symbols replaced, all at once, also inside large atoms. Symbols without a value stay.
 
-    Raises ZeroDivisionError where a divisor is 0, OverflowError for a number far too large for a dimension.
+    Raises ZeroDivisionError if a divisor is 0, OverflowError for a number far too large for a dimension.
     """
     return _substituted(d, values, all_atoms([d]), inside=True) if values else d
 
 
 def substitute_names(d: DimLike, values: Mapping[str, DimLike]) -> DimLike:
-    """Return the dimension with symbols and large atoms replaced by name, all at once. What large atoms stand for
-    stays.
+    """Return the dimension with symbols and large atoms replaced by name, all at once. The insides of large atoms
+    stay.
     """
     if values.keys().isdisjoint(names_in(d)):
         return d

@@ -87,16 +87,16 @@ def _read_sympy(text: str, tokens: Sequence[Token]) -> DimLike | None:
 
 
 def is_size(text: str) -> bool:
-    """Return True for a number that a dimension can be: digits, and not too many."""
+    """Return True if the text is a size: digits, and at most 19 of them."""
     return _NUMBER.fullmatch(text) is not None
 
 
 def parse_given_dim(text: str, names: Collection[str]) -> DimLike | None:
-    """Return the dimension that a person gives: a number, a name, an expression however it is spaced, `?` for unknown.
+    """Return the dimension that a person types: a number, a name, an expression with any spaces, `?` for unknown.
 
-    names: those of the model, as its dim_params write them; such a text means what it means in the model, whatever it
-    looks like. Any other name must be an identifier, so that an expression can hold it. Raises ValueError, which says
-    why the text is none.
+    names: the names of the model, as its dim_params write them; such a text means what it means in the model, whatever
+    it looks like. Any other name must be an identifier, so that an expression can contain it. Raises ValueError, which
+    says why the text is not a dimension.
     """
     for name in (text, text.strip()):
         if name in names:
@@ -144,11 +144,10 @@ def _given_expression(text: str, names: Collection[str]) -> DimLike:
 
 
 def parse_expression(text: str) -> DimLike:
-    """Return the value of an expression or number, however it is spaced.
+    """Return the value of an expression or number with any spaces.
 
-    `[any name]` is the symbol of that name, with `]]` for a `]` in it.
-
-    Raises ValueError, which says what was found and where, for anything else.
+    `[any name]` is the symbol of that name, with `]]` for a `]` in it. Raises ValueError, which says what was found and
+    where.
     """
     try:
         return _Reader(tokens_of(text), text, expanded=False).read()

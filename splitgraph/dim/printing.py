@@ -105,7 +105,7 @@ def bare_symbol(value: Polynomial) -> str | None:
 
 
 def spell(value: Polynomial) -> str:
-    """Return the one spelling of the value; a large atom in it is a name in brackets, which no other has."""
+    """Return the one spelling of the value. A large atom in it is a name in brackets that no other atom has."""
     name = bare_symbol(value)
     if name is not None:
         return name
@@ -113,7 +113,7 @@ def spell(value: Polynomial) -> str:
 
 
 def spell_inside(value: Value) -> str:
-    """Return the spelling of a value within an expression, where a name that is no identifier stands in brackets."""
+    """Return the spelling of a value inside an expression: a name that is not an identifier stands in brackets."""
     return decimal(value) if isinstance(value, int) else _spell_sum(value.terms, value.const, _texts(value))
 
 
@@ -166,11 +166,12 @@ def _spell_atom(atom: Atom, texts: _Texts) -> _Spelled:
         return _Quotient(f"{numerator}//{denominator}", f"{numerator} % {denominator}", one_more)
     if atom.kind == MOD:
         return _Factor(" % ".join(_operand(arg, texts) for arg in atom.args), True)
-    if atom.kind == NESTED_MAX:
-        return _spell_nested(atom, texts)
-    if len(atom.args) == 2 and not isinstance(atom.args[1], int):
+    if atom.kind != NESTED_MAX and len(atom.args) == 2 and not isinstance(atom.args[1], int):
         return _spell_positive_part(atom.args[1], texts)
-    return _Maximum([_argument(arg, 1, texts) for arg in atom.args], [_argument(arg, -1, texts) for arg in atom.args])
+    upright, negated = ([_argument(arg, sign, texts) for arg in atom.args] for sign in (1, -1))
+    if atom.kind == NESTED_MAX:
+        return _NestedMaximum(_call("max", upright, 0), _call("min", negated, 0))
+    return _Maximum(upright, negated)
 
 
 def _spell_one_more(numerator: Value, denominator: Value, texts: _Texts) -> str | None:
@@ -180,11 +181,6 @@ def _spell_one_more(numerator: Value, denominator: Value, texts: _Texts) -> str 
         return None
     terms = tuple(sorted(numerator.terms + denominator.terms, key=monomial_order))
     return f"({_spell_sum(terms, numerator.const, texts)})//{_operand(denominator, texts)}"
-
-
-def _spell_nested(atom: Atom, texts: _Texts) -> _NestedMaximum:
-    upright = _call("max", [_argument(arg, 1, texts) for arg in atom.args], 0)
-    return _NestedMaximum(upright, _call("min", [_argument(arg, -1, texts) for arg in atom.args], 0))
 
 
 def _spell_positive_part(value: Polynomial, texts: _Texts) -> _PositivePart:
@@ -375,7 +371,8 @@ def _extremum(
     for name, factor, terms, choices in (lower, upper) if coefficient < 0 else (upper, lower):
         for const, args in sorted(choices, key=lambda choice: abs(left.const - choice[0] * factor)):
             if (terms or const) and left.take(terms, const, factor, cofactor):
-                return factor, [*_factors(cofactor, texts), _Factor(_two(name, *args), False)]
+                first, second = reversed(args) if args[1] == "0" else args
+                return factor, [*_factors(cofactor, texts), _Factor(f"{name}({first}, {second})", False)]
     return _clamp(part, coefficient, cofactor, left, texts) if coefficient < 0 else None
 
 
@@ -401,10 +398,6 @@ def _extremum_of_many(
     left.const -= shift * factor
     text = _call("max", spelled.args, shift) if coefficient > 0 else _call("min", spelled.negated, shift)
     return factor, [*_factors(cofactor, texts), _Factor(text, False)]
-
-
-def _two(name: str, first: str, second: str) -> str:
-    return f"{name}({second}, {first})" if second == "0" else f"{name}({first}, {second})"
 
 
 def _call(name: str, args: Sequence[tuple[list[_Piece], int]], shift: int) -> str:

@@ -179,7 +179,9 @@ def joinable(rest: dict[Monomial, int], divisor: int) -> tuple[Atom, int] | None
 
 
 def is_better_negated(terms: dict[Monomial, int], divisor: int) -> bool:
-    """Return True when the first coefficient, modulo the divisor, that is not half of it is nearer to it than to 0."""
+    """Return True if the first coefficient that is not half of the divisor is, modulo the divisor, nearer to the
+    divisor than to 0.
+    """
     for _, coefficient in sorted(terms.items(), key=monomial_order):
         if 2 * (coefficient % divisor) != divisor:
             return 2 * (coefficient % divisor) > divisor

@@ -203,7 +203,7 @@ def _multiplied_back(value: Dim, known: Remainder) -> DimLike:
 
 
 def _divisor_of(atom: Atom, known: Remainder) -> int | None:
-    """Return the k of an `E//k` where the remainder of E is known when it is divided by k; None for any other atom."""
+    """Return the k of an `E//k` if the remainder of E divided by k is known; None for any other atom."""
     if atom.kind != FLOOR:
         return None
     numerator, divisor = atom.args
@@ -239,10 +239,10 @@ def _monomial(monomial: Monomial) -> DimLike:
 
 
 def known_remainder(value: Linear, equalities: Iterable[Linear]) -> tuple[int, int]:
-    """Return (modulus, remainder) of the value; modulus 0 where the equalities leave one number, 1 where nothing is
+    """Return (modulus, remainder) of the value. The modulus is 0 if the equalities leave one number, 1 if nothing is
     known.
 
-    Each equality says that an expression is 0. Those that contradict the others are passed over.
+    Each equality says that an expression is 0. Equalities that contradict the others are ignored.
     """
     rows = [_Row(value), *map(_Row, equalities)]
     waiting = rows[1:]

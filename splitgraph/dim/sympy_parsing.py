@@ -35,10 +35,10 @@ class _Ratio(NamedTuple):
 
 
 def read_sympy(text: str, tokens: Collection[tuple[str, str, int]]) -> DimLike | None:
-    """Return the value of a text in SymPy's spelling; None for other texts, for values that may be no integer, and for
-    texts that are too long.
+    """Return the value of a text in SymPy's spelling. Return None for other texts, for values that may not be an
+    integer, and for texts that are too long.
 
-    tokens: those of the text, wherever it has spaces.
+    tokens: the tokens of the text.
     """
     if sum(kind == "operator" for kind, _, _ in tokens) > _MOST_OPERATORS or not _are_clean(tokens):
         return None
@@ -210,7 +210,7 @@ def _power(base: DimLike, exponent: int) -> DimLike:
 
 
 def _exact(value: _Ratio) -> DimLike:
-    """Return the integer that a ratio is. Raises ValueError where it may be none."""
+    """Return the integer that a ratio is. Raises ValueError if it may not be an integer."""
     if value.bottom == 1:
         return value.top
     quotient = value.top // value.bottom

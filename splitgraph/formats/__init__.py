@@ -184,9 +184,10 @@ def open_model(source: Any, *, weights: Literal["load", "leave"] = "load") -> Lo
 
 
 class HeldModel(Generic[M]):
-    """A model without the weights that stayed in the file that it was read from.
+    """A result model without the weights that stayed in the file that it was read from; `whole` puts it together when
+    asked.
 
-    content: the model as it is. save: writes it to a path, its weights copied from file to file.
+    content: the model as it is. save: writes it to a path; its weights are copied from file to file.
     """
 
     def __init__(self, content: ModelProto, path: Path, save: Save) -> None:
@@ -197,8 +198,8 @@ class HeldModel(Generic[M]):
 
     @property
     def whole(self) -> M:
-        """The model with everything in it, made when it is first asked for. Raises ModelError where the file was
-        changed since it was read.
+        """The model with all of its weights, made when it is first asked for. Raises ModelError if the file changed
+        since it was read.
         """
         if self._whole is None:
             self._whole = whole_model(self.content, self._path)
@@ -226,12 +227,14 @@ def _itself(model: Any) -> Any:
 
 
 def in_memory(model: Any) -> Any:
-    """Return the model that a result holds, with everything in it."""
+    """Return the model of a result, with all of its weights."""
     return model.whole if isinstance(model, HeldModel) else model
 
 
 def held(model: Model, loaded: LoadedModel) -> Any:
-    """Return a model as a result holds it: of the kind that went in, or what becomes it once somebody asks."""
+    """Return what a result stores for a model: a model of the kind that went in, or a HeldModel that becomes one when
+    asked.
+    """
     if (
         isinstance(model, ModelProto)
         and loaded.path is not None

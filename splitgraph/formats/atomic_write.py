@@ -36,8 +36,10 @@ _PREFIX, _OWNER = ".splitgraph-", ".owner"
 
 @dataclass(frozen=True, slots=True)
 class _Staged:
-    """A file written in full beside its target; backup: where the old file stays reachable until all is done.
-    replaces: there is an old file. is_copy: it is a copy of another file, which somebody else may make as well.
+    """A file written in full beside its target.
+
+    backup: where the old file stays reachable until all is done. replaces: there is an old file. is_copy: it is a copy
+    of another file, which another program may make as well.
     """
 
     target: Path
@@ -79,9 +81,11 @@ class WriteTogether:
 
     @contextlib.contextmanager
     def open(self, target: Path, *, copied: Path | None = None) -> Iterator[BinaryIO]:
-        """A binary file that will be `target`; its folder is made if need be, and an overwritten file's permissions
-        are kept. copied: the file that a new one is a copy of, which nobody may read who may not read that one. Raises
-        ModelError (SG108) for a file that is not to be replaced, here or when it has appeared by the end.
+        """Open a binary file that will be `target`. Its folder is made if need be; an overwritten file keeps its
+        permissions.
+
+        copied: the file that the new one copies; the new one has no permission that this file does not have. Raises
+        ModelError (SG108) for a file that must not be replaced, here or if it has appeared by the end.
         """
         staged = self._stage(target, is_copy=copied is not None)
         replaces = staged.replaces
@@ -96,8 +100,8 @@ class WriteTogether:
                 os.fsync(file.fileno())
 
     def link(self, target: Path, other: Path) -> None:
-        """Let `target` be another name of a file. Raises ModelError as `open` does, OSError where the file system has
-        no such links, or the two are not on one.
+        """Make `target` another name of a file. Raises ModelError as `open` does, and OSError if the file system cannot
+        link them.
         """
         _link(other, self._stage(target, is_copy=True).temporary)
 
@@ -206,8 +210,8 @@ def remove_abandoned(folder: str) -> None:
 
 
 def _put_where_nothing_is(staged: _Staged) -> None:
-    """Give a file its name, where no file has it: of two programs that write to one name at a time, one must be told.
-    Raises ModelError (SG108) for the other one; a copy of the same file is as good as ours.
+    """Give a file its name, if no file has the name: of two programs that write to one name at a time, one must learn
+    of the other. Raises ModelError (SG108) for the second; a copy of the same file is as good as ours.
     """
     try:
         _take_name(staged.temporary, staged.target)

@@ -67,7 +67,7 @@ def find_broken_text(model: ModelProto, nodes: bytes | None = None) -> str | Non
 
 
 def find_broken_text_in_memory(model: ModelProto) -> str | None:
-    """As `find_broken_text`, of a model of which nobody has the bytes: its nodes are written, a few at a time."""
+    """Do as `find_broken_text` for a model whose bytes nobody has: its nodes are written, a few at a time."""
     return _find(model, _are_clean(model.graph.node))
 
 
@@ -87,7 +87,7 @@ def _are_clean(nodes: Iterable[NodeProto]) -> bool:
 
 
 def _find(model: ModelProto, are_clean: bool) -> str | None:
-    """are_clean: nothing is wrong with the nodes of the main graph."""
+    """Return the first string field that is not UTF-8. are_clean: the nodes of the main graph are known to be UTF-8."""
     pending: list[Any] = [model]
     while pending:
         message = pending.pop()

@@ -246,8 +246,8 @@ def as_left_in_files(
 
 
 def leave_in_files(references: Iterable[ExternalReference], folder: Path, path: str | os.PathLike[str]) -> None:
-    """Make external tensors like those that stayed in the model's own file: they lead to their file by themselves,
-    wherever the model goes. Raises ModelError (SG107).
+    """Make external tensors like those that stayed in the model's own file: each names its file itself, wherever the
+    model goes. Raises ModelError (SG107).
     """
     sources: dict[str, SourceFile] = {}
     for reference in references:
@@ -264,7 +264,7 @@ def leave_in_files(references: Iterable[ExternalReference], folder: Path, path: 
 
 
 def small_references(references: list[ExternalReference], max_bytes: int = 65_536) -> list[ExternalReference]:
-    """Return those external tensors that shapes may depend on, by their type and size.
+    """Return the external tensors that shapes may depend on, by type and size.
 
     Integer and bool tensors of up to max_bytes, and any tensor of up to 1,024 bytes (scales, the limits of a Range).
     """

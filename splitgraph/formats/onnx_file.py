@@ -107,7 +107,7 @@ def external_locations(path: StrPath) -> list[str]:
 
 
 def _take_in(references: list[ExternalReference], path: StrPath) -> dict[bytes, bytes]:
-    """Read external tensors into the model; gives back what they were, by what they are."""
+    """Read external tensors into the model. Return what each was before, by what it is now."""
     before = [reference.tensor.SerializeToString() for reference in references]
     load_external_data(references, model_folder(path), path)
     after = [reference.tensor.SerializeToString() for reference in references]
@@ -116,7 +116,7 @@ def _take_in(references: list[ExternalReference], path: StrPath) -> dict[bytes, 
 
 @contextlib.contextmanager
 def put_back(model: ModelProto, taken_in: Mapping[bytes, bytes]) -> Iterator[None]:
-    """Have those tensors external in the block that were read with the model and are what they were."""
+    """Make small tensors external again inside the block: those that were read with the model and have not changed."""
     names = {TensorProto.FromString(written).name for written in taken_in}
     changed = list[tuple[TensorProto, bytes]]()
     try:
@@ -168,8 +168,8 @@ def model_folder(path: StrPath) -> Path:
 
 
 def require_path(path: object) -> None:
-    """Refuse what no file can be called: a file descriptor, bytes, a name with a NUL character. Raises ModelError
-    (SG101).
+    """Refuse what cannot be the name of a file: a file descriptor, bytes, a name with a NUL character. Raises
+    ModelError (SG101).
     """
     text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if not isinstance(text, str):
@@ -179,8 +179,8 @@ def require_path(path: object) -> None:
 
 
 def _read_file(path: StrPath, *, leave: bool) -> tuple[bytes, SourceFile | None]:
-    """Return the bytes of a model's file; without the weights, and with the file that they stay in, where that is asked
-    for and the file is large.
+    """Return the bytes of a model's file. leave: of a large file, return the bytes without weights, and the file that
+    they stay in.
     """
     try:
         status = os.stat(path)

@@ -136,8 +136,8 @@ def _save(
 def _refuse_own_data(
     references: Sequence[ExternalReference], moved: Collection[str], old_folder: Path, path: StrPath
 ) -> None:
-    """Raise ModelError (SG108) where a model would be written over its own data, or where its data have to go. moved:
-    files whose contents go elsewhere.
+    """Raise ModelError (SG108) if the model would be written over its own data, or over the place where its data must
+    go. moved: files whose contents go elsewhere.
     """
     target = os.path.realpath(path)
     for location in sorted({reference.location for reference in references}):
@@ -163,11 +163,11 @@ def stage_model(
     overwrite: bool,
     beside: bool = False,
 ) -> Path | None:
-    """Stage the model's file at `target`, and a data file beside `path` where that is asked for; returns that file.
+    """Stage the model's file at `target`, and, if asked, a data file beside `path`. Return the data file.
 
     content: the model as `serialized` gives it. beside: the weights go into the data file, if there are any. taken:
-    names of data files that the model already refers to. Raises OSError, and ModelError SG108 when the data file exists
-    and overwrite is False, SG109 when the model is too large for one file.
+    names of data files that the model already refers to. Raises OSError, and ModelError: SG108 the data file exists and
+    overwrite is False, SG109 the model is too large for one file.
     """
     place = None
     if beside and any(map(_is_weight, all_tensors(model))):
@@ -262,8 +262,10 @@ def serialized(model: ModelProto) -> Serialized | None:
 
 
 def write_pieces(pieces: Sequence[Piece], file: BinaryIO) -> None:
-    """Write the pieces behind one another; what is in another file is copied by the system. Raises ModelError where
-    that file was changed, OSError where the disk has no room for all of them, before one of them is written.
+    """Write the pieces one behind the other. The system copies pieces that are in another file.
+
+    Raises ModelError if that file changed. Raises OSError, before anything is written, if the disk has no room for all
+    of them.
     """
     reserve(file, sum(piece.length if isinstance(piece, Place) else len(piece) for piece in pieces))
     for piece in pieces:
@@ -275,8 +277,8 @@ def write_pieces(pieces: Sequence[Piece], file: BinaryIO) -> None:
 
 
 def reserve(file: BinaryIO, length: int) -> None:
-    """Have room on the disk for so many bytes at the place where a file is written. A system that gives it at once
-    writes large files faster. Raises OSError where there is no room.
+    """Reserve room on the disk for so many bytes at the place where a file is written: large files are then written
+    faster. Raises OSError if there is no room.
     """
     if length < _RESERVED_FROM or not hasattr(os, "posix_fallocate"):
         return
@@ -330,8 +332,10 @@ def _written(tensor: TensorProto) -> Sequence[bytes]:
 
 
 def _around(message: Message, number: int, write: Callable[[Any], Sequence[bytes]]) -> Sequence[bytes]:
-    """Return the bytes of a message whose field of this number is written by `write`: fields before it, itself, those
-    after it. A message with fields that its schema does not know is written as a whole, as is one without that field.
+    """Return the bytes of a message whose field of this number is written by `write`: the fields before it, itself,
+    those after it.
+
+    A message with fields that its schema does not know, or without that field, is written as a whole.
     """
     if len(UnknownFieldSet(message)):
         return [message.SerializeToString()]

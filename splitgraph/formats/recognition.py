@@ -111,9 +111,7 @@ def begins_as_ir(path: Path) -> bool:
 
 
 def shown(path: str | os.PathLike[str]) -> str:
-    """Return a path as it is written in messages: as it is, or escaped where it would break the line or the
-    terminal.
-    """
+    """Return a path as messages write it: escaped if it would break the line or the terminal."""
     text = os.fspath(path)
     return text if text.isprintable() else repr(text)
 

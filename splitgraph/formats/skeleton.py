@@ -134,9 +134,9 @@ def _holding_tensors() -> frozenset[str]:
 
 
 def without_weights(data: Buffer, source: SourceFile) -> bytes:
-    """Return the bytes of a model without its weights, each in place of them with where it is in the source.
+    """Return the bytes of a model without its weights. In place of each weight stands where it is in the source.
 
-    data: of the source. Raises Malformed where a message that may hold weights is none.
+    data: the bytes of the source. Raises Malformed for a message that may hold weights and cannot be read.
     """
     return b"".join(_Reader(data, source).message(ModelProto.DESCRIPTOR, 0, len(data), 1))
 
@@ -225,7 +225,7 @@ class _Reader:
 
 
 def _holds_what_it_says(data: Buffer, start: int, end: int) -> bool:
-    """Return True for an attribute with tensors only where its type has them: nobody looks for weights elsewhere."""
+    """Return True if the attribute has tensors only in the field of its type: nobody looks for weights elsewhere."""
     types, numbers = list[int](), set[int]()
     inside = _message(AttributeProto.DESCRIPTOR).inside
     for count, field in enumerate(fields(data, start, end)):
@@ -239,8 +239,8 @@ def _holds_what_it_says(data: Buffer, start: int, end: int) -> bool:
 
 
 def _holds_none(attribute: bytes, inside: Collection[int]) -> bool:
-    """Return True for the bytes of an attribute without any of these fields; False also for what protobuf does not
-    read, whose fields tell what is wrong.
+    """Return True if the attribute in these bytes has none of these fields. Return False also for bytes that protobuf
+    does not read; their fields tell what is wrong.
     """
     try:
         read = AttributeProto.FromString(attribute)
@@ -312,8 +312,11 @@ class _Writer:
 
 
 def explain_unreadable(data: bytes) -> str:
-    """Return what is wrong with bytes that protobuf refused, in one clause: truncated, nested too deep, or malformed,
-    and where.
+    """Return what is wrong with bytes that protobuf refused, and where, in one clause: truncated, nested too deep, or
+    malformed.
+
+    Protobuf itself only says that it could not read them. The wire format is walked along the schema, no weight is
+    read.
     """
     # Each entry is a message still to be read: start, end, its descriptor, its depth, what it is called.
     pending: list[tuple[int, int, Any, int, str]] = [(0, len(data), ModelProto.DESCRIPTOR, 1, "the model")]

@@ -69,7 +69,7 @@ def called_function(node: NodeProto) -> FunctionKey:
 
 
 def node_label(node: NodeProto, index: int) -> str:
-    """Return the node's name, or its operator and position in the graph where it has none."""
+    """Return the node's name, or its operator and position in the graph if it has no name."""
     return node.name or f"{node.op_type}#{index}"
 
 
@@ -107,8 +107,8 @@ def plain_functions(model: ModelProto) -> frozenset[str]:
 
 
 def may_have_bodies(node: NodeProto, functions: Container[str]) -> bool:
-    """Return False for a node of an operator that has none, whatever its attributes are. functions: those of ai.onnx's
-    own domain, which may be given graphs.
+    """Return False for an operator that has no bodies, whatever its attributes are. functions: the model's functions in
+    ai.onnx's own domain, to which graphs may be given.
     """
     op_type = node.op_type
     return op_type in OPERATORS_WITH_BODIES or op_type in functions or node.domain not in _PLAIN
@@ -140,7 +140,9 @@ def function_location(function: FunctionProto) -> str:
 
 def scopes(model: ModelProto, having_bodies: HavingBodies | None = None) -> Iterator[Scope]:
     """Yield every graph of a model: the main graph and its subgraphs in node order, then each function's body and its
-    subgraphs. having_bodies: the nodes of a graph, by index, among which are all that have bodies, where that is known.
+    subgraphs.
+
+    having_bodies: returns the indices of nodes of a graph; all nodes with bodies are among them.
     """
     functions = plain_functions(model)
     for root in outermost(model):
@@ -277,7 +279,7 @@ def _body(nodes: Iterable[NodeProto], functions: Collection[FunctionKey]) -> _Bo
 
 
 def _callees_first(bodies: Mapping[_Key, _Body]) -> Iterable[_Key]:
-    """Return each function behind those that it calls, but for one that calls itself."""
+    """Return the functions so that each comes after those that it calls, except a function that calls itself."""
     order: dict[_Key, None] = {}
     waiting, entered = list(bodies), set[_Key]()
     while waiting:
@@ -295,8 +297,8 @@ def _callees_first(bodies: Mapping[_Key, _Body]) -> Iterable[_Key]:
 
 
 def sorted_order(nodes: Sequence[NodeProto]) -> list[int]:
-    """Return the indices of nodes in topological order, the earlier node first where either may come first; values that
-    a subgraph reads from outside count. A cycle is cut at one of its nodes.
+    """Return the indices of nodes in topological order. If either of two nodes may come first, the earlier one does.
+    Values that a subgraph reads from outside count. A cycle is cut at one of its nodes.
     """
     producers = {name: index for index in reversed(range(len(nodes))) for name in nodes[index].output if name}
     waits = [{producers[name] for name in _reads(node) if name in producers} for node in nodes]

@@ -153,7 +153,7 @@ def write_shape(value: ValueType, declared: TypeProto.Tensor) -> None:
 
 
 def write_dim(dim: DimLike | None, entry: TensorShapeProto.Dimension) -> None:
-    """Write a dimension in place of what is there; an unknown one is left as it is."""
+    """Write a dimension in place of the old one; an unknown dimension changes nothing."""
     if isinstance(dim, int):
         # What the format's 64 bits cannot hold is left unset.
         if dim <= LARGEST_DIM:
@@ -249,15 +249,16 @@ def _decoded_items(proto: TensorProto, dtype: str) -> tuple[Item, ...] | None:
 
 
 def array_of(proto: TensorProto) -> Any:
-    """Return the elements of a constant tensor as a NumPy array, read from the model's file where they stayed in it.
-    Raises what `onnx.numpy_helper.to_array` does of a malformed tensor, and ModelError where the file was changed.
+    """Return the elements of a constant tensor as a NumPy array; elements that stayed in the model's file are read.
+
+    Raises what `onnx.numpy_helper.to_array` raises for a malformed tensor, and ModelError if the file changed.
     """
     return numpy_helper.to_array(with_elements(proto))
 
 
 def int64_tensor(name: str, values: Sequence[int] | int, graph: GraphProto | None = None) -> TensorProto:
-    """Return an int64 tensor: 1-D for a sequence, 0-D for an int. graph: to whose initializers it is added; None for a
-    tensor by itself.
+    """Return an int64 tensor: 1-D for a sequence, 0-D for an int. graph: if given, the tensor becomes one of its
+    initializers.
     """
     items = (values,) if isinstance(values, int) else tuple(values)
     raw = struct.pack(f"<{len(items)}q", *items)

@@ -157,8 +157,8 @@ def constrained_attributes(domain: str, op: str) -> Collection[str]:
 
 
 def fault_of_value(domain: str, op: str, version: int, attribute: str, value: Any) -> Fault | None:
-    """Tell what is wrong with the value of such an attribute: int, str or a tuple of these; None if it is allowed, and
-    for a value of another type, which is found where types are checked.
+    """Return what is wrong with the value of such an attribute: int, str or a tuple of these. Return None if the value
+    is allowed, or of another type; types are checked elsewhere.
     """
     values = value if isinstance(value, tuple) else (value,)
     if not all(isinstance(item, (int, str)) for item in values):
@@ -189,8 +189,8 @@ def allowed_values(domain: str, op: str, version: int, attribute: str) -> Values
 
 
 def meant_value(domain: str, op: str, version: int, attribute: str, value: Any, rank: int | None) -> str | None:
-    """Return the value of this version that a wrong one can only mean, for a first input of this rank; None for any
-    other.
+    """Return the allowed value that a wrong one can only mean, for a first input of this rank; None if there is
+    none.
     """
     if not isinstance(value, str):
         return None

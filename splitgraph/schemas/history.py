@@ -43,15 +43,15 @@ _REMOVED: Mapping[str, int] = {"Affine": 10, "Crop": 10, "ImageScaler": 10}
 
 
 def removed_at(op: str, otherwise: int) -> int:
-    """Return the opset from which on onnxruntime has an operator of its own no more; `otherwise` where it still has
+    """Return the opset from which on onnxruntime no longer has an operator of its own; `otherwise` if it still has
     it.
     """
     return _REMOVED.get(op, otherwise)
 
 
 def meant_opset(op: str, opset: int) -> int:
-    """Return the opset at which onnx defines what a node of ai.onnx means at this one: this one itself, but for
-    operators that onnx took over later.
+    """Return the opset at which onnx defines what a node of ai.onnx means at this opset: a later one if onnx took the
+    operator over later.
     """
     return max(opset, _TAKEN_OVER.get(op, 0))
 

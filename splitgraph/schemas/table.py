@@ -22,7 +22,7 @@ _TYPES = "types\t"
 
 @cache
 def versions_of(domain: str, op: str) -> tuple[OperatorVersion, ...]:
-    """Return all versions of an operator, the oldest first; none for one that nobody knows."""
+    """Return all versions of an operator, the oldest first; none for an unknown operator."""
     rows = _rows(domain, op)
     if rows or "onnx" not in sys.modules:
         return tuple(map(_parsed, rows))
@@ -50,8 +50,8 @@ def version_at(domain: str, op: str, opset: int) -> OperatorVersion | None:
 
 
 def newest_opset(wanted: int = 0) -> int:
-    """Return the newest opset of ai.onnx: that of the table, or where an opset beyond it is wanted that of the
-    installed onnx.
+    """Return the newest opset of ai.onnx in the table; if a newer one is wanted, the newest opset of the installed
+    onnx.
     """
     if wanted <= newest_in_table():
         return newest_in_table()
@@ -85,8 +85,9 @@ def _first_row() -> int:
 
 @cache
 def _rows(domain: str, op: str) -> Sequence[str]:
-    """Return the rows of an operator, which stand together, the oldest version first: a model uses few operators, and
-    taking all apart would take longer than inferring a small one.
+    """Return the rows of an operator, the oldest version first. They stand together in the table.
+
+    A model uses few operators, and parsing all rows would take longer than inferring a small model.
     """
     lines, key = _lines(), f"{domain}\t{op}\t"
     start = end = bisect_left(lines, key, lo=_first_row())

@@ -14,7 +14,9 @@ from splitgraph.value_type import ValueType
 
 
 class NotRepresentable(Exception):
-    """The target version has no form for this split: diagnostic code, what is missing, and what to do instead."""
+    """The target version has no form for this split. code: of the diagnostic; message: what is missing; help: what to
+    do instead.
+    """
 
     def __init__(self, code: str, message: str, help: str | None = None) -> None:
         super().__init__(message)
@@ -90,7 +92,7 @@ class LowerRequest:
 
 
 def lengths_reference(request: LowerRequest) -> str | None:
-    """Return the attribute of the enclosing function that holds the lengths; None where they are not given that way."""
+    """Return the attribute of the enclosing function that holds the lengths; None if there is none."""
     names = (attribute.ref_attr_name for attribute in request.node.attribute if attribute.name == "split")
     return next(filter(None, names), None)
 
@@ -103,9 +105,9 @@ def copy_node(
     pattern: NodeProto | None = None,
 ) -> NodeProto:
     """Return a copy of the original node with other inputs and only the attributes in `keep`; name, documentation and
-    metadata stay. An axis that is to be kept, and that the original has in another way, becomes an attribute.
+    metadata stay. If the axis is kept and the original has it as an input, it becomes an attribute.
 
-    pattern: the original without its inputs, outputs and attributes (`pattern_of`), where the copy has other outputs.
+    pattern: the original without its inputs, outputs and attributes (`pattern_of`), for a copy with other outputs.
     """
     node = request.builder.draft()
     node.CopyFrom(request.node if pattern is None else pattern)
@@ -121,8 +123,8 @@ def copy_node(
 
 
 def pattern_of(request: LowerRequest) -> NodeProto:
-    """Return the original without its inputs, outputs and attributes: to copy all outputs for each of them takes the
-    square of their number, which memory of protobuf's messages is not given back for.
+    """Return the original without its inputs, outputs and attributes. Copying all outputs for each of them would take
+    the square of their number.
     """
     pattern = NodeProto()
     pattern.CopyFrom(request.node)
@@ -179,7 +181,7 @@ def dimension(request: LowerRequest) -> str:
 
 
 def computed_lengths(request: LowerRequest) -> str:
-    """Return the name of a 1-D int64 tensor with the lengths: the one that exists, or one computed from the data's
+    """Return the name of a 1-D int64 tensor with the lengths. If no tensor has them, they are computed from the data's
     shape (opset 12 on), for this split or for an earlier one of the same dimension.
     """
     split = request.split
@@ -190,7 +192,7 @@ def computed_lengths(request: LowerRequest) -> str:
 
 
 def own_lengths(request: LowerRequest) -> str:
-    """Return the lengths as `computed_lengths` gives them, computed from the shape of the very data that is split.
+    """Return the lengths as `computed_lengths` does, computed from the shape of the data of this split.
 
     Equal parts and chunks are dim // k and ceil(dim / k); chunks that overrun the dimension are clamped, as canonical
     bounds are.
@@ -225,9 +227,7 @@ def own_lengths(request: LowerRequest) -> str:
 
 
 def lengths_with_rest(split: CanonicalSplit) -> tuple[int, ...] | None:
-    """Return the lengths with -1 in place of the only one that is not a known number; None when more than one is
-    not.
-    """
+    """Return the lengths with -1 in place of the only unknown one; None if several are unknown."""
     lengths = split.lengths
     if lengths is None:
         return None

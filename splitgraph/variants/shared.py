@@ -196,10 +196,10 @@ def read_axis(site: SplitSite, *, vector_allowed: bool) -> tuple[bool, int | Non
 
 
 def possible_axes(site: SplitSite, axis: int | None, fits: Callable[[Facts, DimLike], bool]) -> list[int] | None:
-    """Return the axes that it can be: the one that is known, else those whose dimension the parts fit; None when the
-    shape is unknown.
+    """Return the axes that are possible: the known axis, or those whose dimension the parts fit; None if the shape is
+    unknown.
 
-    An axis tensor of unknown size could still be no axis at all, so nothing is concluded from it.
+    An axis tensor of unknown size might be no axis at all, so nothing is concluded from it.
     """
     if axis is not None:
         return [axis]

@@ -43,8 +43,8 @@ _NEGATIVE_AXIS_SINCE = 11
 
 
 def slice_variant(opset: int, bounds: Sequence[BoundsForm] = PLAINEST_FIRST) -> Variant:
-    """Return the target by which a split becomes slices of an opset; it is not among the variants of splits, because a
-    Slice alone is no split.
+    """Return the target by which a split becomes slices of an opset. It is not among the variants, because a Slice
+    alone is no split.
 
     bounds: the forms that may be written; the first that fits is taken.
     """
@@ -96,8 +96,8 @@ def constant_bounds(split: CanonicalSplit) -> list[tuple[int, int]] | None:
 
 
 def open_bounds(split: CanonicalSplit) -> list[tuple[int, int]] | None:
-    """Return start and end of each part where one length is not a known number: what lies behind that part counts from
-    the end. None where several lengths are not.
+    """Return start and end of each part if at most one length is unknown; bounds behind that part count from the end.
+    Return None if several lengths are unknown.
     """
     lengths = lengths_with_rest(split)
     if lengths is None or -1 not in lengths:
@@ -150,15 +150,12 @@ def _write_numbers(request: LowerRequest, bounds: Sequence[tuple[int, int]]) -> 
 
 def _refuse_negative_axis(request: LowerRequest, axis: int | None) -> None:
     if axis is not None and axis < 0 and request.builder.opset < _NEGATIVE_AXIS_SINCE:
+        since = 1 if request.builder.opset < _INPUTS_SINCE else _INPUTS_SINCE
         raise NotRepresentable(
             "SG402",
-            f"the axis is {axis} on a tensor of unknown rank, and Slice-{_since(request)} takes no negative axis",
+            f"the axis is {axis} on a tensor of unknown rank, and Slice-{since} takes no negative axis",
             "Stop at opset 11, or declare the shape of the input.",
         )
-
-
-def _since(request: LowerRequest) -> int:
-    return 1 if request.builder.opset < _INPUTS_SINCE else _INPUTS_SINCE
 
 
 def _write_parts(request: LowerRequest, written: Callable[[int, NodeProto], NodeProto]) -> None:

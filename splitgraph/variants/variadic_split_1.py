@@ -69,8 +69,8 @@ def lift(site: SplitSite) -> CanonicalSplit | None:
 
 
 def _fits(facts: Facts, dim: DimLike, lengths: list[DimLike | None]) -> bool:
-    """Return False when the dimension cannot be the sum of the lengths, or with a rest or unknown ones less than
-    that.
+    """Return False if the lengths cannot sum to the dimension. With a rest or unknown lengths, the others must not
+    exceed it.
     """
     certain = certain_lengths(facts, lengths, rest_allowed=True)
     known = [length for length in certain if length is not None]
@@ -156,9 +156,7 @@ def variadic_function(parts: int, opset: int) -> FunctionProto:
 
 
 def is_variadic_function(function: FunctionProto) -> bool:
-    """Return True when the function is one that splitgraph wrote: then a call of it means VariadicSplit and nothing
-    else.
-    """
+    """Return True if splitgraph wrote the function: then a call of it means VariadicSplit and nothing else."""
     parts = parts_of(function.name)
     if (
         function.domain != DOMAIN

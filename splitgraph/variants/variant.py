@@ -143,7 +143,7 @@ def _check_data(variant: Variant, site: SplitSite) -> bool:
 
 
 def explain_misplaced(op_type: str, since_version: int, name: str, site: SplitSite) -> str:
-    """Return what is known of an attribute that a version does not have, to follow the message; "" when nothing is.
+    """Return what is known of an attribute that a version does not have, to follow the message; "" if nothing is known.
 
     Source: models/README.md on c2f.opset17.dynamo.onnx.
     """
@@ -196,7 +196,7 @@ def _axis(variant: Variant, site: SplitSite) -> int | None:
 
 
 def _given_lengths(variant: Variant, site: SplitSite) -> tuple[DimLike | None, ...] | None:
-    """Return the lengths of the input or the attribute that holds them in any version; None without either."""
+    """Return the lengths of the input or attribute that has them, in any version; None if neither is given."""
     position = 2 if variant.op_type == "VariadicSplit" else 1
     if "num_splits" not in variant.attributes and site.has_input(position):
         contents = site.contents(position)
@@ -219,7 +219,7 @@ def _length(item: object) -> DimLike | None:
 
 
 def _counted_parts(variant: Variant, site: SplitSite, axis: int | None) -> tuple[DimLike | None, ...]:
-    """Return the parts that num_outputs or num_splits counts: each of the same size, as far as the dimension is known
+    """Return the parts that num_outputs or num_splits counts. They have the same size, as far as the dimension is known
     and has room for them.
     """
     equal = "num_splits" in variant.attributes

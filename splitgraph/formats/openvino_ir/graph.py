@@ -261,7 +261,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _topological(layers: Mapping[int, Layer], sources: Mapping[tuple[int, int], tuple[int, int]]) -> tuple[Layer, ...]:
-    """Return the layers, each behind those that it reads and otherwise as in the file; layers on a cycle, and those
+    """Return the layers, each behind the layers that it reads, otherwise as in the file. Layers on a cycle, and layers
     that depend on one, come last.
     """
     position = {number: index for index, number in enumerate(layers)}
@@ -305,8 +305,10 @@ def check_constants(graph: Graph, available: int | None, path: str | os.PathLike
 
 
 def locate(layer: Layer, available: int | None, path: str | os.PathLike[str] | None) -> Place:
-    """Return where the contents of a Const are. Raises ModelError: SG107 when the .bin does not hold them, SG111 when
-    the layer does not say where they are or gives a size that its type and shape do not have.
+    """Return where the contents of a Const are.
+
+    Raises ModelError: SG107 the .bin does not hold them; SG111 the layer does not say where they are, or gives a size
+    that does not fit its type and shape.
     """
 
     def refuse(code: str, message: str) -> ModelError:

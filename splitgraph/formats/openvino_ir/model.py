@@ -130,12 +130,12 @@ class OpenVINOModel:
         )
 
     def constant(self, layer: Layer) -> memoryview:
-        """Return the bytes of a Const. Raises ModelError (SG107, SG111) for a layer that is none."""
+        """Return the bytes of a Const. Raises ModelError (SG107, SG111), also for any other layer."""
         place = self.place_of(layer)
         return memoryview(self.read(place.offset, place.size))
 
     def place_of(self, layer: Layer) -> Place:
-        """Return where the bytes of a Const are. Raises ModelError (SG107, SG111) for a layer that is none."""
+        """Return where the bytes of a Const are. Raises ModelError (SG107, SG111), also for any other layer."""
         return locate(layer, self.weights_size if self.has_weights else None, self.path)
 
     def read(self, offset: int, size: int) -> bytes:

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ElementType:
-    """An element type: splitgraph's name for it (OpenVINO's own where ONNX has none) and its bits, None for strings."""
+    """An element type. dtype: splitgraph's name for it, OpenVINO's own name for a type that ONNX does not have. bits:
+    None for strings.
+    """
 
     dtype: str
     bits: int | None
