@@ -47,9 +47,10 @@ _MOST_BITS = 2**16
 
 
 # Only maxima are atoms, and their arguments are free of maxima: `max(a, b + max(c, d))` is the largest of a, b + c and
-# b + d. A maximum that is subtracted from one argument is added to all of them and subtracted from the result. The
-# larger of two values is `a + max(0, b - a)`, with the common factor taken out and the leading sign positive (`max(0,
-# -d)` is `max(0, d) - d`), so that `N - min(N, 3)` is `max(0, N - 3)`, and minimum and maximum add up to the sum. More
+# b + d. A maximum that is subtracted from one argument is added to all of them and subtracted from the result.
+#
+# The larger of two values is `a + max(0, b - a)`, with the common factor taken out and the leading sign positive:
+# `max(0, -d)` is `max(0, d) - d`. So `N - min(N, 3)` is `max(0, N - 3)`, and minimum and maximum add up to the sum. More
 # than two values are taken relative to what they share, so that adding to each of them is adding to their maximum. Deep
 # arguments are only compared and sorted.
 
