@@ -77,7 +77,8 @@ def _encoded(value: str | bytes) -> bytes:
     return value.encode() if isinstance(value, str) else value
 
 
-# What Python type an attribute's value has, how it is written, its field and type, and those of a list of such values.
+# For each Python type: how a value is written, its field and attribute type, and the field and type of a list of
+# values.
 _WRITERS: tuple[tuple[Any, Callable[[Any], Any], str, int, str, int], ...] = (
     (Integral, int, "i", AttributeProto.INT, "ints", AttributeProto.INTS),
     (Real, float, "f", AttributeProto.FLOAT, "floats", AttributeProto.FLOATS),

@@ -133,7 +133,7 @@ class CanonicalSplit:
         return tensor(data.dtype, shape)
 
 
-# Models repeat the same few splits in every layer, so what depends on dimensions alone is computed once for each.
+# Models repeat the same few splits in every layer, so results that depend on dimensions alone are cached.
 _remembered = lru_cache(maxsize=4096)
 
 

@@ -45,7 +45,7 @@ class _Deferred:
 
     def __getattr__(self, attribute: str) -> Any:
         value = getattr(_import(self._name), attribute)
-        # The next time it is an attribute of this object.
+        # Next time, it is an attribute of this object.
         setattr(self, attribute, value)
         return value
 

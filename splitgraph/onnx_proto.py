@@ -22,7 +22,8 @@ def _load_messages() -> ModuleType:
     It does not go into sys.modules, where a package would be missing above it. Raises ImportError without onnx.
     """
     if _MODULE in sys.modules:
-        # Not taken from there: another thread may be in the middle of importing it, which this waits for.
+        # Import it rather than take it from there: another thread may be importing it, and import_module waits for
+        # that.
         return import_module(_MODULE)
     package = util.find_spec("onnx")
     if package is None:

@@ -28,7 +28,7 @@ EXTERNAL_DATA = TensorProto.EXTERNAL_DATA_FIELD_NUMBER
 DATA_LOCATION = TensorProto.DATA_LOCATION_FIELD_NUMBER
 # The fields of typed numbers (float_data, double_data) whose bytes are those of raw data.
 _AS_RAW = frozenset({4, 10})
-# What a file system takes in one call, and what is held in memory where it copies nothing by itself.
+# The most bytes for a file system in one call, and the most in memory if the file system does not copy.
 _MOST_AT_ONCE = 2**30
 _IN_MEMORY = 2**20
 
@@ -133,7 +133,7 @@ class SourceFile:
                         position += moved
                     return
                 except (OSError, AttributeError):
-                    # A kernel or file system that cannot; the last way says what is wrong.
+                    # The kernel or file system cannot do it; the last way raises its error.
                     if copied is _copy_through_memory:
                         raise
 
@@ -174,7 +174,7 @@ class _Opened:
             os.close(self._opened)
 
 
-# The files that somebody holds, by how a message names them.
+# The files that are held, by their names in messages.
 _SOURCES: WeakValueDictionary[str, SourceFile] = WeakValueDictionary()
 _NUMBERS = count()
 
@@ -310,7 +310,7 @@ _FIELD_OF: dict[int, str] = {
     **dict.fromkeys((11, 15), "double_data"),
     **dict.fromkeys((12, 13), "uint64_data"),
 }
-# Beyond so many the places of a sparse tensor, and 16-bit entries, are not looked at: they are weights.
+# With more entries than this, the places of a sparse tensor and 16-bit entries are not checked: they are weights.
 _MOST_INDICES = 4096
 _HALVES = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
 _LARGEST_BITS = 0xFFFF
@@ -351,7 +351,7 @@ def misfit(tensor: TensorProto) -> str | None:
     if data_type == TensorProto.UNDEFINED:
         return "it has no element type"
     if data_type not in _FIELD_OF:
-        # An element type of an onnx newer than splitgraph: where its elements are is not known.
+        # An element type of a newer onnx: it is not known where its elements are.
         return None if data_type in TensorProto.DataType.values() else f"there is no element type {data_type}"
     if dims and min(dims) < 0:
         return f"dimension {min(dims)} is negative"
@@ -364,7 +364,7 @@ def misfit(tensor: TensorProto) -> str | None:
         return _fault_of_entries(tensor, TensorProto.DESCRIPTOR.fields_by_number[place.field].name, place.entries)
     given = _given_fields(tensor)
     if not given:
-        # One copy of the elements; ByteSize writes the whole message, which takes two.
+        # This makes one copy of the elements; ByteSize would write the whole message, which takes two.
         size = len(tensor.raw_data)
         return _fault_of_size(tensor, size) if size else None
     if tensor.HasField("raw_data"):

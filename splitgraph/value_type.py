@@ -118,18 +118,18 @@ class Ratio:
 # unknown.
 Item = int | float | str | Dim | Ratio | None
 
-# How much is made of what a file only declares: a few bytes can declare any number (docs/dimensions.md).
+# Limits for what a file only declares: a few bytes can declare any number (docs/dimensions.md).
 
 # Shape arithmetic works on a handful of elements; following more than this would only cost time. A sequence of more
 # parts is described by their size.
 MAX_ITEMS = 4096
-# Dimensions, or lengths of parts, of which nothing is known but how many there are: each gets a symbol.
+# The most dimensions, or lengths of parts, of which only the number is known: each gets a symbol.
 MAX_UNKNOWN = 256
-# Elements of constants that a conversion writes out.
+# The most elements of constants that a conversion writes out.
 MAX_WRITTEN = 2**20
 # The rank of tensors whose elements are followed: the lowest limit of the NumPy versions that are supported.
 MAX_RANK = 32
-# Elements of a list of integers that the file holds, which may be the lengths of a split with very many parts.
+# The most elements of a list of integers in the file; it may be the lengths of a split with very many parts.
 MAX_LISTED = 2**20
 
 

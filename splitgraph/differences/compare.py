@@ -141,7 +141,7 @@ class _Comparison:
         known, new = self._sides[0].types(paths[0]), self._sides[1].types(paths[1])
         order: Iterable[str] = graphs[0].defined
         if graphs[0].sort_key > graphs[1].sort_key:
-            # In the same order whichever model is the first: which symbol is which may depend on it.
+            # The order is the same whichever model is the first: the pairing of symbols may depend on it.
             back = {other: name for name, other in names.after.items()}
             order = [back[other] for other in graphs[1].defined if other in back]
         both = ((name, names.after[name]) for name in order if name in names.after)
@@ -188,8 +188,8 @@ def _findings(
     one: list[_Finding] = [(d.code, d.severity, place, d.message) for d, place in zip(before, places, strict=True)]
     two: list[_Finding] = [(d.code, d.severity, d.location, d.message) for d in after]
     gone, new = _left(one, two), _left(two, one)
-    # The same finding about the same node may have another text, which names the version of the operator. What is
-    # found of a graph as a whole has no node in its location.
+    # The same finding about the same node may have another text, because the text names the version of the operator. A
+    # finding about a whole graph has no node in its location.
     one, two = [_of_node(one[index]) for index in gone], [_of_node(two[index]) for index in new]
     return tuple(after[new[index]] for index in _left(two, one)), tuple(
         before[gone[index]] for index in _left(one, two)
@@ -250,7 +250,7 @@ class TypeComparison:
         if before.element is not after.element or before.rank != after.rank:
             return False
         pairs = zip(before.shape or (), after.shape or (), strict=True)
-        # All of them: each may tell which symbol is which.
+        # Compare all of them: each may tell which symbol is which.
         answers = [self._is_same_dim(one, other, guesses) for one, other in pairs]
         return False if False in answers else None if None in answers else True
 

@@ -137,7 +137,8 @@ class ValueNames:
             names, others = before.outputs[index], after.outputs[other]
             if before.operators[index] == after.operators[other] and len(names) == len(others):
                 self._add(names, others)
-        # Whatever the nodes are, a name that both graphs define means the same value, unless it is known to be another.
+        # A name that both graphs define means the same value, whatever the nodes are, unless it is matched with another
+        # name.
         for name in before.defined:
             if name in after.defined:
                 self._add([name], [name])

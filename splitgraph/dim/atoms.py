@@ -25,8 +25,8 @@ NAMED = LARGE | {SYMBOL}
 
 DEEP = 4
 
-# The names that may stand in one value, each counted as often as it is written, and the factors of one of its terms.
-# Large enough for the sum of a few hundred parts, small enough that one more operation takes a moment.
+# The most names in one value, each counted as often as it is written, and the most factors in one of its terms. Large
+# enough for the sum of a few hundred parts, small enough that one more operation takes a moment.
 MOST_WRITTEN = 320
 MOST_FACTORS = 16
 
@@ -222,7 +222,7 @@ def atoms_by_level(values: Iterable[Value]) -> list[Atom]:
     """Return every atom that the values are written with; the arguments of an atom come before the atom. There is no
     recursion.
     """
-    # A dict and not a set, as the order in which these atoms are simplified can decide what comes out.
+    # A dict, not a set: the order in which these atoms are simplified can decide the result.
     seen: dict[Atom, None] = {}
     waiting = list(values)
     while waiting:

@@ -9,7 +9,7 @@ from splitgraph.dim.atoms import FLOOR, MAX, Atom, atoms_by_level
 from splitgraph.dim.facts import Facts
 from splitgraph.dim.obligation import Obligation
 
-# Taking a value apart ends after so many steps: a longer list of conditions is nothing that somebody reads.
+# The most steps for taking a value apart: nobody reads a longer list of conditions.
 _MOST_STEPS = 32
 
 
@@ -46,7 +46,7 @@ def plain_obligation(obligation: Obligation) -> Obligation:
     if obligation.relation == "==":
         known = Facts()
         sign = next((sign for sign in (1, -1) if known.prove_ge(sign * difference, 0)), 0)
-        # What is never below 0 is 0 where it is not above 0.
+        # A value that is never below 0 is 0 exactly if it is not above 0.
         difference = -sign * difference
     conditions = plain_conditions(difference, lambda value: Facts().prove_ge(value, 0)) if difference != 0 else None
     return Obligation(conditions[0], ">=", 0) if conditions is not None and len(conditions) == 1 else obligation
@@ -60,7 +60,7 @@ def _parts(value: Dim, is_known: Callable[[DimLike], bool]) -> list[DimLike] | N
             alternatives = [value + coefficient * (arg - _dim(atom)) for arg in atom.args]
             if coefficient < 0:
                 return alternatives
-            # One of them is enough: plainer where only one can be.
+            # One alternative is enough. The result is plainer only if a single one is possible.
             possible = [one for one in alternatives if not is_known(-1 - one)]
             if len(possible) == 1:
                 return possible

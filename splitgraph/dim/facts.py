@@ -24,16 +24,16 @@ from splitgraph.dim.simplification import simplified
 
 Answer = Literal["proved", "assumed", "contradiction"]
 
-# Facts that one question may lean on, and facts of one symbol beyond which these connect it with no others: a symbol
-# that all of a model shares, as that of its batch, does not draw in all that is known of the model.
+# The most facts for one question. A symbol with more facts than _MOST_OF_ONE connects no others: a symbol that the
+# whole model shares, such as that of the batch, does not draw in all facts of the model.
 _MOST_FACTS = 24
 _MOST_OF_ONE = 8
-# Symbols of one fact beyond which none of its bounds is asked of the procedure when bounds are shown: a system for each
-# of them would take most of the time, and what many symbols have in common hardly bounds one.
+# If a fact has more symbols, the shown bounds of its symbols come from intervals alone: a system for each symbol would
+# take most of the time, and a relation of many symbols hardly bounds one of them.
 _MOST_NEIGHBOURS = 8
-# Facts of more terms tell the bounds of their symbols; questions do not lean on them.
+# Facts with more terms only bound their symbols; questions do not use them.
 _WIDEST_FACT = 64
-# Equalities of more terms are not solved for a symbol: what it stands for would grow with each.
+# Equalities with more terms are not solved for a symbol: its solution would grow with each.
 _MOST_TERMS = 8
 
 
@@ -63,7 +63,8 @@ class Facts:
         self._under: dict[str, list[Fact]] = {}
         # Terms that are known to be at least a number, as a fact of any width says.
         self._least: dict[Terms, int] = {}
-        # Symbols that equalities express through others, and by symbol those whose solution speaks of it.
+        # Solutions: symbols that equalities express through others. And for each symbol, the symbols whose solution
+        # contains it.
         self._solved: dict[str, DimLike] = {}
         self._solved_with: dict[str, set[str]] = {}
         self._questions = _Questions()
@@ -141,8 +142,8 @@ class Facts:
         if self._cannot_be(difference, is_equality=equal):
             return "contradiction"
         if all(map(self._is_nonnegative, fact.sides)):
-            # What follows may still help where a proof is long; and no order of the facts decides which of them do.
-            # What is proved only where it has a value does not say that it has one.
+            # A fact that follows may still help where a proof is long, and the order of the facts must not decide which
+            # facts are kept. If the difference may have no value, its proof does not say that it has one.
             if always_exists(difference):
                 self._record(fact)
             return "proved"
@@ -217,7 +218,7 @@ class Facts:
 
     def _solved_form(self, d: DimLike) -> DimLike:
         if not always_exists(d):
-            # A divisor is positive where it has a value; what is put in its place need not be written so.
+            # A divisor is positive if it has a value; its solution need not be written as a positive value.
             return d
         for facts in [facts for facts in reversed([*self._chain()]) if facts._solved]:
             solutions = {name: facts._solved[name] for name in names_in(d) if name in facts._solved}
@@ -275,7 +276,7 @@ class Facts:
         difference = claim.difference
         may_be_alone = claim.is_equality or not is_linear(difference)
         if not may_be_alone:
-            # Without facts each term has its most where the others have theirs.
+            # Without facts, all terms reach their largest values together.
             low = termwise_bound(coefficients_of(difference, -1), self.interval_of)
             if low is not None and low > 0:
                 return True

@@ -134,7 +134,7 @@ class Rows:
         quotients = [(2 * coefficient + pivot) // (2 * pivot) for coefficient in row]
         quotients[column] = 0
         self.trail.append(("replaced", column, [(tuple(quotients), 0)]))
-        # The divisor of a row and what rows are opposite do not change, so that no row is normalised again.
+        # The common divisors and the opposite rows do not change, so no row needs to be normalised again.
         self.equalities = [(_changed(other, column, quotients), bound) for other, bound in self.equalities]
         self.inequalities = {_changed(other, column, quotients): bound for other, bound in self.inequalities.items()}
 

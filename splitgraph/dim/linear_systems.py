@@ -35,9 +35,9 @@ STEPS = 1000
 # Variables of one system, and products of a fact with a factor: a question that needs more is not decided.
 _MOST_VARIABLES = 48
 _MOST_PRODUCTS = 24
-# Terms of a fact that is multiplied with a factor.
+# The most terms of a fact that is multiplied with a factor.
 _WIDEST_FACTOR = 6
-# Maxima of which each argument is tried as the largest.
+# With more maxima, their arguments are not tried as the largest.
 _MOST_MAXIMA = 3
 
 _REMEMBERED = 4096
@@ -120,7 +120,7 @@ class LinearSystem:
         """Return True if no integers satisfy the constraints; False if some do, or if there is no proof."""
         if has_solution(self.equalities, self.inequalities, steps) is False:
             return True
-        # That the largest argument is the maximum matters only where a maximum is large.
+        # Each maximum equals one of its arguments; this matters only if a maximum is large.
         maxima = list(self._maxima.items())
         return 0 < len(maxima) <= _MOST_MAXIMA and all(
             has_solution([*self.equalities, *case], self.inequalities, steps) is False for case in self._cases(maxima)
@@ -268,7 +268,7 @@ class LinearSystem:
                 low = monomial_interval(cofactor, self._interval_of)[0]
                 if fact.is_equality or (low is not None and low >= 0):
                     multiplied[(fact, cofactor)] = None
-        # All of them or only those that bring no new products, so that no order decides.
+        # Add all products, or only those that bring no new products, so that no order decides.
         if len(multiplied) > _MOST_PRODUCTS:
             multiplied = {
                 (fact, cofactor): None

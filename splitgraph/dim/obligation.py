@@ -13,7 +13,7 @@ from splitgraph.dim.operations import symbols_of
 from splitgraph.dim.parsing import parse_expression
 from splitgraph.dim.printing import spell_inside, spell_relation
 
-# The two sides of a relation as it is printed; a name in brackets may hold anything.
+# The two sides of a printed relation; a name in brackets may contain anything.
 _SIDES = re.compile(r"((?:[^\[=>]|\[(?:[^\]]|\]\])*\])+) (?:==|>=) (.+)", re.DOTALL)
 
 
@@ -57,7 +57,7 @@ class Obligation:
             lhs, rhs = map(parse_expression, sides.groups())
             if lhs - rhs == difference:
                 return Obligation(lhs, self.relation, rhs)
-        # A large dimension is written as a name, which says nothing of what the dimension is.
+        # The name of a large dimension does not say what the dimension is.
         return Obligation(difference, self.relation, 0)
 
     def __str__(self) -> str:

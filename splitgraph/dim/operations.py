@@ -50,9 +50,9 @@ _MOST_BITS = 2**16
 # b + d. A maximum that is subtracted from one argument is added to all of them and subtracted from the result.
 #
 # The larger of two values is `a + max(0, b - a)`, with the common factor taken out and the leading sign positive:
-# `max(0, -d)` is `max(0, d) - d`. So `N - min(N, 3)` is `max(0, N - 3)`, and minimum and maximum add up to the sum. More
-# than two values are taken relative to what they share, so that adding to each of them is adding to their maximum. Deep
-# arguments are only compared and sorted.
+# `max(0, -d)` is `max(0, d) - d`. So `N - min(N, 3)` is `max(0, N - 3)`, and minimum and maximum add up to the sum.
+# More than two values are taken relative to what they share, so that adding to each of them is adding to their maximum.
+# Deep arguments are only compared and sorted.
 
 
 def dim_max(*dims: DimLike) -> DimLike:
@@ -91,7 +91,7 @@ def undominated(dims: Iterable[DimLike], is_at_least: Callable[[DimLike, DimLike
 
     for dim in every:
         for other in every:
-            # A dim that was left out for this one is equal to it if it is at least as large.
+            # If a dim that was left out for this one is at least as large, the two are equal.
             if other is not dim and is_at_least(other, dim) and largest_known(other) is not dim:
                 larger[dim] = other
                 break
@@ -104,7 +104,7 @@ def _maximum(dims: tuple[DimLike, ...]) -> DimLike:
     args = _grouped(dims)
     seen: list[tuple[DimLike, list[DimLike]]] = []
     while True:
-        # Flat before compared: what a whole maximum is at least does not say which of its arguments is.
+        # Flatten before comparing: a bound of a whole maximum does not say which of its arguments has it.
         falling, flat = (0, args) if any(map(is_deep, args)) else _flattened(args)
         shared, args = shared - falling, undominated(sorted(flat, key=order_of), _is_at_least)
         if len(args) == 1:

@@ -15,7 +15,7 @@ from splitgraph.dim.printing import FUNCTION_NAMES, bare_symbol, is_identifier
 # quotients.
 _SYMPY = re.compile(r"[^/]/[^/]|\*\*|\*\(|\)\*|[A-Za-z]\(|//[^()/]*\)")
 
-# A name of a dimension may well contain "-" (batch-size), but whoever types one of these means arithmetic.
+# A name of a dimension may contain "-" (batch-size), but a person who types one of these means arithmetic.
 _ARITHMETIC = re.compile(r"[+*/%(]| - ")
 _NUMERIC = re.compile(r"-?[0-9.]*")
 # Names that an expression would read as several names, and the text that an expression reads as one name.

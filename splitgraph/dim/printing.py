@@ -89,7 +89,7 @@ def is_identifier(name: str) -> bool:
         return False
     if name.isascii():
         return True
-    # Imported where it is needed: a megabyte, for names that few have.
+    # Imported only here: it takes a megabyte, and few names need it.
     import unicodedata
 
     return unicodedata.is_normalized("NFKC", name)

@@ -209,7 +209,7 @@ def fold_quotients(coefficients: dict[Monomial, int], quotient: MakeQuotient) ->
     """Rewrite the sums of quotients among the terms in the normal form of `decompose`."""
     seen: list[list[tuple[Monomial, int]]] = []
     while _fold_families(coefficients, quotient):
-        # One family's whole part may unsettle another; what goes round in a circle gives its least member.
+        # The whole part of one family may unsettle another. If this goes round in a circle, the least member is taken.
         terms = sorted(((m, c) for m, c in coefficients.items() if c), key=monomial_order)
         if terms in seen:
             coefficients.clear()
@@ -233,7 +233,7 @@ def _fold_families(coefficients: dict[Monomial, int], quotient: MakeQuotient) ->
         numerator, divisor = quotients[0].args
         if isinstance(numerator, int) or not isinstance(divisor, int) or divisor > _LARGEST_TABLE:
             continue
-        # A bounded numerator's quotients may be numbers, which only division looks for.
+        # The quotients of a bounded numerator may be numbers; only division checks that.
         if numerator.terms[0][1] == 1 and numerator.interval[1] is None and not is_deep(numerator):
             family = _Family(without(monomial, quotients[0]), numerator.terms, divisor // (divisor & -divisor))
             families.setdefault(family, []).append((quotients[0], divisor))

@@ -29,7 +29,7 @@ from splitgraph.dim.linear_systems import LinearSystem, TooLarge
 from splitgraph.dim.obligation import Fact
 from splitgraph.dim.operations import rebuilt, rebuilt_atom, undominated
 
-# Simplifying may make way for more of it; a few rounds reach what matters.
+# One simplification may allow another; a few rounds reach what matters.
 _ROUNDS = 3
 
 Linear = tuple[Mapping[int, int], int]
@@ -87,8 +87,8 @@ def _remainders_for(d: Dim, equalities: Sequence[Dim], interval_of: IntervalOf) 
         known = divisor if modulus == 0 else modulus
         if known > 1:
             remainders.append(Remainder(terms, known, remainder % known))
-    # What is known of a factor says more than what is known of the product. The first that applies decides how a
-    # quotient is written, so that each has its place, whichever the facts speak of first.
+    # A remainder of a factor says more than a remainder of the product. The first remainder that applies decides how a
+    # quotient is written, so the order must not depend on the order of the facts.
     return sorted(remainders, key=lambda known: (len(known.terms[0][0]), order_of(known.value)))
 
 
@@ -219,7 +219,7 @@ def _as_one(parts: Sequence[tuple[int, int]], known: Remainder) -> DimLike:
     whole = abs(share) // size * (1 if share > 0 else -1)
     left, divisor = share - whole * size, size // gcd(share, size)
     times = left * divisor // size
-    # Both sides at E == r say what the constant is.
+    # Comparing both sides at E == r gives the constant.
     difference = [*parts, (divisor, -times), (1, -whole)]
     const = sum(coefficient * (known.remainder // number) for number, coefficient in difference)
     return whole * known.value + times * (known.value // divisor) + const

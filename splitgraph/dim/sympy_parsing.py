@@ -16,13 +16,13 @@ from splitgraph.dim.arithmetic import DimLike, product, sum_dims, symbol
 from splitgraph.dim.operations import ceildiv, dim_max, dim_min, large_atoms
 from splitgraph.dim.printing import FUNCTION_NAMES, is_identifier
 
-# What is multiplied out has as many terms as its factors at most, and so many factors in a term.
+# Limits of a product that is multiplied out: its terms, the factors of one term, and the bits of its numbers.
 _MOST_TERMS = 32
 _HIGHEST_DEGREE = 8
 _MOST_BITS = 256
 _LARGEST_DENOMINATOR = 256
 _LARGEST_EXPONENT = 8
-# Texts with more operators or a deeper nesting are not read: Python would read them only where few calls are open.
+# Texts with more operators or deeper nesting are not read: Python could read them only if few calls are open.
 _MOST_OPERATORS = 1500
 _DEEPEST = 32
 

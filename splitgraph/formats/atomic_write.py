@@ -164,7 +164,8 @@ class WriteTogether:
         for staged in self._staged[::-1]:
             if keeps_copies and staged.is_copy and not staged.replaces:
                 continue
-            # A temporary that is still there was not renamed, so its target is the old file; unless it is the same one.
+            # If the temporary file is still there, it was not renamed, so the target is the old file; unless both are
+            # the same file.
             if staged.temporary.exists() and not _is_same(staged.temporary, staged.target):
                 continue
             if staged.backup.exists():
@@ -205,7 +206,7 @@ def remove_abandoned(folder: str) -> None:
                 for name in (name for name in names if is_ours and name.startswith(mark) and name != owner):
                     os.unlink(os.path.join(folder, name))
             if is_ours:
-                # Last, so that whoever is killed here leaves it to the next process.
+                # Last: if this process is killed here, the next one removes the rest.
                 os.unlink(os.path.join(folder, owner))
 
 

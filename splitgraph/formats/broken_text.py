@@ -29,13 +29,13 @@ def _strict_classes() -> dict[Any, Any]:
     return {kind: GetMessageClass(pool.FindMessageTypeByName(kind.DESCRIPTOR.full_name)) for kind in kinds}
 
 
-# The messages whose strings must be UTF-8; made at once, for every model that is read is looked at.
+# The messages whose strings must be UTF-8. They are made at import, because every model that is read needs them.
 _STRICT = _strict_classes()
 
 # The check by parsing takes as much memory and time again as reading the file, and a larger one may be mostly weights.
 _MOST_PARSED_TWICE = 8 * 2**20
 _PARSED_AT_ONCE = 2**20
-# Of a tensor in a node that is parsed twice.
+# The most elements of a tensor in a node that is parsed twice.
 _MOST_ELEMENTS = 4096
 
 
@@ -98,7 +98,7 @@ def _find(model: ModelProto, are_clean: bool) -> str | None:
             if not (isinstance(message.name, str) and isinstance(message.doc_string, str)):
                 return "TensorProto.name or doc_string"
             pending += message.external_data
-            # Newer than the oldest onnx that is supported, as are other fields of this name.
+            # The oldest supported onnx does not have these fields.
             pending += getattr(message, "metadata_props", ())
             continue
         for field, value in message.ListFields():

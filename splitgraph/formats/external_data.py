@@ -174,7 +174,7 @@ def _file_size(folder: Path, location: str, tensor_name: str, path: str | os.Pat
     if not is_inside(folder, location):
         raise model_error("SG107", f"{what}, which leads outside the model's folder", path)
     try:
-        # Joined as text: a Path would drop the "/" behind a name, which says that it is a folder.
+        # Joined as text: a Path would drop a "/" at the end, which says that the name is a folder.
         status = os.stat(os.path.join(folder, location))
     except FileNotFoundError:
         raise model_error("SG107", f"{what}, which is missing", path) from None

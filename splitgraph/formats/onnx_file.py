@@ -33,7 +33,7 @@ from splitgraph.wire_format import Malformed
 
 StrPath = str | os.PathLike[str]
 
-# More than this for a node means that nodes hold weights, too, which are not to be copied.
+# If nodes take more bytes than this, they hold weights, which must not be copied.
 _BYTES_FOR_A_NODE = 4096
 _MOST_COPIED = 64 * 2**20
 
@@ -225,7 +225,7 @@ def _parse(data: bytes, path: StrPath, source: SourceFile | None = None) -> Mode
         model.ParseFromString(data)
     except DecodeError:
         if source is not None:
-            # What is wrong is told with its place in the whole file.
+            # The message names a place in the whole file.
             data = source.read(0, source.size)
         raise _not_a_model(data, path, explain_unreadable(data)) from None
     if not model.HasField("graph") or model.ir_version < 1:

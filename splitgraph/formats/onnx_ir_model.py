@@ -29,8 +29,8 @@ from splitgraph.onnx_proto import AttributeProto, GraphProto, ModelProto, Tensor
 from splitgraph.tensor_data import fill, place_of
 
 _LONGEST_REASON = 300
-# What onnx_ir changes and what of it is silenced is put back afterwards, which two threads must not do at once. A lazy
-# tensor may call splitgraph again.
+# The names that onnx_ir changes and its log level are put back afterwards; two threads must not do this at once.
+# Reentrant, because a lazy tensor may call splitgraph again.
 _AT_WORK = threading.RLock()
 # A name, and the file without the folder; None for a tensor of any name.
 _Place = tuple[str | None, str, int | None, int | None]
@@ -168,8 +168,8 @@ def _guarded(purpose: str) -> Iterator[None]:
     except ModelError:
         raise
     except Exception as error:
-        # Its own error only says which of its functions failed; what they ran into, a lazy tensor's code included, may
-        # be anything.
+        # onnx_ir's error only says which of its functions failed. The cause may be any exception, also from a lazy
+        # tensor's code.
         cause: BaseException = error
         while cause.__cause__ is not None:
             cause = cause.__cause__

@@ -44,7 +44,7 @@ from splitgraph.tensor_data import (
 )
 from splitgraph.wire_format import head, total
 
-# What becomes of weights: all go into one data file beside the model, or those in data files are linked to.
+# Where weights go: all into one data file beside the model, or those in data files stay there and are linked to.
 ExternalData = Literal["beside", "link"]
 
 # In bytes: smaller files are written in one go.
@@ -252,7 +252,7 @@ def serialized(model: ModelProto) -> Serialized | None:
         else:
             written, nodes = [model.SerializeToString()], None
     except (EncodeError, ValueError):
-        # protobuf has no error of its own for a message that is too large; nothing else makes one unwritable.
+        # protobuf has no special error for a message that is too large; nothing else makes a model unwritable.
         return None
     if any(KEY_BYTES in piece for piece in written):
         pieces: Sequence[Piece] = with_weights_between(b"".join(written))

@@ -72,7 +72,7 @@ def to_ov_model(model: OpenVINOModel) -> Any:
         path = folder / "model.xml"
         save_ir(model, path)
         core = openvino.Core()
-        # A mapped .bin would hold on to a file that is about to go.
+        # If the .bin were mapped, it would stay open after its folder is removed.
         core.set_property({"ENABLE_MMAP": False})
         try:
             return core.read_model(str(path))

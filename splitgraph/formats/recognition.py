@@ -26,7 +26,7 @@ _PREFIXES: tuple[tuple[bytes, str], ...] = (
     (b"%PDF-", "a PDF document"),
 )
 _MAGIC_AT_4 = {b"TFL3": "a TensorFlow Lite model", b"ORTM": "a model in onnxruntime's own ORT format"}
-# How a frozen graph begins (field 1 is a node), and a SavedModel (its schema version, a graph); and what nodes say.
+# The first bytes of a frozen graph (field 1 is a node) and of a SavedModel (schema version, graph), and typical nodes.
 _TENSORFLOW_STARTS = (b"\n", b"\x08\x01\x12")
 _TENSORFLOW_NODES = (b"\x12\x05Const", b"\x12\x0bPlaceholder", b"\x12\x04NoOp", b"\x12\x0cVarHandleOp")
 _PICKLE_PROTOCOLS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
@@ -71,7 +71,7 @@ def _describe_zip(data: bytes) -> str:
 
 def _describe_text(start: bytes) -> str | None:
     try:
-        # A character may be cut in two at the end of the part that is looked at.
+        # The end of the part that is read may cut a character in two.
         text = start.decode("utf-8", errors="strict" if len(start) < 1024 else "ignore").lstrip("\ufeff \t\r\n").lower()
     except UnicodeDecodeError:
         return None

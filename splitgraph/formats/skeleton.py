@@ -43,15 +43,15 @@ from splitgraph.wire_format import (
 
 # No file of protobuf is larger.
 MAX_PROTO_BYTES = 2**31 - 1
-# Elements of up to so many bytes are read with the model: rules may ask for them.
+# Elements of up to this many bytes are read with the model: rules may ask for them.
 SMALL = 2**16
 # Smaller files are read as they are: to walk them would take longer.
 WHOLE = 2**20
 # The nesting at which protobuf's own parsers stop.
 MAX_DEPTH = 100
 
-# Fields of one attribute from which on protobuf is asked what is there: each number or string of a list may be a field,
-# and a tree has a million of them.
+# If an attribute has more fields, protobuf says which it has: each number or string of a list may be a field, and a
+# tree has a million of them.
 _MANY_FIELDS = 256
 
 # The fields of numbers that all take the same bytes, float_data and double_data, and how many.
@@ -180,7 +180,7 @@ class _Reader:
             if field.number in _ELEMENTS:
                 elements.append(field)
             elif field.number == EXTERNAL_DATA:
-                # What says where the elements are would not be alone.
+                # The entry for the place of the elements would not be the only one.
                 return [data[start:end]]
             elif field.number == DATA_LOCATION and field.kind == VARINT:
                 told = True
@@ -318,7 +318,7 @@ def explain_unreadable(data: bytes) -> str:
     Protobuf itself only says that it could not read them. The wire format is walked along the schema, no weight is
     read.
     """
-    # Each entry is a message still to be read: start, end, its descriptor, its depth, what it is called.
+    # Messages still to be read: start, end, descriptor, depth, name in messages.
     pending: list[tuple[int, int, Any, int, str]] = [(0, len(data), ModelProto.DESCRIPTOR, 1, "the model")]
     while pending:
         start, end, descriptor, depth, name = pending.pop()

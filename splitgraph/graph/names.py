@@ -102,7 +102,7 @@ def named_outputs(node: NodeProto, outputs: Iterable[str], names: FreshNames) ->
     return [name or names.new(f"{hint}{place}") for place, name in enumerate(outputs)]
 
 
-# A value of a root: its name, with the path of the graph that defines it where several do.
+# Identifies a value of a root: its name, and the path of the graph that defines it if several graphs define the name.
 ValueKey = str | tuple[GraphPath, str]
 
 
@@ -111,7 +111,7 @@ class Definitions:
 
     def __init__(self, root: Sequence[Scope]) -> None:
         self._outermost = root[0].path if root else ()
-        # With one graph there is nothing to tell apart, which holds for most models.
+        # Most models have one graph, so nothing is ambiguous.
         self._defined = {scope.path: _defined(scope) for scope in root} if len(root) > 1 else {}
         times = Counter(chain.from_iterable(self._defined.values()))
         self._ambiguous = frozenset(name for name, count in times.items() if count > 1)

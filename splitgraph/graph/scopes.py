@@ -22,8 +22,8 @@ FunctionKey = tuple[str, str, str]
 
 # How models write the domain ai.onnx.
 _PLAIN = ("", "ai.onnx")
-# The operators of ai.onnx that have bodies, which a test compares with onnx's schemas. Looking at all attributes of all
-# nodes for some takes a tenth of a model's inference.
+# The operators of ai.onnx with bodies; a test compares them with onnx's schemas. Looking for bodies in all attributes
+# of all nodes would take a tenth of a model's inference.
 OPERATORS_WITH_BODIES = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 
 
@@ -348,13 +348,13 @@ def _in_a_cycle(waits: Sequence[Set[int]], done: Set[int]) -> int:
 def _reads(node: NodeProto) -> Iterator[str]:
     """Yield the names that a node reads in its graph, itself or in its subgraphs; a name may come again."""
     yield from node.input
-    # How many of the subgraphs around what is looked at define a name, which is none of the node's own graph then.
+    # Counts, for each name, the enclosing subgraphs that define it: such a name is not read from the node's own graph.
     defined: Counter[str] = Counter()
     waiting: list[GraphProto | set[str]] = [graph for _, _, graph in subgraphs(node)]
     while waiting:
         graph = waiting.pop()
         if isinstance(graph, set):
-            # The names of a graph that is left.
+            # The walk leaves a graph that defines these names.
             defined.subtract(graph)
             continue
         own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}

@@ -172,8 +172,7 @@ _INTEGERS = frozenset(
 _LISTED = frozenset({"int32", "int64"})
 INTEGER_TYPES = frozenset(number for number, name in DTYPE_NAMES.items() if name in _INTEGERS)
 _FLOATS = frozenset({"float32", "float64", "float16", "bfloat16"})
-# The layout of an element in raw data, and the field that holds the elements where there is no raw data and that needs
-# no decoding.
+# The layout of an element in raw data, and the field that holds undecoded elements if there is no raw data.
 _LAYOUTS = {
     "bool": ("?", "int32_data"),
     "int8": ("b", None),

@@ -32,7 +32,7 @@ _REDUCTIONS = (
 )
 _COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize")
 
-# By domain and operator, the values by attribute; of a list, those that each element may be.
+# By domain and operator, the allowed values of each attribute; for a list, the values of each element.
 _ALLOWED: Mapping[tuple[str, str], Mapping[str, Values | ByVersion]] = {
     **{("", op): {"keepdims": _FLAG} for op in _REDUCTIONS},
     **{("", op): {"keepdims": _FLAG, "select_last_index": _FLAG} for op in ("ArgMax", "ArgMin")},

@@ -13,7 +13,8 @@ from splitgraph.schemas.operator_version import Formal, FormalAttribute, Operato
 # Operators of onnxruntime --------------------------------------------------------------------------------------------
 
 
-# Operators that it had before onnx took them over, with the opset at which onnx did: below it they mean the same.
+# Operators that onnxruntime had before onnx took them over, with the opset at which onnx did. Below it, they mean the
+# same.
 _TAKEN_OVER: Mapping[str, int] = {"LayerNormalization": 17}
 
 
@@ -38,7 +39,7 @@ def _simplified_layer_normalization() -> OperatorVersion:
 # Operators that onnx does not have.
 ITS_OWN: Mapping[str, OperatorVersion] = {version.op: version for version in (_simplified_layer_normalization(),)}
 
-# Experimental operators of onnx that onnx removed, with the opset at which onnxruntime stops to run them.
+# Experimental operators that onnx removed, with the opset from which on onnxruntime no longer runs them.
 _REMOVED: Mapping[str, int] = {"Affine": 10, "Crop": 10, "ImageScaler": 10}
 
 

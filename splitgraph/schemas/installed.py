@@ -68,7 +68,7 @@ def _described(schema: Any) -> OperatorVersion:
 
 
 def _formal(parameter: Any, constraints: Mapping[str, frozenset[str]]) -> Formal:
-    # Not `parameter.types`, which says the same: onnx below 1.21 cannot hand that over to Python.
+    # Not `parameter.types`, which has the same content: onnx below 1.21 cannot pass it to Python.
     return Formal(
         parameter.name,
         parameter.type_str,

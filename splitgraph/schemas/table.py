@@ -73,7 +73,7 @@ def _opsets() -> Mapping[str, int]:
 
 @cache
 def _lines() -> list[str]:
-    # Not as text, which would look for the ends of lines twice.
+    # Read as bytes: text mode would look for line ends twice.
     return TABLE.read_bytes().decode().splitlines()
 
 

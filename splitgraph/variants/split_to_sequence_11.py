@@ -34,7 +34,7 @@ def lift(site: SplitSite) -> CanonicalSplit | None:
     total = dimension_on(data, axis)
     if not site.has_input(1):
         keepdims = site.attribute("keepdims", 1)
-        # Of a function that is given no value for it, not even the rank of the parts is known.
+        # In a function whose call gives no value, not even the rank of the parts is known.
         return split_by_size(site, axis, total, 1, squeezed=not keepdims) if isinstance(keepdims, int) else None
     contents = site.contents(1)
     shape = site.input(1).shape if contents is None else contents.shape

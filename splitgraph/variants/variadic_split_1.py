@@ -89,7 +89,7 @@ def _read_lengths(site: SplitSite) -> list[DimLike | None] | None:
         return None
     outputs = len(site.outputs)
     count = shape[0] if shape else None
-    # Without outputs to count against (a node that is being built), an unknown number of lengths leaves nothing to say.
+    # While a node is built it has no outputs to count, so an unknown number of lengths says nothing.
     if isinstance(count, int) and outputs and not count_matches(site, count):
         return None
     size = count if isinstance(count, int) else outputs
@@ -206,7 +206,7 @@ def _body(parts: int) -> tuple[NodeProto, ...]:
         make_node("Cast", ["split_lengths"], ["given"], to=TensorProto.INT64),
         make_node("Shape", ["data"], ["shape"]),
         make_node("Gather", ["shape", "axes"], ["dim"], axis=0),
-        # The lengths sum to the dimension; with a -1 among them, to what precedes the rest, less one.
+        # Without a -1, the lengths sum to the dimension. With a -1, the rest is the dimension less their sum, less one.
         make_node("ReduceSum", ["given"], ["sum"], keepdims=0),
         make_node("Sub", ["dim", "sum"], ["difference"]),
         make_node("Sub", ["difference", "one"], ["rest"]),

@@ -21,7 +21,7 @@ StrPath = str | os.PathLike[str]
 
 VERSIONS = (10, 11)
 _ONNX = "an ONNX model; give it a name that ends in .onnx"
-# How XML begins in UTF-8 and what agrees with it, or in UTF-16.
+# The first bytes of XML in UTF-8 and in encodings that agree with it, or in UTF-16.
 _STARTS = (b"<", b"\xff\xfe", b"\xfe\xff", b"\0<")
 
 

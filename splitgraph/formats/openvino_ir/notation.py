@@ -85,7 +85,7 @@ def byte_size(name: str, elements: int) -> int | None:
 # Shapes --------------------------------------------------------------------------------------------------------------
 
 
-# The lowest and the highest size of a dimension, the latter None where there is no limit.
+# The lowest and the highest size of a dimension; the highest is None if there is no limit.
 Interval = tuple[int, "int | None"]
 
 _SIZE = re.compile(r"[0-9]{1,19}")
