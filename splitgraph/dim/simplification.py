@@ -158,24 +158,20 @@ def _split(numerator: Dim, divisor: int, known: Remainder) -> tuple[DimLike, Dim
             continue
         times = coefficient // factor * _monomial(cofactor)
         part = times * known.value
-        if not _contains(left, part):
+        have = dict(left.terms)
+        if isinstance(part, int) or any(have.get(m) != c for m, c in part.terms):
             continue
         if known.modulus % divisor == 0:
             whole = whole + times * (known.value // divisor)
             left = left - part + times * remainder
         elif isinstance(left - part, int):
-            # Within one residue of the common factor the constant does not matter: it becomes the least. A
-            # product has a known residue only where that is the same whatever the cofactor is.
+            # Within one residue of the common factor, the constant does not matter: take the least one. A product has
+            # a known residue only if the residue is the same for every cofactor.
             common = gcd(known.modulus, divisor)
             rest = coefficient // factor * known.remainder % common
             if not cofactor or not rest:
                 left = left - min((rest + left.const) % common, max(left.const, 0))
     return whole, left
-
-
-def _contains(whole: Dim, part: DimLike) -> bool:
-    have = dict(whole.terms)
-    return isinstance(part, Dim) and all(have.get(m) == c for m, c in part.terms)
 
 
 def _rebuilt(value: DimLike, known: Mapping[Atom, DimLike], remainders: Iterable[Remainder]) -> DimLike:

@@ -36,15 +36,10 @@ def lift(site: SplitSite) -> CanonicalSplit | None:
     if isinstance(count, int) and count != outputs:
         site.find("SG209", f"num_outputs is {count}, but the node has {outputs} output(s); the two must be equal")
         return None
-    return lift_chunks(site)
-
-
-def lift_chunks(site: SplitSite) -> CanonicalSplit | None:
-    """Read a node as num_outputs chunks, one for each output."""
     valid, axis = resolve_axis(site, site.attribute("axis", 0), site.input(0))
     if not valid:
         return None
-    return finish(site, split_into_chunks(site, axis, dimension_on(site.input(0), axis), len(site.outputs)))
+    return finish(site, split_into_chunks(site, axis, dimension_on(site.input(0), axis), outputs))
 
 
 def lower(request: LowerRequest) -> None:
