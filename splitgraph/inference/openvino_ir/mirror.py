@@ -6,17 +6,19 @@ layer and port. Nodes have the order of the layers, so that a finding about a no
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from splitgraph.contents import MAX_ITEMS, MAX_LISTED
+from splitgraph.dim import DimLike, symbol
 from splitgraph.formats.openvino_ir.element_types import dtype_of
+from splitgraph.formats.openvino_ir.shape_text import Interval, parse_shape
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import MAIN, GraphPath
 from splitgraph.graph.types import LARGEST_DIM, write_shape
-from splitgraph.inference.openvino_ir.dimensions import Dimensions
 from splitgraph.inference.rules.openvino.port_maps import write_ports
 from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import IR_VERSION, AttributeProto, GraphProto, ModelProto, TensorProto
@@ -25,6 +27,35 @@ from splitgraph.variants.openvino_split_1 import DOMAIN, EXTENSION
 
 if TYPE_CHECKING:
     from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel, Port
+
+
+@dataclass(slots=True)
+class Dimensions:
+    """Reads the shapes of one model; `bounds` gathers what the intervals say of their symbols.
+
+    new_name: gives a name for a symbol that begins with a hint and that nothing else has.
+    """
+
+    new_name: Callable[[str], str]
+    bounds: dict[str, Interval] = field(default_factory=dict)
+
+    def read(self, text: str, owner: str) -> tuple[DimLike | None, ...] | None:
+        """The shape that an attribute writes; None for an unknown rank. owner: the layer, for the names of symbols."""
+        shape = parse_shape(text)
+        if shape is None:
+            return None
+        return tuple(self._dim(interval, f"{owner}_{axis}") for axis, interval in enumerate(shape))
+
+    def _dim(self, interval: Interval, hint: str) -> DimLike | None:
+        lowest, most = interval
+        if lowest == most:
+            return lowest
+        if interval == (0, None):
+            return None
+        name = self.new_name(re.sub(r"\W", "_", hint, flags=re.ASCII))
+        self.bounds[name] = interval
+        return symbol(name)
+
 
 # The attribute with the operator set of a node's layer ("opset1", "extension").
 OPERATOR_SET = "operator_set"

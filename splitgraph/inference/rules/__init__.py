@@ -14,40 +14,29 @@ _ONNX = (
     "control_flow",
     "convolution",
     "elementwise",
-    "generators",
     "imaging",
     "indexing",
     "joining",
-    "losses",
     "machine_learning",
     "matmul",
     "quantization",
-    "recurrent",
     "reduction",
-    "resampling",
-    "reshape",
     "sequence",
     "shape",
     "signal",
     "slicing",
-    "strings",
     "training",
 )
-_ONNXRUNTIME = ("attention", "blocked", "channels_last", "experimental", "extensions", "layers", "quantized")
+_ONNXRUNTIME = ("attention", "convolution", "extensions", "layers", "quantized")
 _OPENVINO = (
     "control_flow",
     "convolution",
     "detection",
     "elementwise",
-    "imaging",
     "indexing",
-    "joining",
-    "recurrent",
     "reduction",
-    "segments",
     "shape",
     "signal",
-    "strided_slice",
 )
 
 

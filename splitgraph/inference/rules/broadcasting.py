@@ -10,7 +10,7 @@ from splitgraph.dim import Dim, DimLike, Facts, Obligation, level_of
 from splitgraph.dim.conditions import plain_obligation
 from splitgraph.inference.broadcast_assumptions import fit_only_if_equal
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.operands import Dims, InvalidNode, dims_of, expect, positions
+from splitgraph.inference.rules.operands import Dims, InvalidNode, differ, dims_of, expect, positions, spelled_dims
 from splitgraph.value_type import Shape
 
 
@@ -101,11 +101,6 @@ def broadcast_dims(ctx: NodeContext, shapes: Sequence[Dims | None]) -> Dims | No
     return result
 
 
-def differ(a: DimLike | None, b: DimLike | None) -> bool:
-    """True for two numbers that are not equal; a symbol may be any number."""
-    return isinstance(a, int) and isinstance(b, int) and a != b
-
-
 def fits_into(dims: Shape, whole: Shape) -> bool:
     """False when a shape can never broadcast to another one without changing that."""
     pairs = zip(reversed(dims), reversed(whole), strict=False)
@@ -117,11 +112,6 @@ def expect_to_fit(ctx: NodeContext, index: int, whole: Dims, what: str) -> None:
     dims = dims_of(ctx, index)
     if dims is not None and not fits_into(dims, whole):
         raise InvalidNode(f"{what} {spelled_dims(dims)} does not broadcast to the input {spelled_dims(whole)}")
-
-
-def spelled_dims(dims: Shape) -> str:
-    """A shape as texts show it."""
-    return f"[{', '.join(map(str, dims))}]"
 
 
 def _require_equal(ctx: NodeContext, a: DimLike, b: DimLike) -> None:

@@ -1,4 +1,4 @@
-"""Constants, and operators that only pass a value on or change its element type."""
+"""Constants and random numbers, and operators that only pass a value on or change its element type."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from splitgraph.contents import MAX_ITEMS, MAX_LISTED, Contents, Item, scalar, v
 from splitgraph.dim import DimLike
 from splitgraph.graph.tensors import tensor_contents, tensor_type
 from splitgraph.inference.context import NodeContext, rule
-from splitgraph.inference.rules.comparison import cast_item
+from splitgraph.inference.rules.arithmetic import cast_item
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
     dims_of,
+    dims_of_rank,
     dtype_attribute,
     expect,
     int_attribute,
@@ -247,3 +248,33 @@ def optional_has_element(ctx: NodeContext) -> Sequence[ValueType]:
     elif ctx.input(0).kind in ("tensor", "sequence"):
         ctx.set_contents(0, scalar(1))
     return [tensor("bool", ())]
+
+
+@operator("RandomNormal", "RandomUniform", gives=(None,))
+def random(ctx: NodeContext) -> Sequence[ValueType]:
+    """Random numbers in the shape of an attribute."""
+    dtype, shape = dtype_attribute(ctx, "dtype", "float32"), ints_attribute(ctx, "shape")
+    if shape is not None and any(dim < 0 for dim in shape):
+        raise InvalidNode(f"shape {list(shape)} has a negative dimension")
+    return [tensor(dtype, shape)]
+
+
+@operator("RandomNormalLike", "RandomUniformLike", "Bernoulli")
+def random_like(ctx: NodeContext) -> Sequence[ValueType]:
+    """Random numbers in the shape of the input, and in its element type unless another is given."""
+    return [tensor(dtype_attribute(ctx, "dtype", ctx.input(0).dtype), dims_of(ctx, 0))]
+
+
+@operator("EyeLike")
+def eye_like(ctx: NodeContext) -> Sequence[ValueType]:
+    """A matrix with ones on a diagonal, in the shape of the input."""
+    dims = dims_of_rank(ctx, 0, 2)
+    dtype = dtype_attribute(ctx, "dtype", ctx.input(0).dtype)
+    return [tensor(dtype, (None, None) if dims is None else dims)]
+
+
+@operator("Multinomial", gives=(None,))
+def multinomial(ctx: NodeContext) -> Sequence[ValueType]:
+    """The classes of `sample_size` draws for each row of the input."""
+    dims, count = dims_of_rank(ctx, 0, 2), int_attribute(ctx, "sample_size", 1)
+    return [tensor(dtype_attribute(ctx, "dtype", "int32"), (None if dims is None else dims[0], count))]

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 
 from splitgraph.dim import DimLike, product
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.input_shapes import ONE, expect_shapes
 from splitgraph.inference.rules.onnx.constants import target_shape
 from splitgraph.inference.rules.operands import (
+    ONE,
     Dims,
     InvalidNode,
     dims_of,
     dims_of_rank,
     exact_quotient,
     expect_dims,
+    expect_shapes,
     int_attribute,
     ints_attribute,
     known_dtype,

@@ -8,20 +8,13 @@ from splitgraph.contents import MAX_ITEMS, Contents, Item, scalar
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.rules import arithmetic as exact
-from splitgraph.inference.rules import comparison
 from splitgraph.inference.rules.arithmetic import BinaryItem, UnaryItem
-from splitgraph.inference.rules.broadcasting import (
-    broadcast_dims,
-    broadcast_items,
-    differ,
-    expect_to_fit,
-    fits_into,
-    spelled_dims,
-)
+from splitgraph.inference.rules.broadcasting import broadcast_dims, broadcast_items, expect_to_fit, fits_into
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
     check_axis,
+    differ,
     dims_of,
     dims_of_rank,
     exact_quotient,
@@ -31,6 +24,7 @@ from splitgraph.inference.rules.operands import (
     known_dtype,
     merged_dim,
     operator,
+    spelled_dims,
     static_count,
 )
 from splitgraph.value_type import ValueType, tensor
@@ -47,14 +41,14 @@ _ARITHMETIC: dict[str, BinaryItem | None] = {
     "BitwiseXor": None,
 }
 _LOGIC: dict[str, BinaryItem] = {
-    "Equal": comparison.equal,
-    "Greater": comparison.greater,
-    "GreaterOrEqual": comparison.greater_or_equal,
-    "Less": comparison.less,
-    "LessOrEqual": comparison.less_or_equal,
-    "And": comparison.logical_and,
-    "Or": comparison.logical_or,
-    "Xor": comparison.logical_xor,
+    "Equal": exact.equal,
+    "Greater": exact.greater,
+    "GreaterOrEqual": exact.greater_or_equal,
+    "Less": exact.less,
+    "LessOrEqual": exact.less_or_equal,
+    "And": exact.logical_and,
+    "Or": exact.logical_or,
+    "Xor": exact.logical_xor,
 }
 _VARIADIC: dict[str, BinaryItem | None] = {"Sum": exact.add, "Min": exact.smallest, "Max": exact.largest, "Mean": None}
 _UNARY: dict[str, UnaryItem] = {

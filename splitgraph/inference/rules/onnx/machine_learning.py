@@ -1,4 +1,5 @@
-"""Classical machine learning (domain ai.onnx.ml): encoders, linear models, support vector machines, trees, maps.
+"""Classical machine learning (domain ai.onnx.ml): encoders, linear models, support vector machines, trees, maps; and
+operators of ai.onnx on strings.
 
 Where a table of rows is expected, [C] is one row. Sources: the operators' schemas, and onnxruntime's kernels where
 those say nothing.
@@ -9,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from splitgraph.dim import DimLike, product
+from splitgraph.dim import DimLike, dim_max, product
 from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.broadcasting import broadcast_dims
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
@@ -345,3 +347,49 @@ def zip_map(ctx: NodeContext) -> Sequence[ValueType]:
     if dims is not None:
         merged_dim(ctx, dims[-1], labels, "the numbers of columns and of labels")
     return [ValueType("sequence", None, None, ValueType("map", dtype, None, tensor("float32", None)))]
+
+
+@operator("StringConcat", gives=("string",))
+def string_concat(ctx: NodeContext) -> Sequence[ValueType]:
+    """The strings of both inputs joined one by one."""
+    return [tensor("string", broadcast_dims(ctx, (dims_of(ctx, 0), dims_of(ctx, 1))))]
+
+
+@operator("RegexFullMatch", gives=("bool",))
+def regex_full_match(ctx: NodeContext) -> Sequence[ValueType]:
+    """Whether each string matches."""
+    return [tensor("bool", dims_of(ctx, 0))]
+
+
+@operator("StringSplit", gives=("string", "int64"))
+def string_split(ctx: NodeContext) -> Sequence[ValueType]:
+    """The parts of each string, filled up to the longest on a new last axis, and how many there are."""
+    dims = dims_of(ctx, 0)
+    return [tensor("string", None if dims is None else (*dims, None)), tensor("int64", dims)]
+
+
+@operator("StringNormalizer", gives=("string",))
+def string_normalizer(ctx: NodeContext) -> Sequence[ValueType]:
+    """The strings without stop words; one empty string where none is left."""
+    dims = dims_of(ctx, 0)
+    if dims is None:
+        return [tensor("string", None)]
+    if len(dims) not in (1, 2):
+        raise InvalidNode(f"the input has rank {len(dims)}; it must be [C] or [1, C]")
+    if len(dims) == 2:
+        merged_dim(ctx, dims[0], 1, "the first dimension of two and 1")
+    count: DimLike | None = None if ctx.attribute("stopwords") else dim_max(1, dims[-1])
+    return [tensor("string", (count,) if len(dims) == 1 else (1, count))]
+
+
+@operator("TfIdfVectorizer", gives=("float32",))
+def tf_idf_vectorizer(ctx: NodeContext) -> Sequence[ValueType]:
+    """A count or weight for each n-gram, for each row of the input."""
+    dims, indexes = dims_of(ctx, 0), ints_attribute(ctx, "ngram_indexes")
+    if not indexes:
+        raise InvalidNode("attribute 'ngram_indexes' is empty")
+    if dims is None:
+        return [tensor("float32", None)]
+    if len(dims) not in (1, 2):
+        raise InvalidNode(f"the input has rank {len(dims)}; it must be [C] or [N, C]")
+    return [tensor("float32", (*dims[:-1], max(indexes) + 1))]

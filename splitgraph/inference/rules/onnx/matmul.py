@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.broadcasting import broadcast_dim, broadcast_dims
-from splitgraph.inference.rules.input_shapes import PER_COLUMN, PER_ROW, expect_shapes
 from splitgraph.inference.rules.operands import (
+    PER_COLUMN,
+    PER_ROW,
     Dims,
     InvalidNode,
     dims_of,
     dims_of_rank,
+    expect_shapes,
     int_attribute,
     known_dtype,
     merged_dim,

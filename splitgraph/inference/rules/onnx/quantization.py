@@ -6,18 +6,20 @@ from collections.abc import Sequence
 
 from splitgraph.dim import ceildiv
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.broadcasting import differ, spelled_dims
-from splitgraph.inference.rules.input_shapes import ONE, expect_shapes
 from splitgraph.inference.rules.onnx.convolution import convolved
 from splitgraph.inference.rules.operands import (
+    ONE,
     InvalidNode,
+    differ,
     dims_of,
     dtype_attribute,
+    expect_shapes,
     int_attribute,
     known_dtype,
     merged_dim,
     normal_axis,
     operator,
+    spelled_dims,
 )
 from splitgraph.value_type import Shape, ValueType, tensor
 

@@ -1,4 +1,4 @@
-"""Operators that read or rewrite a shape: Shape, Size, Flatten, Squeeze, Unsqueeze, Expand, Transpose."""
+"""Operators that read or rewrite a shape: Shape, Size, Flatten, Squeeze, Unsqueeze, Expand, Transpose, Reshape."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from splitgraph.contents import Contents, scalar, vector
-from splitgraph.dim import product
+from splitgraph.dim import Dim, DimLike, Obligation, product, substitute, symbol, symbols_of
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.broadcasting import broadcast_dims, broadcast_items
 from splitgraph.inference.rules.onnx.constants import target_shape
@@ -23,6 +23,7 @@ from splitgraph.inference.rules.operands import (
     positions,
     rearranged,
     static_count,
+    vector_dims,
     vector_length,
 )
 from splitgraph.value_type import ValueType, tensor
@@ -189,3 +190,196 @@ def keep_contents(ctx: NodeContext, dims: Dims) -> None:
     contents = ctx.contents(0)
     if contents is not None:
         ctx.set_contents(0, Contents(tuple(dim for dim in dims if isinstance(dim, int)), contents.items))
+
+
+Target = tuple["DimLike | None", ...]
+
+_SHAPE_INPUT_SINCE = 5
+
+
+@operator("Reshape")
+def reshape(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input's elements in the shape that the second input (before version 5 an attribute) holds."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    target: Target | None
+    if ctx.since_version < _SHAPE_INPUT_SINCE:
+        target = ints_attribute(ctx, "shape")
+        if target is None:
+            raise InvalidNode("attribute 'shape' is required")
+    else:
+        target = vector_dims(ctx, 1)
+    if target is None:
+        return [tensor(dtype, None)]
+    result = reshaped(ctx, dims, target, bool(int_attribute(ctx, "allowzero", 0)))
+    keep_contents(ctx, result)
+    return [tensor(dtype, result)]
+
+
+def reshaped(ctx: NodeContext, dims: Dims | None, target: Target, allow_zero: bool) -> Dims:
+    """The dimensions of the result. Raises InvalidNode when no input has as many elements as the target."""
+    _check(target, allow_zero)
+    if allow_zero:
+        return _resolved(ctx, dims, tuple(_with_known_sign(ctx, dim) for dim in target))
+    result = list(_resolved(ctx, dims, _copy_zeros(ctx, dims, target)))
+    for position, dim in enumerate(target):
+        if isinstance(dim, Dim) and result[position] == dim and not _never_copies(ctx, dims, position, dim):
+            # Only an empty tensor fits the target: then the dimension is copied.
+            result[position] = ctx.fresh() if dims is None else dims[position]
+    return tuple(result)
+
+
+def _resolved(ctx: NodeContext, dims: Dims | None, target: Target) -> Dims:
+    """The target shape, in which the remaining size replaces -1, or the only unknown element."""
+    rest = [position for position, dim in enumerate(target) if dim is None or dim == -1]
+    known = tuple(dim for dim in target if dim is not None and dim != -1)
+    if not rest:
+        if dims is not None:
+            _require_equal_count(ctx, dims, known)
+        return known
+    if -1 in target:
+        _require_nonempty(ctx, known)
+    if len(rest) > 1 or dims is None:
+        return tuple(ctx.fresh() if dim is None or dim == -1 else dim for dim in target)
+    if -1 in target:
+        # What both sides have is never 0 in a valid model.
+        dims, known = _without_shared(dims, known)
+    remaining = _quotient(ctx, dims, known)
+    return tuple(remaining if dim is None or dim == -1 else dim for dim in target)
+
+
+def _require_nonempty(ctx: NodeContext, known: Dims) -> None:
+    """Require the dimensions beside a -1 to be at least 1: of an empty tensor no size follows, and runtimes refuse it.
+
+    A dimension that is always 0 is left alone: OpenVINO takes 0 for the -1.
+    """
+    for dim in known:
+        if isinstance(dim, Dim):
+            ctx.require_if_possible(dim, ">=", 1)
+
+
+def _check(target: Target, allow_zero: bool) -> None:
+    numbers = [dim for dim in target if isinstance(dim, int)]
+    if any(dim < -1 for dim in numbers):
+        raise InvalidNode(f"the target shape has a dimension {min(numbers)}; the only negative value allowed is -1")
+    if numbers.count(-1) > 1:
+        raise InvalidNode("the target shape has more than one -1")
+    if allow_zero and 0 in numbers and -1 in numbers:
+        raise InvalidNode("with allowzero the target shape cannot have both 0 and -1")
+
+
+def _copy_zeros(ctx: NodeContext, dims: Dims | None, target: Target) -> Target:
+    result: list[DimLike | None] = []
+    for position, dim in enumerate(target):
+        if isinstance(dim, Dim) and _may_copy(ctx, dims, position, dim):
+            result.append(None)
+        elif dim != 0:
+            result.append(_with_known_sign(ctx, dim))
+        elif dims is None:
+            result.append(ctx.fresh())
+        elif position >= len(dims):
+            raise InvalidNode(f"the 0 at position {position} copies a dimension, but the input has rank {len(dims)}")
+        else:
+            result.append(dims[position])
+    return tuple(result)
+
+
+def _with_known_sign(ctx: NodeContext, dim: DimLike | None) -> DimLike | None:
+    # A symbolic element that may be negative may be -1, in an obscure way to say so; then it is the rest.
+    return dim if not isinstance(dim, Dim) or ctx.facts.prove_ge(dim, 0) else None
+
+
+def _never_copies(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) -> bool:
+    """Require a computed element to be at least 1 where being 0 would copy another dimension of the input instead;
+    False when it must be 0.
+
+    It would not where the input's dimension there is the same or a multiple of it. Elsewhere a 0 leaves as many
+    elements as the input has only if that is empty for another reason, or beside a -1 that takes up what is left; the
+    author of a computed target means a dimension, and not that.
+    """
+    return _cannot_copy(ctx, dims, position, dim) or ctx.require_if_possible(dim, ">=", 1)
+
+
+def _cannot_copy(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) -> bool:
+    """True where 0 would not be valid, would mean 0 all the same, or is proved not to occur."""
+    if dims is not None and (position >= len(dims) or dims[position] == dim):
+        return True
+    if ctx.facts.prove_ge(dim, 1):
+        return True
+    there = None if dims is None else dims[position]
+    if there is None:
+        return False
+    return (there // dim) * dim == there or ctx.facts.prove_eq(there, dim) or _vanishes_with(ctx, there, dim)
+
+
+def _vanishes_with(ctx: NodeContext, there: DimLike, dim: Dim) -> bool:
+    """True for a dimension that is 0 where the symbol is 0; the broadcast of dimensions is 0 where one of them is."""
+    if not _is_symbol(dim) or isinstance(there, int):
+        return False
+    operands = ctx.broadcast_operands(there)
+    if operands is not None:
+        return any(_vanishes_with(ctx, each, dim) for each in operands)
+    try:
+        return substitute(ctx.facts.solution(there), dict.fromkeys(dim.symbols, 0)) == 0
+    except ArithmeticError:
+        return False
+
+
+def _may_copy(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) -> bool:
+    """True for an element that can be 0 although no symbol in it is 0 (N % 2, N//3): it then copies a dimension of a
+    non-empty input, and its own value does not count.
+    """
+    if _is_symbol(dim) or _cannot_copy(ctx, dims, position, dim):
+        return False
+    filled = ctx.facts.child()
+    for name in symbols_of(dim):
+        if filled.require(Obligation(symbol(name), ">=", 1)) == "contradiction":
+            return False
+    return not filled.prove_ge(dim, 1)
+
+
+def _is_symbol(dim: Dim) -> bool:
+    return len(dim.symbols) == 1 and dim is symbol(*dim.symbols)
+
+
+def _require_equal_count(ctx: NodeContext, dims: Dims, result: Dims) -> None:
+    # Most dimensions stay what they are, and what is left is a short product.
+    gone, left = _without_shared(dims, result)
+    if product(gone) == product(left):
+        return
+    before, after = product(dims), product(result)
+    if before == after:
+        return
+
+    expect(
+        ctx, before, "==", after, lambda: f"{before} elements cannot be reshaped to {_text(result)}, which has {after}"
+    )
+
+
+def _without_shared(dims: Dims, others: Dims) -> tuple[Dims, Dims]:
+    left, gone = list(others), list[DimLike]()
+    for dim in dims:
+        if dim in left:
+            left.remove(dim)
+        else:
+            gone.append(dim)
+    return tuple(gone), tuple(left)
+
+
+def _quotient(ctx: NodeContext, dims: Dims, others: Dims) -> DimLike:
+    """The dimension that replaces -1, or the only unknown element."""
+    total, rest = product(dims), product(others)
+    if rest == 0:
+        # 0 elements in whatever number of rows: only the total being 0, too, is certain.
+        return ctx.fresh()
+
+    quotient = total // rest
+    if quotient * rest == total:
+        return quotient
+    if isinstance(rest, int) and ctx.facts.prove_divisible(total, rest):
+        return ctx.facts.simplify(quotient)
+    expect(ctx, total % rest, "==", 0, lambda: f"{total} elements cannot be reshaped to a multiple of {rest}")
+    return quotient
+
+
+def _text(dims: Dims) -> str:
+    return f"[{', '.join(str(dim) for dim in dims)}]"

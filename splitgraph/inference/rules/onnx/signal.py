@@ -7,7 +7,6 @@ from functools import partial
 
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.input_shapes import expect_shapes
 from splitgraph.inference.rules.onnx.constants import required_dim
 from splitgraph.inference.rules.operands import (
     Dims,
@@ -16,6 +15,7 @@ from splitgraph.inference.rules.operands import (
     dims_of_rank,
     dtype_attribute,
     expect,
+    expect_shapes,
     int_attribute,
     merged_dim,
     normal_axis,

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from splitgraph.dim import DimLike, dim_max
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.input_shapes import ONE, expect_shapes
 from splitgraph.inference.rules.operands import (
+    ONE,
     Dims,
     InvalidNode,
     dims_of,
     dims_of_rank,
     exact_quotient,
+    expect_shapes,
     int_attribute,
     ints_attribute,
     operator,

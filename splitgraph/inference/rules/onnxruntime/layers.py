@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from splitgraph.dim import DimLike, ceildiv, product
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.rules.broadcasting import broadcast_dims
-from splitgraph.inference.rules.input_shapes import expect_shapes
 from splitgraph.inference.rules.onnx.elementwise import same_type
 from splitgraph.inference.rules.onnx.indexing import gather_nd
 from splitgraph.inference.rules.onnx.matmul import gemm, product_dims
@@ -18,6 +17,7 @@ from splitgraph.inference.rules.operands import (
     dims_of,
     dims_of_rank,
     exact_quotient,
+    expect_shapes,
     int_attribute,
     known_dtype,
     merged_dim,

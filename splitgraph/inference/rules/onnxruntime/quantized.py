@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.rules.broadcasting import broadcast_dims
-from splitgraph.inference.rules.input_shapes import ONE, PER_COLUMN, expect_shapes
 from splitgraph.inference.rules.onnx.convolution import convolved, pooled_dims
 from splitgraph.inference.rules.onnx.elementwise import same_type
 from splitgraph.inference.rules.onnx.joining import joined_dims
@@ -15,9 +14,12 @@ from splitgraph.inference.rules.onnx.matmul import product_dims
 from splitgraph.inference.rules.onnx.quantization import check_quantized_conv, check_scale
 from splitgraph.inference.rules.onnx.reduction import reduced_dims
 from splitgraph.inference.rules.operands import (
+    ONE,
+    PER_COLUMN,
     InvalidNode,
     dims_of,
     dims_of_rank,
+    expect_shapes,
     int_attribute,
     ints_attribute,
     merged_dim,

@@ -8,7 +8,6 @@ from splitgraph.contents import Contents, Item
 from splitgraph.dim import Facts
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules import arithmetic as exact
-from splitgraph.inference.rules import comparison
 from splitgraph.inference.rules.arithmetic import BinaryItem, UnaryItem
 from splitgraph.inference.rules.broadcasting import broadcast_dims
 from splitgraph.inference.rules.onnx.constants import converted
@@ -47,14 +46,14 @@ _ARITHMETIC: dict[str, BinaryItem | None] = {
     "PReLU": None,
 }
 _LOGIC: dict[str, BinaryItem] = {
-    "Equal": comparison.equal,
-    "Greater": comparison.greater,
-    "GreaterEqual": comparison.greater_or_equal,
-    "Less": comparison.less,
-    "LessEqual": comparison.less_or_equal,
-    "LogicalAnd": comparison.logical_and,
-    "LogicalOr": comparison.logical_or,
-    "LogicalXor": comparison.logical_xor,
+    "Equal": exact.equal,
+    "Greater": exact.greater,
+    "GreaterEqual": exact.greater_or_equal,
+    "Less": exact.less,
+    "LessEqual": exact.less_or_equal,
+    "LogicalAnd": exact.logical_and,
+    "LogicalOr": exact.logical_or,
+    "LogicalXor": exact.logical_xor,
 }
 _NOT_EQUAL = "NotEqual"
 _UNARY: dict[str, UnaryItem] = {
@@ -157,7 +156,7 @@ def logic(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _not_equal(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
-    verdict = comparison.equal(facts, dtype, a, b)
+    verdict = exact.equal(facts, dtype, a, b)
     return 1 - verdict if isinstance(verdict, int) else None
 
 

@@ -1,21 +1,25 @@
-"""OpenVINO's layers that select elements by position: Slice, Gather*, Scatter*, TopK, OneHot and NonZero."""
+"""OpenVINO's layers that select elements by position: Slice, Gather*, Scatter*, TopK, OneHot, NonZero and StridedSlice;
+and those that reduce segments: bags of embeddings, sparse rows, labels of sequences.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from splitgraph.contents import Contents
-from splitgraph.dim import DimLike, product
+from splitgraph.dim import Dim, DimLike, product
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.onnx.constants import required_dim
 from splitgraph.inference.rules.onnx.indexing import gathered
-from splitgraph.inference.rules.onnx.slicing import sliced
+from splitgraph.inference.rules.onnx.slicing import Bounds, slice_contents, slice_length, sliced
 from splitgraph.inference.rules.openvino.attributes import (
     element_type,
     layer,
     listed,
     listed_axes,
     number,
+    numbers,
     operator_set,
 )
 from splitgraph.inference.rules.operands import (
@@ -23,6 +27,7 @@ from splitgraph.inference.rules.operands import (
     InvalidNode,
     at_most,
     dims_of,
+    dims_of_rank,
     merged_dim,
     normal_axis,
     scalar_dim,
@@ -205,3 +210,168 @@ def one_hot(ctx: NodeContext) -> Sequence[ValueType]:
     axis = normal_axis(number(ctx, "axis", -1), len(indices) + 1)
     depth: DimLike = required_dim(ctx, scalar_dim(ctx, 1))
     return [tensor(dtype, (*indices[:axis], depth, *indices[axis:]))]
+
+
+# Past the first element, for a backward slice that goes to the end.
+_BEFORE_ALL, _AFTER_ALL = -(2**31), 2**31 - 1
+
+
+@dataclass(slots=True)
+class _Entries:
+    """What the inputs and masks say of each entry."""
+
+    begin: Bounds
+    end: Bounds
+    steps: Bounds
+    masks: dict[str, tuple[int, ...]]
+
+    def has(self, mask: str, position: int) -> bool:
+        """True when this bit of a mask is set; a mask may be shorter than the inputs."""
+        bits = self.masks[mask]
+        return position < len(bits) and bits[position] != 0
+
+
+@dataclass(slots=True)
+class _Sliced:
+    """The result as far as the entries have been read: its dimensions, and the slices of the data's axes."""
+
+    dims: list[DimLike | None] = field(default_factory=list)
+    axes: list[int] = field(default_factory=list)
+    starts: list[DimLike | None] = field(default_factory=list)
+    ends: list[DimLike | None] = field(default_factory=list)
+    steps: list[DimLike | None] = field(default_factory=list)
+
+
+_MASKS = ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellipsis_mask")
+
+
+@layer("StridedSlice")
+def strided_slice(ctx: NodeContext) -> Sequence[ValueType]:
+    """The elements from begin to end in steps; entries also add an axis, take one element of it, or skip some."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    begin, end = listed(ctx, 1), listed(ctx, 2)
+    steps = listed(ctx, 3) if ctx.has_input(3) else None
+    count = next((len(given) for given in (begin, end, steps) if given is not None), None)
+    if dims is None or count is None:
+        return [tensor(dtype, None)]
+    unknown: Bounds = (None,) * count
+    entries = _Entries(
+        begin or unknown,
+        end or unknown,
+        (steps or unknown) if ctx.has_input(3) else (1,) * count,
+        {mask: numbers(ctx, mask) or () for mask in _MASKS},
+    )
+    if not len(entries.begin) == len(entries.end) == len(entries.steps):
+        found = f"{len(entries.begin)} begins, {len(entries.end)} ends and {len(entries.steps)} strides"
+        raise InvalidNode(f"{found}; the numbers must be equal")
+    result = _read(ctx, dims, entries, count)
+    held = slice_contents(ctx, dims, result.axes, tuple(result.starts), tuple(result.ends), tuple(result.steps))
+    if held is not None and static_count(result.dims) == len(held.items):
+        ctx.set_contents(0, Contents(tuple(dim for dim in result.dims if isinstance(dim, int)), held.items))
+    return [tensor(dtype, result.dims)]
+
+
+def _read(ctx: NodeContext, dims: Dims, entries: _Entries, count: int) -> _Sliced:
+    result, axis = _Sliced(), 0
+    for position in range(count):
+        if entries.has("ellipsis_mask", position):
+            taken = sum(not entries.has("new_axis_mask", later) for later in range(position + 1, count))
+            skipped = max(len(dims) - axis - taken, 0)
+            result.dims += dims[axis : axis + skipped]
+            axis += skipped
+        elif entries.has("new_axis_mask", position):
+            result.dims.append(1)
+        elif axis >= len(dims):
+            raise InvalidNode(f"there are more entries than the {len(dims)} axes of the data")
+        else:
+            _slice_axis(ctx, dims[axis], axis, entries, position, result)
+            axis += 1
+    result.dims += dims[axis:]
+    return result
+
+
+def _slice_axis(ctx: NodeContext, dim: DimLike, axis: int, entries: _Entries, position: int, result: _Sliced) -> None:
+    start, end, step = entries.begin[position], entries.end[position], entries.steps[position]
+    if step == 0:
+        raise InvalidNode("a stride is 0; strides must not be 0")
+    if entries.has("shrink_axis_mask", position):
+        # For -1, the element after it is the end itself.
+        end = None if start is None else _AFTER_ALL if start == -1 else start + 1
+        step = 1
+    else:
+        backward = isinstance(step, int) and step < 0
+        known = isinstance(step, int) or (isinstance(step, Dim) and ctx.facts.prove_ge(step, 1))
+        if entries.has("begin_mask", position):
+            start = (-1 if backward else 0) if known else None
+        if entries.has("end_mask", position):
+            end = (_BEFORE_ALL if backward else _AFTER_ALL) if known else None
+        length = slice_length(ctx.facts, dim, start, end, step)
+        result.dims.append(at_most(ctx, dim) if length is None else length)
+    result.axes.append(axis)
+    result.starts.append(start)
+    result.ends.append(end)
+    result.steps.append(step)
+
+
+# Which input has an element for each bag.
+_BAGS = {
+    "EmbeddingBagOffsets": 2,
+    "EmbeddingBagOffsetsSum": 2,
+    "EmbeddingBagPacked": 1,
+    "EmbeddingBagPackedSum": 1,
+}
+
+
+@layer(*_BAGS)
+def bags(ctx: NodeContext) -> Sequence[ValueType]:
+    """The sum or mean of the embeddings of each bag."""
+    dtype, table, listed_bags = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, _BAGS[ctx.node.op_type])
+    if not table:
+        return [tensor(dtype, None)]
+    return [tensor(dtype, (listed_bags[0] if listed_bags else None, *table[1:]))]
+
+
+@layer("EmbeddingSegmentsSum", "SegmentMax")
+def segments(ctx: NodeContext) -> Sequence[ValueType]:
+    """The sum or maximum of each segment, of which an input gives the number."""
+    dtype, table = ctx.input(0).dtype, dims_of(ctx, 0)
+    place = 3 if ctx.node.op_type == "EmbeddingSegmentsSum" else 2
+    count = required_dim(ctx, scalar_dim(ctx, place)) if ctx.has_input(place) else None
+    return [tensor(dtype, (count, *table[1:]) if table else None)]
+
+
+@layer("SparseFillEmptyRows", gives=(None, 0, "bool"))
+def filled_rows(ctx: NodeContext) -> Sequence[ValueType]:
+    """Indices and values with one for each empty row, and which rows were empty."""
+    shape = listed(ctx, 1)
+    rows = None if not shape else shape[0]
+    count = ctx.fresh()
+    return [
+        tensor(ctx.input(2).dtype, (count, 2)),
+        tensor(ctx.input(0).dtype, (count,)),
+        tensor("bool", (None if rows is None else required_dim(ctx, rows),)),
+    ]
+
+
+@layer("CTCGreedyDecoder", "CTCGreedyDecoderSeqLen", "CTCLoss", gives=(None, None))
+def connectionist(ctx: NodeContext) -> Sequence[ValueType]:
+    """The labels of each sequence, or their loss. The first version has the time first, the others the batch."""
+    dtype, data, other = ctx.input(0).dtype, dims_of_rank(ctx, 0, 3), dims_of(ctx, 1)
+    time_first = ctx.node.op_type == "CTCGreedyDecoder"
+    time, batch = (None, None) if data is None else data[:2] if time_first else (data[1], data[0])
+    if other is not None and len(other) == 1 + time_first:
+        batch = _common(ctx, batch, other[-1], "the numbers of sequences")
+        time = _common(ctx, time, other[0], "the lengths") if time_first else time
+    if ctx.node.op_type == "CTCLoss":
+        return [tensor(dtype, (batch,))]
+    if time_first:
+        return [tensor(dtype, (batch, time, 1, 1))]
+    batch = ctx.fresh() if batch is None else batch
+    return [
+        tensor(element_type(ctx, "classes_index_type", "int32"), (batch, time)),
+        tensor(element_type(ctx, "sequence_length_type", "int32"), (batch,)),
+    ]
+
+
+def _common(ctx: NodeContext, known: DimLike | None, other: DimLike, what: str) -> DimLike:
+    return other if known is None else merged_dim(ctx, known, other, what)

@@ -1,18 +1,24 @@
-"""OpenVINO's layers that read or rewrite a shape: ShapeOf, Reshape, Squeeze, Transpose, Broadcast, blocks."""
+"""OpenVINO's layers that read or rewrite a shape, or join or enlarge tensors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from splitgraph.contents import Contents, vector
+from splitgraph.contents import Contents, Item, vector
 from splitgraph.dim import DimLike, product
 from splitgraph.formats.openvino_ir.shape_text import parse_shape
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.broadcasting import broadcast_dims, broadcast_items
 from splitgraph.inference.rules.onnx.constants import required_dim, target_shape
-from splitgraph.inference.rules.onnx.joining import required_sum
-from splitgraph.inference.rules.onnx.reshape import reshaped
-from splitgraph.inference.rules.onnx.shape import keep_contents, squeeze_axes, squeeze_ones, transposed, unsqueezed
+from splitgraph.inference.rules.onnx.joining import concatenated, counted_out, required_sum, tiled
+from splitgraph.inference.rules.onnx.shape import (
+    keep_contents,
+    reshaped,
+    squeeze_axes,
+    squeeze_ones,
+    transposed,
+    unsqueezed,
+)
 from splitgraph.inference.rules.openvino.attributes import element_type, flag, layer, listed, listed_axes, number, text
 from splitgraph.inference.rules.operands import (
     Dims,
@@ -20,6 +26,7 @@ from splitgraph.inference.rules.operands import (
     dims_of,
     dims_of_rank,
     exact_quotient,
+    known_dtype,
     merged_dim,
     normal_axes,
     normal_axis,
@@ -263,3 +270,58 @@ def string_tensor(ctx: NodeContext) -> Sequence[ValueType]:
 def random(ctx: NodeContext) -> Sequence[ValueType]:
     """Random numbers in the shape that the first input holds."""
     return [tensor(element_type(ctx, "output_type", None), target_shape(ctx, 0))]
+
+
+@layer("Concat")
+def concat(ctx: NodeContext) -> Sequence[ValueType]:
+    """The inputs one after another along the axis; their other dimensions must agree."""
+    return [concatenated(ctx, number(ctx, "axis", 0))]
+
+
+@layer("Tile")
+def tile(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input repeated along each axis; of ranks and repeats, the fewer are filled up with 1 in front."""
+    dtype, dims, repeats = ctx.input(0).dtype, dims_of(ctx, 0), listed(ctx, 1)
+    if dims is None or repeats is None:
+        return [tensor(dtype, None)]
+    rank = max(len(dims), len(repeats))
+    ones = (1,) * rank
+    return [tensor(dtype, tiled(ctx, ones[len(dims) :] + dims, ones[len(repeats) :] + repeats))]
+
+
+@layer("Pad")
+def pad(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input with elements added, or for negative pads removed, at both ends of each axis."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    before, after = listed(ctx, 1), listed(ctx, 2)
+    if dims is None:
+        return [tensor(dtype, None)]
+    rank = len(dims)
+    for pads in (before, after):
+        if pads is not None and len(pads) != rank:
+            raise InvalidNode(f"{len(pads)} pads for an input of rank {rank}; one is required for each axis")
+    if before is None or after is None:
+        return [tensor(dtype, (None,) * rank)]
+    result: list[DimLike | None] = [
+        None if low is None or high is None else required_sum(ctx, dim, low, high)
+        for dim, low, high in zip(dims, before, after, strict=True)
+    ]
+    return [tensor(dtype, result)]
+
+
+@layer("Range", gives=(None,))
+def range_(ctx: NodeContext) -> Sequence[ValueType]:
+    """The numbers from start up to stop in steps of step; version 4 names their type, and first converts to it."""
+    if "output_type" not in ctx.attributes():
+        return [counted_out(ctx, known_dtype(ctx, range(3)))]
+    dtype = element_type(ctx, "output_type", None)
+    if dtype is None or not all(_is_kept(ctx, index, dtype) for index in range(3)):
+        return [tensor(dtype, (None,))]
+    return [counted_out(ctx, dtype)]
+
+
+def _is_kept(ctx: NodeContext, index: int, dtype: str) -> bool:
+    """True when a conversion to this type leaves the number as it is."""
+    contents = ctx.contents(index)
+    item: Item = None if contents is None else contents.scalar
+    return ctx.input(index).dtype == dtype or isinstance(item, int) or (isinstance(item, float) and item.is_integer())
