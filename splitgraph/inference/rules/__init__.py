@@ -29,12 +29,12 @@ _ONNX = (
 )
 _ONNXRUNTIME = ("attention", "convolution", "extensions", "layers", "quantized")
 _OPENVINO = (
+    "aliases",
     "control_flow",
     "convolution",
     "detection",
     "elementwise",
     "indexing",
-    "reduction",
     "shape",
     "signal",
 )

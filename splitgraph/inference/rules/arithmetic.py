@@ -364,6 +364,12 @@ def equal(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
     return 0 if facts.prove_ne(*sides) else None
 
 
+def not_equal(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """a != b."""
+    verdict = equal(facts, dtype, a, b)
+    return 1 - verdict if isinstance(verdict, int) else None
+
+
 def greater_or_equal(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
     """a >= b."""
     if isinstance(a, float) and isinstance(b, float):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial, wraps
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast, overload
 
 from splitgraph.contents import MAX_ITEMS, MAX_RANK, MAX_UNKNOWN, Contents
 from splitgraph.deferred import np
@@ -39,12 +39,24 @@ def operator(*op_types: str, gives: Sequence[int | str | None] = (0,), domain: s
             try:
                 return function(ctx)
             except InvalidNode as fault:
-                ctx.find("SG302", f"{ctx.node.op_type}-{ctx.since_version}: {fault}")
+                ctx.find("SG302", f"{label(ctx)}: {fault}")
                 return [tensor(ctx.input(given).dtype if isinstance(given, int) else given, None) for given in gives]
 
         return rule(*op_types, domain=domain)(guarded)
 
     return register
+
+
+def label(ctx: NodeContext) -> str:
+    """Return the operator with its version, as messages begin."""
+    return f"{ctx.node.op_type}-{ctx.since_version}"
+
+
+def tolerate(
+    ctx: NodeContext, fault: str, reading: str = "alike", run_by: str = "OpenVINO and the reference evaluator"
+) -> None:
+    """Report as a warning a fault of the node that some engines run; reading: how they run it."""
+    ctx.tolerate("SG302", f"{label(ctx)}: {fault}", run_by, reading)
 
 
 def expect(ctx: NodeContext, lhs: DimLike, relation: Relation, rhs: DimLike, found: Callable[[], str]) -> None:
@@ -56,7 +68,7 @@ def expect(ctx: NodeContext, lhs: DimLike, relation: Relation, rhs: DimLike, fou
         if lhs < rhs or (lhs > rhs and relation == "=="):
             raise InvalidNode(found())
         return
-    ctx.require(lhs, relation, rhs, message=lambda: f"{ctx.node.op_type}-{ctx.since_version}: {found()}")
+    ctx.require(lhs, relation, rhs, message=lambda: f"{label(ctx)}: {found()}")
 
 
 def dims_of(ctx: NodeContext, index: int) -> Dims | None:
@@ -75,6 +87,19 @@ def dims_of_rank(ctx: NodeContext, index: int, rank: int) -> Dims | None:
     if dims is not None and len(dims) != rank:
         raise InvalidNode(f"input {index} has rank {len(dims)}; it must have rank {rank}")
     return dims
+
+
+def ranked_dims(ctx: NodeContext, index: int, rank: int) -> tuple[DimLike | None, ...]:
+    """Return the dimensions of an input that must have this rank, None for each where they are unknown. Raise
+    InvalidNode for another rank.
+    """
+    dims = dims_of_rank(ctx, index, rank)
+    return (None,) * rank if dims is None else dims
+
+
+def like_input(ctx: NodeContext, index: int = 0) -> ValueType:
+    """Return the type of an input as that of an output. Raise InvalidNode if it is no tensor."""
+    return tensor(ctx.input(index).dtype, dims_of(ctx, index))
 
 
 def int_attribute(ctx: NodeContext, name: str, default: int) -> int:
@@ -212,8 +237,16 @@ def largest(ctx: NodeContext, factors: Sequence[DimLike]) -> int | None:
     return math.prod(known) if len(known) == len(highs) else None
 
 
-def merged_dim(ctx: NodeContext, first: DimLike, second: DimLike, what: str) -> DimLike:
-    """Two dimensions that must be equal as one, the static one if any; an obligation says that they are equal."""
+@overload
+def merged_dim(ctx: NodeContext, first: DimLike, second: DimLike, what: str) -> DimLike: ...
+@overload
+def merged_dim(ctx: NodeContext, first: DimLike | None, second: DimLike | None, what: str) -> DimLike | None: ...
+def merged_dim(ctx: NodeContext, first: DimLike | None, second: DimLike | None, what: str) -> DimLike | None:
+    """Return two dimensions that must be equal as one, the static one if any. Record that they are equal; beside an
+    unknown one (None), the other is returned.
+    """
+    if first is None or second is None:
+        return second if first is None else first
     if first == second:
         return first
 
@@ -235,6 +268,20 @@ def expect_dims(ctx: NodeContext, index: int, wanted: Sequence[DimLike | None], 
                 other,
                 partial("{} has dimension {} on axis {}; it must be {}".format, name, dim, axis, other),
             )
+
+
+def equal_dims(ctx: NodeContext, shapes: Sequence[Dims | None]) -> Dims | None:
+    """Return the dimensions of inputs that must have the same shape. Raise InvalidNode if they have not."""
+    known = [dims for dims in shapes if dims is not None]
+    if not known:
+        return None
+    result = known[0]
+    for dims in known[1:]:
+        if len(dims) != len(result):
+            raise InvalidNode(f"the inputs have the ranks {len(result)} and {len(dims)}; both must have the same shape")
+        pairs = enumerate(zip(result, dims, strict=True))
+        result = tuple(merged_dim(ctx, a, b, f"the dimensions on axis {axis}") for axis, (a, b) in pairs)
+    return result
 
 
 def expect_one_element(ctx: NodeContext, index: int, name: str) -> None:

@@ -35,8 +35,9 @@ class Windows:
 
 def read_windows(ctx: NodeContext, rank: int) -> Windows:
     """Strides, dilations and pads of a node. Raises InvalidNode when they do not fit its spatial dimensions."""
-    strides = _per_axis(ctx, "strides", rank, 1)
-    dilations = _per_axis(ctx, "dilations", rank, 1)
+    strides, dilations = (one_per_axis(ints_attribute(ctx, name), name, rank, 1) for name in ("strides", "dilations"))
+    check_each("strides", strides)
+    check_each("dilations", dilations)
     pads = ints_attribute(ctx, "pads")
     if pads is None:
         pads = (0,) * (2 * rank)
@@ -52,13 +53,14 @@ def read_windows(ctx: NodeContext, rank: int) -> Windows:
     return Windows(rank, strides, dilations, pads, auto_pad)
 
 
-def _per_axis(ctx: NodeContext, name: str, rank: int, default: int) -> tuple[int, ...]:
-    given = ints_attribute(ctx, name)
+def one_per_axis(given: tuple[int, ...] | None, name: str, rank: int, default: int) -> tuple[int, ...]:
+    """Return the numbers of an attribute, or the default for each spatial dimension if it is absent. Raise InvalidNode
+    for another count.
+    """
     if given is None:
         return (default,) * rank
     if len(given) != rank:
         raise InvalidNode(f"{len(given)} {name} for {rank} spatial dimensions; one is required for each")
-    check_each(name, given)
     return given
 
 
@@ -142,6 +144,15 @@ def _count_rounded_up(
         # A window could lie in the padding altogether; how many of those are dropped, the peers answer differently.
         return None
     return dim_min(count, (dim + before - 1) // stride) + 1
+
+
+def spread_dim(windows: Windows, axis: int, dim: DimLike, size: DimLike, extra: int = 0) -> DimLike:
+    """Return the dimension that windows of `size` elements cover if they stand at `dim` positions, without the pads and
+    with `extra` elements. Raise InvalidNode if that is less than nothing.
+    """
+    extent = (size - 1) * windows.dilations[axis] + 1
+    cut = windows.pads_before[axis] + windows.pads_after[axis] if windows.auto_pad == "NOTSET" else 0
+    return nonnegative(windows.strides[axis] * (dim - 1) + extra + extent - cut)
 
 
 def nonnegative(dim: DimLike) -> DimLike:

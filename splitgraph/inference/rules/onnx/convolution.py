@@ -21,8 +21,9 @@ from splitgraph.inference.rules.operands import (
     known_dtype,
     merged_dim,
     operator,
+    ranked_dims,
 )
-from splitgraph.inference.rules.windows import Windows, check_each, nonnegative, read_windows, window_counts
+from splitgraph.inference.rules.windows import Windows, check_each, nonnegative, read_windows, spread_dim, window_counts
 from splitgraph.value_type import ValueType, tensor
 
 
@@ -80,7 +81,8 @@ def convolved(
         if channels_fit:
             _check_groups(ctx, data, weights)
         if bias is not None:
-            _check_bias(ctx, bias, filters)
+            length = ranked_dims(ctx, bias, 1)[0]
+            merged_dim(ctx, length, filters, "the length of the bias and the number of filters")
     if data is None:
         return (None, filters, *(None,) * rank)
     return (data[0], filters, *window_counts(ctx, data[2:], kernel, windows))
@@ -126,12 +128,6 @@ def _check_groups(ctx: NodeContext, data: Dims | None, weights: Dims) -> None:
         )
 
 
-def _check_bias(ctx: NodeContext, index: int, filters: DimLike) -> None:
-    bias = dims_of_rank(ctx, index, 1)
-    if bias is not None:
-        merged_dim(ctx, bias[0], filters, "the length of the bias and the number of filters")
-
-
 @operator("ConvTranspose")
 def conv_transpose(ctx: NodeContext) -> Sequence[ValueType]:
     """The transpose of a convolution: each spatial dimension is spread out by the strides."""
@@ -172,21 +168,17 @@ def _transposed_dims(
         check_each("output_shape", shape[-rank:], least=0)
         return list(shape[-rank:])
     result: list[DimLike | None] = []
-    for axis, dim in enumerate(dims):
-        size = kernel[axis]
-        stride = windows.strides[axis]
+    for axis, (dim, size) in enumerate(zip(dims, kernel, strict=True)):
         if size is None:
             result.append(None)
-            continue
-        extent = (size - 1) * windows.dilations[axis] + 1
-        if windows.auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        elif windows.auto_pad in ("SAME_UPPER", "SAME_LOWER"):
             # The specification says input times stride; runtimes agree only where the window covers the stride and
             # nothing is added.
+            stride, extent = windows.strides[axis], (size - 1) * windows.dilations[axis] + 1
             covers = isinstance(extent, int) and extent >= stride and extra[axis] == 0
             result.append(dim * stride if covers else None)
-            continue
-        cut = 0 if windows.auto_pad == "VALID" else windows.pads_before[axis] + windows.pads_after[axis]
-        result.append(nonnegative(stride * (dim - 1) + extra[axis] + extent - cut))
+        else:
+            result.append(spread_dim(windows, axis, dim, size, extra[axis]))
     return result
 
 
@@ -262,16 +254,28 @@ def global_pool(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("DepthToSpace", "SpaceToDepth")
 def blocks(ctx: NodeContext) -> Sequence[ValueType]:
-    """Blocks of channels laid out in space, or blocks of space stacked into channels."""
-    dtype, dims = ctx.input(0).dtype, dims_of_rank(ctx, 0, 4)
-    size = int_attribute(ctx, "blocksize", 0)
+    """Lay blocks of channels out in space, or stack blocks of space into channels."""
+    to_space = ctx.node.op_type == "DepthToSpace"
+    return moved_blocks(ctx, "blocksize", int_attribute(ctx, "blocksize", 0), to_space=to_space, rank=4)
+
+
+def moved_blocks(
+    ctx: NodeContext, name: str, size: int, *, to_space: bool, rank: int | None = None
+) -> Sequence[ValueType]:
+    """Lay blocks of channels out in space, or stack blocks of space into channels. name: of the attribute that is the
+    side of a block. rank: that the input must have, None for any from 3 on.
+    """
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0) if rank is None else dims_of_rank(ctx, 0, rank)
     if size < 1:
-        raise InvalidNode(f"blocksize is {size}; it must be at least 1")
+        raise InvalidNode(f"{name} is {size}; it must be at least 1")
     if dims is None:
-        return [tensor(dtype, (None,) * 4)]
-    batch, channels, height, width = dims
-    if ctx.node.op_type == "DepthToSpace":
-        divided = exact_quotient(ctx, channels, size * size, "the channels by the number of elements in a block")
-        return [tensor(dtype, (batch, divided, height * size, width * size))]
-    rows, columns = (exact_quotient(ctx, dim, size, "a spatial dimension by the block size") for dim in (height, width))
-    return [tensor(dtype, (batch, channels * size * size, rows, columns))]
+        return [tensor(dtype, None if rank is None else (None,) * rank)]
+    if len(dims) < 3:
+        raise InvalidNode(f"the input has rank {len(dims)}; it must have batch, channels and spatial dimensions")
+    batch, channels, *sides = dims
+    elements = size ** len(sides)
+    if to_space:
+        channels = exact_quotient(ctx, channels, elements, "the channels by the number of elements in a block")
+        return [tensor(dtype, (batch, channels, *(side * size for side in sides)))]
+    sides = [exact_quotient(ctx, side, size, "a spatial dimension by the block size") for side in sides]
+    return [tensor(dtype, (batch, channels * elements, *sides))]

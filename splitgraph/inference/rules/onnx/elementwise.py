@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from splitgraph.contents import MAX_ITEMS, Contents, Item, scalar
 from splitgraph.dim import DimLike
-from splitgraph.inference.context import NodeContext, rule
+from splitgraph.inference.context import NodeContext, Rule, rule
 from splitgraph.inference.rules import arithmetic as exact
 from splitgraph.inference.rules.arithmetic import BinaryItem, UnaryItem
 from splitgraph.inference.rules.broadcasting import broadcast_dims, broadcast_items, expect_to_fit, fits_into
@@ -17,30 +17,31 @@ from splitgraph.inference.rules.operands import (
     differ,
     dims_of,
     dims_of_rank,
+    equal_dims,
     exact_quotient,
     expect_dims,
     expect_one_element,
     int_attribute,
     known_dtype,
-    merged_dim,
+    like_input,
     operator,
     spelled_dims,
     static_count,
+    tolerate,
 )
 from splitgraph.value_type import ValueType, tensor
 
-_ARITHMETIC: dict[str, BinaryItem | None] = {
+ARITHMETIC: dict[str, BinaryItem | None] = {
     "Add": exact.add,
     "Sub": exact.subtract,
     "Mul": exact.multiply,
     "Div": exact.divide,
-    "Mod": exact.modulo,
     "BitShift": None,
     "BitwiseAnd": None,
     "BitwiseOr": None,
     "BitwiseXor": None,
 }
-_LOGIC: dict[str, BinaryItem] = {
+LOGIC: dict[str, BinaryItem] = {
     "Equal": exact.equal,
     "Greater": exact.greater,
     "GreaterOrEqual": exact.greater_or_equal,
@@ -50,8 +51,8 @@ _LOGIC: dict[str, BinaryItem] = {
     "Or": exact.logical_or,
     "Xor": exact.logical_xor,
 }
-_VARIADIC: dict[str, BinaryItem | None] = {"Sum": exact.add, "Min": exact.smallest, "Max": exact.largest, "Mean": None}
-_UNARY: dict[str, UnaryItem] = {
+VARIADIC: dict[str, BinaryItem | None] = {"Sum": exact.add, "Min": exact.smallest, "Max": exact.largest, "Mean": None}
+UNARY: dict[str, UnaryItem] = {
     "Neg": exact.negate,
     "Abs": exact.absolute,
     "Floor": exact.floor,
@@ -135,23 +136,57 @@ def prelu(ctx: NodeContext) -> Sequence[ValueType]:
     text = f"the slope {spelled_dims(slope)} does not broadcast to the input {spelled_dims(dims)}"
     if not for_channels or len(dims) == 2:
         raise InvalidNode(text)
-    label, run_by = f"PRelu-{ctx.since_version}", "OpenVINO and the reference evaluator"
-    ctx.tolerate("SG302", f"{label}: {text}", run_by, "with one slope for each channel")
+    tolerate(ctx, text, "with one slope for each channel")
     return [known]
 
 
-def _arithmetic(ctx: NodeContext) -> Sequence[ValueType]:
-    shape = _operand_shape(ctx)
-    dtype = known_dtype(ctx, (0, 1))
-    item = _ARITHMETIC[ctx.node.op_type]
-    if item is not None and dtype is not None:
-        if ctx.node.op_type == "Mod" and int_attribute(ctx, "fmod", 0):
-            item = exact.fmod
-        follow_operands(ctx, item, dtype, shape, (0, 1))
-    return [tensor(dtype, shape)]
+def _operand_shape(ctx: NodeContext) -> Dims | None:
+    a, b = dims_of(ctx, 0), dims_of(ctx, 1)
+    if ctx.since_version >= _NUMPY_BROADCAST_SINCE:
+        return a if a is not None and a == b else broadcast_dims(ctx, (a, b))
+    if a is None and not int_attribute(ctx, "broadcast", 0):
+        return b
+    return a
 
 
-def _power(ctx: NodeContext) -> Sequence[ValueType]:
+def binary(
+    item: BinaryItem | None,
+    gives: str | None = None,
+    shape_of: Callable[[NodeContext], Dims | None] = _operand_shape,
+) -> Rule:
+    """Make the rule of an operator on two operands. item: computes an element; None if elements are not followed.
+    gives: the element type of the output if it is not that of the operands. shape_of: how the shapes fit each other.
+    """
+
+    def rule(ctx: NodeContext) -> Sequence[ValueType]:
+        shape = shape_of(ctx)
+        dtype = known_dtype(ctx, (0, 1))
+        if gives is not None:
+            dtype = gives
+        if item is not None and dtype is not None:
+            follow_operands(ctx, item, dtype, shape, (0, 1))
+        return [tensor(dtype, shape)]
+
+    return rule
+
+
+def unary(item: UnaryItem) -> Rule:
+    """Make the rule of an operator on one operand. item: computes an element."""
+
+    def rule(ctx: NodeContext) -> Sequence[ValueType]:
+        shape, dtype = dims_of(ctx, 0), ctx.input(0).dtype
+        contents = ctx.contents(0) if dtype is not None and static_count(shape) is not None else None
+        if contents is not None and dtype is not None:
+            facts = ctx.facts
+            ctx.set_contents(0, Contents(contents.shape, tuple(item(facts, dtype, known) for known in contents.items)))
+        return [tensor(dtype, shape)]
+
+    return rule
+
+
+@operator("Pow")
+def power(ctx: NodeContext) -> Sequence[ValueType]:
+    """Return the type of the first operand, which the exponent need not have."""
     shape = _operand_shape(ctx)
     dtype = ctx.input(0).dtype
     if dtype is not None:
@@ -185,8 +220,7 @@ def _check_bound(ctx: NodeContext, index: int, name: str, dims: Dims | None) -> 
     text = f"{name} (input {index}) has the shape {spelled_dims(bound)}; it must be a scalar"
     if not fits_into(bound, dims):
         raise InvalidNode(text)
-    label = f"{ctx.node.op_type}-{ctx.since_version}"
-    ctx.tolerate("SG302", f"{label}: {text}", "OpenVINO and the reference evaluator", "with a bound for each element")
+    tolerate(ctx, text, "with a bound for each element")
 
 
 def _bounds(ctx: NodeContext, dtype: str) -> tuple[Contents | None, Contents | None]:
@@ -195,13 +229,6 @@ def _bounds(ctx: NodeContext, dtype: str) -> tuple[Contents | None, Contents | N
         return scalar(0 if exact.is_integer_type(dtype) else 0.0), None
     low, high = (ctx.contents(index) or scalar(None) if ctx.has_input(index) else None for index in (1, 2))
     return low, high
-
-
-def _logic(ctx: NodeContext) -> Sequence[ValueType]:
-    shape = _operand_shape(ctx)
-    known_dtype(ctx, (0, 1))
-    follow_operands(ctx, _LOGIC[ctx.node.op_type], "bool", shape, (0, 1))
-    return [tensor("bool", shape)]
 
 
 def _variadic(ctx: NodeContext) -> Sequence[ValueType]:
@@ -213,27 +240,28 @@ def _variadic(ctx: NodeContext) -> Sequence[ValueType]:
         shape = broadcast_dims(ctx, shapes)
     else:
         shape = next((dims for dims in shapes if dims is not None), None)
-    item = _VARIADIC[ctx.node.op_type]
+    item = VARIADIC[ctx.node.op_type]
     if item is not None and dtype is not None:
         follow_operands(ctx, item, dtype, shape, indices)
     return [tensor(dtype, shape)]
 
 
-def _unary(ctx: NodeContext) -> Sequence[ValueType]:
-    shape = dims_of(ctx, 0)
-    dtype = ctx.input(0).dtype
-    contents = ctx.contents(0) if dtype is not None and static_count(shape) is not None else None
-    if contents is not None and dtype is not None:
-        item, facts = _UNARY[ctx.node.op_type], ctx.facts
-        ctx.set_contents(0, Contents(contents.shape, tuple(item(facts, dtype, held) for held in contents.items)))
-    return [tensor(dtype, shape)]
+for _op_type, _item in ARITHMETIC.items():
+    operator(_op_type)(binary(_item))
+for _op_type, _test in LOGIC.items():
+    operator(_op_type, gives=("bool",))(binary(_test, "bool"))
+for _op_type, _unary in UNARY.items():
+    operator(_op_type)(unary(_unary))
+operator(*VARIADIC)(_variadic)
 
 
-operator(*_ARITHMETIC)(_arithmetic)
-operator("Pow")(_power)
-operator(*_LOGIC, gives=("bool",))(_logic)
-operator(*_VARIADIC)(_variadic)
-operator(*_UNARY)(_unary)
+@operator("Mod")
+def modulo(ctx: NodeContext) -> Sequence[ValueType] | None:
+    """Return the type of remainders, whose sign is that of the second operand, or with `fmod` of the first."""
+    return _TRUNCATED(ctx) if int_attribute(ctx, "fmod", 0) else _FLOORED(ctx)
+
+
+_FLOORED, _TRUNCATED = binary(exact.modulo), binary(exact.fmod)
 
 
 @operator("IsNaN", "IsInf", gives=("bool",))
@@ -247,16 +275,20 @@ def where(ctx: NodeContext) -> Sequence[ValueType]:
     """Elements of the second or third input as the first says."""
     shape = broadcast_dims(ctx, [dims_of(ctx, index) for index in range(3)])
     dtype = known_dtype(ctx, (1, 2))
-    operands = operand_items(ctx, shape, range(3))
-    if operands is not None and dtype is not None:
-        static, rows = operands
-        ctx.set_contents(
-            0, Contents(static, tuple(chosen(condition, x, y) for condition, x, y in zip(*rows, strict=True)))
-        )
+    if dtype is not None:
+        follow_choice(ctx, shape)
     return [tensor(dtype, shape)]
 
 
-def chosen(condition: Item, x: Item, y: Item) -> Item:
+def follow_choice(ctx: NodeContext, shape: Dims | None) -> None:
+    """State the elements that the first input chooses from the second and third, if something is known of all three."""
+    operands = operand_items(ctx, shape, range(3))
+    if operands is not None:
+        static, rows = operands
+        ctx.set_contents(0, Contents(static, tuple(_chosen(*row) for row in zip(*rows, strict=True))))
+
+
+def _chosen(condition: Item, x: Item, y: Item) -> Item:
     """The element that a condition chooses; an element that is the same either way needs no condition."""
     if condition is None:
         return x if x == y else None
@@ -313,13 +345,7 @@ def of_channels(ctx: NodeContext) -> Sequence[ValueType]:
 def swiglu(ctx: NodeContext) -> Sequence[ValueType]:
     """The product of a gate and a value of one shape."""
     dtype = known_dtype(ctx, (0, 1))
-    gate, value = dims_of(ctx, 0), dims_of(ctx, 1)
-    if gate is None or value is None:
-        return [tensor(dtype, value if gate is None else gate)]
-    if len(gate) != len(value):
-        raise InvalidNode(f"the inputs have the ranks {len(gate)} and {len(value)}; both must have the same shape")
-    pairs = zip(gate, value, strict=True)
-    return [tensor(dtype, [merged_dim(ctx, a, b, f"the dimensions on axis {i}") for i, (a, b) in enumerate(pairs)])]
+    return [tensor(dtype, equal_dims(ctx, (dims_of(ctx, 0), dims_of(ctx, 1))))]
 
 
 @operator("Dropout", gives=(0, "bool"))
@@ -327,18 +353,9 @@ def dropout(ctx: NodeContext) -> Sequence[ValueType]:
     """The input, and a mask of its shape: boolean from version 10 on, of the input's type before."""
     for index in (1, 2):
         dims_of_rank(ctx, index, 0)
-    known = tensor(ctx.input(0).dtype, dims_of(ctx, 0))
+    known = like_input(ctx)
     mask = known if ctx.since_version < 10 else tensor("bool", known.shape)
     return [known, mask]
-
-
-def _operand_shape(ctx: NodeContext) -> Dims | None:
-    a, b = dims_of(ctx, 0), dims_of(ctx, 1)
-    if ctx.since_version >= _NUMPY_BROADCAST_SINCE:
-        return a if a is not None and a == b else broadcast_dims(ctx, (a, b))
-    if a is None and not int_attribute(ctx, "broadcast", 0):
-        return b
-    return a
 
 
 def follow_operands(ctx: NodeContext, item: BinaryItem, dtype: str, shape: Dims | None, indices: Sequence[int]) -> None:

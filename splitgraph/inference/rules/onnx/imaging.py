@@ -26,9 +26,11 @@ from splitgraph.inference.rules.operands import (
     int_attribute,
     ints_attribute,
     known_dtype,
+    like_input,
     merged_dim,
     normal_axes,
     operator,
+    ranked_dims,
     vector_dims,
 )
 from splitgraph.inference.rules.windows import check_each
@@ -38,7 +40,7 @@ from splitgraph.value_type import ValueType, tensor
 @operator("AffineGrid")
 def affine_grid(ctx: NodeContext) -> Sequence[ValueType]:
     """The coordinates of each pixel of an image of the size that the second input holds, after a transform."""
-    dtype, theta, size = ctx.input(0).dtype, dims_of_rank(ctx, 0, 3), vector_dims(ctx, 1)
+    dtype, theta, size = ctx.input(0).dtype, ranked_dims(ctx, 0, 3), vector_dims(ctx, 1)
     if size is None:
         return [tensor(dtype, None)]
     if len(size) not in (4, 5):
@@ -46,11 +48,9 @@ def affine_grid(ctx: NodeContext) -> Sequence[ValueType]:
             f"the size has {len(size)} elements; it must give batch, channels and 2 or 3 spatial dimensions"
         )
     sides = tuple(required_dim(ctx, dim) for dim in size[2:])
-    batch = required_dim(ctx, size[0])
-    if theta is not None:
-        batch = merged_dim(ctx, theta[0], batch, "the batch sizes in size and in theta")
-        merged_dim(ctx, theta[1], len(sides), "the rows of theta and the number of spatial dimensions")
-        merged_dim(ctx, theta[2], len(sides) + 1, "the columns of theta and the number of spatial dimensions plus 1")
+    batch = merged_dim(ctx, theta[0], required_dim(ctx, size[0]), "the batch sizes in size and in theta")
+    merged_dim(ctx, theta[1], len(sides), "the rows of theta and the number of spatial dimensions")
+    merged_dim(ctx, theta[2], len(sides) + 1, "the columns of theta and the number of spatial dimensions plus 1")
     return [tensor(dtype, (batch, *sides, len(sides)))]
 
 
@@ -74,34 +74,31 @@ def grid_sample(ctx: NodeContext) -> Sequence[ValueType]:
 def roi_align(ctx: NodeContext) -> Sequence[ValueType]:
     """Each region of interest in the size of the attributes."""
     dtype = known_dtype(ctx, (0, 1))
-    dims, rois, batches = dims_of_rank(ctx, 0, 4), dims_of_rank(ctx, 1, 2), dims_of_rank(ctx, 2, 1)
+    dims, rois, batches = ranked_dims(ctx, 0, 4), ranked_dims(ctx, 1, 2), ranked_dims(ctx, 2, 1)
     sides = (int_attribute(ctx, "output_height", 1), int_attribute(ctx, "output_width", 1))
     if min(sides) < 0:
         raise InvalidNode(f"output_height and output_width are {sides[0]} and {sides[1]}; both must be at least 0")
-    count = rois[0] if rois is not None else (batches[0] if batches is not None else None)
-    if rois is not None:
-        merged_dim(ctx, rois[1], 4, "the coordinates of a region and 4")
-    if rois is not None and batches is not None:
-        count = merged_dim(ctx, rois[0], batches[0], "the numbers of regions and of batch indices")
-    return [tensor(dtype, (count, None if dims is None else dims[1], *sides))]
+    merged_dim(ctx, rois[1], 4, "the coordinates of a region and 4")
+    count = merged_dim(ctx, rois[0], batches[0], "the numbers of regions and of batch indices")
+    return [tensor(dtype, (count, dims[1], *sides))]
 
 
 @operator("MaxRoiPool")
 def max_roi_pool(ctx: NodeContext) -> Sequence[ValueType]:
     """The largest elements of the parts of each region of interest."""
     dtype = known_dtype(ctx, (0, 1))
-    dims, rois, sides = dims_of_rank(ctx, 0, 4), dims_of_rank(ctx, 1, 2), ints_attribute(ctx, "pooled_shape") or ()
+    dims, rois, sides = ranked_dims(ctx, 0, 4), ranked_dims(ctx, 1, 2), ints_attribute(ctx, "pooled_shape") or ()
     if len(sides) != 2:
         raise InvalidNode(f"pooled_shape {list(sides)} must have 2 elements")
     check_each("pooled_shape", sides)
     expect_dims(ctx, 1, (None, 5), "rois")
-    return [tensor(dtype, (None if rois is None else rois[0], None if dims is None else dims[1], *sides))]
+    return [tensor(dtype, (rois[0], dims[1], *sides))]
 
 
 @operator("Col2Im")
 def col2im(ctx: NodeContext) -> Sequence[ValueType]:
     """Columns of blocks put back into an image."""
-    dtype, dims = ctx.input(0).dtype, dims_of_rank(ctx, 0, 3)
+    dtype, dims = ctx.input(0).dtype, ranked_dims(ctx, 0, 3)
     image, block = target_shape(ctx, 1), vector_dims(ctx, 2)
     given = [sides for name in ("strides", "dilations") if (sides := ints_attribute(ctx, name)) is not None]
     pads = ints_attribute(ctx, "pads") or ()
@@ -114,11 +111,11 @@ def col2im(ctx: NodeContext) -> Sequence[ValueType]:
         return [tensor(dtype, (None,) * (int(counts.pop()) + 2) if counts else None)]
     channels: DimLike | None = None
     known = None if block is None else [side for side in block if side is not None]
-    if dims is not None and known is not None and len(known) == len(image):
+    if dims[1] is not None and known is not None and len(known) == len(image):
         elements = product(known)
         if isinstance(elements, int):
             channels = exact_quotient(ctx, dims[1], elements, "the rows by the number of elements in a block")
-    return [tensor(dtype, (None if dims is None else dims[0], channels, *image))]
+    return [tensor(dtype, (dims[0], channels, *image))]
 
 
 @operator("CenterCropPad")
@@ -261,7 +258,7 @@ def _rounded_down(dim: int, scale: float) -> int | None:
 @operator("Affine")
 def affine(ctx: NodeContext) -> Sequence[ValueType]:
     """Each element times alpha plus beta."""
-    return [tensor(ctx.input(0).dtype, dims_of(ctx, 0))]
+    return [like_input(ctx)]
 
 
 @operator("ImageScaler")

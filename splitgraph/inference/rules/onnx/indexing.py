@@ -26,6 +26,7 @@ from splitgraph.inference.rules.operands import (
     normal_axis,
     operator,
     positions,
+    ranked_dims,
     rearranged,
     static_count,
 )
@@ -71,13 +72,21 @@ def gathered(data: Contents, where: Sequence[int], shape: tuple[int, ...], axis:
 
 @operator("GatherElements")
 def gather_elements(ctx: NodeContext) -> Sequence[ValueType]:
-    """One element of the data for each of the indices."""
+    """Take one element of the data for each of the indices."""
+    known = gathered_elements(ctx, None if ctx.is_unresolved("axis") else int_attribute(ctx, "axis", 0))
+    gather_element_contents(ctx)
+    return known
+
+
+def gathered_elements(ctx: NodeContext, axis: int | None) -> Sequence[ValueType]:
+    """Return the type of one element of the data for each of the indices. axis: None if it is not known.
+    Raise InvalidNode if the ranks differ.
+    """
     dims, indices = dims_of(ctx, 0), dims_of(ctx, 1)
-    if dims is not None:
-        check_axis(ctx, 0, len(dims))
+    if dims is not None and axis is not None:
+        normal_axis(axis, len(dims))
     if dims is not None and indices is not None and len(dims) != len(indices):
         raise InvalidNode(f"the data has rank {len(dims)} and the indices rank {len(indices)}; the ranks must be equal")
-    gather_element_contents(ctx)
     rank = None if dims is None else (None,) * len(dims)
     return [tensor(ctx.input(0).dtype, rank if indices is None else indices)]
 
@@ -85,24 +94,38 @@ def gather_elements(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("GatherND")
 def gather_nd(ctx: NodeContext) -> Sequence[ValueType]:
     """The slices of the data that index tuples name, for each batch."""
+    batch, indices = int_attribute(ctx, "batch_dims", 0), dims_of(ctx, 1)
+    if indices and isinstance(indices[-1], Dim):
+        return [tensor(ctx.input(0).dtype, None)]
+    known = gathered_tuples(ctx, batch)
+    if batch == 0:
+        gather_tuple_contents(ctx)
+    return known
+
+
+def gathered_tuples(ctx: NodeContext, batch: int, *, one_batch: bool = False) -> Sequence[ValueType]:
+    """Return the type of the slices of the data that index tuples name, for each batch. one_batch: all batch axes
+    become one. Raise InvalidNode if the data has no such slices.
+    """
     dtype, dims, indices = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
-    batch = int_attribute(ctx, "batch_dims", 0)
-    if dims is None or indices is None or (indices and isinstance(indices[-1], Dim)):
+    if dims is None or indices is None:
         return [tensor(dtype, None)]
     if not dims or not indices:
         raise InvalidNode("data and indices must have at least one axis")
     if not 0 <= batch < min(len(dims), len(indices)):
         raise InvalidNode(f"batch_dims {batch} must be less than the ranks {len(dims)} and {len(indices)}")
     depth = indices[-1]
-    if not isinstance(depth, int) or not 1 <= depth <= len(dims) - batch:
+    if not isinstance(depth, int):
+        return [tensor(dtype, None)]
+    if not 1 <= depth <= len(dims) - batch:
         raise InvalidNode(
             f"the index tuples have {depth} entries; data of rank {len(dims)} allows 1 to {len(dims) - batch}"
         )
-    if batch == 0:
-        gather_tuple_contents(ctx)
-    batches = tuple(
+    batches: Dims = tuple(
         merged_dim(ctx, dims[axis], indices[axis], f"the batch dimensions on axis {axis}") for axis in range(batch)
     )
+    if one_batch and batch > 1:
+        batches = (product(batches),)
     return [tensor(dtype, batches + indices[batch:-1] + dims[batch + depth :])]
 
 
@@ -164,8 +187,8 @@ def _check_update(ctx: NodeContext, dims: Dims | None) -> None:
         return
     if len(dims) != len(update):
         raise InvalidNode(f"the cache has rank {len(dims)} and the update rank {len(update)}; the ranks must be equal")
-    starts = dims_of_rank(ctx, 2, 1)
-    if starts is not None and dims:
+    starts = ranked_dims(ctx, 2, 1)
+    if dims:
         merged_dim(ctx, dims[0], starts[0], "the batch size and the number of write indices")
     sequence = normal_axis(int_attribute(ctx, "axis", -2), len(dims))
     for axis, (cached, new) in enumerate(zip(dims, update, strict=True)):
@@ -240,9 +263,7 @@ def top_k(ctx: NodeContext) -> Sequence[ValueType]:
 def one_hot(ctx: NodeContext) -> Sequence[ValueType]:
     """The indices with a new axis of `depth` elements, of which one is on."""
     dtype, indices = ctx.input(2).dtype, dims_of(ctx, 0)
-    values = dims_of_rank(ctx, 2, 1)
-    if values is not None:
-        merged_dim(ctx, values[0], 2, "the values, off and on, and 2")
+    merged_dim(ctx, ranked_dims(ctx, 2, 1)[0], 2, "the values, off and on, and 2")
     _require_one_element(ctx, 1, "depth")
     if indices is None:
         return [tensor(dtype, None)]
@@ -292,11 +313,10 @@ def unique(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("NonMaxSuppression", gives=("int64",))
 def non_max_suppression(ctx: NodeContext) -> Sequence[ValueType]:
     """A row of batch, class and box for each box that is kept."""
-    boxes, scores = dims_of_rank(ctx, 0, 3), dims_of_rank(ctx, 1, 3)
+    boxes, scores = ranked_dims(ctx, 0, 3), ranked_dims(ctx, 1, 3)
     expect_dims(ctx, 0, (None, None, 4), "boxes")
-    if boxes is not None and scores is not None:
-        merged_dim(ctx, boxes[0], scores[0], "the batch sizes of boxes and scores")
-        merged_dim(ctx, boxes[1], scores[2], "the numbers of boxes and of scores")
+    merged_dim(ctx, boxes[0], scores[0], "the batch sizes of boxes and scores")
+    merged_dim(ctx, boxes[1], scores[2], "the numbers of boxes and of scores")
     return [tensor("int64", (None, 3))]
 
 

@@ -27,6 +27,7 @@ from splitgraph.inference.rules.operands import (
     positions,
     rearranged,
     static_count,
+    tolerate,
     vector_dims,
 )
 from splitgraph.value_type import ValueType, tensor
@@ -36,17 +37,17 @@ from splitgraph.value_type import ValueType, tensor
 def concat(ctx: NodeContext) -> Sequence[ValueType]:
     """The inputs one after another along the axis; their other dimensions must agree."""
     # Version 1 has an axis of 1 where none is given; later versions always give one.
-    return [concatenated(ctx, int_attribute(ctx, "axis", 1))]
+    return concatenated(ctx, int_attribute(ctx, "axis", 1))
 
 
-def concatenated(ctx: NodeContext, axis: int) -> ValueType:
+def concatenated(ctx: NodeContext, axis: int) -> Sequence[ValueType]:
     """All inputs, one after another along the axis; what they hold follows. Raises InvalidNode when they do not fit."""
     indices = range(len(ctx.node.input))
     dtype = known_dtype(ctx, indices)
     shapes = [dims_of(ctx, index) for index in indices]
     known = [dims for dims in shapes if dims is not None]
     if not known:
-        return tensor(dtype, None)
+        return [tensor(dtype, None)]
     rank = len(known[0])
     if any(len(dims) != rank for dims in known):
         raise InvalidNode(f"the inputs must have the same rank, not the ranks {sorted({len(dims) for dims in known})}")
@@ -55,7 +56,7 @@ def concatenated(ctx: NodeContext, axis: int) -> ValueType:
     axis = normal_axis(axis, rank)
     result = joined_dims(ctx, shapes, axis)
     _concat_contents(ctx, result, axis)
-    return tensor(dtype, result)
+    return [tensor(dtype, result)]
 
 
 def joined_dims(ctx: NodeContext, shapes: Sequence[Dims | None], axis: int) -> Dims:
@@ -235,8 +236,7 @@ def counted_out(ctx: NodeContext, dtype: str | None) -> ValueType:
         if dims not in (None, (), (1,)) and not (dims is not None and len(dims) == 1 and isinstance(dims[0], Dim)):
             raise InvalidNode(f"input {index} must be a scalar")
         if dims == (1,) and ctx.node.op_type == "Range":
-            text = f"Range-{ctx.since_version}: input {index} has the shape [1]; it must be a scalar"
-            ctx.tolerate("SG302", text, "OpenVINO and the reference evaluator")
+            tolerate(ctx, f"input {index} has the shape [1]; it must be a scalar")
         contents = ctx.contents(index, needed=True)
         held.append(None if contents is None else contents.scalar)
     start, limit, delta = held

@@ -20,6 +20,7 @@ from splitgraph.inference.rules.operands import (
     dims_of_rank,
     int_attribute,
     ints_attribute,
+    like_input,
     merged_dim,
     operator,
 )
@@ -103,7 +104,7 @@ def array_feature_extractor(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("Binarizer", domain=DOMAIN)
 def binarizer(ctx: NodeContext) -> Sequence[ValueType]:
     """0 or 1 for each element."""
-    return [tensor(ctx.input(0).dtype, dims_of(ctx, 0))]
+    return [like_input(ctx)]
 
 
 @operator("Imputer", domain=DOMAIN)
@@ -199,7 +200,7 @@ def feature_vectorizer(ctx: NodeContext) -> Sequence[ValueType]:
         if dims is None:
             continue
         height = dims[0] if len(dims) > 1 else 1
-        rows = height if rows is None else merged_dim(ctx, rows, height, "the numbers of rows")
+        rows = merged_dim(ctx, rows, height, "the numbers of rows")
     return [tensor("float32", (rows, None if sizes is None else sum(sizes)))]
 
 

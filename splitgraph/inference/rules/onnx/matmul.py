@@ -13,21 +13,38 @@ from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
     dims_of,
-    dims_of_rank,
     expect_shapes,
     int_attribute,
     known_dtype,
     merged_dim,
     operator,
+    ranked_dims,
 )
 from splitgraph.value_type import ValueType, tensor
 
 
 @operator("MatMul")
 def matmul(ctx: NodeContext) -> Sequence[ValueType]:
-    """The product of matrices in the last two axes, the others broadcast; a vector is a row or column."""
+    """Multiply matrices in the last two axes and broadcast the others; a vector is a row or column."""
+    return product_of(ctx, False, False)
+
+
+def product_of(ctx: NodeContext, transpose_a: bool, transpose_b: bool) -> Sequence[ValueType]:
+    """Multiply the first two inputs after the transposes that are asked for."""
     dtype = known_dtype(ctx, (0, 1))
-    return [tensor(dtype, product_dims(ctx, dims_of(ctx, 0), dims_of(ctx, 1)))]
+    a, b = transposed(dims_of(ctx, 0), transpose_a), transposed(dims_of(ctx, 1), transpose_b)
+    return [tensor(dtype, product_dims(ctx, a, b))]
+
+
+def transposed(dims: Dims | None, matrix: bool, batch: bool = False) -> Dims | None:
+    """Return the dimensions with the last two swapped, and with `batch` the first one behind the other batch
+    dimensions. A vector stays.
+    """
+    if dims is None or len(dims) < 2:
+        return dims
+    if batch and len(dims) > 2:
+        dims = (*dims[1:-1], dims[0], dims[-1])
+    return (*dims[:-2], dims[-1], dims[-2]) if matrix else dims
 
 
 @operator("MatMulInteger", gives=("int32",))
@@ -74,20 +91,24 @@ def matmul_quantized(ctx: NodeContext) -> Sequence[ValueType]:
 def gemm(ctx: NodeContext) -> Sequence[ValueType]:
     """A @ B + C of matrices, either of which may be transposed first."""
     dtype = known_dtype(ctx, (0, 1, 2))
-    a, b = dims_of_rank(ctx, 0, 2), dims_of_rank(ctx, 1, 2)
-    if a is not None and int_attribute(ctx, "transA", 0):
-        a = a[::-1]
-    if b is not None and int_attribute(ctx, "transB", 0):
-        b = b[::-1]
-    if a is not None and b is not None:
-        merged_dim(ctx, a[1], b[0], "the inner dimensions")
-    result: list[DimLike | None] = [None if a is None else a[0], None if b is None else b[1]]
+    result = product_of_matrices(ctx, 0, 1)
     added = dims_of(ctx, 2)
     if added is not None and len(added) > 2:
         raise InvalidNode(f"C has rank {len(added)}; it must broadcast to a matrix")
     for position, dim in enumerate(reversed(added or ())):
         _check_added(ctx, result[1 - position], dim)
     return [tensor(dtype, result)]
+
+
+def product_of_matrices(ctx: NodeContext, a_index: int, b_index: int) -> tuple[DimLike | None, DimLike | None]:
+    """Return the rows and columns of the product of two matrices, which transA and transB may transpose first."""
+    a, b = ranked_dims(ctx, a_index, 2), ranked_dims(ctx, b_index, 2)
+    if int_attribute(ctx, "transA", 0):
+        a = a[::-1]
+    if int_attribute(ctx, "transB", 0):
+        b = b[::-1]
+    merged_dim(ctx, a[1], b[0], "the inner dimensions")
+    return a[0], b[1]
 
 
 def _check_added(ctx: NodeContext, dim: DimLike | None, added: DimLike) -> None:

@@ -20,6 +20,7 @@ from splitgraph.inference.rules.operands import (
     normal_axis,
     operator,
     spelled_dims,
+    tolerate,
 )
 from splitgraph.value_type import Shape, ValueType, tensor
 
@@ -84,10 +85,7 @@ def _check_zero_point(ctx: NodeContext, scale: Shape, block: int) -> None:
     text = f"{shapes}; the shapes must be equal"
     if zero or len(scale) != 1 or block or ctx.since_version < _AXIS_SINCE:
         raise InvalidNode(text)
-    label = f"{ctx.node.op_type}-{ctx.since_version}"
-    ctx.tolerate(
-        "SG302", f"{label}: {text}", "OpenVINO and the reference evaluator", "with one zero point for all scales"
-    )
+    tolerate(ctx, text, "with one zero point for all scales")
 
 
 def _may_be_one(shape: Shape) -> bool:

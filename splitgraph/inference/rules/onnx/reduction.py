@@ -20,17 +20,20 @@ from splitgraph.inference.rules.operands import (
     expect_one_element,
     int_attribute,
     ints_attribute,
+    like_input,
     merged_dim,
     normal_axes,
     normal_axis,
     operator,
     positions,
+    ranked_dims,
     scalar_dim,
     static_count,
+    tolerate,
 )
 from splitgraph.value_type import DTYPE_NAMES, ValueType, tensor
 
-_REDUCTIONS: dict[str, BinaryItem | None] = {
+REDUCTIONS: dict[str, BinaryItem | None] = {
     "ReduceSum": exact.add,
     "ReduceProd": exact.multiply,
     "ReduceMax": exact.largest,
@@ -62,7 +65,7 @@ def _reduce(ctx: NodeContext) -> Sequence[ValueType]:
     if dims is None:
         return [tensor(dtype, () if not axes and not keep else None)]
     where = normal_axes(axes, len(dims)) if axes else tuple(range(len(dims)))
-    return reduced(ctx, _REDUCTIONS[ctx.node.op_type], dims, where, keep)
+    return reduced(ctx, REDUCTIONS[ctx.node.op_type], dims, where, keep)
 
 
 def reduced(
@@ -76,7 +79,7 @@ def reduced(
     return [tensor(dtype, result)]
 
 
-operator(*_REDUCTIONS)(_reduce)
+operator(*REDUCTIONS)(_reduce)
 
 
 def reduced_dims(dims: Dims, axes: Sequence[int], keep: bool) -> Dims:
@@ -186,8 +189,8 @@ def mean_variance_normalization(ctx: NodeContext) -> Sequence[ValueType]:
     if dims is not None and not ctx.is_unresolved("axes"):
         chosen = [normal_axis(axis, len(dims)) for axis in axes or _MEAN_VARIANCE_AXES]
         if len(set(chosen)) < len(chosen):
-            text = f"MeanVarianceNormalization-{ctx.since_version}: axes {list(axes or ())} contain an axis twice"
-            ctx.tolerate("SG302", text, "onnxruntime and OpenVINO", "as with the axis once")
+            text = f"axes {list(axes or ())} contain an axis twice"
+            tolerate(ctx, text, "as with the axis once", "onnxruntime and OpenVINO")
     return [tensor(ctx.input(0).dtype, dims)]
 
 
@@ -206,17 +209,21 @@ def batch_normalization(ctx: NodeContext) -> Sequence[ValueType]:
     else:
         channels = None if dims is None else (dims[1] if len(dims) > 1 else 1)
         for index in range(1, 5):
-            held = dims_of_rank(ctx, index, 1)
-            if held is not None and channels is not None:
-                merged_dim(ctx, channels, held[0], f"the number of channels and the length of input {index}")
+            length = ranked_dims(ctx, index, 1)[0]
+            merged_dim(ctx, channels, length, f"the number of channels and the length of input {index}")
     if len(ctx.node.output) == 1:
         return [known]
     if ctx.since_version >= 14 and not int_attribute(ctx, "training_mode", 0):
         raise InvalidNode(f"{len(ctx.node.output)} outputs without training_mode; only one is allowed")
     if ctx.since_version < 9:
-        mean, variance = (tensor(ctx.input(index).dtype, dims_of(ctx, index)) for index in (3, 4))
+        mean, variance = (like_input(ctx, index) for index in (3, 4))
     else:
-        mean, variance = (tensor(ctx.input(index).dtype, (_channels(ctx, index),)) for index in (3, 4))
+        channels = dims[1] if dims is not None and len(dims) > 1 else None
+        what = "the numbers of channels and of statistics"
+        mean, variance = (
+            tensor(ctx.input(index).dtype, (merged_dim(ctx, channels, ranked_dims(ctx, index, 1)[0], what),))
+            for index in (3, 4)
+        )
     return [known, mean, variance, mean, variance]
 
 
@@ -233,12 +240,3 @@ def _expect_length_of_6(ctx: NodeContext, index: int, dims: Dims) -> None:
         raise InvalidNode(
             f"input {index} has {held[0]} elements; it must have {one} (channels) or {other} (activations)"
         )
-
-
-def _channels(ctx: NodeContext, index: int) -> DimLike | None:
-    """The number of channels, which is that of the statistics, too."""
-    dims, held = dims_of(ctx, 0), dims_of_rank(ctx, index, 1)
-    channels = dims[1] if dims is not None and len(dims) > 1 else None
-    if channels is None or held is None:
-        return channels if held is None else held[0]
-    return merged_dim(ctx, channels, held[0], "the numbers of channels and of statistics")

@@ -13,6 +13,7 @@ from splitgraph.inference.rules.operands import (
     InvalidNode,
     dims_of,
     int_attribute,
+    like_input,
     merged_dim,
     normal_axis,
     operator,
@@ -143,7 +144,7 @@ def _built(ctx: NodeContext, elements: Sequence[ValueType]) -> ValueType:
 def sequence_insert(ctx: NodeContext) -> Sequence[ValueType]:
     """The sequence with one more element, at the end unless a position is given."""
     known, info = sequence_of(ctx, 0), ctx.sequence(0)
-    added = tensor(ctx.input(1).dtype, dims_of(ctx, 1))
+    added = like_input(ctx, 1)
     if known.dtype and added.dtype and known.dtype != added.dtype:
         raise InvalidNode(f"an element of {added.dtype} does not fit a sequence of {known.dtype}")
     length = None if info is None else info.length

@@ -147,12 +147,17 @@ def expand(ctx: NodeContext) -> Sequence[ValueType]:
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     target = target_shape(ctx, 1)
     result = broadcast_dims(ctx, (dims, target))
-    count = static_count(result)
-    contents = None if count is None else ctx.contents(0)
-    if contents is not None and count is not None and result is not None:
-        static = tuple(dim for dim in result if isinstance(dim, int))
-        ctx.set_contents(0, Contents(static, broadcast_items(contents, static, count)))
+    follow_broadcast(ctx, result)
     return [tensor(dtype, result)]
+
+
+def follow_broadcast(ctx: NodeContext, dims: Dims | None) -> None:
+    """State the elements of the first input, broadcast to these dimensions, if they are static."""
+    count = static_count(dims)
+    contents = None if count is None else ctx.contents(0)
+    if contents is not None and count is not None and dims is not None:
+        static = tuple(dim for dim in dims if isinstance(dim, int))
+        ctx.set_contents(0, Contents(static, broadcast_items(contents, static, count)))
 
 
 @operator("Transpose")

@@ -20,6 +20,7 @@ from splitgraph.inference.rules.operands import (
     merged_dim,
     normal_axis,
     operator,
+    ranked_dims,
     scalar_dim,
 )
 from splitgraph.value_type import ValueType, tensor
@@ -102,11 +103,12 @@ def stft(ctx: NodeContext) -> Sequence[ValueType]:
     The document has signals of rank 3; onnx's own inference and onnxruntime take rank 2 for real ones without the last
     dimension, and exported models rely on it.
     """
-    dtype, dims, shape = ctx.input(0).dtype, dims_of(ctx, 0), dims_of_rank(ctx, 2, 1)
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    dims_of_rank(ctx, 2, 1)
     expect_shapes(ctx, "", "frame_step: scalar", "", "frame_length: scalar")
     if dims is not None and len(dims) not in (2, 3):
         raise InvalidNode(f"input 0 has rank {len(dims)}; it must have rank 3, or rank 2 for a real signal")
-    step, length = scalar_dim(ctx, 1), _frame_length(ctx, dims, shape)
+    step, length = scalar_dim(ctx, 1), _frame_length(ctx, dims)
     bins = length // 2 + 1 if length is not None and int_attribute(ctx, "onesided", 1) else length
     batch = None if dims is None else dims[0]
     if dims is None or length is None or not isinstance(step, int):
@@ -118,13 +120,10 @@ def stft(ctx: NodeContext) -> Sequence[ValueType]:
     return [tensor(dtype, (batch, room // step + 1, bins, 2))]
 
 
-def _frame_length(ctx: NodeContext, dims: Dims | None, window_dims: Dims | None) -> DimLike | None:
+def _frame_length(ctx: NodeContext, dims: Dims | None) -> DimLike | None:
     given = required_dim(ctx, scalar_dim(ctx, 3)) if ctx.has_input(3) and scalar_dim(ctx, 3) is not None else None
     if ctx.has_input(2):
-        held = None if window_dims is None else window_dims[0]
-        if given is None or held is None:
-            return held if given is None else given
-        return merged_dim(ctx, given, held, "frame_length and the length of the window")
+        return merged_dim(ctx, given, ranked_dims(ctx, 2, 1)[0], "frame_length and the length of the window")
     if ctx.has_input(3):
         return given
     return None if dims is None else dims[1]

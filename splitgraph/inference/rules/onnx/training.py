@@ -9,10 +9,11 @@ from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
     dims_of,
-    dims_of_rank,
     expect_dims,
+    like_input,
     merged_dim,
     operator,
+    ranked_dims,
 )
 from splitgraph.value_type import ValueType, tensor
 
@@ -29,7 +30,7 @@ def gradient(ctx: NodeContext) -> Sequence[ValueType]:
     count = len(ctx.attribute("xs") or ())
     if not len(ctx.outputs) <= count <= ctx.input_count:
         raise InvalidNode(f"xs names {count} tensors for {ctx.input_count} inputs and {len(ctx.outputs)} outputs")
-    return [tensor(ctx.input(index).dtype, dims_of(ctx, index)) for index in range(count)]
+    return [like_input(ctx, index) for index in range(count)]
 
 
 @operator("Adagrad", "Adam", "Momentum", gives=(), domain=DOMAIN)
@@ -45,7 +46,7 @@ def optimizer(ctx: NodeContext) -> Sequence[ValueType]:
         if dims is not None:
             expect_dims(ctx, index, dims, f"input {index}")
     indices = [2 + group * size + position for group in renewed for position in range(size)]
-    return [tensor(ctx.input(index).dtype, dims_of(ctx, index)) for index in indices]
+    return [like_input(ctx, index) for index in indices]
 
 
 @operator("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss", gives=(0, 0))
@@ -53,8 +54,8 @@ def loss(ctx: NodeContext) -> Sequence[ValueType]:
     """A loss for each label, or one for all; the second gives the logarithm of the probabilities, too."""
     dtype, scores, labels = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
     each = _labels(ctx, scores, labels)
-    weights = dims_of_rank(ctx, 2, 1)
-    if scores is not None and weights is not None:
+    weights = ranked_dims(ctx, 2, 1)
+    if scores is not None:
         merged_dim(ctx, scores[1], weights[0], "the numbers of classes and of class weights")
     shape = each if ctx.attribute("reduction", "mean") == "none" else ()
     return [tensor(dtype, shape), tensor(dtype, scores)]

@@ -16,7 +16,9 @@ from splitgraph.inference.rules.operands import (
     expect_shapes,
     int_attribute,
     ints_attribute,
+    like_input,
     operator,
+    ranked_dims,
     scalar_dim,
 )
 from splitgraph.value_type import ValueType, tensor
@@ -200,12 +202,11 @@ def rotary_embedding(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("GemmaRotaryEmbedding", gives=(1, 3), domain=DOMAIN)
 def gemma_rotary_embedding(ctx: NodeContext) -> Sequence[ValueType]:
     """Queries and keys, turned by their positions."""
-    return [tensor(ctx.input(index).dtype, dims_of(ctx, index)) for index in (1, 3)]
+    return [like_input(ctx, index) for index in (1, 3)]
 
 
 @operator("RelativePositionBias", domain=DOMAIN)
 def relative_position_bias(ctx: NodeContext) -> Sequence[ValueType]:
     """A bias for each head, query and key from a table of buckets by heads."""
-    table = dims_of_rank(ctx, 0, 2)
-    heads = None if table is None else table[1]
+    heads = ranked_dims(ctx, 0, 2)[1]
     return [tensor(ctx.input(0).dtype, (1, heads, scalar_dim(ctx, 1), scalar_dim(ctx, 2)))]

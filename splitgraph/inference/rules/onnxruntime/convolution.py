@@ -17,11 +17,11 @@ from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
     dims_of,
-    dims_of_rank,
     int_attribute,
     ints_attribute,
     known_dtype,
     operator,
+    ranked_dims,
 )
 from splitgraph.inference.rules.windows import check_each, read_windows, window_counts
 from splitgraph.value_type import ValueType, tensor
@@ -75,7 +75,7 @@ operator("GlobalAveragePool", "GlobalMaxPool", domain=BLOCKED)(global_pool)
 @operator("ReorderInput", domain=BLOCKED)
 def reorder_input(ctx: NodeContext) -> Sequence[ValueType]:
     """The input in blocks of channels; with channels_last those were its last dimension."""
-    dims = _image(ctx)
+    dims = ranked_dims(ctx, 0, 4)
     channels, sides = (dims[-1], dims[1:-1]) if int_attribute(ctx, "channels_last", 0) else (dims[1], dims[2:])
     is_whole = isinstance(channels, int) and channels % _LARGEST_BLOCK == 0
     return [tensor(ctx.input(0).dtype, (dims[0], channels if is_whole else None, *sides))]
@@ -84,7 +84,7 @@ def reorder_input(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("ReorderOutput", domain=BLOCKED)
 def reorder_output(ctx: NodeContext) -> Sequence[ValueType]:
     """The input without what filled it up, in as many channels as the attribute says; last with channels_last."""
-    batch, _, *sides = _image(ctx)
+    batch, _, *sides = ranked_dims(ctx, 0, 4)
     channels = int_attribute(ctx, "channels", 0)
     if channels < 1:
         raise InvalidNode(f"channels is {channels}; it must be at least 1")
@@ -108,13 +108,8 @@ def blocked_pool(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("Upsample", domain=BLOCKED)
 def blocked_upsample(ctx: NodeContext) -> Sequence[ValueType]:
     """The image enlarged by a whole number along each dimension."""
-    dims, scales = _image(ctx), ints_attribute(ctx, "scales")
+    dims, scales = ranked_dims(ctx, 0, 4), ints_attribute(ctx, "scales")
     if scales is None or len(scales) != len(dims) or min(scales) < 1:
         raise InvalidNode(f"scales are {scales}; one of at least 1 is required for each of {len(dims)} dimensions")
     enlarged = [None if dim is None else dim * scale for dim, scale in zip(dims, scales, strict=True)]
     return [tensor(ctx.input(0).dtype, enlarged)]
-
-
-def _image(ctx: NodeContext) -> tuple[DimLike | None, ...]:
-    """The dimensions of the first input: batch, channels, height and width in this or another order."""
-    return dims_of_rank(ctx, 0, 4) or (None,) * 4

@@ -9,10 +9,9 @@ from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.rules.broadcasting import broadcast_dims
 from splitgraph.inference.rules.onnx.elementwise import same_type
 from splitgraph.inference.rules.onnx.indexing import gather_nd
-from splitgraph.inference.rules.onnx.matmul import gemm, product_dims
+from splitgraph.inference.rules.onnx.matmul import gemm, product_dims, transposed
 from splitgraph.inference.rules.onnx.reduction import normalized
 from splitgraph.inference.rules.operands import (
-    Dims,
     InvalidNode,
     dims_of,
     dims_of_rank,
@@ -20,9 +19,11 @@ from splitgraph.inference.rules.operands import (
     expect_shapes,
     int_attribute,
     known_dtype,
+    like_input,
     merged_dim,
     normal_axis,
     operator,
+    ranked_dims,
     scalar_dim,
 )
 from splitgraph.value_type import ValueType, tensor
@@ -69,7 +70,7 @@ def skip_layer_normalization(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("SkipGroupNorm", gives=(0, 0), domain=DOMAIN)
 def skip_group_norm(ctx: NodeContext) -> Sequence[ValueType]:
     """The normalised sum of two inputs, and the sum."""
-    known = tensor(ctx.input(0).dtype, dims_of(ctx, 0))
+    known = like_input(ctx)
     return [known, known]
 
 
@@ -87,14 +88,14 @@ def dropout(ctx: NodeContext) -> Sequence[ValueType]:
 def biased_gelu(ctx: NodeContext) -> Sequence[ValueType]:
     """The activation of the input and a bias for the last axis."""
     expect_shapes(ctx, "input: ... H", "bias: H")
-    return [tensor(ctx.input(0).dtype, dims_of(ctx, 0))]
+    return [like_input(ctx)]
 
 
 @operator("BiasAdd", domain=DOMAIN)
 def bias_add(ctx: NodeContext) -> Sequence[ValueType]:
     """The input with a bias for the last axis, and a second input, added."""
     expect_shapes(ctx, "X: B S C", "bias: C", "skip: B S C")
-    return [tensor(ctx.input(0).dtype, dims_of(ctx, 0))]
+    return [like_input(ctx)]
 
 
 @operator("BiasSplitGelu", domain=DOMAIN)
@@ -127,22 +128,13 @@ def embed_layer_normalization(ctx: NodeContext) -> Sequence[ValueType]:
 def fused_matmul(ctx: NodeContext) -> Sequence[ValueType]:
     """A matrix product of operands that may be transposed first."""
     a, b = dims_of(ctx, 0), dims_of(ctx, 1)
-    a = _transposed(a, _flag(ctx, "transA"), _flag(ctx, "transBatchA"))
-    b = _transposed(b, _flag(ctx, "transB"), _flag(ctx, "transBatchB"))
+    a = transposed(a, _flag(ctx, "transA"), _flag(ctx, "transBatchA"))
+    b = transposed(b, _flag(ctx, "transB"), _flag(ctx, "transBatchB"))
     return [tensor(known_dtype(ctx, (0, 1)), product_dims(ctx, a, b))]
 
 
 def _flag(ctx: NodeContext, name: str) -> bool:
     return bool(int_attribute(ctx, name, 0))
-
-
-def _transposed(dims: Dims | None, matrix: bool, batch: bool) -> Dims | None:
-    """The dimensions after the first one went behind the other batch dimensions, and the last two changed places."""
-    if dims is None or len(dims) < 2:
-        return dims
-    if batch and len(dims) > 2:
-        dims = (*dims[1:-1], dims[0], dims[-1])
-    return (*dims[:-2], dims[-1], dims[-2]) if matrix else dims
 
 
 @operator("MatMulNBits", "MatMulBnb4", "MatMulFpQ4", domain=DOMAIN)
@@ -187,10 +179,9 @@ def complex_product(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("CDist", domain=DOMAIN)
 def distances(ctx: NodeContext) -> Sequence[ValueType]:
     """The distance of each row of the first input from each row of the second."""
-    a, b = dims_of_rank(ctx, 0, 2), dims_of_rank(ctx, 1, 2)
-    if a is not None and b is not None:
-        merged_dim(ctx, a[1], b[1], "the numbers of columns")
-    return [tensor(known_dtype(ctx, (0, 1)), (None if a is None else a[0], None if b is None else b[0]))]
+    a, b = ranked_dims(ctx, 0, 2), ranked_dims(ctx, 1, 2)
+    merged_dim(ctx, a[1], b[1], "the numbers of columns")
+    return [tensor(known_dtype(ctx, (0, 1)), (a[0], b[0]))]
 
 
 @operator("ExpandDims", domain=DOMAIN)
@@ -208,7 +199,7 @@ def expand_dims(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("NGramRepeatBlock", gives=(1,), domain=DOMAIN)
 def n_gram_repeat_block(ctx: NodeContext) -> Sequence[ValueType]:
     """The scores, without those of tokens that would repeat."""
-    return [tensor(ctx.input(1).dtype, dims_of(ctx, 1))]
+    return [like_input(ctx, 1)]
 
 
 @operator("Unique", gives=(0, "int64", "int64"), domain=DOMAIN)
@@ -222,11 +213,10 @@ def unique(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("CropAndResize", domain=DOMAIN)
 def crop_and_resize(ctx: NodeContext) -> Sequence[ValueType]:
     """A region of an image for each box, resized to the height and width that the last input holds."""
-    dims, boxes = dims_of_rank(ctx, 0, 4), dims_of_rank(ctx, 1, 2)
+    dims, boxes = ranked_dims(ctx, 0, 4), ranked_dims(ctx, 1, 2)
     size = ctx.contents(3)
     sides = (None, None) if size is None or len(size.dims) != 2 else size.dims
-    count, channels = None if boxes is None else boxes[0], None if dims is None else dims[1]
-    return [tensor(ctx.input(0).dtype, (count, channels, *sides))]
+    return [tensor(ctx.input(0).dtype, (boxes[0], dims[1], *sides))]
 
 
 @operator("Tokenizer", gives=("string",), domain=DOMAIN)

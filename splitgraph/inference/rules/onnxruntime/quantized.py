@@ -10,7 +10,7 @@ from splitgraph.inference.rules.broadcasting import broadcast_dims
 from splitgraph.inference.rules.onnx.convolution import convolved, pooled_dims
 from splitgraph.inference.rules.onnx.elementwise import same_type
 from splitgraph.inference.rules.onnx.joining import joined_dims
-from splitgraph.inference.rules.onnx.matmul import product_dims
+from splitgraph.inference.rules.onnx.matmul import product_dims, product_of_matrices
 from splitgraph.inference.rules.onnx.quantization import check_quantized_conv, check_scale
 from splitgraph.inference.rules.onnx.reduction import reduced_dims
 from splitgraph.inference.rules.operands import (
@@ -18,7 +18,6 @@ from splitgraph.inference.rules.operands import (
     PER_COLUMN,
     InvalidNode,
     dims_of,
-    dims_of_rank,
     expect_shapes,
     int_attribute,
     ints_attribute,
@@ -26,6 +25,7 @@ from splitgraph.inference.rules.operands import (
     normal_axes,
     normal_axis,
     operator,
+    ranked_dims,
 )
 from splitgraph.value_type import ValueType, tensor
 
@@ -82,15 +82,9 @@ def matmul_integer_16(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("QGemm", gives=(None,), domain=DOMAIN)
 def gemm(ctx: NodeContext) -> Sequence[ValueType]:
     """The product of two quantised matrices: quantised again where there is a zero point for it."""
-    a, b = dims_of_rank(ctx, 0, 2), dims_of_rank(ctx, 3, 2)
-    if a is not None and int_attribute(ctx, "transA", 0):
-        a = a[::-1]
-    if b is not None and int_attribute(ctx, "transB", 0):
-        b = b[::-1]
-    if a is not None and b is not None:
-        merged_dim(ctx, a[1], b[0], "the inner dimensions")
+    shape = product_of_matrices(ctx, 0, 3)
     dtype = ctx.input(8).dtype if ctx.has_input(8) else ctx.input(1).dtype
-    return [tensor(dtype, (None if a is None else a[0], None if b is None else b[1]))]
+    return [tensor(dtype, shape)]
 
 
 @operator("QLinearAdd", "QLinearMul", domain=DOMAIN)
@@ -170,14 +164,13 @@ def dynamic_quantize_lstm(ctx: NodeContext) -> Sequence[ValueType]:
     """All hidden states, the last ones, and the last cell states, for each direction. Weights are transposed: they end
     in the rows of the four gates.
     """
-    data, weights, recurrence = (dims_of_rank(ctx, index, 3) for index in range(3))
-    steps, batch, features = (None, None, None) if data is None else data
+    data, weights, recurrence = (ranked_dims(ctx, index, 3) for index in range(3))
+    steps, batch, features = data
     directions = 2 if ctx.attribute("direction", "forward") == "bidirectional" else 1
-    hidden = None if recurrence is None else recurrence[1]
+    hidden = recurrence[1]
     if ctx.has_attribute("hidden_size"):
         size = int_attribute(ctx, "hidden_size", 0)
-        hidden = size if hidden is None else merged_dim(ctx, size, hidden, "hidden_size and the recurrence weights")
-    if weights is not None and features is not None and weights[1] is not None:
-        merged_dim(ctx, features, weights[1], "the features of the weights and of the input")
+        hidden = merged_dim(ctx, size, hidden, "hidden_size and the recurrence weights")
+    merged_dim(ctx, features, weights[1], "the features of the weights and of the input")
     dtype, last = ctx.input(0).dtype, (directions, batch, hidden)
     return [tensor(dtype, (steps, directions, batch, hidden)), tensor(dtype, last), tensor(dtype, last)]

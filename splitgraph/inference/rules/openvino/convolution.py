@@ -26,8 +26,9 @@ from splitgraph.inference.rules.operands import (
     known_dtype,
     merged_dim,
     normal_axis,
+    ranked_dims,
 )
-from splitgraph.inference.rules.windows import Windows, nonnegative, window_counts
+from splitgraph.inference.rules.windows import Windows, nonnegative, one_per_axis, spread_dim, window_counts
 from splitgraph.value_type import ValueType, tensor
 
 AUTO_PADS = {
@@ -47,20 +48,11 @@ def _windows(ctx: NodeContext, rank: int) -> Windows:
     auto_pad = AUTO_PADS.get(text(ctx, "auto_pad", "explicit"))
     if auto_pad is None:
         raise InvalidNode(f"auto_pad is {text(ctx, 'auto_pad')!r}; it must be one of {', '.join(AUTO_PADS)}")
-    strides, dilations = _per_axis(ctx, "strides", rank, 1), _per_axis(ctx, "dilations", rank, 1)
+    strides, dilations = (one_per_axis(numbers(ctx, name) or None, name, rank, 1) for name in ("strides", "dilations"))
     if min((*strides, *dilations)) < 1:
         raise InvalidNode("strides and dilations must be at least 1")
-    pads = _per_axis(ctx, "pads_begin", rank, 0) + _per_axis(ctx, "pads_end", rank, 0)
-    return Windows(rank, strides, dilations, pads, auto_pad)
-
-
-def _per_axis(ctx: NodeContext, name: str, rank: int, default: int) -> tuple[int, ...]:
-    given = numbers(ctx, name)
-    if not given:
-        return (default,) * rank
-    if len(given) != rank:
-        raise InvalidNode(f"{len(given)} {name} for {rank} spatial dimensions; one is required for each")
-    return given
+    before, after = (one_per_axis(numbers(ctx, name) or None, name, rank, 0) for name in ("pads_begin", "pads_end"))
+    return Windows(rank, strides, dilations, before + after, auto_pad)
 
 
 def _spatial_rank(data: Dims | None, filters: Dims | None, more: int) -> int | None:
@@ -134,16 +126,13 @@ def _spread(
         if sides is not None and len(sides) != rank:
             raise InvalidNode(f"{len(sides)} output sides for {rank} spatial dimensions; one is required for each")
         return (None,) * rank if sides is None else tuple(required_dim(ctx, side) for side in sides)
-    windows, extra = _windows(ctx, rank), _per_axis(ctx, "output_padding", rank, 0)
+    windows = _windows(ctx, rank)
+    extra = one_per_axis(numbers(ctx, "output_padding") or None, "output_padding", rank, 0)
     if data is None or filters is None:
         return (None,) * rank
-    result = []
-    for axis, (dim, size) in enumerate(zip(data[2:], filters[more + 2 :], strict=True)):
-        extent = (size - 1) * windows.dilations[axis] + 1
-        # Without sides to reach, nothing is known that padding should make the same.
-        cut = windows.pads_before[axis] + windows.pads_after[axis] if windows.auto_pad == "NOTSET" else 0
-        result.append(nonnegative(windows.strides[axis] * (dim - 1) + extra[axis] + extent - cut))
-    return result
+    # Without sides to reach, nothing is known that padding should make the same.
+    pairs = enumerate(zip(data[2:], filters[more + 2 :], strict=True))
+    return [spread_dim(windows, axis, dim, size, extra[axis]) for axis, (dim, size) in pairs]
 
 
 @layer("MaxPool", "AvgPool", gives=(0, None))
@@ -239,18 +228,16 @@ def _given_axes(ctx: NodeContext, rank: int) -> tuple[int, ...] | None:
 @layer("ROIPooling", "ROIAlign", "ROIAlignRotated")
 def pooled_regions(ctx: NodeContext) -> Sequence[ValueType]:
     """Each region in sides of `pooled_h` and `pooled_w`."""
-    data, regions = dims_of_rank(ctx, 0, 4), dims_of_rank(ctx, 1, 2)
+    data, regions = ranked_dims(ctx, 0, 4), ranked_dims(ctx, 1, 2)
     sides = (number(ctx, "pooled_h", 0) or None, number(ctx, "pooled_w", 0) or None)
-    channels = None if data is None else data[1]
-    return [tensor(ctx.input(0).dtype, (None if regions is None else regions[0], channels, *sides))]
+    return [tensor(ctx.input(0).dtype, (regions[0], data[1], *sides))]
 
 
 @layer("PSROIPooling", "DeformablePSROIPooling")
 def grouped_regions(ctx: NodeContext) -> Sequence[ValueType]:
     """Each region in `output_dim` channels and sides of `group_size`."""
-    regions, side = dims_of_rank(ctx, 1, 2), number(ctx, "group_size", 1)
-    count = None if regions is None else regions[0]
-    return [tensor(ctx.input(0).dtype, (count, number(ctx, "output_dim", 0), side, side))]
+    regions, side = ranked_dims(ctx, 1, 2), number(ctx, "group_size", 1)
+    return [tensor(ctx.input(0).dtype, (regions[0], number(ctx, "output_dim", 0), side, side))]
 
 
 @layer("Col2Im")

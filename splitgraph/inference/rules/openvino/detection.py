@@ -24,6 +24,7 @@ from splitgraph.inference.rules.operands import (
     largest,
     merged_dim,
     normal_axis,
+    ranked_dims,
     scalar_dim,
 )
 from splitgraph.value_type import ValueType, tensor
@@ -91,10 +92,9 @@ def generate_proposals(ctx: NodeContext) -> Sequence[ValueType]:
     """Boxes and their scores for all images, and how many each image has."""
     dtype = ctx.input(0).dtype
     batch: DimLike | None = None
-    known = [dims_of_rank(ctx, index, rank) for index, rank in ((0, 2), (2, 4), (3, 4))]
-    for dims in known:
-        if dims is not None:
-            batch = dims[0] if batch is None else merged_dim(ctx, batch, dims[0], "the numbers of images")
+    batches = [ranked_dims(ctx, index, rank)[0] for index, rank in ((0, 2), (2, 4), (3, 4))]
+    for other in batches:
+        batch = merged_dim(ctx, batch, other, "the numbers of images")
     count = ctx.fresh() if batch is None else at_most(ctx, batch, number(ctx, "post_nms_count", 0))
     return [
         tensor(dtype, (count, 4)),

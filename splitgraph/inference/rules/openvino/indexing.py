@@ -27,9 +27,9 @@ from splitgraph.inference.rules.operands import (
     InvalidNode,
     at_most,
     dims_of,
-    dims_of_rank,
     merged_dim,
     normal_axis,
+    ranked_dims,
     scalar_dim,
     static_count,
 )
@@ -91,44 +91,6 @@ def _gather_contents(ctx: NodeContext, dims: Dims, axis: int) -> None:
         # What lies outside is 0 to some versions and left open by others.
         return
     ctx.set_contents(0, gathered(data, where, indices.shape, axis))
-
-
-@layer("GatherElements")
-def gather_elements(ctx: NodeContext) -> Sequence[ValueType]:
-    """One element of the data for each of the indices."""
-    dtype, dims, indices = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
-    if dims is not None:
-        normal_axis(number(ctx, "axis", 0), len(dims))
-    if dims is not None and indices is not None and len(dims) != len(indices):
-        raise InvalidNode(f"the data has rank {len(dims)} and the indices rank {len(indices)}; the ranks must be equal")
-    rank = None if dims is None else (None,) * len(dims)
-    return [tensor(dtype, rank if indices is None else indices)]
-
-
-@layer("GatherND")
-def gather_nd(ctx: NodeContext) -> Sequence[ValueType]:
-    """The slices of the data that index tuples name, for each batch; version 5 makes one dimension of all batches."""
-    dtype, dims, indices = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
-    batch = number(ctx, "batch_dims", 0)
-    if dims is None or indices is None:
-        return [tensor(dtype, None)]
-    if not dims or not indices:
-        raise InvalidNode("data and indices must have at least one axis")
-    if not 0 <= batch < min(len(dims), len(indices)):
-        raise InvalidNode(f"batch_dims {batch} must be less than the ranks {len(dims)} and {len(indices)}")
-    depth = indices[-1]
-    if not isinstance(depth, int):
-        return [tensor(dtype, None)]
-    if not 1 <= depth <= len(dims) - batch:
-        raise InvalidNode(
-            f"the index tuples have {depth} entries; data of rank {len(dims)} allows 1 to {len(dims) - batch}"
-        )
-    batches = tuple(
-        merged_dim(ctx, dims[axis], indices[axis], f"the batch dimensions on axis {axis}") for axis in range(batch)
-    )
-    if batch > 1 and operator_set(ctx) < 8:
-        batches = (product(batches),)
-    return [tensor(dtype, batches + indices[batch:-1] + dims[batch + depth :])]
 
 
 @layer("ScatterUpdate", "ScatterElementsUpdate", "ScatterNDUpdate")
@@ -356,12 +318,12 @@ def filled_rows(ctx: NodeContext) -> Sequence[ValueType]:
 @layer("CTCGreedyDecoder", "CTCGreedyDecoderSeqLen", "CTCLoss", gives=(None, None))
 def connectionist(ctx: NodeContext) -> Sequence[ValueType]:
     """The labels of each sequence, or their loss. The first version has the time first, the others the batch."""
-    dtype, data, other = ctx.input(0).dtype, dims_of_rank(ctx, 0, 3), dims_of(ctx, 1)
+    dtype, data, other = ctx.input(0).dtype, ranked_dims(ctx, 0, 3), dims_of(ctx, 1)
     time_first = ctx.node.op_type == "CTCGreedyDecoder"
-    time, batch = (None, None) if data is None else data[:2] if time_first else (data[1], data[0])
+    time, batch = (data[0], data[1]) if time_first else (data[1], data[0])
     if other is not None and len(other) == 1 + time_first:
-        batch = _common(ctx, batch, other[-1], "the numbers of sequences")
-        time = _common(ctx, time, other[0], "the lengths") if time_first else time
+        batch = merged_dim(ctx, batch, other[-1], "the numbers of sequences")
+        time = merged_dim(ctx, time, other[0], "the lengths") if time_first else time
     if ctx.node.op_type == "CTCLoss":
         return [tensor(dtype, (batch,))]
     if time_first:
@@ -371,7 +333,3 @@ def connectionist(ctx: NodeContext) -> Sequence[ValueType]:
         tensor(element_type(ctx, "classes_index_type", "int32"), (batch, time)),
         tensor(element_type(ctx, "sequence_length_type", "int32"), (batch,)),
     ]
-
-
-def _common(ctx: NodeContext, known: DimLike | None, other: DimLike, what: str) -> DimLike:
-    return other if known is None else merged_dim(ctx, known, other, what)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from splitgraph.contents import Contents, Item, vector
+from splitgraph.contents import Item, vector
 from splitgraph.dim import DimLike, product
 from splitgraph.formats.openvino_ir.shape_text import parse_shape
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.broadcasting import broadcast_dims, broadcast_items
+from splitgraph.inference.rules.broadcasting import broadcast_dims
 from splitgraph.inference.rules.onnx.constants import required_dim, target_shape
-from splitgraph.inference.rules.onnx.joining import concatenated, counted_out, required_sum, tiled
+from splitgraph.inference.rules.onnx.joining import counted_out, required_sum, tiled
 from splitgraph.inference.rules.onnx.shape import (
+    follow_broadcast,
     keep_contents,
     reshaped,
     squeeze_axes,
@@ -19,19 +20,19 @@ from splitgraph.inference.rules.onnx.shape import (
     transposed,
     unsqueezed,
 )
-from splitgraph.inference.rules.openvino.attributes import element_type, flag, layer, listed, listed_axes, number, text
+from splitgraph.inference.rules.openvino.attributes import element_type, flag, layer, listed, listed_axes, text
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
     dims_of,
-    dims_of_rank,
     exact_quotient,
     known_dtype,
+    like_input,
     merged_dim,
     normal_axes,
     normal_axis,
+    ranked_dims,
     scalar_dim,
-    static_count,
 )
 from splitgraph.value_type import ValueType, tensor
 
@@ -128,11 +129,8 @@ def broadcast(ctx: NodeContext) -> Sequence[ValueType]:
         result = _target(ctx)
     else:
         result = _one_way(ctx, dims, mode)
-    count = static_count(result)
-    contents = ctx.contents(0) if count is not None and mode in ("numpy", "bidirectional") else None
-    if contents is not None and count is not None and result is not None:
-        static = tuple(dim for dim in result if isinstance(dim, int))
-        ctx.set_contents(0, Contents(static, broadcast_items(contents, static, count)))
+    if mode in ("numpy", "bidirectional"):
+        follow_broadcast(ctx, result)
     return [tensor(dtype, result)]
 
 
@@ -162,27 +160,6 @@ def _one_way(ctx: NodeContext, dims: Dims, mode: str) -> Dims | None:
                 merged_dim(ctx, dim, required_dim(ctx, element), "a dimension other than 1 and the target dimension")
             )
     return tuple(result)
-
-
-@layer("DepthToSpace", "SpaceToDepth")
-def depth_and_space(ctx: NodeContext) -> Sequence[ValueType]:
-    """Blocks of channels laid out in space, or blocks of space stacked into channels."""
-    dtype, dims, size = ctx.input(0).dtype, dims_of(ctx, 0), number(ctx, "block_size", 1)
-    if size < 1:
-        raise InvalidNode(f"block_size is {size}; it must be at least 1")
-    if dims is None:
-        return [tensor(dtype, None)]
-    if len(dims) < 3:
-        raise InvalidNode(f"the input has rank {len(dims)}; it must have batch, channels and spatial dimensions")
-    block = size ** (len(dims) - 2)
-    channels: DimLike
-    if ctx.node.op_type == "DepthToSpace":
-        channels = exact_quotient(ctx, dims[1], block, "the channels by the number of elements in a block")
-        space = [dim * size for dim in dims[2:]]
-    else:
-        channels = dims[1] * block
-        space = [exact_quotient(ctx, dim, size, "a spatial dimension by the block size") for dim in dims[2:]]
-    return [tensor(dtype, (dims[0], channels, *space))]
 
 
 @layer("BatchToSpace", "SpaceToBatch")
@@ -228,19 +205,16 @@ def eye(ctx: NodeContext) -> Sequence[ValueType]:
 @layer("GridSample")
 def grid_sample(ctx: NodeContext) -> Sequence[ValueType]:
     """Batch and channels of the data, and the sides of the grid."""
-    data, grid = dims_of_rank(ctx, 0, 4), dims_of_rank(ctx, 1, 4)
-    batch = None if data is None else data[0]
-    if grid is not None:
-        batch = grid[0] if batch is None else merged_dim(ctx, batch, grid[0], "the batch sizes of data and grid")
-    sides = (None, None) if grid is None else grid[1:3]
-    return [tensor(ctx.input(0).dtype, (batch, None if data is None else data[1], *sides))]
+    data, grid = ranked_dims(ctx, 0, 4), ranked_dims(ctx, 1, 4)
+    batch = merged_dim(ctx, data[0], grid[0], "the batch sizes of data and grid")
+    return [tensor(ctx.input(0).dtype, (batch, data[1], *grid[1:3]))]
 
 
 @layer("ReadValue")
 def read_value(ctx: NodeContext) -> Sequence[ValueType]:
     """A variable, of the type and shape that the layer says; before version 6, of those of its first value."""
     if "variable_shape" not in ctx.attributes():
-        return [tensor(ctx.input(0).dtype, dims_of(ctx, 0))]
+        return [like_input(ctx)]
     try:
         shape = parse_shape(text(ctx, "variable_shape"))
     except ValueError as fault:
@@ -252,9 +226,8 @@ def read_value(ctx: NodeContext) -> Sequence[ValueType]:
 @layer("Multinomial", gives=(None,))
 def multinomial(ctx: NodeContext) -> Sequence[ValueType]:
     """As many samples for each batch as the second input says."""
-    dims = dims_of_rank(ctx, 0, 2)
-    samples = required_dim(ctx, scalar_dim(ctx, 1))
-    return [tensor(element_type(ctx, "convert_type", None), (None if dims is None else dims[0], samples))]
+    batch, samples = ranked_dims(ctx, 0, 2)[0], required_dim(ctx, scalar_dim(ctx, 1))
+    return [tensor(element_type(ctx, "convert_type", None), (batch, samples))]
 
 
 @layer("StringTensorPack", "StringTensorUnpack", gives=(None, None, None))
@@ -270,12 +243,6 @@ def string_tensor(ctx: NodeContext) -> Sequence[ValueType]:
 def random(ctx: NodeContext) -> Sequence[ValueType]:
     """Random numbers in the shape that the first input holds."""
     return [tensor(element_type(ctx, "output_type", None), target_shape(ctx, 0))]
-
-
-@layer("Concat")
-def concat(ctx: NodeContext) -> Sequence[ValueType]:
-    """The inputs one after another along the axis; their other dimensions must agree."""
-    return [concatenated(ctx, number(ctx, "axis", 0))]
 
 
 @layer("Tile")

@@ -12,11 +12,11 @@ from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
     dims_of,
-    dims_of_rank,
     expect_dims,
     known_dtype,
     merged_dim,
     normal_axes,
+    ranked_dims,
     scalar_dim,
 )
 from splitgraph.inference.rules.windows import nonnegative
@@ -134,11 +134,10 @@ _STATES = {"LSTM": 2, "GRU": 1, "RNN": 1, "AUGRU": 1}
 def cell(ctx: NodeContext) -> Sequence[ValueType]:
     """The next states, for each batch."""
     states = _STATES[ctx.node.op_type.removesuffix("Cell")]
-    known = [dims_of_rank(ctx, index, 2) for index in range(1 + states)]
-    batch, hidden = known[0][0] if known[0] is not None else None, number(ctx, "hidden_size", 0) or None
-    for dims in known[1:]:
-        if dims is not None:
-            batch = dims[0] if batch is None else merged_dim(ctx, batch, dims[0], "the batch sizes of data and states")
+    hidden, batches = number(ctx, "hidden_size", 0) or None, [ranked_dims(ctx, i, 2)[0] for i in range(1 + states)]
+    batch = batches[0]
+    for other in batches[1:]:
+        batch = merged_dim(ctx, batch, other, "the batch sizes of data and states")
     return [tensor(known_dtype(ctx, range(1 + states)), (batch, hidden))] * states
 
 
@@ -146,13 +145,11 @@ def cell(ctx: NodeContext) -> Sequence[ValueType]:
 def sequence(ctx: NodeContext) -> Sequence[ValueType]:
     """All hidden states for each batch and direction, and the last states."""
     states = _STATES[ctx.node.op_type.removesuffix("Sequence")]
-    data = dims_of_rank(ctx, 0, 3)
-    known = [dims_of_rank(ctx, 1 + index, 3) for index in range(states)]
+    batch, length, _ = ranked_dims(ctx, 0, 3)
+    batches = [ranked_dims(ctx, 1 + index, 3)[0] for index in range(states)]
     directions = 2 if ctx.attribute("direction", "forward") == "bidirectional" else 1
-    batch, length = data[:2] if data is not None else (None, None)
-    for dims in known:
-        if dims is not None:
-            batch = dims[0] if batch is None else merged_dim(ctx, batch, dims[0], "the batch sizes of data and states")
+    for other in batches:
+        batch = merged_dim(ctx, batch, other, "the batch sizes of data and states")
     hidden = number(ctx, "hidden_size", 0) or None
     for index in range(states):
         expect_dims(ctx, 1 + index, (batch, directions, hidden), f"state {index}")
