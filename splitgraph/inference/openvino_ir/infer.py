@@ -54,7 +54,7 @@ def analyse_mirror(
     empty_chunks: Literal["clamp", "error"] = "clamp",
     accept: Sequence[Acceptance] = (),
 ) -> Analysis:
-    """The analysis of the mirror itself; conversion finds the layers by its nodes."""
+    """Return the analysis of the mirror itself; conversion finds the layers by its nodes."""
     analysis = _analyse(mirrored, sizes, empty_chunks)
     if not accept:
         return analysis
@@ -125,7 +125,7 @@ Types = Mapping[GraphPath, Mapping[str, ValueType]]
 
 
 def fill_ir(analysis: Analysis, mirrored: Mirror, model: OpenVINOModel, sizes: Sizes = NO_SIZES) -> OpenVINOModel:
-    """A copy of the model with the inferred dims in every port, and with the sizes that the caller gives in its
+    """Return a copy of the model with the inferred dims in every port, and with the sizes that the caller gives in its
     Parameters. A dimension that is not a number is -1 in a port, as the IR has no names for dimensions.
     """
     copy = model.copy()

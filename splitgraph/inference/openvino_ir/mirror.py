@@ -31,16 +31,18 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Dimensions:
-    """Reads the shapes of one model; `bounds` gathers what the intervals say of their symbols.
+    """Reads the shapes of one model; `bounds` collects the bounds of the symbols that stand for intervals.
 
-    new_name: gives a name for a symbol that begins with a hint and that nothing else has.
+    new_name: makes a name that begins with a hint and is not used elsewhere.
     """
 
     new_name: Callable[[str], str]
     bounds: dict[str, Interval] = field(default_factory=dict)
 
     def read(self, text: str, owner: str) -> tuple[DimLike | None, ...] | None:
-        """The shape that an attribute writes; None for an unknown rank. owner: the layer, for the names of symbols."""
+        """Return the shape that an attribute writes; None for an unknown rank. owner: the layer, for the names of
+        symbols.
+        """
         shape = parse_shape(text)
         if shape is None:
             return None
@@ -83,12 +85,12 @@ class Mirror:
 
 
 def mirror(model: OpenVINOModel) -> Mirror:
-    """The model that inference walks in place of the IR. Raises ModelError for what cannot be read."""
+    """Return the model that inference walks in place of the IR. Raise ModelError for what cannot be read."""
     return _Mirroring(model).run()
 
 
 def input_names(model: OpenVINOModel) -> list[str]:
-    """The names of the inputs of the mirror of an IR, without making it."""
+    """Return the names of the inputs of the mirror of an IR, without making it."""
     names = _value_names(model.graph)
     return [names[layer.id, layer.outputs[0].id] for layer in model.graph.layers if layer.type == "Parameter"]
 
@@ -139,7 +141,7 @@ class _Mirroring:
         return known
 
     def _add_constant(self, proto: GraphProto, layer: Layer, name: str) -> ValueType:
-        """A constant of few numbers, or a list of numbers, with its contents, others with their type only."""
+        """Add a constant: with its contents if it has few numbers or is a list of numbers, else with its type only."""
         dtype, dims = dtype_of(layer.data.get("element_type", "")), _static(self._dimensions, layer)
         number = DTYPE_NUMBERS.get(dtype or "")
         known = ValueType("tensor", dtype, dims)
@@ -180,13 +182,13 @@ class _Mirroring:
 
 
 def is_split(layer: Layer) -> bool:
-    """True for OpenVINO's own splits."""
+    """Return True for OpenVINO's own splits."""
     return layer.type in _SPLITS and _domain(layer) == DOMAIN
 
 
 def _is_decompression(layer: Layer) -> bool:
-    """True for a Convert that OpenVINO wrote behind a constant that it compressed. Where it is an output of the model,
-    OpenVINO writes the compressed type into its port, and reads only destination_type.
+    """Return True for a Convert that OpenVINO wrote behind a constant that it compressed. If it is an output of the
+    model, OpenVINO writes the compressed type into its port, and reads only destination_type.
     """
     return layer.type == "Convert" and layer.element.find("rt_info/attribute[@name='decompression']") is not None
 
@@ -196,7 +198,7 @@ def _domain(layer: Layer) -> str:
 
 
 def _split_attributes(layer: Layer) -> list[AttributeProto]:
-    """The attributes that the split variants read: the number of parts of a Split, as an integer if it is one."""
+    """Return the attributes that the split variants read: the number of parts of a Split, as an integer if it is one."""
     text = layer.data.get("num_splits")
     if layer.type != "Split" or text is None:
         return []
@@ -215,13 +217,13 @@ def _static(dimensions: Dimensions, layer: Layer) -> tuple[int, ...] | None:
 
 
 def _read_by(graph: Graph, names: Mapping[tuple[int, int], str], layer: Layer) -> list[str]:
-    """The names of a layer's inputs, "" for a port without a connection."""
+    """Return the names of a layer's inputs, "" for a port without a connection."""
     sources = (graph.sources.get((layer.id, port.id)) for port in layer.inputs)
     return [names.get(source, "") if source is not None else "" for source in sources]
 
 
 def _value_names(graph: Graph) -> dict[tuple[int, int], str]:
-    """A name for the value of each output port that no other value of the graph has."""
+    """Return a name for the value of each output port that no other value of the graph has."""
     ports = [(layer, index, port) for layer in graph.layers for index, port in enumerate(layer.outputs)]
     wishes = [list(_wishes(layer, index, port)) for layer, index, port in ports]
     count = Counter(wish for each in wishes for wish in each[:1])

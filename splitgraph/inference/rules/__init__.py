@@ -41,8 +41,8 @@ _OPENVINO = (
 
 
 def load_rules() -> None:
-    """Import the rules of ONNX and onnxruntime. Rules import the walk's types, so that this cannot happen while the
-    package is being imported.
+    """Import the rules of ONNX and onnxruntime. Rules import the walk's types, so this cannot happen while the package
+    is imported.
     """
     for family in _ONNX:
         import_module(f"{__name__}.onnx.{family}")

@@ -29,8 +29,8 @@ class InvalidNode(Exception):
 def operator(*op_types: str, gives: Sequence[int | str | None] = (0,), domain: str = "") -> Callable[[Rule], Rule]:
     """Register a rule that may raise InvalidNode, which becomes a finding.
 
-    gives: the element type of each output of an invalid node: that of the input of this number, or this one. Without
-    any, nothing is said of the outputs, which may be no tensors.
+    gives: the element type of each output of an invalid node: that of the input of this number, or this type. If it is
+    empty, nothing is said of the outputs, which may be no tensors.
     """
 
     def register(function: Rule) -> Rule:
@@ -60,9 +60,9 @@ def tolerate(
 
 
 def expect(ctx: NodeContext, lhs: DimLike, relation: Relation, rhs: DimLike, found: Callable[[], str]) -> None:
-    """Record that `lhs == rhs` or `lhs >= rhs` must hold; report a finding where it never can. found: makes the text of
-    what was found instead, called only then, because spelling a dimension takes longer than comparing it. Raises
-    InvalidNode where both sides are numbers.
+    """Record that `lhs == rhs` or `lhs >= rhs` must hold, and report a finding if it never can. found: makes the text
+    that says what is wrong; it is called only then, because spelling a dimension takes longer than comparing it. Raise
+    InvalidNode if both sides are numbers.
     """
     if isinstance(lhs, int) and isinstance(rhs, int):
         if lhs < rhs or (lhs > rhs and relation == "=="):
@@ -72,7 +72,7 @@ def expect(ctx: NodeContext, lhs: DimLike, relation: Relation, rhs: DimLike, fou
 
 
 def dims_of(ctx: NodeContext, index: int) -> Dims | None:
-    """The dimensions of an input tensor, None when its rank is unknown. Raises InvalidNode when it is no tensor."""
+    """Return the dimensions of an input tensor; None if its rank is unknown. Raise InvalidNode if it is no tensor."""
     known = ctx.input(index)
     if known.kind == "tensor":
         return cast("Dims | None", known.shape)
@@ -82,7 +82,9 @@ def dims_of(ctx: NodeContext, index: int) -> Dims | None:
 
 
 def dims_of_rank(ctx: NodeContext, index: int, rank: int) -> Dims | None:
-    """The dimensions of an input that must have this rank, None when unknown. Raises InvalidNode for another rank."""
+    """Return the dimensions of an input that must have this rank; None if they are unknown. Raise InvalidNode for
+    another rank.
+    """
     dims = dims_of(ctx, index)
     if dims is not None and len(dims) != rank:
         raise InvalidNode(f"input {index} has rank {len(dims)}; it must have rank {rank}")
@@ -103,7 +105,7 @@ def like_input(ctx: NodeContext, index: int = 0) -> ValueType:
 
 
 def int_attribute(ctx: NodeContext, name: str, default: int) -> int:
-    """An integer attribute. Raises InvalidNode when it is something else."""
+    """Return an integer attribute. Raise InvalidNode if it is something else."""
     value = ctx.attribute(name, default)
     if not isinstance(value, int):
         raise InvalidNode(f"attribute {name!r} must be an integer")
@@ -111,7 +113,7 @@ def int_attribute(ctx: NodeContext, name: str, default: int) -> int:
 
 
 def ints_attribute(ctx: NodeContext, name: str) -> tuple[int, ...] | None:
-    """An attribute that is a list of integers, None when absent. Raises InvalidNode when it is something else."""
+    """Return an attribute that is a list of integers; None if it is absent. Raise InvalidNode if it is something else."""
     value = ctx.attribute(name)
     if value is not None and not (isinstance(value, tuple) and all(isinstance(item, int) for item in value)):
         raise InvalidNode(f"attribute {name!r} must be a list of integers")
@@ -119,8 +121,8 @@ def ints_attribute(ctx: NodeContext, name: str) -> tuple[int, ...] | None:
 
 
 def dtype_attribute(ctx: NodeContext, name: str, default: str | None) -> str | None:
-    """The element type that an integer attribute names; `default` when absent or 0. Raises InvalidNode for a number
-    that is no element type.
+    """Return the element type that an integer attribute names; `default` if it is absent or 0. Raise InvalidNode for a
+    number that is no element type.
     """
     number = int_attribute(ctx, name, 0)
     if number and number not in DTYPE_NAMES:
@@ -129,7 +131,7 @@ def dtype_attribute(ctx: NodeContext, name: str, default: str | None) -> str | N
 
 
 def exact_quotient(ctx: NodeContext, dim: DimLike, parts: int, what: str) -> DimLike:
-    """A dimension over a number of parts that must divide it. Raises InvalidNode when it does not."""
+    """Divide a dimension by a number of parts. Raise InvalidNode if there is a remainder."""
     if parts < 1:
         raise InvalidNode(f"cannot divide {what} by {parts}")
 
@@ -138,7 +140,9 @@ def exact_quotient(ctx: NodeContext, dim: DimLike, parts: int, what: str) -> Dim
 
 
 def normal_axis(axis: int, rank: int, name: str = "axis", *, end_allowed: bool = False) -> int:
-    """The axis counted from the front; end_allowed: the rank is one, too. Raises InvalidNode when out of range."""
+    """Return the axis counted from the front. end_allowed: the rank is a valid axis, too. Raise InvalidNode if it is
+    out of range.
+    """
     last = rank if end_allowed else rank - 1
     if not -rank <= axis <= last:
         raise InvalidNode(f"{name} {axis} is out of range for a tensor of rank {rank}; it must be in [{-rank}, {last}]")
@@ -146,15 +150,15 @@ def normal_axis(axis: int, rank: int, name: str = "axis", *, end_allowed: bool =
 
 
 def check_axis(ctx: NodeContext, default: int, rank: int) -> None:
-    """Raise InvalidNode for an attribute `axis` out of range, for a node whose types do not depend on it. A reference
-    to a function's attribute is left to the call.
+    """Raise InvalidNode if the attribute `axis` is out of range, for a node whose types do not depend on it. A
+    reference to a function's attribute is left to the call.
     """
     if not ctx.is_unresolved("axis"):
         normal_axis(int_attribute(ctx, "axis", default), rank)
 
 
 def normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Distinct axes counted from the front. Raises InvalidNode when one is out of range or stands twice."""
+    """Return distinct axes counted from the front. Raise InvalidNode if one is out of range or repeated."""
     normal = tuple(normal_axis(axis, rank) for axis in axes)
     if len(set(normal)) != len(normal):
         raise InvalidNode(f"axes {list(axes)} contain an axis twice")
@@ -162,14 +166,14 @@ def normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
 
 
 def vector_length(ctx: NodeContext, index: int) -> int | None:
-    """The static length of a 1-D input, None when unknown or very large. Raises InvalidNode for another rank."""
+    """Return the static length of a 1-D input; None if it is unknown or very large. Raise InvalidNode for another rank."""
     dims = dims_of_rank(ctx, index, 1)
     length = None if dims is None else dims[0]
     return length if isinstance(length, int) and length <= MAX_UNKNOWN else None
 
 
 def vector_dims(ctx: NodeContext, index: int) -> tuple[DimLike | None, ...] | None:
-    """The elements of a 1-D integer input, None for each that is unknown; None when not even their number is known."""
+    """Return the elements of a 1-D integer input, None for each that is unknown; None if even their number is unknown."""
     contents = ctx.contents(index)
     if contents is not None:
         if len(contents.shape) != 1:
@@ -180,13 +184,15 @@ def vector_dims(ctx: NodeContext, index: int) -> tuple[DimLike | None, ...] | No
 
 
 def scalar_dim(ctx: NodeContext, index: int) -> DimLike | None:
-    """The only element of an integer input, None when unknown."""
+    """Return the only element of an integer input; None if it is unknown."""
     contents = ctx.contents(index)
     return contents.dims[0] if contents is not None and len(contents.items) == 1 else None
 
 
 def static_count(dims: Sequence[DimLike | None] | None) -> int | None:
-    """The number of elements when every dimension is static and it is small enough to be followed, else None."""
+    """Return the number of elements if every dimension is static and the elements are few enough to be followed; else
+    None.
+    """
     if dims is None or len(dims) > MAX_RANK:
         return None
     count = 1
@@ -198,7 +204,7 @@ def static_count(dims: Sequence[DimLike | None] | None) -> int | None:
 
 
 def contents_or_unknown(ctx: NodeContext, index: int) -> Contents | None:
-    """The contents of an input; all elements unknown where only its small static shape is known."""
+    """Return the contents of an input. All elements are unknown if only its small static shape is known."""
     contents = ctx.contents(index)
     if contents is not None:
         return contents
@@ -208,18 +214,18 @@ def contents_or_unknown(ctx: NodeContext, index: int) -> Contents | None:
 
 
 def positions(contents: Contents) -> Positions:
-    """The position of each element, in the shape of the tensor."""
+    """Return the position of each element, in the shape of the tensor."""
     return np.arange(len(contents.items)).reshape(contents.shape)
 
 
 def rearranged(contents: Contents, order: Positions) -> Contents:
-    """The contents with the element of each position in `order`, in the shape of that."""
+    """Return the contents with the elements at the positions of `order`, in the shape of `order`."""
     items = contents.items
     return Contents(tuple(int(dim) for dim in order.shape), tuple(items[index] for index in order.reshape(-1).tolist()))
 
 
 def at_most(ctx: NodeContext, *factors: DimLike, least: int = 0) -> DimLike:
-    """A new dimension that is at most the product of others, and at least this large where the product is."""
+    """Return a new dimension that is at most the product of others, and at least `least` if the product is."""
     made, most = ctx.fresh(), largest(ctx, factors)
     lows = [ctx.facts.range_of(dim)[0] or 0 for dim in factors]
     low = least if math.prod(max(low, 0) for low in lows) >= least else 0
@@ -229,7 +235,9 @@ def at_most(ctx: NodeContext, *factors: DimLike, least: int = 0) -> DimLike:
 
 
 def largest(ctx: NodeContext, factors: Sequence[DimLike]) -> int | None:
-    """The largest product of dimensions, None without a limit. Of a product that is written out, less is known."""
+    """Return the largest product of dimensions; None if there is no limit. Less is known of a product that is written
+    out.
+    """
     highs = [ctx.facts.range_of(dim)[1] for dim in factors]
     known = [max(high, 0) for high in highs if high is not None]
     if 0 in known:
@@ -255,8 +263,8 @@ def merged_dim(ctx: NodeContext, first: DimLike | None, second: DimLike | None, 
 
 
 def expect_dims(ctx: NodeContext, index: int, wanted: Sequence[DimLike | None], name: str) -> None:
-    """Record that an input has these dimensions, None for any, where it is given and of known rank. Raises InvalidNode
-    where it cannot have them.
+    """Record that an input has these dimensions, None for any, if it is given and its rank is known. Raise InvalidNode
+    if it cannot have them.
     """
     dims = dims_of_rank(ctx, index, len(wanted)) if ctx.has_input(index) else None
     for axis, (dim, other) in enumerate(zip(dims or (), wanted, strict=False)):
@@ -285,14 +293,14 @@ def equal_dims(ctx: NodeContext, shapes: Sequence[Dims | None]) -> Dims | None:
 
 
 def expect_one_element(ctx: NodeContext, index: int, name: str) -> None:
-    """Raise InvalidNode where an input that must hold one number has another number of elements."""
+    """Raise InvalidNode if an input that must hold one number has another number of elements."""
     count = static_count(dims_of(ctx, index)) if ctx.has_input(index) else None
     if count not in (None, 1):
         raise InvalidNode(f"{name} has {count} elements; it must have one")
 
 
 def known_dtype(ctx: NodeContext, indices: Sequence[int]) -> str | None:
-    """The element type that these inputs share. Raises InvalidNode when two of them differ."""
+    """Return the element type that these inputs share. Raise InvalidNode if two of them differ."""
     found: str | None = None
     for index in indices:
         dtype = ctx.input(index).dtype
@@ -305,12 +313,12 @@ def known_dtype(ctx: NodeContext, indices: Sequence[int]) -> str | None:
 
 
 def differ(a: DimLike | None, b: DimLike | None) -> bool:
-    """True for two numbers that are not equal; a symbol may be any number."""
+    """Return True for two numbers that are not equal; a symbol may be any number."""
     return isinstance(a, int) and isinstance(b, int) and a != b
 
 
 def spelled_dims(dims: Shape) -> str:
-    """A shape as texts show it."""
+    """Return a shape as messages show it."""
     return f"[{', '.join(map(str, dims))}]"
 
 
@@ -324,13 +332,13 @@ PER_COLUMN = f"{ONE} | N | ... 1 N"
 
 
 def expect_shapes(ctx: NodeContext, *inputs: str, sizes: Mapping[str, DimLike | None] | None = None) -> None:
-    """Record that the inputs have these shapes, where they are given and of known rank. Raises InvalidNode where one
-    cannot have its shape.
+    """Record that the inputs have these shapes, if they are given and their ranks are known. Raise InvalidNode if an
+    input cannot have its shape.
 
-    inputs: one text for each input, "name: shape", or "" for an input of which nothing is said. A shape is "scalar" or
-    a list of dimensions: a number; a letter, which is the same dimension wherever it stands; "?" for any dimension; and
-    at the start "..." for any number of dimensions. "|" stands between shapes of which one is enough. sizes: what
-    letters stand for, None for what is unknown.
+    inputs: one text for each input, "name: shape", or "" for an input of any shape. A shape is "scalar" or a list of
+    dimensions: a number; a letter, which is the same dimension everywhere; "?" for any dimension; and at the start
+    "..." for any number of dimensions. "|" separates alternative shapes. sizes: the dimensions that letters stand for,
+    None if one is unknown.
     """
     known: Sizes = {letter: size for letter, size in (sizes or {}).items() if size is not None}
     for index, text in enumerate(inputs):
@@ -347,13 +355,13 @@ def expect_shapes(ctx: NodeContext, *inputs: str, sizes: Mapping[str, DimLike | 
 
 @cache
 def _parsed(text: str) -> tuple[str, tuple[Form, ...]]:
-    """The name of an input, and its shapes as lists of words."""
+    """Return the name of an input, and its shapes as lists of words."""
     name, _, shapes = text.partition(":")
     return name, tuple(() if shape.split() == ["scalar"] else tuple(shape.split()) for shape in shapes.split("|"))
 
 
 def _pairs(form: Form, dims: Dims) -> list[tuple[int, str, DimLike]]:
-    """Axis, word and dimension, for each word but "..."."""
+    """Return axis, word and dimension, for each word but "..."."""
     words = form[1:] if form[:1] == ("...",) else form
     first = len(dims) - len(words)
     return [(axis, word, dims[axis]) for axis, word in enumerate(words, first)]
@@ -364,7 +372,7 @@ def _has_rank(form: Form, rank: int) -> bool:
 
 
 def _fits(form: Form, dims: Dims, known: Sizes) -> bool:
-    """False where dimensions that are numbers contradict the shape."""
+    """Return False if dimensions that are numbers contradict the shape."""
     if not _has_rank(form, len(dims)):
         return False
     found = dict(known)
@@ -381,7 +389,7 @@ def _size(word: str, known: Sizes) -> DimLike | None:
 
 
 def _record(ctx: NodeContext, name: str, form: Form, dims: Dims, known: Sizes) -> None:
-    """Require the only shape that an input can have, and learn what its letters stand for."""
+    """Require the only shape that an input can have, and bind its letters."""
     for axis, word, dim in _pairs(form, dims):
         size = _size(word, known)
         if size is not None:

@@ -24,17 +24,17 @@ class Windows:
 
     @property
     def pads_before(self) -> tuple[int, ...]:
-        """Pads at the start of each dimension."""
+        """Return the pads at the start of each dimension."""
         return self.pads[: self.rank]
 
     @property
     def pads_after(self) -> tuple[int, ...]:
-        """Pads at the end of each dimension."""
+        """Return the pads at the end of each dimension."""
         return self.pads[self.rank :]
 
 
 def read_windows(ctx: NodeContext, rank: int) -> Windows:
-    """Strides, dilations and pads of a node. Raises InvalidNode when they do not fit its spatial dimensions."""
+    """Return strides, dilations and pads of a node. Raise InvalidNode if they do not fit its spatial dimensions."""
     strides, dilations = (one_per_axis(ints_attribute(ctx, name), name, rank, 1) for name in ("strides", "dilations"))
     check_each("strides", strides)
     check_each("dilations", dilations)
@@ -65,7 +65,7 @@ def one_per_axis(given: tuple[int, ...] | None, name: str, rank: int, default: i
 
 
 def check_each(name: str, values: Sequence[int], *, least: int = 1) -> None:
-    """Raises InvalidNode when one of the numbers of an attribute is less than it may be."""
+    """Raise InvalidNode if one of the numbers of an attribute is less than `least`."""
     if any(value < least for value in values):
         verb = "are" if name.endswith("s") else "is"
         raise InvalidNode(f"{name} {verb} {list(values)}; each element must be at least {least}")
@@ -79,10 +79,10 @@ def window_counts(
     *,
     round_up: bool = False,
 ) -> list[DimLike | None]:
-    """The number of windows along each dimension, None where it cannot be said.
+    """Return the number of windows along each dimension, None if it is unknown.
 
-    round_up: the last window may reach over the end (ceil_mode), as long as it does not begin in the padding after it.
-    Raises InvalidNode when a window is larger than its padded dimension; a symbolic one is required not to be.
+    round_up: the last window may reach over the end (ceil_mode), if it does not begin in the padding after it. Raise
+    InvalidNode if a window is larger than its padded dimension; require a symbolic one not to be.
     """
     return [_count(ctx, dim, kernel[axis], windows, axis, round_up) for axis, dim in enumerate(dims)]
 
@@ -156,7 +156,7 @@ def spread_dim(windows: Windows, axis: int, dim: DimLike, size: DimLike, extra: 
 
 
 def nonnegative(dim: DimLike) -> DimLike:
-    """A dimension that pads have been taken from. Raises InvalidNode when they leave less than nothing."""
+    """Return a dimension without pads. Raise InvalidNode if it is negative."""
     if isinstance(dim, int) and dim < 0:
         raise InvalidNode(f"the negative pads leave a dimension of {dim}")
     return dim

@@ -31,7 +31,7 @@ _UNKNOWN_HEADS: Heads = (None, None, None, None)
 
 @operator("Attention", gives=(0, 0, 2, 0))
 def attention(ctx: NodeContext) -> Sequence[ValueType]:
-    """The weighted values for each query, the keys and values with those of the past, and the weights."""
+    """Compute the weighted values for each query, the keys and values with those of the past, and the weights."""
     dtype, value_dtype = known_dtype(ctx, (0, 1)), ctx.input(2).dtype
     flat = _is_flat(ctx)
     _check_attributes(ctx, flat)
@@ -107,7 +107,7 @@ def _joined_heads(size: DimLike | None, query_heads: int, kept_heads: int) -> Di
 
 
 def _is_flat(ctx: NodeContext) -> bool | None:
-    """Whether heads and head size share one axis (inputs of rank 3), None when no rank is known."""
+    """Return True if heads and head size share one axis (inputs of rank 3); None if no rank is known."""
     ranks = {len(dims) for index in range(3) if (dims := dims_of(ctx, index)) is not None}
     if len(ranks) > 1 or ranks - {3, 4}:
         raise InvalidNode(f"Q, K and V have the ranks {sorted(ranks)}; all must have rank 3 or all rank 4")
@@ -115,7 +115,7 @@ def _is_flat(ctx: NodeContext) -> bool | None:
 
 
 def _by_head(ctx: NodeContext, index: int, heads: int) -> Heads:
-    """Batch, heads, length and head size of an input."""
+    """Return batch, heads, length and head size of an input."""
     dims = dims_of(ctx, index)
     if dims is None:
         return _UNKNOWN_HEADS
@@ -133,7 +133,7 @@ def _by_head(ctx: NodeContext, index: int, heads: int) -> Heads:
 
 @operator("RotaryEmbedding")
 def rotary_embedding(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input, each pair of elements turned by its position."""
+    """Turn each pair of elements by its position."""
     dims = dims_of(ctx, 0)
     if dims is not None and len(dims) not in (3, 4):
         raise InvalidNode(f"the input has rank {len(dims)}; it must have rank 3 or 4")
@@ -153,7 +153,7 @@ def rotary_embedding(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _rotated_pairs(ctx: NodeContext, dims: Dims | None) -> DimLike | None:
-    """How many pairs of elements of each head turn."""
+    """Return how many pairs of elements of each head turn."""
     size = int_attribute(ctx, "rotary_embedding_dim", 0)
     if size:
         return size // 2
@@ -167,7 +167,7 @@ def _rotated_pairs(ctx: NodeContext, dims: Dims | None) -> DimLike | None:
 
 @operator("FlexAttention", domain="ai.onnx.preview")
 def flex_attention(ctx: NodeContext) -> Sequence[ValueType]:
-    """The weighted values for each query."""
+    """Compute the weighted values for each query."""
     query, key, value = (ranked_dims(ctx, index, 4) for index in range(3))
     merged_dim(ctx, query[3], key[3], "the head sizes of Q and K")
     if isinstance(query[1], int) and isinstance(key[1], int):
@@ -181,7 +181,7 @@ def flex_attention(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("LinearAttention", gives=(0, 3))
 def linear_attention(ctx: NodeContext) -> Sequence[ValueType]:
-    """The output for each query, and the state after the last."""
+    """Compute the output for each query, and the state after the last query."""
     dtype = known_dtype(ctx, (0, 1, 2))
     queries, kept = int_attribute(ctx, "q_num_heads", 0), int_attribute(ctx, "kv_num_heads", 0)
     if queries < 1 or kept < 1 or queries % kept:
@@ -236,7 +236,7 @@ def _check_gates(ctx: NodeContext, heads: int) -> None:
 
 @operator("CausalConvWithState", gives=(0, 0))
 def causal_conv_with_state(ctx: NodeContext) -> Sequence[ValueType]:
-    """The convolution of the input, and its last positions, one less than the kernel has."""
+    """Convolve the input, and keep its last positions: one less than the kernel has."""
     activation = "none" if ctx.is_unresolved("activation") else ctx.attribute("activation", "none")
     if activation not in ("none", "silu", "swish"):
         raise InvalidNode(f"activation is {activation!r}; it must be none, silu or swish")
@@ -269,7 +269,7 @@ _ACTIVATIONS = {
 
 @operator("LSTM", "GRU", "RNN", gives=(0, 0, 0))
 def recurrent(ctx: NodeContext) -> Sequence[ValueType]:
-    """All hidden states, and the last ones, for each direction; `layout` 1 puts the batch first."""
+    """Compute all hidden states and the last states, for each direction. With `layout` 1, the batch comes first."""
     dtype = known_dtype(ctx, (0, 1, 2))
     data, weights, recurrence = (ranked_dims(ctx, index, 3) for index in range(3))
     direction = ctx.attribute("direction", "forward")
@@ -318,7 +318,7 @@ def _check_count_of_activations(ctx: NodeContext, directions: int) -> None:
 
 
 def _known_batch(ctx: NodeContext, batch: DimLike | None, axis: int) -> DimLike | None:
-    """The batch size of the data or, if it is unknown or a symbol, the number that a state requires."""
+    """Return the batch size of the data or, if it is unknown or a symbol, the number that a state requires."""
     states = (5, 6) if ctx.node.op_type == "LSTM" else (5,)
     sizes = (batch, *ranked_dims(ctx, 4, 1), *(ranked_dims(ctx, index, 3)[axis] for index in states))
     known = [dim for dim in sizes if dim is not None]

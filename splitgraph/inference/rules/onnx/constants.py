@@ -31,7 +31,7 @@ from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS, UNKNOWN, ValueType
 
 @operator("Constant", gives=(None,))
 def constant(ctx: NodeContext) -> Sequence[ValueType]:
-    """A constant, in any of the attribute forms."""
+    """Make a constant, from any of the attributes that can hold it."""
     given = [name for name in ("value", "sparse_value", *CONSTANT_DTYPES) if name in ctx.attributes()]
     if len(given) != 1:
         raise InvalidNode(f"exactly one of its value attributes must be given, not {len(given)}")
@@ -84,7 +84,7 @@ def _sparse_constant(ctx: NodeContext, value: Any) -> ValueType:
 
 
 def _linear(coordinates: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Positions in row-major order of coordinates that are given one after another."""
+    """Return the positions in row-major order for coordinates that are listed one after another."""
     rank = len(shape)
     result = []
     for first in range(0, len(coordinates), rank):
@@ -97,7 +97,7 @@ def _linear(coordinates: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, 
 
 @operator("ConstantOfShape", gives=(None,))
 def constant_of_shape(ctx: NodeContext) -> Sequence[ValueType]:
-    """A tensor of one value, of the shape that the input holds."""
+    """Make a tensor of one value, in the shape that the input holds."""
     value = ctx.attribute("value")
     dtype, item = "float32", 0.0
     known_item: Item = item
@@ -114,9 +114,10 @@ def constant_of_shape(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("ConstantFill", gives=(None,))
 def constant_fill(ctx: NodeContext) -> Sequence[ValueType]:
-    """A tensor of one value; its shape is an attribute, that of the input, or what the input holds, and extra_shape.
+    """Make a tensor of one value. Its shape is an attribute, that of the input or what the input holds, then
+    extra_shape.
 
-    The operator was experimental, and is gone from opset 9 on. Its value is a float also where the elements are not.
+    The operator was experimental and does not exist from opset 9 on. Its value is a float even if the elements are not.
     """
     if ctx.opset >= 9:
         raise InvalidNode("it was experimental and was removed at opset 9")
@@ -140,9 +141,10 @@ def _filled_dims(ctx: NodeContext) -> Dims | None:
 
 
 def target_shape(ctx: NodeContext, index: int) -> Dims | None:
-    """The shape that a 1-D input holds, with a fresh symbol for each unknown element; None when its length is unknown.
+    """Return the shape that a 1-D input holds, with a fresh symbol for each unknown element; None if its length is
+    unknown.
 
-    Raises InvalidNode for a negative element; a symbolic one that might be negative is required not to be.
+    Raise InvalidNode for a negative element; require a symbolic element not to be negative.
     """
     elements = vector_dims(ctx, index)
     if elements is None:
@@ -151,7 +153,9 @@ def target_shape(ctx: NodeContext, index: int) -> Dims | None:
 
 
 def required_dim(ctx: NodeContext, element: DimLike | None) -> DimLike:
-    """An element of a shape as a dimension: a fresh symbol when unknown. Raises InvalidNode when it is negative."""
+    """Return an element of a shape as a dimension; a fresh symbol if it is unknown. Raise InvalidNode if it is
+    negative.
+    """
     if element is None:
         return ctx.fresh()
     expect(ctx, element, ">=", 0, lambda: f"the shape has a negative dimension {element}")
@@ -160,7 +164,7 @@ def required_dim(ctx: NodeContext, element: DimLike | None) -> DimLike:
 
 @rule("Identity")
 def identity(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input itself, whatever its kind."""
+    """Pass the input on, whatever its kind."""
     ctx.set_contents(0, ctx.contents(0))
     info = ctx.sequence(0)
     if info is not None:
@@ -170,7 +174,7 @@ def identity(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("Cast", gives=(None,))
 def cast_to(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input in another element type, which version 1 names by a string."""
+    """Cast the input to another element type, which version 1 names by a string."""
     if ctx.is_unresolved("to"):
         return [tensor(None, dims_of(ctx, 0))]
     to = ctx.attribute("to")
@@ -182,7 +186,7 @@ def cast_to(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("BitCast", gives=(None,))
 def bit_cast(ctx: NodeContext) -> Sequence[ValueType]:
-    """The bits of the input as another element type of the same width."""
+    """Read the bits of the input as another element type of the same width."""
     source, target = ctx.input(0).dtype, dtype_attribute(ctx, "to", None)
     if source is not None and target is not None and _bits(source) != _bits(target):
         raise InvalidNode(f"{source} and {target} have different widths")
@@ -200,13 +204,13 @@ _LONG_NAMES = {"float": "float32", "double": "float64"}
 
 @operator("CastLike", gives=(1,))
 def cast_like(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input in the element type of the second input."""
+    """Cast the input to the element type of the second input."""
     target = ctx.input(1).dtype
     return [tensor(None, dims_of(ctx, 0)) if target is None else converted(ctx, target)]
 
 
 def converted(ctx: NodeContext, target: str) -> ValueType:
-    """The first input in another element type; what it holds follows."""
+    """Return the type of the first input after a cast, and state its elements."""
     dims = dims_of(ctx, 0)
     contents = ctx.contents(0) if static_count(dims) is not None else None
     if contents is not None:
@@ -219,7 +223,7 @@ def converted(ctx: NodeContext, target: str) -> ValueType:
 
 @rule("Optional")
 def optional(ctx: NodeContext) -> Sequence[ValueType] | None:
-    """The input as an optional; one made from a type alone is left to onnx."""
+    """Make an optional of the input. One that is made from a type alone is left to onnx."""
     held = ctx.input(0)
     if not ctx.has_input(0) or held.kind == "unknown":
         return None
@@ -229,7 +233,7 @@ def optional(ctx: NodeContext) -> Sequence[ValueType] | None:
 
 @rule("OptionalGetElement")
 def optional_get_element(ctx: NodeContext) -> Sequence[ValueType] | None:
-    """What the optional holds; from version 18 on a tensor or sequence is passed on."""
+    """Return the type of the element of the optional. From version 18 on, a tensor or sequence is passed on."""
     held = ctx.input(0)
     ctx.set_contents(0, ctx.contents(0))
     if held.kind != "optional":
@@ -242,7 +246,7 @@ def optional_get_element(ctx: NodeContext) -> Sequence[ValueType] | None:
 
 @operator("OptionalHasElement", gives=("bool",))
 def optional_has_element(ctx: NodeContext) -> Sequence[ValueType]:
-    """Whether there is an element: certain for a tensor or sequence and for an omitted input."""
+    """Test for an element. The result is known for a tensor or sequence, and for an omitted input."""
     if not ctx.has_input(0):
         ctx.set_contents(0, scalar(0))
     elif ctx.input(0).kind in ("tensor", "sequence"):
@@ -252,7 +256,7 @@ def optional_has_element(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("RandomNormal", "RandomUniform", gives=(None,))
 def random(ctx: NodeContext) -> Sequence[ValueType]:
-    """Random numbers in the shape of an attribute."""
+    """Draw random numbers in the shape of an attribute."""
     dtype, shape = dtype_attribute(ctx, "dtype", "float32"), ints_attribute(ctx, "shape")
     if shape is not None and any(dim < 0 for dim in shape):
         raise InvalidNode(f"shape {list(shape)} has a negative dimension")
@@ -261,13 +265,13 @@ def random(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("RandomNormalLike", "RandomUniformLike", "Bernoulli")
 def random_like(ctx: NodeContext) -> Sequence[ValueType]:
-    """Random numbers in the shape of the input, and in its element type unless another is given."""
+    """Draw random numbers in the shape of the input, and in its element type unless another one is given."""
     return [tensor(dtype_attribute(ctx, "dtype", ctx.input(0).dtype), dims_of(ctx, 0))]
 
 
 @operator("EyeLike")
 def eye_like(ctx: NodeContext) -> Sequence[ValueType]:
-    """A matrix with ones on a diagonal, in the shape of the input."""
+    """Make a matrix with ones on a diagonal, in the shape of the input."""
     dims = dims_of_rank(ctx, 0, 2)
     dtype = dtype_attribute(ctx, "dtype", ctx.input(0).dtype)
     return [tensor(dtype, (None, None) if dims is None else dims)]
@@ -275,6 +279,6 @@ def eye_like(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("Multinomial", gives=(None,))
 def multinomial(ctx: NodeContext) -> Sequence[ValueType]:
-    """The classes of `sample_size` draws for each row of the input."""
+    """Draw `sample_size` classes for each row of the input."""
     dims, count = dims_of_rank(ctx, 0, 2), int_attribute(ctx, "sample_size", 1)
     return [tensor(dtype_attribute(ctx, "dtype", "int32"), (None if dims is None else dims[0], count))]

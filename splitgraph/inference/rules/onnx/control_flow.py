@@ -14,7 +14,7 @@ from splitgraph.value_type import UNKNOWN, Shape, ValueType, sequence, tensor
 
 
 def join(ctx: NodeContext, first: ValueType, second: ValueType) -> ValueType:
-    """The common type of two values: a fresh symbol where dimensions differ."""
+    """Return the common type of two values, with a fresh symbol where dimensions differ."""
     if first.kind != second.kind or first.kind == "unknown" or first.element != second.element:
         return UNKNOWN
     dtype = first.dtype if first.dtype == second.dtype else None
@@ -32,11 +32,11 @@ def _are_equal(ctx: NodeContext, a: DimLike | None, b: DimLike | None) -> bool:
 def settle(
     ctx: NodeContext, before: Sequence[ValueType], after: Sequence[ValueType], lost: dict[Dim, None], empty: set[int]
 ) -> list[ValueType]:
-    """The types of carried values that hold before and after an iteration.
+    """Return the types of carried values that hold before and after an iteration.
 
     lost: symbols of dimensions that change, in the order in which they are found. empty: positions of sequences that
-    have no elements yet, of which whatever the body gives holds. A lost dimension keeps its symbol from round to round,
-    so that the types settle as soon as nothing more is lost.
+    have no elements yet; for these, the type that the body gives holds. A lost dimension keeps its symbol from round to
+    round, so the types settle as soon as nothing more is lost.
     """
     settled = []
     for position, (old, new) in enumerate(zip(before, after, strict=False)):
@@ -76,7 +76,7 @@ def infer_if(ctx: NodeContext) -> Sequence[ValueType]:
 def infer_branches(
     ctx: NodeContext, walk_then: Callable[[], Body | None], walk_else: Callable[[], Body | None]
 ) -> Sequence[ValueType]:
-    """The common outputs of both branches, each walked once. The first input is the condition."""
+    """Return the common outputs of both branches, each walked once. The first input is the condition."""
     condition = ctx.contents(0)
     taken = None if condition is None else condition.scalar
     if not isinstance(taken, int):
@@ -100,7 +100,7 @@ def _taken(ctx: NodeContext, chosen: Body) -> Sequence[ValueType]:
 def _infer_either(
     ctx: NodeContext, walk_then: Callable[[], Body | None], walk_else: Callable[[], Body | None]
 ) -> Sequence[ValueType]:
-    """The common outputs of both branches; those of one branch if the other can never run."""
+    """Return the common outputs of both branches, or those of one branch if the other can never run."""
     with ctx.branches.hold() as found_then:
         then = walk_then()
     with ctx.branches.hold() as found_else:
@@ -162,7 +162,7 @@ def infer_loop(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _starts(ctx: NodeContext) -> bool:
-    """True if the loop is known to run at least once."""
+    """Return True if the loop is known to run at least once."""
     count, condition = ctx.contents(0), ctx.contents(1)
     trips = None if count is None or not count.items else count.dims[0]
     is_counted = not ctx.has_input(0) or (trips is not None and ctx.facts.prove_ge(trips, 1))
@@ -170,8 +170,8 @@ def _starts(ctx: NodeContext) -> bool:
 
 
 def _counters(ctx: NodeContext, graph: GraphProto) -> list[ValueType]:
-    """The types of the body's iteration number and condition: scalars, or vectors of one element where it declares
-    vectors, as converters from TensorFlow do and runtimes pass them. A condition that goes in as a scalar is none.
+    """Return the types of the body's iteration number and condition: scalars, or vectors of one element if it declares
+    vectors, as converters from TensorFlow do and runtimes pass them. A condition that goes in as a scalar stays one.
     """
     number, condition = (value_type(value.type).shape for value in graph.input[:2])
     is_vector = number is not None and len(number) == 1, condition is not None and len(condition) == 1
@@ -184,8 +184,9 @@ def _counters(ctx: NodeContext, graph: GraphProto) -> list[ValueType]:
 def _grown(
     ctx: NodeContext, results: Sequence[ValueType], index: int, first: ValueType, body: Body, trips: DimLike
 ) -> ValueType:
-    """The type of a carried value after a number of iterations: a dimension that each iteration changes by the same
-    amount, fixed by the model's inputs, has changed by that amount times the number of iterations.
+    """Return the type of a carried value after a number of iterations. If each iteration changes a dimension by the
+    same amount, and the model's inputs fix this amount, the dimension changes by the amount times the number of
+    iterations.
     """
     value = results[index]
     before, after = body.given[2 + index], body.types[1 + index]
@@ -276,7 +277,7 @@ def _stacked(scanned: ValueType, trips: DimLike) -> ValueType:
 
 
 def _trips(ctx: NodeContext, graph: GraphProto, body: Body) -> DimLike | None:
-    """The number of iterations, if only the trip count can end the loop; else None."""
+    """Return the number of iterations if only the trip count can end the loop; else None."""
     count = ctx.contents(0)
     most = None if count is None else count.dims[0] if count.items else None
     start = ctx.contents(1)
@@ -288,7 +289,7 @@ def _trips(ctx: NodeContext, graph: GraphProto, body: Body) -> DimLike | None:
 
 
 def _passes_condition(ctx: NodeContext, graph: GraphProto) -> bool:
-    """True when the body gives its condition input back through nothing but Identity."""
+    """Return True if the body gives its condition input back through nothing but Identity."""
     source = {
         node.output[0]: node.input[0]
         for node in graph.node
@@ -344,7 +345,7 @@ def infer_scan(ctx: NodeContext) -> Sequence[ValueType] | None:
 def _slices(
     ctx: NodeContext, states: int, axes: Sequence[int], skip: int = 0
 ) -> tuple[list[ValueType], DimLike | None]:
-    """One slice of each scanned input, and the common length of the scan."""
+    """Return one slice of each scanned input, and the common length of the scan."""
     slices, length = [], None
     for position, axis in enumerate(axes):
         scanned = ctx.input(states + skip + position)
@@ -426,7 +427,9 @@ def _inserted(scanned: ValueType, axis: int, steps: DimLike) -> ValueType:
 
 
 def _infer_scan_8(ctx: NodeContext) -> Sequence[ValueType]:
-    """Scan-8: a batch dimension in front of everything, sequence lengths as first input, scanning on axis 1."""
+    """Walk the body of Scan-8: a batch dimension comes first everywhere, sequence lengths are the first input, and axis
+    1 is scanned.
+    """
     count = ctx.attribute("num_scan_inputs")
     states = len(ctx.node.input) - 1 - count
     if states < 0:

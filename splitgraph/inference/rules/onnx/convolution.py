@@ -29,7 +29,7 @@ from splitgraph.value_type import ValueType, tensor
 
 @operator("Conv")
 def conv(ctx: NodeContext) -> Sequence[ValueType]:
-    """Filters over the spatial dimensions; the channels become the number of filters."""
+    """Move filters over the spatial dimensions; there are as many output channels as filters."""
     dtype = known_dtype(ctx, (0, 1, 2))
     return [tensor(dtype, convolved(ctx, dims_of(ctx, 0), dims_of(ctx, 1), 2))]
 
@@ -39,7 +39,7 @@ operator("FusedConv", domain="com.microsoft")(conv)
 
 @operator("DeformConv")
 def deform_conv(ctx: NodeContext) -> Sequence[ValueType]:
-    """A convolution that samples at positions with offsets."""
+    """Convolve with samples at positions that have offsets."""
     dtype = known_dtype(ctx, range(5))
     data, weights = dims_of(ctx, 0), dims_of(ctx, 1)
     result = convolved(ctx, data, weights, 3)
@@ -55,7 +55,7 @@ def deform_conv(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("ConvInteger", gives=("int32",))
 def conv_integer(ctx: NodeContext) -> Sequence[ValueType]:
-    """Convolution of 8-bit integers in 32 bits."""
+    """Convolve 8-bit integers in 32 bits."""
     weights = dims_of(ctx, 1)
     filters = {"M": weights[0] if weights else None}
     expect_shapes(ctx, "", "", f"x_zero_point: {ONE}", f"w_zero_point: {ONE} | M", sizes=filters)
@@ -65,10 +65,8 @@ def conv_integer(ctx: NodeContext) -> Sequence[ValueType]:
 def convolved(
     ctx: NodeContext, data: Dims | None, weights: Dims | None, bias: int | None, *, channels_fit: bool = True
 ) -> tuple[DimLike | None, ...] | None:
-    """The dimensions that a convolution gives; bias: the number of that input, None when there is none. channels_fit:
-    the data's channels must be those that the weights have, times the groups.
-
-    Raises InvalidNode when the inputs do not fit.
+    """Return the dimensions of a convolution. bias: the number of that input, None if there is none. channels_fit: the
+    data's channels must be those of the weights, times the groups. Raise InvalidNode if the inputs do not fit.
     """
     rank = _spatial_rank(data, weights)
     if rank is None:
@@ -130,7 +128,7 @@ def _check_groups(ctx: NodeContext, data: Dims | None, weights: Dims) -> None:
 
 @operator("ConvTranspose")
 def conv_transpose(ctx: NodeContext) -> Sequence[ValueType]:
-    """The transpose of a convolution: each spatial dimension is spread out by the strides."""
+    """Compute the transpose of a convolution: the strides spread each spatial dimension out."""
     dtype = known_dtype(ctx, (0, 1, 2))
     data, weights = dims_of(ctx, 0), dims_of(ctx, 1)
     rank = _spatial_rank(data, weights)
@@ -184,20 +182,20 @@ def _transposed_dims(
 
 @operator("MaxPool", gives=(0, "int64"))
 def max_pool(ctx: NodeContext) -> Sequence[ValueType]:
-    """The largest element of each window, and where it stood."""
+    """Find the largest element of each window, and its position."""
     shape = pooled_dims(ctx, dims_of(ctx, 0))
     return [tensor(ctx.input(0).dtype, shape), tensor("int64", shape)]
 
 
 @operator("AveragePool", "LpPool")
 def pool(ctx: NodeContext) -> Sequence[ValueType]:
-    """One number for each window."""
+    """Compute one number for each window."""
     return [tensor(ctx.input(0).dtype, pooled_dims(ctx, dims_of(ctx, 0)))]
 
 
 @operator("MaxUnpool")
 def max_unpool(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input of a MaxPool, 0 but for the largest elements; of the shape that the third input holds, if given."""
+    """Undo a MaxPool: all elements but the largest are 0. The third input, if given, holds the shape."""
     dtype, dims, indices = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
     if dims is not None:
         expect_dims(ctx, 1, dims, "the indices")
@@ -224,9 +222,8 @@ def max_unpool(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def pooled_dims(ctx: NodeContext, dims: Dims | None) -> tuple[DimLike | None, ...] | None:
-    """The dimensions of an input of batch, channels and sides after pooling.
-
-    Raises InvalidNode when the window does not fit.
+    """Return the dimensions of an input of batch, channels and sides after pooling. Raise InvalidNode if the window
+    does not fit.
     """
     kernel = ints_attribute(ctx, "kernel_shape")
     if kernel is None:
@@ -243,7 +240,7 @@ def pooled_dims(ctx: NodeContext, dims: Dims | None) -> tuple[DimLike | None, ..
 
 @operator("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
 def global_pool(ctx: NodeContext) -> Sequence[ValueType]:
-    """One number for each channel."""
+    """Compute one number for each channel."""
     dims = dims_of(ctx, 0)
     if dims is None:
         return [tensor(ctx.input(0).dtype, None)]

@@ -109,14 +109,14 @@ _SCALE_BY_CHANNEL_SINCE = 21
 
 @rule(*_SAME_TYPE)
 def same_type(ctx: NodeContext) -> Sequence[ValueType] | None:
-    """The output has the type and shape of the first input."""
+    """Return the type of the first input."""
     known = ctx.input(0)
     return [known] if known.kind in ("tensor", "unknown") else None
 
 
 @operator("LRN")
 def local_response(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input over a mean of neighbouring channels."""
+    """Divide the input by a mean of neighbouring channels."""
     dims = dims_of(ctx, 0)
     if dims is not None and len(dims) < 3:
         raise InvalidNode(f"input 0 has rank {len(dims)}; it must have batch, channels and at least one more dimension")
@@ -125,7 +125,9 @@ def local_response(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("PRelu")
 def prelu(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input; the slope broadcasts to it, or has one element for each channel (before version 7 by definition)."""
+    """Scale negative elements. The slope broadcasts to the input, or has one element for each channel (before version 7
+    by definition).
+    """
     dims, slope = dims_of(ctx, 0), dims_of(ctx, 1)
     known = tensor(ctx.input(0).dtype, dims)
     if dims is None or slope is None:
@@ -186,7 +188,7 @@ def unary(item: UnaryItem) -> Rule:
 
 @operator("Pow")
 def power(ctx: NodeContext) -> Sequence[ValueType]:
-    """Return the type of the first operand, which the exponent need not have."""
+    """Compute powers. The exponent may have another element type."""
     shape = _operand_shape(ctx)
     dtype = ctx.input(0).dtype
     if dtype is not None:
@@ -196,7 +198,7 @@ def power(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("Clip", "Relu")
 def clip(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input between two bounds, either of which may be missing; Relu is bounded by 0 from below."""
+    """Limit the input by two bounds, either of which may be missing; Relu has the lower bound 0."""
     dtype, shape = ctx.input(0).dtype, dims_of(ctx, 0)
     for index, name in ((1, "min"), (2, "max")):
         _check_bound(ctx, index, name, shape)
@@ -213,7 +215,7 @@ def clip(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _check_bound(ctx: NodeContext, index: int, name: str, dims: Dims | None) -> None:
-    """Require a bound that is a number. Two engines run one of several elements that broadcasts to the input."""
+    """Require a bound that is a number. Two engines also run a bound of several elements that broadcasts to the input."""
     bound = dims_of(ctx, index) if ctx.has_input(index) else None
     if not bound or bound == (1,) or dims is None or not any(isinstance(dim, int) for dim in bound):
         return
@@ -224,7 +226,7 @@ def _check_bound(ctx: NodeContext, index: int, name: str, dims: Dims | None) -> 
 
 
 def _bounds(ctx: NodeContext, dtype: str) -> tuple[Contents | None, Contents | None]:
-    """The bounds from below and above as scalars, of unknown element where it is not known; None without one."""
+    """Return the lower and upper bound as scalars, of an unknown element if it is not known; None if there is no bound."""
     if ctx.node.op_type == "Relu":
         return scalar(0 if exact.is_integer_type(dtype) else 0.0), None
     low, high = (ctx.contents(index) or scalar(None) if ctx.has_input(index) else None for index in (1, 2))
@@ -257,7 +259,7 @@ operator(*VARIADIC)(_variadic)
 
 @operator("Mod")
 def modulo(ctx: NodeContext) -> Sequence[ValueType] | None:
-    """Return the type of remainders, whose sign is that of the second operand, or with `fmod` of the first."""
+    """Compute remainders with the sign of the second operand, or with `fmod` of the first."""
     return _TRUNCATED(ctx) if int_attribute(ctx, "fmod", 0) else _FLOORED(ctx)
 
 
@@ -266,13 +268,13 @@ _FLOORED, _TRUNCATED = binary(exact.modulo), binary(exact.fmod)
 
 @operator("IsNaN", "IsInf", gives=("bool",))
 def tests(ctx: NodeContext) -> Sequence[ValueType]:
-    """A boolean for each element."""
+    """Return a boolean for each element."""
     return [tensor("bool", dims_of(ctx, 0))]
 
 
 @operator("Where", gives=(1,))
 def where(ctx: NodeContext) -> Sequence[ValueType]:
-    """Elements of the second or third input as the first says."""
+    """Choose elements of the second or third input by the first."""
     shape = broadcast_dims(ctx, [dims_of(ctx, index) for index in range(3)])
     dtype = known_dtype(ctx, (1, 2))
     if dtype is not None:
@@ -289,7 +291,7 @@ def follow_choice(ctx: NodeContext, shape: Dims | None) -> None:
 
 
 def _chosen(condition: Item, x: Item, y: Item) -> Item:
-    """The element that a condition chooses; an element that is the same either way needs no condition."""
+    """Return the element that a condition chooses. If both elements are the same, the condition need not be known."""
     if condition is None:
         return x if x == y else None
     return x if condition else y
@@ -297,7 +299,7 @@ def _chosen(condition: Item, x: Item, y: Item) -> Item:
 
 @operator("Hardmax", "LogSoftmax", "LpNormalization", "Softmax", "RMSNormalization")
 def along_axis(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input, normalised along an axis or from it on."""
+    """Normalise the input along an axis, or from an axis on."""
     dims = dims_of(ctx, 0)
     of_any_version = ctx.node.op_type == "LpNormalization"
     if dims is not None and (of_any_version or ctx.since_version >= _AXIS_IN_RANGE_SINCE):
@@ -310,7 +312,7 @@ def along_axis(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("Trilu", "ReverseSequence")
 def of_matrices(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input, of which at least two axes are looked at."""
+    """Return the type of the input, checked to have rank 2 or more."""
     dims = dims_of(ctx, 0)
     if dims is not None and len(dims) < 2:
         raise InvalidNode(f"the input has rank {len(dims)}; it must have at least 2")
@@ -326,7 +328,9 @@ def of_matrices(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("InstanceNormalization", "GroupNormalization")
 def of_channels(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input, with a scale and a bias for each channel, or until version 20 of GroupNormalization for each group."""
+    """Normalise the input, with a scale and a bias for each channel, or until version 20 of GroupNormalization for each
+    group.
+    """
     dims = dims_of(ctx, 0)
     if dims is not None and len(dims) < 2:
         raise InvalidNode(f"the input has rank {len(dims)}; it must have at least 2, for batch and channels")
@@ -343,14 +347,14 @@ def of_channels(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("SwiGLU")
 def swiglu(ctx: NodeContext) -> Sequence[ValueType]:
-    """The product of a gate and a value of one shape."""
+    """Multiply a gate with a value of the same shape."""
     dtype = known_dtype(ctx, (0, 1))
     return [tensor(dtype, equal_dims(ctx, (dims_of(ctx, 0), dims_of(ctx, 1))))]
 
 
 @operator("Dropout", gives=(0, "bool"))
 def dropout(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input, and a mask of its shape: boolean from version 10 on, of the input's type before."""
+    """Return the input, and a mask of its shape: boolean from version 10 on, before of the input's type."""
     for index in (1, 2):
         dims_of_rank(ctx, index, 0)
     known = like_input(ctx)
@@ -375,7 +379,9 @@ def follow_operands(ctx: NodeContext, item: BinaryItem, dtype: str, shape: Dims 
 def operand_items(
     ctx: NodeContext, shape: Dims | None, indices: Sequence[int]
 ) -> tuple[tuple[int, ...], list[tuple[Item, ...]]] | None:
-    """The static shape that the operands broadcast to, and the elements of each in it; None where one is unknown."""
+    """Return the static shape that the operands broadcast to, and the elements of each of them in this shape; None if
+    one is unknown.
+    """
     count = static_count(shape)
     if count is None or shape is None or (count > _MOST_FLOATS and exact.is_float_type(ctx.input(indices[0]).dtype)):
         return None

@@ -39,7 +39,9 @@ from splitgraph.value_type import ValueType, tensor
 
 @operator("AffineGrid")
 def affine_grid(ctx: NodeContext) -> Sequence[ValueType]:
-    """The coordinates of each pixel of an image of the size that the second input holds, after a transform."""
+    """Compute the coordinates of each pixel of an image after a transform. The second input holds the size of the
+    image.
+    """
     dtype, theta, size = ctx.input(0).dtype, ranked_dims(ctx, 0, 3), vector_dims(ctx, 1)
     if size is None:
         return [tensor(dtype, None)]
@@ -56,7 +58,7 @@ def affine_grid(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("GridSample")
 def grid_sample(ctx: NodeContext) -> Sequence[ValueType]:
-    """The channels of the image at each point of the grid."""
+    """Sample the channels of the image at each point of the grid."""
     dtype, dims, grid = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
     known = dims if dims is not None else grid
     if known is None:
@@ -72,7 +74,7 @@ def grid_sample(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("RoiAlign")
 def roi_align(ctx: NodeContext) -> Sequence[ValueType]:
-    """Each region of interest in the size of the attributes."""
+    """Resize each region of interest to the size of the attributes."""
     dtype = known_dtype(ctx, (0, 1))
     dims, rois, batches = ranked_dims(ctx, 0, 4), ranked_dims(ctx, 1, 2), ranked_dims(ctx, 2, 1)
     sides = (int_attribute(ctx, "output_height", 1), int_attribute(ctx, "output_width", 1))
@@ -85,7 +87,7 @@ def roi_align(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("MaxRoiPool")
 def max_roi_pool(ctx: NodeContext) -> Sequence[ValueType]:
-    """The largest elements of the parts of each region of interest."""
+    """Find the largest elements of the parts of each region of interest."""
     dtype = known_dtype(ctx, (0, 1))
     dims, rois, sides = ranked_dims(ctx, 0, 4), ranked_dims(ctx, 1, 2), ints_attribute(ctx, "pooled_shape") or ()
     if len(sides) != 2:
@@ -97,7 +99,7 @@ def max_roi_pool(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("Col2Im")
 def col2im(ctx: NodeContext) -> Sequence[ValueType]:
-    """Columns of blocks put back into an image."""
+    """Put columns of blocks back into an image."""
     dtype, dims = ctx.input(0).dtype, ranked_dims(ctx, 0, 3)
     image, block = target_shape(ctx, 1), vector_dims(ctx, 2)
     given = [sides for name in ("strides", "dilations") if (sides := ints_attribute(ctx, name)) is not None]
@@ -120,7 +122,7 @@ def col2im(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("CenterCropPad")
 def center_crop_pad(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input cut or padded around its centre to the sizes that the second input holds."""
+    """Cut or pad the input around its centre, to the sizes that the second input holds."""
     dtype, dims, sizes = ctx.input(0).dtype, dims_of(ctx, 0), vector_dims(ctx, 1)
     given = ints_attribute(ctx, "axes")
     if dims is None:
@@ -136,14 +138,14 @@ def center_crop_pad(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("ImageDecoder", gives=("uint8",))
 def image_decoder(ctx: NodeContext) -> Sequence[ValueType]:
-    """The pixels of an encoded image: height, width and channels."""
+    """Decode an image to height, width and channels."""
     dims_of_rank(ctx, 0, 1)
     return [tensor("uint8", (None, None, 1 if ctx.attribute("pixel_format", "RGB") == "Grayscale" else 3))]
 
 
 @operator("Upsample")
 def upsample(ctx: NodeContext) -> Sequence[ValueType]:
-    """Each dimension times its scale, rounded down; the scales are attributes before version 9."""
+    """Multiply each dimension by its scale, and round down. Before version 9 the scales are attributes."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     if dims is None:
         return [tensor(dtype, None)]
@@ -159,7 +161,7 @@ def upsample(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("Resize")
 def resize(ctx: NodeContext) -> Sequence[ValueType]:
-    """Each dimension times its scale, rounded down, or the sizes that are given."""
+    """Multiply each dimension by its scale and round down, or use the sizes that are given."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     if dims is None:
         return [tensor(dtype, None)]
@@ -191,7 +193,7 @@ def resize(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _is_given(ctx: NodeContext, index: int) -> bool | None:
-    """Whether scales or sizes are given and not empty; None when only a run can tell."""
+    """Return True if scales or sizes are given and not empty; None if only a run can tell."""
     if not ctx.has_input(index):
         return False
     dims = dims_of_rank(ctx, index, 1)
@@ -201,7 +203,9 @@ def _is_given(ctx: NodeContext, index: int) -> bool | None:
 def _keep_aspect_ratio(
     dims: Dims, sizes: Sequence[DimLike | None], axes: Sequence[int], policy: str, result: list[DimLike | None]
 ) -> None:
-    """Scale all the axes alike, so that none is larger, or none smaller, than its size; only for static dimensions."""
+    """Scale all the axes by one factor, so that no axis is larger, or none smaller, than its size; only for static
+    dimensions.
+    """
     before = [dim for axis in axes if isinstance(dim := dims[axis], int) and dim > 0]
     after = [size for size in sizes if isinstance(size, int)]
     if not before or not len(before) == len(after) == len(axes) or policy not in ("not_larger", "not_smaller"):
@@ -248,7 +252,7 @@ def _scaled_dim(dim: DimLike, scale: Item) -> DimLike | None:
 
 
 def _rounded_down(dim: int, scale: float) -> int | None:
-    """The size of a static dimension, None where it depends on the precision of the runtime's multiplication."""
+    """Return the size of a static dimension; None if it depends on the precision of the runtime's multiplication."""
     size = math.floor(dim * scale)
     length, factor = round_to("float32", dim), round_to("float32", scale)
     single = None if length is None or factor is None else round_to("float32", length * factor)
@@ -257,13 +261,13 @@ def _rounded_down(dim: int, scale: float) -> int | None:
 
 @operator("Affine")
 def affine(ctx: NodeContext) -> Sequence[ValueType]:
-    """Each element times alpha plus beta."""
+    """Multiply each element by alpha and add beta."""
     return [like_input(ctx)]
 
 
 @operator("ImageScaler")
 def image_scaler(ctx: NodeContext) -> Sequence[ValueType]:
-    """Each element of an image times scale, plus the bias of its channel."""
+    """Multiply each element of an image by scale, and add the bias of its channel."""
     dims, bias = dims_of_rank(ctx, 0, 4), ctx.attribute("bias")
     if dims is not None and isinstance(bias, tuple):
         told = partial("bias has {} elements for {} channels; one is required for each".format, len(bias), dims[1])
@@ -273,7 +277,7 @@ def image_scaler(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("Crop")
 def crop(ctx: NodeContext) -> Sequence[ValueType]:
-    """An image without its border (left, top, right, bottom), or of the height and width in scale."""
+    """Remove the border (left, top, right, bottom) of an image, or cut it to the height and width in scale."""
     dims, border, scale = dims_of_rank(ctx, 0, 4), ints_attribute(ctx, "border"), ints_attribute(ctx, "scale")
     if border is None or len(border) != 4:
         raise InvalidNode("border must be four integers: left, top, right, bottom")
@@ -293,5 +297,5 @@ def crop(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _too_small(dim: DimLike, least: int) -> str:
-    """The text of an error about a dimension that is smaller than what is cut off."""
+    """Return the message for a dimension that is smaller than the part that is cut off."""
     return f"the dimension is {dim}; border and scale need at least {least}"

@@ -35,7 +35,7 @@ from splitgraph.value_type import ValueType, tensor
 
 @operator("Gather")
 def gather(ctx: NodeContext) -> Sequence[ValueType]:
-    """The slices of the data along the axis that the indices name; the indices' dimensions take the axis' place."""
+    """Take the slices of the data along the axis that the indices name. The indices' dimensions replace the axis."""
     dtype, dims, indices = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
     if dims is None:
         return [tensor(dtype, None)]
@@ -64,7 +64,7 @@ def _gather_contents(ctx: NodeContext, dims: Dims, axis: int) -> None:
 
 
 def gathered(data: Contents, where: Sequence[int], shape: tuple[int, ...], axis: int) -> Contents:
-    """The slices of contents along an axis at indices, which are in range and of a shape."""
+    """Return the slices of contents along an axis at indices, which are in range and have this shape."""
     if len(data.shape) == 1:
         return Contents(shape, tuple([data.items[index] for index in where]))
     return rearranged(data, np.take(positions(data), np.array(where, dtype=np.int64).reshape(shape), axis=axis))
@@ -93,7 +93,7 @@ def gathered_elements(ctx: NodeContext, axis: int | None) -> Sequence[ValueType]
 
 @operator("GatherND")
 def gather_nd(ctx: NodeContext) -> Sequence[ValueType]:
-    """The slices of the data that index tuples name, for each batch."""
+    """Take the slices of the data that index tuples name, for each batch."""
     batch, indices = int_attribute(ctx, "batch_dims", 0), dims_of(ctx, 1)
     if indices and isinstance(indices[-1], Dim):
         return [tensor(ctx.input(0).dtype, None)]
@@ -131,7 +131,7 @@ def gathered_tuples(ctx: NodeContext, batch: int, *, one_batch: bool = False) ->
 
 @operator("Scatter", "ScatterElements", "ScatterND", "TensorScatter")
 def scatter(ctx: NodeContext) -> Sequence[ValueType]:
-    """The data with some elements replaced."""
+    """Replace some elements of the data."""
     dims = dims_of(ctx, 0)
     if dims is not None and ctx.node.op_type in ("Scatter", "ScatterElements"):
         check_axis(ctx, 0, len(dims))
@@ -198,7 +198,7 @@ def _check_update(ctx: NodeContext, dims: Dims | None) -> None:
 
 @operator("Compress")
 def compress(ctx: NodeContext) -> Sequence[ValueType]:
-    """The slices along the axis, or of the flattened data, where the condition holds."""
+    """Keep the slices along the axis, or the elements of the flattened data, for which the condition holds."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     dims_of_rank(ctx, 1, 1)
     if dims == ():
@@ -216,7 +216,7 @@ def compress(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _kept(ctx: NodeContext, size: DimLike | None, holds: Sequence[int] | None) -> DimLike | None:
-    """How many of `size` elements a condition keeps, None when that is not certain."""
+    """Return how many of `size` elements a condition keeps; None if that is not certain."""
     if holds is None or size is None:
         return None
     kept = [position for position, held in enumerate(holds) if held]
@@ -226,7 +226,7 @@ def _kept(ctx: NodeContext, size: DimLike | None, holds: Sequence[int] | None) -
 
 @operator("NonZero", gives=("int64",))
 def non_zero(ctx: NodeContext) -> Sequence[ValueType]:
-    """The coordinates of the elements that are not 0, one column for each."""
+    """Find the coordinates of the elements that are not 0, one column for each."""
     dims = dims_of(ctx, 0)
     contents = ctx.contents(0) if static_count(dims) is not None else None
     truths = None if contents is None else contents.integers
@@ -241,7 +241,7 @@ def non_zero(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("TopK", gives=(0, "int64"))
 def top_k(ctx: NodeContext) -> Sequence[ValueType]:
-    """The k largest or smallest elements along the axis, and their positions."""
+    """Find the k largest or smallest elements along the axis, and their positions."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     count: DimLike | None
     if ctx.since_version < 10:
@@ -261,7 +261,7 @@ def top_k(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("OneHot", gives=(2,))
 def one_hot(ctx: NodeContext) -> Sequence[ValueType]:
-    """The indices with a new axis of `depth` elements, of which one is on."""
+    """Give each index a new axis of `depth` elements, of which one is on."""
     dtype, indices = ctx.input(2).dtype, dims_of(ctx, 0)
     merged_dim(ctx, ranked_dims(ctx, 2, 1)[0], 2, "the values, off and on, and 2")
     _require_one_element(ctx, 1, "depth")
@@ -279,7 +279,7 @@ def one_hot(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _refuse_negative_indices(ctx: NodeContext) -> None:
-    """From version 11 on a negative index counts from the end."""
+    """Raise InvalidNode for a negative index before version 11. From version 11 on it counts from the end."""
     held = ctx.contents(0) if ctx.since_version < 11 else None
     least = min((item for item in (() if held is None else held.items) if isinstance(item, (int, float))), default=0)
     if least < 0:
@@ -296,7 +296,9 @@ def _require_one_element(ctx: NodeContext, index: int, what: str) -> None:
 
 @operator("Unique", gives=(0, "int64", "int64", "int64"))
 def unique(ctx: NodeContext) -> Sequence[ValueType]:
-    """The distinct elements, or slices along the axis; where each stood first, where each element went, how often."""
+    """Find the distinct elements, or slices along the axis; the first position of each, where each element went, and
+    how often each occurs.
+    """
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     count = ctx.fresh()
     vector = tensor("int64", (count,))
@@ -312,7 +314,7 @@ def unique(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("NonMaxSuppression", gives=("int64",))
 def non_max_suppression(ctx: NodeContext) -> Sequence[ValueType]:
-    """A row of batch, class and box for each box that is kept."""
+    """Return a row of batch, class and box for each box that is kept."""
     boxes, scores = ranked_dims(ctx, 0, 3), ranked_dims(ctx, 1, 3)
     expect_dims(ctx, 0, (None, None, 4), "boxes")
     merged_dim(ctx, boxes[0], scores[0], "the batch sizes of boxes and scores")
@@ -325,7 +327,7 @@ def _data(ctx: NodeContext) -> Contents | None:
 
 
 def _indices(ctx: NodeContext) -> Positions | None:
-    """The second input as an array, None when one of its elements is not known."""
+    """Return the second input as an array; None if one of its elements is unknown."""
     contents = ctx.contents(1)
     held = None if contents is None else contents.integers
     if contents is None or held is None:
@@ -334,7 +336,7 @@ def _indices(ctx: NodeContext) -> Positions | None:
 
 
 def _along_axis(ctx: NodeContext, data: Contents, indices: Positions) -> Positions | None:
-    """The position in the data that each index means; None when one is out of range or the shapes do not fit."""
+    """Return the position in the data for each index; None if one is out of range or the shapes do not fit."""
     rank = len(data.shape)
     axis = int_attribute(ctx, "axis", 0) % rank if rank else 0
     if (
@@ -351,7 +353,7 @@ def _along_axis(ctx: NodeContext, data: Contents, indices: Positions) -> Positio
 
 
 def _by_tuples(data: Contents, indices: Positions) -> Positions | None:
-    """The positions in the data that index tuples on the last axis mean."""
+    """Return the positions in the data for index tuples on the last axis."""
     if not indices.ndim or not 1 <= indices.shape[-1] <= len(data.shape):
         return None
     return _at(data, list(np.moveaxis(indices, -1, 0)))
@@ -366,7 +368,7 @@ def _at(data: Contents, where: list[Positions]) -> Positions | None:
 
 
 def gather_element_contents(ctx: NodeContext) -> None:
-    """Say what GatherElements gives of a small tensor."""
+    """State the elements that GatherElements takes from a small tensor."""
     data = _data(ctx)
     indices = None if data is None else _indices(ctx)
     order = None if data is None or indices is None else _along_axis(ctx, data, indices)
@@ -375,7 +377,7 @@ def gather_element_contents(ctx: NodeContext) -> None:
 
 
 def gather_tuple_contents(ctx: NodeContext) -> None:
-    """Say what GatherND without batch dimensions gives of a small tensor."""
+    """State the elements that GatherND without batch dimensions takes from a small tensor."""
     data = _data(ctx)
     indices = None if data is None else _indices(ctx)
     order = None if data is None or indices is None else _by_tuples(data, indices)
@@ -384,7 +386,9 @@ def gather_tuple_contents(ctx: NodeContext) -> None:
 
 
 def scatter_contents(ctx: NodeContext) -> None:
-    """Say what Scatter, ScatterElements and ScatterND give of a small tensor where they only replace elements."""
+    """State the elements that Scatter, ScatterElements and ScatterND leave in a small tensor if they only replace
+    elements.
+    """
     data = _data(ctx)
     if data is None or ctx.attribute("reduction", "none") != "none" or ctx.node.op_type == "TensorScatter":
         return
@@ -405,7 +409,7 @@ def scatter_contents(ctx: NodeContext) -> None:
 
 
 def compress_contents(ctx: NodeContext, holds: tuple[int, ...]) -> None:
-    """Say what Compress gives of a small tensor; holds: its condition."""
+    """State the elements that Compress keeps of a small tensor; holds: its condition."""
     data = _data(ctx)
     if data is None:
         return

@@ -35,13 +35,13 @@ from splitgraph.value_type import ValueType, tensor
 
 @operator("Concat")
 def concat(ctx: NodeContext) -> Sequence[ValueType]:
-    """The inputs one after another along the axis; their other dimensions must agree."""
+    """Join the inputs along the axis; their other dimensions must agree."""
     # Version 1 has an axis of 1 where none is given; later versions always give one.
     return concatenated(ctx, int_attribute(ctx, "axis", 1))
 
 
 def concatenated(ctx: NodeContext, axis: int) -> Sequence[ValueType]:
-    """All inputs, one after another along the axis; what they hold follows. Raises InvalidNode when they do not fit."""
+    """Join all inputs along the axis, and state the elements. Raise InvalidNode if the inputs do not fit."""
     indices = range(len(ctx.node.input))
     dtype = known_dtype(ctx, indices)
     shapes = [dims_of(ctx, index) for index in indices]
@@ -60,7 +60,9 @@ def concatenated(ctx: NodeContext, axis: int) -> Sequence[ValueType]:
 
 
 def joined_dims(ctx: NodeContext, shapes: Sequence[Dims | None], axis: int) -> Dims:
-    """The dimensions of tensors of one rank, joined along an axis; a tensor of unknown shape leaves the axis open."""
+    """Return the dimensions of tensors of one rank, joined along an axis. If one shape is unknown, so is the dimension
+    of the axis.
+    """
     first = next(dims for dims in shapes if dims is not None)
     result = list(first)
     for dims in shapes:
@@ -97,7 +99,7 @@ def _concat_contents(ctx: NodeContext, dims: Dims, axis: int) -> None:
 
 @operator("Tile")
 def tile(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input repeated along each axis as often as the second input says."""
+    """Repeat the input along each axis, as often as the second input says."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     if ctx.since_version < 6:
         return _tile_one_axis(ctx, dims)
@@ -112,10 +114,7 @@ def tile(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def tiled(ctx: NodeContext, dims: Dims, repeats: Sequence[DimLike | None]) -> list[DimLike | None]:
-    """The dimensions, each as often as its repeat says; what the first input holds follows.
-
-    Raises InvalidNode for a negative repeat.
-    """
+    """Return the dimensions, each times its repeat, and state the elements. Raise InvalidNode for a negative repeat."""
     result = [_times(dim, repeat) for dim, repeat in zip(dims, repeats, strict=True)]
     counts = [repeat for repeat in repeats if isinstance(repeat, int)]
     contents = ctx.contents(0) if static_count(result) is not None and len(counts) == len(dims) else None
@@ -151,7 +150,7 @@ def _tile_one_axis(ctx: NodeContext, dims: Dims | None) -> Sequence[ValueType]:
 
 @operator("Pad")
 def pad(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input with elements added, or for negative pads removed, at both ends of each axis."""
+    """Add elements at both ends of each axis, or remove elements for negative pads."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     expect_one_element(ctx, 2, "constant_value")
     if ctx.since_version >= 18 and ctx.has_input(3):
@@ -216,7 +215,7 @@ def _pad_axes(ctx: NodeContext, rank: int) -> tuple[int, ...] | None:
 
 
 def required_sum(ctx: NodeContext, dim: DimLike, before: DimLike, after: DimLike) -> DimLike:
-    """A dimension with pads, which must not be negative. Raises InvalidNode when it is."""
+    """Return a dimension with pads. Raise InvalidNode if it is negative."""
     total = dim + before + after
     expect(ctx, total, ">=", 0, lambda: f"pads {before} and {after} remove more than the dimension {dim}")
     return total
@@ -224,12 +223,14 @@ def required_sum(ctx: NodeContext, dim: DimLike, before: DimLike, after: DimLike
 
 @operator("Range")
 def range_(ctx: NodeContext) -> Sequence[ValueType]:
-    """The numbers from start up to limit in steps of delta."""
+    """Count from start up to limit in steps of delta."""
     return [counted_out(ctx, known_dtype(ctx, (0, 1, 2)))]
 
 
 def counted_out(ctx: NodeContext, dtype: str | None) -> ValueType:
-    """The numbers from the first input up to the second in steps of the third. Raises InvalidNode for a step of 0."""
+    """Return the type of the numbers from the first input up to the second in steps of the third. Raise InvalidNode for
+    a step of 0.
+    """
     held: list[Item] = []
     for index in range(3):
         dims = dims_of(ctx, index)
@@ -273,7 +274,7 @@ def _whole(item: Item) -> DimLike | None:
 
 
 def _float_count(start: Item, limit: Item, delta: Item) -> int | None:
-    """The length of a range of constants; None when it depends on the precision of the runtime's division."""
+    """Return the length of a range of constants; None if it depends on the precision of the runtime's division."""
     if (
         not isinstance(start, (int, float))
         or not isinstance(limit, (int, float))
@@ -288,7 +289,7 @@ def _float_count(start: Item, limit: Item, delta: Item) -> int | None:
 
 
 def _single_quotient(start: float, limit: float, delta: float) -> float | None:
-    """The quotient of a runtime that rounds to float32 after each step; None where it is infinite."""
+    """Return the quotient of a runtime that rounds to float32 after each step; None if it is infinite."""
     first, last, step = (round_to("float32", float(item)) for item in (start, limit, delta))
     if first is None or last is None or not step:
         return None

@@ -49,14 +49,14 @@ def transposed(dims: Dims | None, matrix: bool, batch: bool = False) -> Dims | N
 
 @operator("MatMulInteger", gives=("int32",))
 def matmul_integer(ctx: NodeContext) -> Sequence[ValueType]:
-    """The matrix product of 8-bit integers in 32 bits."""
+    """Multiply matrices of 8-bit integers in 32 bits."""
     zeros = (f"a_zero_point: {PER_ROW}", f"b_zero_point: {PER_COLUMN}")
     expect_shapes(ctx, "", "", *zeros, sizes=_rows_and_columns(ctx, 0, 1))
     return [tensor("int32", product_dims(ctx, dims_of(ctx, 0), dims_of(ctx, 1)))]
 
 
 def product_dims(ctx: NodeContext, a: Dims | None, b: Dims | None) -> Dims | None:
-    """The dimensions of a matrix product. Raises InvalidNode when the operands do not fit."""
+    """Return the dimensions of a matrix product. Raise InvalidNode if the operands do not fit."""
     if a is None or b is None:
         return None
     if not a or not b:
@@ -68,7 +68,7 @@ def product_dims(ctx: NodeContext, a: Dims | None, b: Dims | None) -> Dims | Non
 
 
 def _rows_and_columns(ctx: NodeContext, a: int, b: int) -> dict[str, DimLike | None]:
-    """What the letters of scales and zero points for each row of one input and each column of another stand for."""
+    """Return the rows (M) of one input and the columns (N) of another, for scales and zero points of each."""
     left, right = dims_of(ctx, a), dims_of(ctx, b)
     return {
         "M": left[-2] if left is not None and len(left) > 1 else None,
@@ -78,7 +78,7 @@ def _rows_and_columns(ctx: NodeContext, a: int, b: int) -> dict[str, DimLike | N
 
 @operator("QLinearMatMul", gives=(7,))
 def matmul_quantized(ctx: NodeContext) -> Sequence[ValueType]:
-    """The matrix product of quantised operands in the type of the output's zero point."""
+    """Multiply quantised matrices, in the type of the output's zero point."""
     rows, columns = (
         (f"a_scale: {PER_ROW}", f"a_zero_point: {PER_ROW}"),
         (f"b_scale: {PER_COLUMN}", f"b_zero_point: {PER_COLUMN}"),
@@ -89,7 +89,7 @@ def matmul_quantized(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("Gemm")
 def gemm(ctx: NodeContext) -> Sequence[ValueType]:
-    """A @ B + C of matrices, either of which may be transposed first."""
+    """Compute A @ B + C of matrices, either of which may be transposed first."""
     dtype = known_dtype(ctx, (0, 1, 2))
     result = product_of_matrices(ctx, 0, 1)
     added = dims_of(ctx, 2)
@@ -123,7 +123,7 @@ def _check_added(ctx: NodeContext, dim: DimLike | None, added: DimLike) -> None:
 
 @operator("Det")
 def det(ctx: NodeContext) -> Sequence[ValueType]:
-    """The determinant of each of the square matrices in the last two axes."""
+    """Compute the determinant of each of the square matrices in the last two axes."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     if dims is None:
         return [tensor(dtype, None)]
@@ -135,7 +135,9 @@ def det(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("Einsum")
 def einsum(ctx: NodeContext) -> Sequence[ValueType]:
-    """The sum of products that the equation describes; letters name dimensions, an ellipsis those that broadcast."""
+    """Sum products as the equation describes: letters name dimensions, an ellipsis stands for dimensions that
+    broadcast.
+    """
     dtype = known_dtype(ctx, range(len(ctx.node.input)))
     equation = "".join(str(ctx.attribute("equation", "")).split())
     left, arrow, right = equation.partition("->")

@@ -53,7 +53,7 @@ _MEAN_VARIANCE_AXES = (0, 2, 3)
 
 
 def _reduce(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input reduced over the axes, which stay as 1 unless `keepdims` is 0."""
+    """Reduce the input over the axes, which stay as 1 unless `keepdims` is 0."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     given, axes = _axes(ctx)
     keep = bool(int_attribute(ctx, "keepdims", 1))
@@ -71,7 +71,7 @@ def _reduce(ctx: NodeContext) -> Sequence[ValueType]:
 def reduced(
     ctx: NodeContext, item: BinaryItem | None, dims: Dims, axes: Sequence[int], keep: bool
 ) -> Sequence[ValueType]:
-    """The input reduced over known axes, and what it holds where that is `item` along them."""
+    """Reduce the input over known axes, and state the elements if `item` combines them."""
     dtype, result = ctx.input(0).dtype, reduced_dims(dims, axes, keep)
     contents = ctx.contents(0) if item is not None and static_count(dims) is not None else None
     if item is not None and contents is not None and dtype is not None:
@@ -83,7 +83,7 @@ operator(*REDUCTIONS)(_reduce)
 
 
 def reduced_dims(dims: Dims, axes: Sequence[int], keep: bool) -> Dims:
-    """The dimensions without the axes, or with 1 in their places."""
+    """Return the dimensions without the axes, or with 1 in their places."""
     if keep:
         return tuple([1 if axis in axes else dim for axis, dim in enumerate(dims)])
     return tuple([dim for axis, dim in enumerate(dims) if axis not in axes])
@@ -95,7 +95,7 @@ def _of_unknown_axes(dims: Dims | None) -> tuple[DimLike | None, ...] | None:
 
 
 def _axes(ctx: NodeContext) -> tuple[bool, tuple[int, ...] | None]:
-    """Whether axes are given, and which; None for those that are unknown."""
+    """Return True if axes are given, and the axes; None if they are unknown."""
     axes_input_since = 13 if ctx.node.op_type == "ReduceSum" else 18
     if ctx.since_version < axes_input_since:
         axes = ints_attribute(ctx, "axes")
@@ -134,7 +134,7 @@ def _reduce_contents(
 
 @operator("CumSum")
 def cumulative_sum(ctx: NodeContext) -> Sequence[ValueType]:
-    """The sums of all elements up to each along an axis; followed for vectors of integers."""
+    """Sum all elements up to each one along an axis. Vectors of integers are followed."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     expect_one_element(ctx, 1, "axis")
     axis = scalar_dim(ctx, 1)
@@ -153,7 +153,7 @@ def cumulative_sum(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("ArgMax", "ArgMin", gives=("int64",))
 def arg_extreme(ctx: NodeContext) -> Sequence[ValueType]:
-    """The position of the extreme along one axis."""
+    """Find the position of the extreme along one axis."""
     dims = dims_of(ctx, 0)
     if dims is None:
         return [tensor("int64", None)]
@@ -163,13 +163,13 @@ def arg_extreme(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("LayerNormalization", gives=(0, None, None))
 def layer_normalization(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input, and mean and inverse deviation with 1 for each axis that is normalised."""
+    """Normalise the input, and return mean and inverse deviation, with 1 for each axis that is normalised."""
     output, statistics = normalized(ctx)
     return [output, statistics, statistics]
 
 
 def normalized(ctx: NodeContext) -> tuple[ValueType, ValueType]:
-    """The types of a normalised input and of its statistics, for axes from `axis` on."""
+    """Return the types of a normalised input and of its statistics, for axes from `axis` on."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     stash = DTYPE_NAMES.get(int_attribute(ctx, "stash_type", 1))
     if dims is None:
@@ -184,7 +184,7 @@ def normalized(ctx: NodeContext) -> tuple[ValueType, ValueType]:
 
 @operator("MeanVarianceNormalization")
 def mean_variance_normalization(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input without its mean over the axes, over the deviation. onnxruntime and OpenVINO take an axis twice."""
+    """Subtract the mean over the axes and divide by the deviation. onnxruntime and OpenVINO accept a repeated axis."""
     dims, axes = dims_of(ctx, 0), ints_attribute(ctx, "axes")
     if dims is not None and not ctx.is_unresolved("axes"):
         chosen = [normal_axis(axis, len(dims)) for axis in axes or _MEAN_VARIANCE_AXES]
@@ -196,7 +196,7 @@ def mean_variance_normalization(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("BatchNormalization")
 def batch_normalization(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input, and in training the statistics, each of the shape of its input."""
+    """Normalise the input; in training also return the statistics, each of the shape of its input."""
     dims = dims_of(ctx, 0)
     known = tensor(ctx.input(0).dtype, dims)
     # Versions 6 and 7 may have statistics for each element instead of each channel.

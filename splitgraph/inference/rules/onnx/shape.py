@@ -33,7 +33,7 @@ _AXES_INPUT_SINCE = 13
 
 @operator("Shape", gives=("int64",))
 def shape(ctx: NodeContext) -> Sequence[ValueType]:
-    """The dimensions of the input, or those from `start` to `end` (version 15 on)."""
+    """Return the dimensions of the input as a value, or those from `start` to `end` (version 15 on)."""
     dims = dims_of(ctx, 0)
     if dims is None:
         return [tensor("int64", (None,))]
@@ -49,7 +49,7 @@ def shape(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("Size", gives=("int64",))
 def size(ctx: NodeContext) -> Sequence[ValueType]:
-    """The number of elements."""
+    """Count the elements."""
     dims = dims_of(ctx, 0)
     if dims is not None:
         ctx.set_contents(0, scalar(product(dims)))
@@ -58,7 +58,7 @@ def size(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("Flatten")
 def flatten(ctx: NodeContext) -> Sequence[ValueType]:
-    """A matrix of the dimensions before the axis by those from it on."""
+    """Make a matrix: the dimensions before the axis by those from the axis on."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     if dims is None:
         return [tensor(dtype, (None, None))]
@@ -70,7 +70,7 @@ def flatten(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("Squeeze")
 def squeeze(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input without the axes that are named, each of which must be 1, or without all that are 1."""
+    """Remove the axes that are named, each of which must be 1, or all axes that are 1."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     given, axes, _ = _axes(ctx)
     if dims is None or (given and axes is None):
@@ -84,7 +84,7 @@ def squeeze(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def squeeze_ones(ctx: NodeContext, dims: Dims) -> Dims | None:
-    """The dimensions without those that are 1, None where one may be."""
+    """Return the dimensions without those that are 1; None if one of the others may be 1."""
     kept = []
     for dim in dims:
         if dim == 1:
@@ -96,7 +96,7 @@ def squeeze_ones(ctx: NodeContext, dims: Dims) -> Dims | None:
 
 
 def squeeze_axes(ctx: NodeContext, dims: Dims, axes: Sequence[int]) -> Dims:
-    """The dimensions without these axes, each of which must be 1. Raises InvalidNode when one is not."""
+    """Return the dimensions without these axes. Raise InvalidNode if one of them is not 1."""
     for axis in axes:
         found = partial("axis {} has the dimension {}; only a dimension of 1 can be squeezed".format, axis, dims[axis])
         expect(ctx, dims[axis], "==", 1, found)
@@ -106,7 +106,7 @@ def squeeze_axes(ctx: NodeContext, dims: Dims, axes: Sequence[int]) -> Dims:
 
 @operator("Unsqueeze")
 def unsqueeze(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input with a dimension of 1 at each axis, counted in the output."""
+    """Insert a dimension of 1 at each axis, counted in the output."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     _, axes, count = _axes(ctx)
     if dims is None or count is None:
@@ -120,13 +120,15 @@ def unsqueeze(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def unsqueezed(dims: Dims, axes: Sequence[int]) -> Dims:
-    """The dimensions with a 1 at each axis, counted in the result."""
+    """Return the dimensions with a 1 at each axis, counted in the result."""
     rest, new = iter(dims), frozenset(axes)
     return tuple(1 if axis in new else next(rest) for axis in range(len(dims) + len(axes)))
 
 
 def _axes(ctx: NodeContext) -> tuple[bool, tuple[int, ...] | None, int | None]:
-    """Whether axes are given, which, and how many; None for what is unknown, and for very many that are."""
+    """Return True if axes are given, the axes, and their number; None for what is unknown, and for the axes if they are
+    very many.
+    """
     if ctx.since_version < _AXES_INPUT_SINCE:
         axes = ints_attribute(ctx, "axes")
         return axes is not None, axes, None if axes is None else len(axes)
@@ -143,7 +145,7 @@ def _axes(ctx: NodeContext) -> tuple[bool, tuple[int, ...] | None, int | None]:
 
 @operator("Expand")
 def expand(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input broadcast with the shape that the second input holds."""
+    """Broadcast the input with the shape that the second input holds."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     target = target_shape(ctx, 1)
     result = broadcast_dims(ctx, (dims, target))
@@ -162,7 +164,7 @@ def follow_broadcast(ctx: NodeContext, dims: Dims | None) -> None:
 
 @operator("Transpose")
 def transpose(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input with its axes in the order of `perm`; reversed without."""
+    """Put the axes into the order of `perm`; reverse them without it."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     perm = ints_attribute(ctx, "perm")
     if perm is not None and sorted(perm) != list(range(len(perm))):
@@ -173,9 +175,8 @@ def transpose(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def transposed(ctx: NodeContext, dims: Dims, order: Sequence[int] | None) -> Dims:
-    """The dimensions of the first input, whose axes the output has in this order, or reversed; what it holds follows.
-
-    Raises InvalidNode for an order of another rank.
+    """Return the dimensions of the first input in this order, or reversed, and state the elements. Raise InvalidNode
+    for an order of another rank.
     """
     if order is None:
         order = tuple(range(len(dims) - 1, -1, -1))
@@ -189,7 +190,7 @@ def transposed(ctx: NodeContext, dims: Dims, order: Sequence[int] | None) -> Dim
 
 
 def keep_contents(ctx: NodeContext, dims: Dims) -> None:
-    """The first output holds the elements of the first input, in the same order."""
+    """State that the output holds the elements of the first input in the same order."""
     if static_count(dims) is None:
         return
     contents = ctx.contents(0)
@@ -204,7 +205,7 @@ _SHAPE_INPUT_SINCE = 5
 
 @operator("Reshape")
 def reshape(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input's elements in the shape that the second input (before version 5 an attribute) holds."""
+    """Give the input's elements the shape that the second input (before version 5 an attribute) holds."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     target: Target | None
     if ctx.since_version < _SHAPE_INPUT_SINCE:
@@ -221,7 +222,7 @@ def reshape(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def reshaped(ctx: NodeContext, dims: Dims | None, target: Target, allow_zero: bool) -> Dims:
-    """The dimensions of the result. Raises InvalidNode when no input has as many elements as the target."""
+    """Return the dimensions of the result. Raise InvalidNode if no input has as many elements as the target."""
     _check(target, allow_zero)
     if allow_zero:
         return _resolved(ctx, dims, tuple(_with_known_sign(ctx, dim) for dim in target))
@@ -234,7 +235,7 @@ def reshaped(ctx: NodeContext, dims: Dims | None, target: Target, allow_zero: bo
 
 
 def _resolved(ctx: NodeContext, dims: Dims | None, target: Target) -> Dims:
-    """The target shape, in which the remaining size replaces -1, or the only unknown element."""
+    """Return the target shape. The remaining size replaces -1, or the only unknown element."""
     rest = [position for position, dim in enumerate(target) if dim is None or dim == -1]
     known = tuple(dim for dim in target if dim is not None and dim != -1)
     if not rest:
@@ -305,7 +306,7 @@ def _never_copies(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) 
 
 
 def _cannot_copy(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) -> bool:
-    """True where 0 would not be valid, would mean 0 all the same, or is proved not to occur."""
+    """Return True if 0 would be invalid, would mean 0 all the same, or is proved not to occur."""
     if dims is not None and (position >= len(dims) or dims[position] == dim):
         return True
     if ctx.facts.prove_ge(dim, 1):
@@ -317,7 +318,7 @@ def _cannot_copy(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) -
 
 
 def _vanishes_with(ctx: NodeContext, there: DimLike, dim: Dim) -> bool:
-    """True for a dimension that is 0 where the symbol is 0; the broadcast of dimensions is 0 where one of them is."""
+    """Return True for a dimension that is 0 if the symbol is 0. A broadcast dimension is 0 if one of its operands is."""
     if not _is_symbol(dim) or isinstance(there, int):
         return False
     operands = ctx.broadcast_operands(there)
@@ -330,8 +331,8 @@ def _vanishes_with(ctx: NodeContext, there: DimLike, dim: Dim) -> bool:
 
 
 def _may_copy(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) -> bool:
-    """True for an element that can be 0 although no symbol in it is 0 (N % 2, N//3): it then copies a dimension of a
-    non-empty input, and its own value does not count.
+    """Return True for an element that can be 0 although no symbol in it is 0 (N % 2, N//3): then it copies a dimension
+    of a non-empty input, and its own value does not count.
     """
     if _is_symbol(dim) or _cannot_copy(ctx, dims, position, dim):
         return False
@@ -371,7 +372,7 @@ def _without_shared(dims: Dims, others: Dims) -> tuple[Dims, Dims]:
 
 
 def _quotient(ctx: NodeContext, dims: Dims, others: Dims) -> DimLike:
-    """The dimension that replaces -1, or the only unknown element."""
+    """Return the dimension that replaces -1, or the only unknown element."""
     total, rest = product(dims), product(others)
     if rest == 0:
         # 0 elements in whatever number of rows: only the total being 0, too, is certain.

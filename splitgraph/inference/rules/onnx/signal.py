@@ -30,14 +30,14 @@ _AXIS_INPUT_SINCE = 20
 
 @operator("BlackmanWindow", "HammingWindow", "HannWindow", gives=(None,))
 def window(ctx: NodeContext) -> Sequence[ValueType]:
-    """A window of as many elements as the input says."""
+    """Make a window of as many elements as the input says."""
     expect_shapes(ctx, "size: scalar")
     return [tensor(dtype_attribute(ctx, "output_datatype", "float32"), (required_dim(ctx, scalar_dim(ctx, 0)),))]
 
 
 @operator("MelWeightMatrix", gives=(None,))
 def mel_weight_matrix(ctx: NodeContext) -> Sequence[ValueType]:
-    """A row for each frequency of a transform of `dft_length`, a column for each band."""
+    """Make a row for each frequency of a transform of `dft_length`, and a column for each band."""
     names = ("num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz")
     expect_shapes(ctx, *(f"{name}: scalar" for name in names))
     bands, length = scalar_dim(ctx, 0), scalar_dim(ctx, 1)
@@ -47,7 +47,7 @@ def mel_weight_matrix(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("DFT")
 def dft(ctx: NodeContext) -> Sequence[ValueType]:
-    """The transform along one axis; the last axis holds real and imaginary part."""
+    """Transform along one axis; the last axis holds real and imaginary part."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     expect_shapes(ctx, "", "dft_length: scalar", "axis: scalar")
     inverse, half = bool(int_attribute(ctx, "inverse", 0)), bool(int_attribute(ctx, "onesided", 0))
@@ -98,10 +98,10 @@ def _dft_length(ctx: NodeContext, dim: DimLike, doubled: bool) -> DimLike | None
 
 @operator("STFT")
 def stft(ctx: NodeContext) -> Sequence[ValueType]:
-    """The transforms of frames that move along the signal.
+    """Transform the frames that move along the signal.
 
-    The document has signals of rank 3; onnx's own inference and onnxruntime take rank 2 for real ones without the last
-    dimension, and exported models rely on it.
+    The document has signals of rank 3. onnx's own inference and onnxruntime take rank 2 for real signals, without the
+    last dimension, and exported models rely on it.
     """
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     dims_of_rank(ctx, 2, 1)

@@ -26,7 +26,7 @@ _GROUPS = {"Adagrad": (3, (0, 2)), "Adam": (4, (0, 2, 3)), "Momentum": (3, (0, 2
 
 @operator("Gradient", gives=(), domain=DOMAIN)
 def gradient(ctx: NodeContext) -> Sequence[ValueType]:
-    """The derivative by each tensor that `xs` names, which are the first inputs."""
+    """Compute the derivative by each tensor that `xs` names, which are the first inputs."""
     count = len(ctx.attribute("xs") or ())
     if not len(ctx.outputs) <= count <= ctx.input_count:
         raise InvalidNode(f"xs names {count} tensors for {ctx.input_count} inputs and {len(ctx.outputs)} outputs")
@@ -35,7 +35,7 @@ def gradient(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("Adagrad", "Adam", "Momentum", gives=(), domain=DOMAIN)
 def optimizer(ctx: NodeContext) -> Sequence[ValueType]:
-    """The new values of what is optimized, then of the state that is kept for it, each of the type it had."""
+    """Return the new values of the optimized tensors, then of the state that is kept for them, each of its old type."""
     groups, renewed = _GROUPS[ctx.node.op_type]
     tensors = ctx.input_count - 2
     if tensors < groups or tensors % groups:
@@ -51,7 +51,7 @@ def optimizer(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss", gives=(0, 0))
 def loss(ctx: NodeContext) -> Sequence[ValueType]:
-    """A loss for each label, or one for all; the second gives the logarithm of the probabilities, too."""
+    """Compute a loss for each label, or one for all; the second output has the logarithms of the probabilities."""
     dtype, scores, labels = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
     each = _labels(ctx, scores, labels)
     weights = ranked_dims(ctx, 2, 1)
@@ -62,7 +62,7 @@ def loss(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _labels(ctx: NodeContext, scores: Dims | None, labels: Dims | None) -> Dims | None:
-    """The dimensions of the labels: those of the scores without the classes."""
+    """Return the dimensions of the labels: those of the scores without the classes."""
     if scores is None:
         return labels
     if len(scores) < 2:

@@ -30,7 +30,7 @@ DOMAIN = "com.microsoft"
 
 
 def _channels_first(dims: Dims | None) -> Dims | None:
-    """The dimensions with the last one second. Raises InvalidNode without batch, side and channels."""
+    """Return the dimensions with the last one second. Raise InvalidNode without batch, side and channels."""
     if dims is None:
         return None
     if len(dims) < 3:
@@ -42,15 +42,15 @@ def _channels_first(dims: Dims | None) -> Dims | None:
 
 @operator("NhwcMaxPool", domain=DOMAIN)
 def channels_last_max_pool(ctx: NodeContext) -> Sequence[ValueType]:
-    """The largest element of each window."""
+    """Find the largest element of each window."""
     found = pooled_dims(ctx, _channels_first(dims_of(ctx, 0)))
     return [tensor(ctx.input(0).dtype, None if found is None else (found[0], *found[2:], found[1]))]
 
 
 @operator("NhwcConv", "NhwcFusedConv", domain=DOMAIN)
 def channels_last_conv(ctx: NodeContext) -> Sequence[ValueType]:
-    """A convolution. The filters are the weights' first dimension; where their sides are differs, so that only
-    `kernel_shape` says how large a window is.
+    """Convolve. The filters are the weights' first dimension. The place of their sides varies, so only `kernel_shape`
+    says how large a window is.
     """
     dtype, data, weights = known_dtype(ctx, (0, 1, 2)), _channels_first(dims_of(ctx, 0)), dims_of(ctx, 1)
     if data is None:
@@ -74,7 +74,7 @@ operator("GlobalAveragePool", "GlobalMaxPool", domain=BLOCKED)(global_pool)
 
 @operator("ReorderInput", domain=BLOCKED)
 def reorder_input(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input in blocks of channels; with channels_last those were its last dimension."""
+    """Put the input into blocks of channels; with channels_last, the channels were its last dimension."""
     dims = ranked_dims(ctx, 0, 4)
     channels, sides = (dims[-1], dims[1:-1]) if int_attribute(ctx, "channels_last", 0) else (dims[1], dims[2:])
     is_whole = isinstance(channels, int) and channels % _LARGEST_BLOCK == 0
@@ -83,7 +83,7 @@ def reorder_input(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("ReorderOutput", domain=BLOCKED)
 def reorder_output(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input without what filled it up, in as many channels as the attribute says; last with channels_last."""
+    """Take the input out of blocks, with as many channels as the attribute says; last with channels_last."""
     batch, _, *sides = ranked_dims(ctx, 0, 4)
     channels = int_attribute(ctx, "channels", 0)
     if channels < 1:
@@ -94,20 +94,20 @@ def reorder_output(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("Conv", domain=BLOCKED)
 def blocked_conv(ctx: NodeContext) -> Sequence[ValueType]:
-    """A convolution, perhaps added to the last input and activated. The filters are filled up as the channels are."""
+    """Convolve, perhaps add the last input, and perhaps activate. The filters are filled up like the channels."""
     shape = convolved(ctx, dims_of(ctx, 0), dims_of(ctx, 1), None, channels_fit=False)
     return [tensor(known_dtype(ctx, range(4)), shape)]
 
 
 @operator("AveragePool", "MaxPool", domain=BLOCKED)
 def blocked_pool(ctx: NodeContext) -> Sequence[ValueType]:
-    """One number for each window."""
+    """Compute one number for each window."""
     return [tensor(ctx.input(0).dtype, pooled_dims(ctx, dims_of(ctx, 0)))]
 
 
 @operator("Upsample", domain=BLOCKED)
 def blocked_upsample(ctx: NodeContext) -> Sequence[ValueType]:
-    """The image enlarged by a whole number along each dimension."""
+    """Enlarge the image by a whole number along each dimension."""
     dims, scales = ranked_dims(ctx, 0, 4), ints_attribute(ctx, "scales")
     if scales is None or len(scales) != len(dims) or min(scales) < 1:
         raise InvalidNode(f"scales are {scales}; one of at least 1 is required for each of {len(dims)} dimensions")

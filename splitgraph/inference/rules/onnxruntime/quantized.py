@@ -36,21 +36,21 @@ rule("QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax", domain=DOMAIN)(same
 
 @operator("QuantizeLinear", gives=(2,), domain=DOMAIN)
 def quantize_linear(ctx: NodeContext) -> Sequence[ValueType]:
-    """Integers in the type of the zero point, uint8 without."""
+    """Round to integers in the type of the zero point, uint8 without one."""
     check_scale(ctx)
     return [tensor(ctx.input(2).dtype if ctx.has_input(2) else "uint8", dims_of(ctx, 0))]
 
 
 @operator("DequantizeLinear", gives=(1,), domain=DOMAIN)
 def dequantize_linear(ctx: NodeContext) -> Sequence[ValueType]:
-    """Floats in the type of the scale."""
+    """Compute floats in the type of the scale."""
     check_scale(ctx)
     return [tensor(ctx.input(1).dtype, dims_of(ctx, 0))]
 
 
 @operator("DynamicQuantizeMatMul", domain=DOMAIN)
 def dynamic_quantize_matmul(ctx: NodeContext) -> Sequence[ValueType]:
-    """The product of a float matrix and a quantised one."""
+    """Multiply a float matrix by a quantised one."""
     columns = _columns(ctx, 1)
     each = (f"b_scale: {PER_COLUMN}", f"b_zero_point: {PER_COLUMN}", "bias: N")
     expect_shapes(ctx, "", "", *each, sizes={"N": columns})
@@ -59,7 +59,7 @@ def dynamic_quantize_matmul(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("MatMulIntegerToFloat", gives=(2,), domain=DOMAIN)
 def matmul_integer_to_float(ctx: NodeContext) -> Sequence[ValueType]:
-    """The product of two quantised matrices in the type of their scales."""
+    """Multiply two quantised matrices, in the type of their scales."""
     scales, zeros = (
         (f"a_scale: {ONE}", f"b_scale: {PER_COLUMN}"),
         (f"a_zero_point: {ONE}", f"b_zero_point: {PER_COLUMN}"),
@@ -75,13 +75,13 @@ def _columns(ctx: NodeContext, index: int) -> DimLike | None:
 
 @operator("MatMulInteger16", gives=("int32",), domain=DOMAIN)
 def matmul_integer_16(ctx: NodeContext) -> Sequence[ValueType]:
-    """The product of 16-bit integers in 32 bits."""
+    """Multiply 16-bit integers in 32 bits."""
     return [tensor("int32", product_dims(ctx, dims_of(ctx, 0), dims_of(ctx, 1)))]
 
 
 @operator("QGemm", gives=(None,), domain=DOMAIN)
 def gemm(ctx: NodeContext) -> Sequence[ValueType]:
-    """The product of two quantised matrices: quantised again where there is a zero point for it."""
+    """Multiply two quantised matrices. The result is quantised if there is a zero point for it."""
     shape = product_of_matrices(ctx, 0, 3)
     dtype = ctx.input(8).dtype if ctx.has_input(8) else ctx.input(1).dtype
     return [tensor(dtype, shape)]
@@ -89,19 +89,19 @@ def gemm(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("QLinearAdd", "QLinearMul", domain=DOMAIN)
 def arithmetic(ctx: NodeContext) -> Sequence[ValueType]:
-    """Quantised operands broadcast to one shape."""
+    """Broadcast quantised operands to one shape."""
     return [tensor(ctx.input(0).dtype, broadcast_dims(ctx, (dims_of(ctx, 0), dims_of(ctx, 3))))]
 
 
 @operator("QLinearWhere", gives=(1,), domain=DOMAIN)
 def where(ctx: NodeContext) -> Sequence[ValueType]:
-    """Elements of two quantised inputs as the first says."""
+    """Choose elements of two quantised inputs by the first input."""
     return [tensor(ctx.input(1).dtype, broadcast_dims(ctx, [dims_of(ctx, index) for index in (0, 1, 4)]))]
 
 
 @operator("QLinearConcat", gives=(1,), domain=DOMAIN)
 def concat(ctx: NodeContext) -> Sequence[ValueType]:
-    """Quantised inputs, each with its scale and zero point, one after another along the axis."""
+    """Join quantised inputs, each with its scale and zero point, along the axis."""
     dtype = ctx.input(1).dtype
     shapes = [dims_of(ctx, index) for index in range(2, len(ctx.node.input), 3)]
     known = [dims for dims in shapes if dims is not None]
@@ -115,7 +115,7 @@ def concat(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("QLinearConv", gives=(7,), domain=DOMAIN)
 def conv(ctx: NodeContext) -> Sequence[ValueType]:
-    """Convolution of quantised tensors; with `channels_last` only the rank is said."""
+    """Convolve quantised tensors. With `channels_last`, only the rank is known."""
     dtype, data, weights = ctx.input(7).dtype, dims_of(ctx, 0), dims_of(ctx, 3)
     check_quantized_conv(ctx)
     if int_attribute(ctx, "channels_last", 0):
@@ -125,7 +125,7 @@ def conv(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("QLinearAveragePool", domain=DOMAIN)
 def average_pool(ctx: NodeContext) -> Sequence[ValueType]:
-    """The average of each window of a quantised tensor, whose channels may come last."""
+    """Average each window of a quantised tensor, whose channels may come last."""
     dims = dims_of(ctx, 0)
     last = bool(int_attribute(ctx, "channels_last", 0))
     if dims is not None and last and len(dims) > 2:
@@ -138,7 +138,7 @@ def average_pool(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("QLinearGlobalAveragePool", domain=DOMAIN)
 def global_average_pool(ctx: NodeContext) -> Sequence[ValueType]:
-    """One number for each channel of a quantised tensor."""
+    """Compute one number for each channel of a quantised tensor."""
     dims = dims_of(ctx, 0)
     if dims is None:
         return [tensor(ctx.input(0).dtype, None)]
@@ -151,7 +151,7 @@ def global_average_pool(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("QLinearReduceMean", domain=DOMAIN)
 def reduce_mean(ctx: NodeContext) -> Sequence[ValueType]:
-    """The average of a quantised tensor over the axes."""
+    """Average a quantised tensor over the axes."""
     dims, axes = dims_of(ctx, 0), ints_attribute(ctx, "axes")
     if dims is None:
         return [tensor(ctx.input(0).dtype, None)]
@@ -161,8 +161,8 @@ def reduce_mean(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("DynamicQuantizeLSTM", gives=(0, 0, 0), domain=DOMAIN)
 def dynamic_quantize_lstm(ctx: NodeContext) -> Sequence[ValueType]:
-    """All hidden states, the last ones, and the last cell states, for each direction. Weights are transposed: they end
-    in the rows of the four gates.
+    """Compute all hidden states, the last ones, and the last cell states, for each direction. Weights are transposed:
+    their last axis has the rows of the four gates.
     """
     data, weights, recurrence = (ranked_dims(ctx, index, 3) for index in range(3))
     steps, batch, features = data

@@ -44,7 +44,7 @@ def branches(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _bound_between(ctx: NodeContext, value: ValueType, given: Sequence[ValueType]) -> None:
-    """Bound each dimension that the branches have different sizes for by the smallest and the largest of them."""
+    """Bound each dimension that has different sizes in the branches by the smallest and the largest of them."""
     for axis, dim in enumerate(value.shape or ()):
         dims = [other.shape[axis] for other in given if other.shape is not None and len(other.shape) > axis]
         known = [each for each in dims if each is not None]
@@ -112,7 +112,7 @@ def iterations(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _passed(ctx: NodeContext, entry: PortEntry) -> ValueType:
-    """The type of a body input: the whole layer input, or a part of it along an axis."""
+    """Return the type of a body input: the whole layer input, or a part of it along an axis."""
     known = ctx.input(entry.external) if entry.external is not None else UNKNOWN
     if entry.axis is None or known.shape is None:
         return known if entry.axis is None else known.with_shape(None)
@@ -142,7 +142,7 @@ def _outputs(
 
 
 def _without(value: ValueType, lost: Collection[Dim]) -> ValueType:
-    """The type without dimensions that differ from one iteration to the next."""
+    """Return the type without dimensions that differ from one iteration to the next."""
     if value.shape is None:
         return value
     names = {name for dim in lost for name in symbols_of(dim)}
@@ -155,8 +155,8 @@ def _number(dim: DimLike | None) -> int | None:
 
 
 def _stacked(ctx: NodeContext, value: ValueType, entry: PortEntry, count: DimLike | None) -> ValueType:
-    """What the iterations give, one after the other along an axis. TensorIterator takes a part of each, Loop the whole,
-    which the map calls a part of 1.
+    """Stack the results of the iterations along an axis. TensorIterator takes a part of each, Loop the whole, which the
+    map calls a part of 1.
     """
     if value.shape is None or entry.axis is None or entry.axis >= len(value.shape):
         return tensor(value.dtype, None)
@@ -167,7 +167,7 @@ def _stacked(ctx: NodeContext, value: ValueType, entry: PortEntry, count: DimLik
 
 
 def _parts(ctx: NodeContext, ports: Sequence[PortEntry]) -> DimLike | None:
-    """How many parts the sliced inputs have, None when no input is sliced into parts that follow on one another."""
+    """Return how many parts the sliced inputs have; None if no input is sliced into parts that follow one another."""
     for entry in ports:
         if entry.tag != "input" or entry.external is None or entry.axis is None or abs(entry.stride) != entry.part_size:
             continue
@@ -184,8 +184,8 @@ def _parts(ctx: NodeContext, ports: Sequence[PortEntry]) -> DimLike | None:
 
 
 def _trips(ctx: NodeContext, ports: Sequence[PortEntry], body: Body) -> DimLike | None:
-    """The number of iterations: the trip count if nothing else can end the loop, else a dimension that is at most as
-    large; None where that is not known.
+    """Return the number of iterations: the trip count if nothing else can end the loop, else a dimension that is at
+    most as large; None if it is unknown.
     """
     count, start = ctx.contents(0), ctx.contents(1)
     most = None if count is None or len(count.items) != 1 else count.dims[0]

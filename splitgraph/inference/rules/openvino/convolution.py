@@ -44,7 +44,7 @@ _FINEST_SCALE = 64
 
 
 def _windows(ctx: NodeContext, rank: int) -> Windows:
-    """Strides, dilations and pads. Raises InvalidNode when they do not fit the spatial dimensions."""
+    """Return strides, dilations and pads. Raise InvalidNode if they do not fit the spatial dimensions."""
     auto_pad = AUTO_PADS.get(text(ctx, "auto_pad", "explicit"))
     if auto_pad is None:
         raise InvalidNode(f"auto_pad is {text(ctx, 'auto_pad')!r}; it must be one of {', '.join(AUTO_PADS)}")
@@ -56,7 +56,9 @@ def _windows(ctx: NodeContext, rank: int) -> Windows:
 
 
 def _spatial_rank(data: Dims | None, filters: Dims | None, more: int) -> int | None:
-    """How many spatial dimensions there are, None when unknown; more: how many axes more than the data filters have."""
+    """Return the number of spatial dimensions; None if it is unknown. more: how many axes the filters have more than
+    the data.
+    """
     ranks = {len(dims) - 2 for dims in (data, None if filters is None else filters[more:]) if dims is not None}
     if len(ranks) > 1:
         raise InvalidNode(
@@ -71,7 +73,9 @@ def _spatial_rank(data: Dims | None, filters: Dims | None, more: int) -> int | N
 def _outputs(
     ctx: NodeContext, data: Dims | None, filters: Dims | None, more: int, *, inputs_first: bool
 ) -> DimLike | None:
-    """How many channels filters give, None when unknown; those of the data must be those that the filters take."""
+    """Return the number of output channels of filters; None if it is unknown. The data must have the channels that the
+    filters take.
+    """
     if filters is None:
         return None
     groups = filters[0] if more else 1
@@ -86,8 +90,8 @@ def _outputs(
 
 @layer("Convolution", "GroupConvolution", "BinaryConvolution", "DeformableConvolution")
 def convolution(ctx: NodeContext) -> Sequence[ValueType]:
-    """Filters [outputs, inputs, ...] over the spatial dimensions, after a first axis of groups in GroupConvolution; in
-    DeformableConvolution after the offsets, for as many channels in each group.
+    """Move filters [outputs, inputs, ...] over the spatial dimensions. GroupConvolution has a first axis of groups;
+    DeformableConvolution has the filters after the offsets, for as many channels in each group.
     """
     place = 2 if ctx.node.op_type == "DeformableConvolution" else 1
     dtype = ctx.input(0).dtype if ctx.node.op_type == "BinaryConvolution" else known_dtype(ctx, (0, place))
@@ -105,7 +109,7 @@ def convolution(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("ConvolutionBackpropData", "GroupConvolutionBackpropData")
 def backprop(ctx: NodeContext) -> Sequence[ValueType]:
-    """The transpose of a convolution, whose filters are [inputs, outputs, ...]; a third input gives the sides."""
+    """Compute the transpose of a convolution with filters [inputs, outputs, ...]. A third input holds the sides."""
     dtype = known_dtype(ctx, (0, 1))
     data, filters = dims_of(ctx, 0), dims_of(ctx, 1)
     more = 1 if ctx.node.op_type == "GroupConvolutionBackpropData" else 0
@@ -120,7 +124,7 @@ def backprop(ctx: NodeContext) -> Sequence[ValueType]:
 def _spread(
     ctx: NodeContext, data: Dims | None, filters: Dims | None, rank: int, more: int
 ) -> Sequence[DimLike | None]:
-    """The sides that the strides spread the data out to."""
+    """Return the sides to which the strides spread the data out."""
     if ctx.has_input(2):
         sides = listed(ctx, 2)
         if sides is not None and len(sides) != rank:
@@ -137,7 +141,7 @@ def _spread(
 
 @layer("MaxPool", "AvgPool", gives=(0, None))
 def pool(ctx: NodeContext) -> Sequence[ValueType]:
-    """One number for each window, and from version 8 of MaxPool on where it stood."""
+    """Compute one number for each window, and from version 8 of MaxPool on its position."""
     dtype, dims, kernel = ctx.input(0).dtype, dims_of(ctx, 0), numbers(ctx, "kernel")
     if kernel is None:
         raise InvalidNode("attribute 'kernel' is required")
@@ -160,7 +164,7 @@ def _pooled(ctx: NodeContext, dims: Dims, kernel: tuple[int, ...]) -> Sequence[D
 
 
 def _rounded_up(windows: Windows, axis: int, dim: DimLike, size: int) -> DimLike:
-    """The number of windows of which the last may begin anywhere, in the padding after the data, too."""
+    """Return the number of windows if the last one may begin anywhere, even in the padding after the data."""
     pads = windows.pads_before[axis] + windows.pads_after[axis] if windows.auto_pad == "NOTSET" else 0
     room = dim + pads - ((size - 1) * windows.dilations[axis] + 1)
     return nonnegative(ceildiv(room, windows.strides[axis]) + 1)
@@ -168,7 +172,7 @@ def _rounded_up(windows: Windows, axis: int, dim: DimLike, size: int) -> DimLike
 
 @layer("AdaptiveAvgPool", "AdaptiveMaxPool", gives=(0, None))
 def adaptive_pool(ctx: NodeContext) -> Sequence[ValueType]:
-    """As many windows as the second input says."""
+    """Divide the data into as many windows as the second input says."""
     dtype, dims, sides = ctx.input(0).dtype, dims_of(ctx, 0), listed(ctx, 1)
     shape: tuple[DimLike | None, ...] | None = None
     if dims is not None and sides is not None:
@@ -183,7 +187,7 @@ def adaptive_pool(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("Interpolate")
 def interpolate(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input with the sides on some axes as an input says, or as scales make them of those with pads."""
+    """Resize some axes to the sides that an input holds, or multiply the padded sides by scales."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     if dims is None:
         return [tensor(dtype, None)]
@@ -206,7 +210,7 @@ def _pads(ctx: NodeContext, axis: int) -> int:
 
 
 def _scaled(ctx: NodeContext, dims: Sequence[DimLike]) -> list[DimLike | None] | None:
-    """Each dimension times its scale, rounded down; None where the result depends on the precision of OpenVINO's
+    """Return each dimension times its scale, rounded down; None if it depends on the precision of OpenVINO's
     multiplication.
     """
     contents = ctx.contents(2 if operator_set(ctx) < 11 else 1)
@@ -227,7 +231,7 @@ def _given_axes(ctx: NodeContext, rank: int) -> tuple[int, ...] | None:
 
 @layer("ROIPooling", "ROIAlign", "ROIAlignRotated")
 def pooled_regions(ctx: NodeContext) -> Sequence[ValueType]:
-    """Each region in sides of `pooled_h` and `pooled_w`."""
+    """Resize each region to sides of `pooled_h` and `pooled_w`."""
     data, regions = ranked_dims(ctx, 0, 4), ranked_dims(ctx, 1, 2)
     sides = (number(ctx, "pooled_h", 0) or None, number(ctx, "pooled_w", 0) or None)
     return [tensor(ctx.input(0).dtype, (regions[0], data[1], *sides))]
@@ -235,14 +239,14 @@ def pooled_regions(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("PSROIPooling", "DeformablePSROIPooling")
 def grouped_regions(ctx: NodeContext) -> Sequence[ValueType]:
-    """Each region in `output_dim` channels and sides of `group_size`."""
+    """Resize each region to `output_dim` channels and sides of `group_size`."""
     regions, side = ranked_dims(ctx, 1, 2), number(ctx, "group_size", 1)
     return [tensor(ctx.input(0).dtype, (regions[0], number(ctx, "output_dim", 0), side, side))]
 
 
 @layer("Col2Im")
 def col2im(ctx: NodeContext) -> Sequence[ValueType]:
-    """Columns of blocks put back into images: the second input holds their sides, the third one those of a block."""
+    """Put columns of blocks back into images. The second input holds the images' sides, the third the block's."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     image, block = listed(ctx, 1), listed(ctx, 2)
     if dims is None:
@@ -259,7 +263,7 @@ def col2im(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("ExtractImagePatches")
 def patches(ctx: NodeContext) -> Sequence[ValueType]:
-    """The elements of each patch as channels, at each place that a patch has."""
+    """Turn the elements of each patch into channels, at each place of a patch."""
     dtype, dims = ctx.input(0).dtype, dims_of_rank(ctx, 0, 4)
     sizes, strides, rates = (numbers(ctx, name) for name in ("sizes", "strides", "rates"))
     auto_pad = AUTO_PADS.get(text(ctx, "auto_pad", "valid"))
@@ -271,7 +275,9 @@ def patches(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("NV12toRGB", "NV12toBGR", "I420toRGB", "I420toBGR")
 def colors(ctx: NodeContext) -> Sequence[ValueType]:
-    """Three colors for each pixel. In a single plane, the colors lie below the brightness, in half as many rows."""
+    """Compute three colors for each pixel. In a single plane, the colors lie below the brightness, in half as many
+    rows.
+    """
     dtype, dims = ctx.input(0).dtype, dims_of_rank(ctx, 0, 4)
     if dims is None:
         return [tensor(dtype, (None, None, None, 3))]

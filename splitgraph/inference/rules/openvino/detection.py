@@ -35,7 +35,7 @@ _AS_MANY_AS_LEFT = 5
 
 @layer("NonMaxSuppression", "NMSRotated", gives=(None,))
 def non_max_suppression(ctx: NodeContext) -> Sequence[ValueType]:
-    """The batch, class and box of each selection, its scores, and the number of selections."""
+    """Find the batch, class and box of each selection, its scores, and the number of selections."""
     boxes, scores = dims_of_rank(ctx, 0, 3), dims_of_rank(ctx, 1, 3)
     most_of_class = scalar_dim(ctx, 2) if ctx.has_input(2) else 0
     dtype, version = element_type(ctx, "output_type", "int64"), operator_set(ctx)
@@ -54,7 +54,7 @@ def non_max_suppression(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("MatrixNms", "MulticlassNms", gives=(0, None, None))
 def class_nms(ctx: NodeContext) -> Sequence[ValueType]:
-    """The selected boxes of all classes and batches, their positions, and their number for each batch."""
+    """Find the selected boxes of all classes and batches, their positions, and their number for each batch."""
     boxes, dtype = dims_of_rank(ctx, 0, 3), element_type(ctx, "output_type", "int64")
     batch: DimLike | None = None
     classes: DimLike | None = None
@@ -75,7 +75,7 @@ def class_nms(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _most_of_a_batch(ctx: NodeContext, classes: DimLike, boxes: DimLike) -> DimLike:
-    """The number of selected boxes of a batch at most, where that is a number."""
+    """Return an upper bound of the number of selected boxes of a batch."""
     most, kept = number(ctx, "nms_top_k", -1), number(ctx, "keep_top_k", -1)
     background = number(ctx, "background_class", -1)
     if isinstance(classes, int) and 0 <= background < classes and ctx.node.op_type == "MatrixNms":
@@ -89,7 +89,7 @@ def _most_of_a_batch(ctx: NodeContext, classes: DimLike, boxes: DimLike) -> DimL
 
 @layer("GenerateProposals", gives=(0, 3, None))
 def generate_proposals(ctx: NodeContext) -> Sequence[ValueType]:
-    """Boxes and their scores for all images, and how many each image has."""
+    """Find boxes and their scores for all images, and how many each image has."""
     dtype = ctx.input(0).dtype
     batch: DimLike | None = None
     batches = [ranked_dims(ctx, index, rank)[0] for index, rank in ((0, 2), (2, 4), (3, 4))]
@@ -105,7 +105,7 @@ def generate_proposals(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("Proposal", gives=(0, 0))
 def proposal(ctx: NodeContext) -> Sequence[ValueType]:
-    """As many boxes for each image as `post_nms_topn` says, and their scores from version 4 on."""
+    """Find `post_nms_topn` boxes for each image, and from version 4 on their scores."""
     probabilities, dtype = dims_of_rank(ctx, 0, 4), ctx.input(0).dtype
     count = None if probabilities is None else probabilities[0] * number(ctx, "post_nms_topn", 0)
     return [tensor(dtype, (count, 5)), tensor(dtype, (count,))][: len(ctx.outputs)]
@@ -113,13 +113,13 @@ def proposal(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("DetectionOutput")
 def detection_output(ctx: NodeContext) -> Sequence[ValueType]:
-    """Seven numbers for each detection, in the third axis."""
+    """Return seven numbers for each detection, in the third axis."""
     return [tensor(ctx.input(0).dtype, (1, 1, None, 7))]
 
 
 @layer("PriorBox", "PriorBoxClustered")
 def prior_boxes(ctx: NodeContext) -> Sequence[ValueType]:
-    """Corners and variances of the boxes at each place of an image, whose sides the first input holds."""
+    """Make corners and variances of the boxes at each place of an image. The first input holds the image's sides."""
     contents = ctx.contents(0)
     sides = None if contents is None or len(contents.dims) != 2 else contents.dims
     count = _boxes_at_a_place(ctx)
@@ -129,7 +129,7 @@ def prior_boxes(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _boxes_at_a_place(ctx: NodeContext) -> int | None:
-    """How many boxes a place has; None with densities or fixed sizes."""
+    """Return how many boxes a place has; None with densities or fixed sizes."""
     if ctx.node.op_type == "PriorBoxClustered":
         return len(_listed_numbers(ctx, "width"))
     if _listed_numbers(ctx, "density") or _listed_numbers(ctx, "fixed_size"):
@@ -153,7 +153,7 @@ def _listed_numbers(ctx: NodeContext, name: str) -> list[float]:
 
 @layer("RegionYolo")
 def region_yolo(ctx: NodeContext) -> Sequence[ValueType]:
-    """With softmax, the axes from `axis` to `end_axis` as one; else the channels of the masked regions."""
+    """With softmax, join the axes from `axis` to `end_axis`; else keep the channels of the masked regions."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     if dims is None:
         return [tensor(dtype, None)]
@@ -166,7 +166,7 @@ def region_yolo(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("ReorgYolo")
 def reorg_yolo(ctx: NodeContext) -> Sequence[ValueType]:
-    """Blocks of the sides moved into the channels."""
+    """Move blocks of the sides into the channels."""
     dtype, dims = ctx.input(0).dtype, dims_of_rank(ctx, 0, 4)
     stride = (numbers(ctx, "stride") or (1,))[0]
     if dims is None:

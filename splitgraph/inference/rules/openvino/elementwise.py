@@ -32,9 +32,8 @@ _FEW = 64
 
 
 def broadcast(ctx: NodeContext, indices: Sequence[int]) -> Dims | None:
-    """The shape that inputs broadcast to as `auto_broadcast` says. Raises InvalidNode when they do not fit.
-
-    numpy: both ways; none: all are alike; pdpd: to the shape of the first.
+    """Return the shape that inputs broadcast to as `auto_broadcast` says: with numpy both ways, with none all shapes
+    are equal, with pdpd to the shape of the first. Raise InvalidNode if they do not fit.
     """
     shapes, mode = [dims_of(ctx, index) for index in indices], text(ctx, "auto_broadcast", "numpy")
     if mode == "numpy":
@@ -72,9 +71,9 @@ def divide(ctx: NodeContext) -> Sequence[ValueType] | None:
 
 
 def floor_divide(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
-    """a / b, rounded down for integer constants, as Divide does unless told to truncate.
+    """Compute a / b, rounded down for integer constants, as Divide does unless told to truncate.
 
-    A symbolic quotient that is negative stays unknown: OpenVINO folds constants rounding down, and the CPU truncates.
+    A symbolic quotient that is negative stays unknown: OpenVINO rounds constants down, and the CPU truncates.
     """
     if exact.is_integer_type(dtype) and isinstance(a, int) and isinstance(b, int):
         return exact.fit(facts, dtype, a // b) if b else None
@@ -86,14 +85,14 @@ _ROUNDED_DOWN, _TRUNCATED = broadcasting(floor_divide), broadcasting(exact.divid
 
 @layer("Identity", "Assign")
 def passed_on(ctx: NodeContext) -> Sequence[ValueType]:
-    """The first input itself."""
+    """Pass the first input on."""
     ctx.set_contents(0, ctx.contents(0))
     return [like_input(ctx)]
 
 
 @layer("Clamp")
 def clamp(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input between two bounds; integers are followed where the bounds are whole."""
+    """Limit the input by two bounds. Integers are followed if the bounds are whole."""
     dtype, shape = ctx.input(0).dtype, dims_of(ctx, 0)
     contents = ctx.contents(0) if static_count(shape) is not None else None
     bounds = [_bound(ctx, name) for name in ("min", "max")]
@@ -115,7 +114,7 @@ def _bound(ctx: NodeContext, name: str) -> int | None:
 
 @layer("Select", gives=(1,))
 def select(ctx: NodeContext) -> Sequence[ValueType]:
-    """Elements of the second or third input as the first says."""
+    """Choose elements of the second or third input by the first."""
     dtype = known_dtype(ctx, (1, 2))
     if text(ctx, "auto_broadcast", "numpy") == "pdpd":
         # Condition and third input are fitted to the second.
@@ -127,13 +126,13 @@ def select(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("FakeQuantize")
 def fake_quantize(ctx: NodeContext) -> Sequence[ValueType]:
-    """The data, rounded to levels; limits broadcast with it."""
+    """Round the data to levels; limits broadcast with it."""
     return [tensor(ctx.input(0).dtype, broadcast(ctx, range(5)))]
 
 
 @layer("Convert", gives=(None,))
 def convert(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input in the element type of an attribute."""
+    """Cast the input to the element type of an attribute."""
     target, dims = element_type(ctx, "destination_type", None), dims_of(ctx, 0)
     if target is None or _are_weights(ctx.input(0).dtype, target, static_count(dims)):
         return [tensor(target, dims)]
@@ -141,8 +140,8 @@ def convert(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _are_weights(source: str | None, target: str, count: int | None) -> bool:
-    """True for large float constants that stay floats, such as weights in half precision: no shape is computed from
-    them.
+    """Return True for large float constants that stay floats, such as weights in half precision: no shape is computed
+    from them.
     """
     is_whole = exact.is_integer_type(source) or exact.is_integer_type(target)
     return not is_whole and (count is None or count > _FEW)
@@ -150,14 +149,14 @@ def _are_weights(source: str | None, target: str, count: int | None) -> bool:
 
 @layer("ConvertPromoteTypes", gives=(None, None))
 def promoted(ctx: NodeContext) -> Sequence[ValueType]:
-    """Both inputs in one element type, which is what the ports say unless both have it."""
+    """Cast both inputs to one element type. The ports say which, unless both inputs have it."""
     first, second = ctx.input(0).dtype, ctx.input(1).dtype
     return [tensor(first if first == second else None, dims_of(ctx, index)) for index in (0, 1)]
 
 
 @layer("Bucketize", "SearchSorted", gives=(None,))
 def positions_among(ctx: NodeContext) -> Sequence[ValueType]:
-    """Where each value belongs among sorted ones: those of the second input, or for SearchSorted of the first."""
+    """Find the position of each value among sorted ones: those of the second input, or for SearchSorted of the first."""
     values = 1 if ctx.node.op_type == "SearchSorted" else 0
     return [tensor(element_type(ctx, "output_type", "int64"), dims_of(ctx, values))]
 
@@ -169,7 +168,7 @@ _REDUCTIONS = """
 
 @layer(*_REDUCTIONS.split())
 def reduce(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input reduced over the axes, which stay as 1 with `keep_dims`; over none without axes."""
+    """Reduce the input over the axes, which stay as 1 with `keep_dims`; over no axis if none is listed."""
     dtype, dims, axes = ctx.input(0).dtype, dims_of(ctx, 0), listed_axes(ctx, 1)
     keep = flag(ctx, "keep_dims", False)
     if dims is None:
@@ -182,7 +181,9 @@ def reduce(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("ScaledDotProductAttention")
 def attention(ctx: NodeContext) -> Sequence[ValueType]:
-    """Values weighted by how much queries and keys agree: batches and length of the query, features of the value."""
+    """Weight values by how much queries and keys agree. The output has batches and length of the query, features of the
+    value.
+    """
     dtype = known_dtype(ctx, range(3))
     query, key, value = (dims_of(ctx, index) for index in range(3))
     if query is None or key is None or value is None:

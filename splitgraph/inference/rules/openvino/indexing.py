@@ -41,7 +41,7 @@ _NEGATIVE_INDICES_SINCE = 8
 
 @layer("Slice")
 def slice_(ctx: NodeContext) -> Sequence[ValueType]:
-    """The elements from start to stop in steps along the axes of the last input, or the first axes."""
+    """Take the elements from start to stop in steps along the axes of the last input, or the first axes."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     given = [listed(ctx, index) for index in (1, 2, 3)]
     count = next((len(bounds) for bounds in given if bounds is not None), None)
@@ -56,7 +56,7 @@ def slice_(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("Gather")
 def gather(ctx: NodeContext) -> Sequence[ValueType]:
-    """The slices along the axis that the indices name, for each batch; their dimensions take the axis' place."""
+    """Take the slices along the axis that the indices name, for each batch. The indices' dimensions replace the axis."""
     dtype, dims, indices = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
     axis = scalar_dim(ctx, 2)
     if dims is None or indices is None:
@@ -95,7 +95,7 @@ def _gather_contents(ctx: NodeContext, dims: Dims, axis: int) -> None:
 
 @layer("ScatterUpdate", "ScatterElementsUpdate", "ScatterNDUpdate")
 def scatter(ctx: NodeContext) -> Sequence[ValueType]:
-    """The data with some elements replaced; followed for ScatterUpdate on vectors."""
+    """Replace some elements of the data. ScatterUpdate on vectors is followed."""
     dims = dims_of(ctx, 0)
     if ctx.node.op_type == "ScatterUpdate" and dims is not None and len(dims) == 1:
         _update_contents(ctx, dims)
@@ -118,7 +118,7 @@ def _update_contents(ctx: NodeContext, dims: Dims) -> None:
 
 @layer("NonZero", gives=(None,))
 def non_zero(ctx: NodeContext) -> Sequence[ValueType]:
-    """The coordinates of the elements that are not 0, one column for each."""
+    """Find the coordinates of the elements that are not 0, one column for each."""
     dims, dtype = dims_of(ctx, 0), element_type(ctx, "output_type", "int64")
     if dims is None:
         return [tensor(dtype, (None, None))]
@@ -127,7 +127,9 @@ def non_zero(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("Unique", gives=(0, None, None, None))
 def unique(ctx: NodeContext) -> Sequence[ValueType]:
-    """The different elements or slices, where each is first, which one each of the input is, and how often each is."""
+    """Find the distinct elements or slices, the first position of each, which one each of the input is, and how often
+    each occurs.
+    """
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     index_type, count_type = (element_type(ctx, f"{name}_element_type", "int64") for name in ("index", "count"))
     axis = scalar_dim(ctx, 1) if ctx.has_input(1) else None
@@ -151,7 +153,7 @@ def unique(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("TopK", gives=(0, None))
 def top_k(ctx: NodeContext) -> Sequence[ValueType]:
-    """The k largest or smallest elements along the axis, and their positions."""
+    """Find the k largest or smallest elements along the axis, and their positions."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     index_type = element_type(ctx, "index_element_type", "int32")
     if dims is None:
@@ -165,7 +167,7 @@ def top_k(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("OneHot", gives=(2,))
 def one_hot(ctx: NodeContext) -> Sequence[ValueType]:
-    """The indices with a new axis of `depth` elements, of which one is on."""
+    """Give each index a new axis of `depth` elements, of which one is on."""
     dtype, indices = ctx.input(2).dtype, dims_of(ctx, 0)
     if indices is None:
         return [tensor(dtype, None)]
@@ -180,7 +182,7 @@ _BEFORE_ALL, _AFTER_ALL = -(2**31), 2**31 - 1
 
 @dataclass(slots=True)
 class _Entries:
-    """What the inputs and masks say of each entry."""
+    """The inputs and masks of each entry."""
 
     begin: Bounds
     end: Bounds
@@ -188,14 +190,14 @@ class _Entries:
     masks: dict[str, tuple[int, ...]]
 
     def has(self, mask: str, position: int) -> bool:
-        """True when this bit of a mask is set; a mask may be shorter than the inputs."""
+        """Return True if this bit of a mask is set; a mask may be shorter than the inputs."""
         bits = self.masks[mask]
         return position < len(bits) and bits[position] != 0
 
 
 @dataclass(slots=True)
 class _Sliced:
-    """The result as far as the entries have been read: its dimensions, and the slices of the data's axes."""
+    """The result of the entries that have been read: its dimensions, and the slices of the data's axes."""
 
     dims: list[DimLike | None] = field(default_factory=list)
     axes: list[int] = field(default_factory=list)
@@ -209,7 +211,7 @@ _MASKS = ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellips
 
 @layer("StridedSlice")
 def strided_slice(ctx: NodeContext) -> Sequence[ValueType]:
-    """The elements from begin to end in steps; entries also add an axis, take one element of it, or skip some."""
+    """Take the elements from begin to end in steps. Entries also add an axis, take one element of it, or skip some."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     begin, end = listed(ctx, 1), listed(ctx, 2)
     steps = listed(ctx, 3) if ctx.has_input(3) else None
@@ -286,7 +288,7 @@ _BAGS = {
 
 @layer(*_BAGS)
 def bags(ctx: NodeContext) -> Sequence[ValueType]:
-    """The sum or mean of the embeddings of each bag."""
+    """Sum or average the embeddings of each bag."""
     dtype, table, listed_bags = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, _BAGS[ctx.node.op_type])
     if not table:
         return [tensor(dtype, None)]
@@ -295,7 +297,7 @@ def bags(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("EmbeddingSegmentsSum", "SegmentMax")
 def segments(ctx: NodeContext) -> Sequence[ValueType]:
-    """The sum or maximum of each segment, of which an input gives the number."""
+    """Compute the sum or maximum of each segment. An input holds the number of segments."""
     dtype, table = ctx.input(0).dtype, dims_of(ctx, 0)
     place = 3 if ctx.node.op_type == "EmbeddingSegmentsSum" else 2
     count = required_dim(ctx, scalar_dim(ctx, place)) if ctx.has_input(place) else None
@@ -304,7 +306,7 @@ def segments(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("SparseFillEmptyRows", gives=(None, 0, "bool"))
 def filled_rows(ctx: NodeContext) -> Sequence[ValueType]:
-    """Indices and values with one for each empty row, and which rows were empty."""
+    """Add an element to each empty row; return indices, values, and which rows were empty."""
     shape = listed(ctx, 1)
     rows = None if not shape else shape[0]
     count = ctx.fresh()
@@ -317,7 +319,7 @@ def filled_rows(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("CTCGreedyDecoder", "CTCGreedyDecoderSeqLen", "CTCLoss", gives=(None, None))
 def connectionist(ctx: NodeContext) -> Sequence[ValueType]:
-    """The labels of each sequence, or their loss. The first version has the time first, the others the batch."""
+    """Find the labels of each sequence, or their loss. The first version has the time first, the others the batch."""
     dtype, data, other = ctx.input(0).dtype, ranked_dims(ctx, 0, 3), dims_of(ctx, 1)
     time_first = ctx.node.op_type == "CTCGreedyDecoder"
     time, batch = (data[0], data[1]) if time_first else (data[1], data[0])

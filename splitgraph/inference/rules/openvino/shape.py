@@ -39,7 +39,7 @@ from splitgraph.value_type import ValueType, tensor
 
 @layer("ShapeOf", gives=(None,))
 def shape_of(ctx: NodeContext) -> Sequence[ValueType]:
-    """The dimensions of the input."""
+    """Return the dimensions of the input as a value."""
     dtype, dims = element_type(ctx, "output_type", "int64"), dims_of(ctx, 0)
     if dims is None:
         return [tensor(dtype, (None,))]
@@ -49,7 +49,7 @@ def shape_of(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("Reshape")
 def reshape(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input's elements in the shape that the second input holds; with `special_zero`, 0 copies a dimension."""
+    """Give the input's elements the shape that the second input holds; with `special_zero`, 0 copies a dimension."""
     dtype, dims, target = ctx.input(0).dtype, dims_of(ctx, 0), listed(ctx, 1)
     if target is None:
         return [tensor(dtype, None)]
@@ -64,9 +64,10 @@ def reshape(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("Squeeze")
 def squeeze(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input without the axes that are named where they are 1, or without all that are 1.
+    """Remove the axes that are named if they are 1, or all axes that are 1.
 
-    An axis that is sure not to be 1 stays; from version 15 on, `allow_axis_skip` keeps one that turns out not to be.
+    An axis that is certainly not 1 stays; from version 15 on, `allow_axis_skip` keeps an axis that turns out not to be
+    1.
     """
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     given = ctx.has_input(1)
@@ -93,7 +94,7 @@ def _is_not_one(ctx: NodeContext, dim: DimLike) -> bool:
 
 @layer("Unsqueeze")
 def unsqueeze(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input with a dimension of 1 at each axis, counted in the output; one that stands twice counts once."""
+    """Insert a dimension of 1 at each axis, counted in the output. A repeated axis counts once."""
     dtype, dims, axes = ctx.input(0).dtype, dims_of(ctx, 0), listed(ctx, 1)
     if dims is None or axes is None:
         return [tensor(dtype, None)]
@@ -108,7 +109,7 @@ def unsqueeze(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("Transpose")
 def transpose(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input with its axes in the order of the second input; an empty one reverses them."""
+    """Put the axes into the order of the second input; an empty order reverses them."""
     dtype, dims, order = ctx.input(0).dtype, dims_of(ctx, 0), listed_axes(ctx, 1)
     if order is None:
         return [tensor(dtype, None if dims is None else (None,) * len(dims))]
@@ -121,7 +122,7 @@ def transpose(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("Broadcast")
 def broadcast(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input in the shape that the second input holds; in the mode `bidirectional` both broadcast together."""
+    """Give the input the shape that the second input holds; in the mode `bidirectional` both broadcast together."""
     dtype, dims, mode = ctx.input(0).dtype, dims_of(ctx, 0), text(ctx, "mode", "numpy")
     if mode == "bidirectional":
         result = broadcast_dims(ctx, (dims, _target(ctx)))
@@ -140,7 +141,7 @@ def _target(ctx: NodeContext) -> Dims | None:
 
 
 def _one_way(ctx: NodeContext, dims: Dims, mode: str) -> Dims | None:
-    """The target, to which each dimension of the data is fitted."""
+    """Return the target, to which each dimension of the data is fitted."""
     elements = listed(ctx, 1)
     if elements is None:
         return None
@@ -164,7 +165,7 @@ def _one_way(ctx: NodeContext, dims: Dims, mode: str) -> Dims | None:
 
 @layer("BatchToSpace", "SpaceToBatch")
 def batches_and_space(ctx: NodeContext) -> Sequence[ValueType]:
-    """Batches laid out in space and cropped, or padded space cut into batches; the block has a side for each axis."""
+    """Lay batches out in space and crop it, or pad space and cut it into batches. The block has a side for each axis."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     held = [listed(ctx, index) for index in (1, 2, 3)]
     if dims is None:
@@ -196,7 +197,7 @@ def _integers(elements: Sequence[DimLike | None] | None) -> list[int] | None:
 
 @layer("Eye", gives=(None,))
 def eye(ctx: NodeContext) -> Sequence[ValueType]:
-    """Matrices with ones on a diagonal: rows, columns, and the shape of batches as inputs."""
+    """Make matrices with ones on a diagonal. Rows, columns and the shape of batches are inputs."""
     rows, columns = (required_dim(ctx, scalar_dim(ctx, index)) for index in (0, 1))
     batches = target_shape(ctx, 3) if ctx.has_input(3) else ()
     return [tensor(element_type(ctx, "output_type", None), None if batches is None else (*batches, rows, columns))]
@@ -204,7 +205,7 @@ def eye(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("GridSample")
 def grid_sample(ctx: NodeContext) -> Sequence[ValueType]:
-    """Batch and channels of the data, and the sides of the grid."""
+    """Sample batch and channels of the data at the sides of the grid."""
     data, grid = ranked_dims(ctx, 0, 4), ranked_dims(ctx, 1, 4)
     batch = merged_dim(ctx, data[0], grid[0], "the batch sizes of data and grid")
     return [tensor(ctx.input(0).dtype, (batch, data[1], *grid[1:3]))]
@@ -212,7 +213,7 @@ def grid_sample(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("ReadValue")
 def read_value(ctx: NodeContext) -> Sequence[ValueType]:
-    """A variable, of the type and shape that the layer says; before version 6, of those of its first value."""
+    """Read a variable, of the type and shape that the layer says; before version 6, of those of its first value."""
     if "variable_shape" not in ctx.attributes():
         return [like_input(ctx)]
     try:
@@ -225,14 +226,14 @@ def read_value(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("Multinomial", gives=(None,))
 def multinomial(ctx: NodeContext) -> Sequence[ValueType]:
-    """As many samples for each batch as the second input says."""
+    """Draw as many samples for each batch as the second input says."""
     batch, samples = ranked_dims(ctx, 0, 2)[0], required_dim(ctx, scalar_dim(ctx, 1))
     return [tensor(element_type(ctx, "convert_type", None), (batch, samples))]
 
 
 @layer("StringTensorPack", "StringTensorUnpack", gives=(None, None, None))
 def string_tensor(ctx: NodeContext) -> Sequence[ValueType]:
-    """Strings of their positions and characters, or positions and characters of strings."""
+    """Make strings from their positions and characters, or positions and characters from strings."""
     dims = dims_of(ctx, 0)
     if ctx.node.op_type == "StringTensorPack":
         return [tensor("string", dims)]
@@ -241,13 +242,13 @@ def string_tensor(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("RandomUniform", gives=(None,))
 def random(ctx: NodeContext) -> Sequence[ValueType]:
-    """Random numbers in the shape that the first input holds."""
+    """Draw random numbers in the shape that the first input holds."""
     return [tensor(element_type(ctx, "output_type", None), target_shape(ctx, 0))]
 
 
 @layer("Tile")
 def tile(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input repeated along each axis; of ranks and repeats, the fewer are filled up with 1 in front."""
+    """Repeat the input along each axis. If there are fewer axes or fewer repeats, 1 is added in front."""
     dtype, dims, repeats = ctx.input(0).dtype, dims_of(ctx, 0), listed(ctx, 1)
     if dims is None or repeats is None:
         return [tensor(dtype, None)]
@@ -258,7 +259,7 @@ def tile(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("Pad")
 def pad(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input with elements added, or for negative pads removed, at both ends of each axis."""
+    """Add elements at both ends of each axis, or remove elements for negative pads."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     before, after = listed(ctx, 1), listed(ctx, 2)
     if dims is None:
@@ -278,7 +279,7 @@ def pad(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("Range", gives=(None,))
 def range_(ctx: NodeContext) -> Sequence[ValueType]:
-    """The numbers from start up to stop in steps of step; version 4 names their type, and first converts to it."""
+    """Count from start up to stop in steps of step. Version 4 names the element type, and first converts to it."""
     if "output_type" not in ctx.attributes():
         return [counted_out(ctx, known_dtype(ctx, range(3)))]
     dtype = element_type(ctx, "output_type", None)
@@ -288,7 +289,7 @@ def range_(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _is_kept(ctx: NodeContext, index: int, dtype: str) -> bool:
-    """True when a conversion to this type leaves the number as it is."""
+    """Return True if a conversion to this type leaves the number as it is."""
     contents = ctx.contents(index)
     item: Item = None if contents is None else contents.scalar
     return ctx.input(index).dtype == dtype or isinstance(item, int) or (isinstance(item, float) and item.is_integer())

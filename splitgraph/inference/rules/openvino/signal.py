@@ -27,7 +27,7 @@ _COMPLEX = 2
 
 @layer("DFT", "IDFT")
 def transform(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input with the transformed axes in the signal sizes, where these are given."""
+    """Transform the axes, to the signal sizes if these are given."""
     dtype, dims = ctx.input(0).dtype, _complex_dims(ctx)
     if dims is None:
         return [tensor(dtype, None)]
@@ -39,7 +39,7 @@ def transform(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("RDFT")
 def real_transform(ctx: NodeContext) -> Sequence[ValueType]:
-    """Complex numbers; on the last of the transformed axes only half of them, as the others follow."""
+    """Compute complex numbers; on the last of the transformed axes only half of them, as the others follow."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     if dims is None:
         return [tensor(dtype, None)]
@@ -55,7 +55,7 @@ def real_transform(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("IRDFT")
 def real_inverse(ctx: NodeContext) -> Sequence[ValueType]:
-    """Real numbers from half of the complex ones on the last of the transformed axes."""
+    """Compute real numbers from half of the complex ones on the last of the transformed axes."""
     dtype, dims = ctx.input(0).dtype, _complex_dims(ctx)
     if dims is None:
         return [tensor(dtype, None)]
@@ -77,7 +77,7 @@ def _complex_dims(ctx: NodeContext) -> Dims | None:
 
 
 def _transformed(ctx: NodeContext, dims: Dims) -> tuple[list[DimLike | None], int | None] | None:
-    """The sizes that signals have, and the last of the transformed axes; None where the axes are not known."""
+    """Return the sizes of the signals, and the last of the transformed axes; None if the axes are unknown."""
     axes = listed_axes(ctx, 1)
     if axes is None:
         return None
@@ -95,7 +95,9 @@ def _transformed(ctx: NodeContext, dims: Dims) -> tuple[list[DimLike | None], in
 
 @layer("STFT")
 def short_transform(ctx: NodeContext) -> Sequence[ValueType]:
-    """The transform of each frame of a signal: frequencies and frames, or these first with `transpose_frames`."""
+    """Transform each frame of a signal. The output has frames and frequencies, or with `transpose_frames` frequencies
+    first.
+    """
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     if dims is None:
         return [tensor(dtype, None)]
@@ -113,7 +115,7 @@ def short_transform(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("ISTFT")
 def short_inverse(ctx: NodeContext) -> Sequence[ValueType]:
-    """The signal of overlapping frames, in the length that the last input gives."""
+    """Compute the signal of overlapping frames, in the length that the last input holds."""
     dtype, dims = ctx.input(0).dtype, _complex_dims(ctx)
     if dims is None:
         return [tensor(dtype, None)]
@@ -132,7 +134,7 @@ _STATES = {"LSTM": 2, "GRU": 1, "RNN": 1, "AUGRU": 1}
 
 @layer("LSTMCell", "GRUCell", "RNNCell", "AUGRUCell", gives=(0, 0))
 def cell(ctx: NodeContext) -> Sequence[ValueType]:
-    """The next states, for each batch."""
+    """Compute the next states, for each batch."""
     states = _STATES[ctx.node.op_type.removesuffix("Cell")]
     hidden, batches = number(ctx, "hidden_size", 0) or None, [ranked_dims(ctx, i, 2)[0] for i in range(1 + states)]
     batch = batches[0]
@@ -143,7 +145,7 @@ def cell(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("LSTMSequence", "GRUSequence", "RNNSequence", "AUGRUSequence", gives=(0, 0, 0))
 def sequence(ctx: NodeContext) -> Sequence[ValueType]:
-    """All hidden states for each batch and direction, and the last states."""
+    """Compute all hidden states for each batch and direction, and the last states."""
     states = _STATES[ctx.node.op_type.removesuffix("Sequence")]
     batch, length, _ = ranked_dims(ctx, 0, 3)
     batches = [ranked_dims(ctx, 1 + index, 3)[0] for index in range(states)]
