@@ -62,8 +62,8 @@ def analyse_mirror(
     first = analysis.diagnostics
     if settled.locations:
         analysis = _analyse(mirrored, sizes, empty_chunks, settled.locations)
-    found = (*settled.apply(first, analysis.diagnostics), *settled.notes)
-    return replace(analysis, diagnostics=found, accepted=tuple(settled.accepted))
+    diagnostics = (*settled.apply(first, analysis.diagnostics), *settled.notes)
+    return replace(analysis, diagnostics=diagnostics, accepted=tuple(settled.accepted))
 
 
 def _analyse(
@@ -84,8 +84,8 @@ def _report_impossible_layers(state: WalkState, mirrored: Mirror) -> None:
             fault = fault_of_layer(layer.type, layer.version)
             if fault is not None:
                 help = "Correct the layer's type or version; a layer of an extension has a version of its own."
-                found = diagnostic("SG303", fault, f"{scope.location}/{layer.name}", severity="warning", help=help)
-                state.report(found)
+                finding = diagnostic("SG303", fault, f"{scope.location}/{layer.name}", severity="warning", help=help)
+                state.report(finding)
 
 
 def _walk(
@@ -113,8 +113,8 @@ def _require_intervals(
     """Require each dimension to be within its declared interval. Report a given size outside the interval."""
     for name, (lowest, most) in intervals.items():
         dim = bound.get(name, symbol(name))
-        held = [Obligation(dim, ">=", lowest), *([] if most is None else [Obligation(most, ">=", dim)])]
-        if "contradiction" in [main.facts.require(obligation) for obligation in held]:
+        obligations = [Obligation(dim, ">=", lowest), *([] if most is None else [Obligation(most, ">=", dim)])]
+        if "contradiction" in [main.facts.require(obligation) for obligation in obligations]:
             declared = f"{lowest}..{'' if most is None else most}"
             text = f"the dimension {name} is given as {dim}, but declared as {declared}"
             help = f"Give it a size within {declared}, or correct the shape that the model declares."
@@ -138,7 +138,7 @@ def fill_ir(analysis: Analysis, mirrored: Mirror, model: OpenVINOModel, sizes: S
 
 def _fill(graph: Graph, path: GraphPath, mirrored: Mirror, types: Types) -> None:
     names, known = mirrored.names[path], types.get(path, {})
-    shapes = {place: found.shape for place, name in names.items() if (found := known.get(name)) is not None}
+    shapes = {place: value.shape for place, name in names.items() if (value := known.get(name)) is not None}
     for layer in graph.layers:
         if layer.type != "Const":
             _fill_ports(layer, "output", {port.id: shapes.get((layer.id, port.id)) for port in layer.outputs})

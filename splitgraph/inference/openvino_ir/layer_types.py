@@ -47,7 +47,9 @@ _TEXT = """
 
 
 def _parsed(text: str) -> dict[str, int]:
-    """Return the first operator set of each layer, by the layer's type in lower case: no two types differ only in case."""
+    """Return the first operator set of each layer, by the layer's type in lower case: no two types differ only in
+    case.
+    """
     since: dict[str, int] = {}
     number = 0
     for word in text.lower().split():

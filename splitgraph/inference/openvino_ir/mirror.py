@@ -198,7 +198,9 @@ def _domain(layer: Layer) -> str:
 
 
 def _split_attributes(layer: Layer) -> list[AttributeProto]:
-    """Return the attributes that the split variants read: the number of parts of a Split, as an integer if it is one."""
+    """Return the attributes that the split variants read: the number of parts of a Split, as an integer if it is
+    one.
+    """
     text = layer.data.get("num_splits")
     if layer.type != "Split" or text is None:
         return []
@@ -226,11 +228,11 @@ def _value_names(graph: Graph) -> dict[tuple[int, int], str]:
     """Return a name for the value of each output port that no other value of the graph has."""
     ports = [(layer, index, port) for layer in graph.layers for index, port in enumerate(layer.outputs)]
     wishes = [list(_wishes(layer, index, port)) for layer, index, port in ports]
-    count = Counter(wish for each in wishes for wish in each[:1])
+    count = Counter(wish for options in wishes for wish in options[:1])
     taken: set[str] = set()
     names = {}
-    for (layer, _, port), each in zip(ports, wishes, strict=True):
-        free = (wish for wish in each if wish and wish not in taken and count[wish] <= 1)
+    for (layer, _, port), options in zip(ports, wishes, strict=True):
+        free = (wish for wish in options if wish and wish not in taken and count[wish] <= 1)
         name = next(free, None) or _numbered(f"{layer.name}:{port.id}", taken)
         taken.add(name)
         names[layer.id, port.id] = name

@@ -59,16 +59,16 @@ def tolerate(
     ctx.tolerate("SG302", f"{label(ctx)}: {fault}", run_by, reading)
 
 
-def expect(ctx: NodeContext, lhs: DimLike, relation: Relation, rhs: DimLike, found: Callable[[], str]) -> None:
+def expect(ctx: NodeContext, lhs: DimLike, relation: Relation, rhs: DimLike, fault: Callable[[], str]) -> None:
     """Record that `lhs == rhs` or `lhs >= rhs` must hold, and report a finding if it never can. found: makes the text
     that says what is wrong; it is called only then, because spelling a dimension takes longer than comparing it. Raise
     InvalidNode if both sides are numbers.
     """
     if isinstance(lhs, int) and isinstance(rhs, int):
         if lhs < rhs or (lhs > rhs and relation == "=="):
-            raise InvalidNode(found())
+            raise InvalidNode(fault())
         return
-    ctx.require(lhs, relation, rhs, message=lambda: f"{label(ctx)}: {found()}")
+    ctx.require(lhs, relation, rhs, message=lambda: f"{label(ctx)}: {fault()}")
 
 
 def dims_of(ctx: NodeContext, index: int) -> Dims | None:
@@ -113,7 +113,9 @@ def int_attribute(ctx: NodeContext, name: str, default: int) -> int:
 
 
 def ints_attribute(ctx: NodeContext, name: str) -> tuple[int, ...] | None:
-    """Return an attribute that is a list of integers; None if it is absent. Raise InvalidNode if it is something else."""
+    """Return an attribute that is a list of integers; None if it is absent. Raise InvalidNode if it is something
+    else.
+    """
     value = ctx.attribute(name)
     if value is not None and not (isinstance(value, tuple) and all(isinstance(item, int) for item in value)):
         raise InvalidNode(f"attribute {name!r} must be a list of integers")
@@ -166,14 +168,18 @@ def normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
 
 
 def vector_length(ctx: NodeContext, index: int) -> int | None:
-    """Return the static length of a 1-D input; None if it is unknown or very large. Raise InvalidNode for another rank."""
+    """Return the static length of a 1-D input; None if it is unknown or very large. Raise InvalidNode for another
+    rank.
+    """
     dims = dims_of_rank(ctx, index, 1)
     length = None if dims is None else dims[0]
     return length if isinstance(length, int) and length <= MAX_UNKNOWN else None
 
 
 def vector_dims(ctx: NodeContext, index: int) -> tuple[DimLike | None, ...] | None:
-    """Return the elements of a 1-D integer input, None for each that is unknown; None if even their number is unknown."""
+    """Return the elements of a 1-D integer input, None for each that is unknown; None if even their number is
+    unknown.
+    """
     contents = ctx.contents(index)
     if contents is not None:
         if len(contents.shape) != 1:
@@ -301,15 +307,15 @@ def expect_one_element(ctx: NodeContext, index: int, name: str) -> None:
 
 def known_dtype(ctx: NodeContext, indices: Sequence[int]) -> str | None:
     """Return the element type that these inputs share. Raise InvalidNode if two of them differ."""
-    found: str | None = None
+    common: str | None = None
     for index in indices:
         dtype = ctx.input(index).dtype
-        if dtype is None or dtype == found:
+        if dtype is None or dtype == common:
             continue
-        if found is not None:
-            raise InvalidNode(f"the inputs must have the same element type, not {found} and {dtype}")
-        found = dtype
-    return found
+        if common is not None:
+            raise InvalidNode(f"the inputs must have the same element type, not {common} and {dtype}")
+        common = dtype
+    return common
 
 
 def differ(a: DimLike | None, b: DimLike | None) -> bool:
@@ -375,12 +381,12 @@ def _fits(form: Form, dims: Dims, known: Sizes) -> bool:
     """Return False if dimensions that are numbers contradict the shape."""
     if not _has_rank(form, len(dims)):
         return False
-    found = dict(known)
+    bound = dict(known)
     for _, word, dim in _pairs(form, dims):
-        if differ(_size(word, found), dim):
+        if differ(_size(word, bound), dim):
             return False
         if word.isalpha():
-            found.setdefault(word, dim)
+            bound.setdefault(word, dim)
     return True
 
 
@@ -400,8 +406,8 @@ def _record(ctx: NodeContext, name: str, form: Form, dims: Dims, known: Sizes) -
 
 
 def _unfit(name: str, dims: Dims, forms: Sequence[Form], known: Sizes) -> str:
-    found = f"the shape [{', '.join(map(str, dims))}]" if dims else "the shape of a scalar"
-    return f"{name} has {found}; it must be {' or '.join(_spelled(form, known) for form in forms)}"
+    shape = f"the shape [{', '.join(map(str, dims))}]" if dims else "the shape of a scalar"
+    return f"{name} has {shape}; it must be {' or '.join(_spelled(form, known) for form in forms)}"
 
 
 def _spelled(form: Form, known: Sizes) -> str:

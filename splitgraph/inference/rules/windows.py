@@ -103,17 +103,17 @@ def _count(
     if isinstance(room, Dim) and ctx.facts.prove_ge(room, 0):
         return room // stride + 1
 
-    def found() -> str:
+    def fault() -> str:
         return f"a window of {extent} does not fit a dimension of {dim} with pads {before} and {after}"
 
     fixed = ctx.facts.simplify(room, fixed=True)
     # A number stands for the symbols only where it is too small: elsewhere their names say more.
     if isinstance(fixed, int) and (fixed < 0 or isinstance(room, int)):
-        return _static_count(ctx, fixed, stride, found)
+        return _static_count(ctx, fixed, stride, fault)
     # Of one position too little, steps of 1 leave nothing, which pooling takes; other steps are rounded in two ways.
     least = -1 if stride == 1 and not _convolves(ctx) else 0
     if not ctx.facts.prove_ge(room, least):
-        expect(ctx, room, ">=", least, found)
+        expect(ctx, room, ">=", least, fault)
     return room // stride + 1
 
 
@@ -121,11 +121,11 @@ def _convolves(ctx: NodeContext) -> bool:
     return "Conv" in ctx.node.op_type
 
 
-def _static_count(ctx: NodeContext, room: int, stride: int, found: Callable[[], str]) -> int | None:
+def _static_count(ctx: NodeContext, room: int, stride: int, fault: Callable[[], str]) -> int | None:
     if room >= 0:
         return room // stride + 1
     if _convolves(ctx) or room <= -2 * stride:
-        raise InvalidNode(found())
+        raise InvalidNode(fault())
     # Pooling over less than a window: onnxruntime rounds the negative quotient up, the specification rounds it down.
     return 0 if room == -stride else None
 

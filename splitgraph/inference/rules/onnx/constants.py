@@ -46,10 +46,10 @@ def constant(ctx: NodeContext) -> Sequence[ValueType]:
         return [_tensor_constant(ctx, value)]
     if name == "sparse_value":
         return [_sparse_constant(ctx, value)]
-    held = vector(value) if isinstance(value, tuple) else scalar(value)
-    if len(held.items) <= (MAX_LISTED if name == "value_ints" else MAX_ITEMS):
-        ctx.set_contents(0, held)
-    return [tensor(CONSTANT_DTYPES[name], held.shape)]
+    contents = vector(value) if isinstance(value, tuple) else scalar(value)
+    if len(contents.items) <= (MAX_LISTED if name == "value_ints" else MAX_ITEMS):
+        ctx.set_contents(0, contents)
+    return [tensor(CONSTANT_DTYPES[name], contents.shape)]
 
 
 def _tensor_constant(ctx: NodeContext, value: Any) -> ValueType:
@@ -224,24 +224,24 @@ def converted(ctx: NodeContext, target: str) -> ValueType:
 @rule("Optional")
 def optional(ctx: NodeContext) -> Sequence[ValueType] | None:
     """Make an optional of the input. One that is made from a type alone is left to onnx."""
-    held = ctx.input(0)
-    if not ctx.has_input(0) or held.kind == "unknown":
+    element = ctx.input(0)
+    if not ctx.has_input(0) or element.kind == "unknown":
         return None
     ctx.set_contents(0, ctx.contents(0))
-    return [ValueType("optional", held.dtype, held.shape, None if held.kind == "tensor" else held)]
+    return [ValueType("optional", element.dtype, element.shape, None if element.kind == "tensor" else element)]
 
 
 @rule("OptionalGetElement")
 def optional_get_element(ctx: NodeContext) -> Sequence[ValueType] | None:
     """Return the type of the element of the optional. From version 18 on, a tensor or sequence is passed on."""
-    held = ctx.input(0)
+    given = ctx.input(0)
     ctx.set_contents(0, ctx.contents(0))
-    if held.kind != "optional":
+    if given.kind != "optional":
         info = ctx.sequence(0)
         if info is not None:
             ctx.set_sequence(0, info)
-        return [held]
-    return [held.element or tensor(held.dtype, held.shape)]
+        return [given]
+    return [given.element or tensor(given.dtype, given.shape)]
 
 
 @operator("OptionalHasElement", gives=("bool",))

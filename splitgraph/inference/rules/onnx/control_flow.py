@@ -105,7 +105,7 @@ def _infer_either(
         then = walk_then()
     with ctx.branches.hold() as found_else:
         other = walk_else()
-    spoiled = [ctx.branches.spoil(found) for found in (found_then, found_else)]
+    spoiled = [ctx.branches.spoil(findings) for findings in (found_then, found_else)]
     if spoiled.count(True) == 1:
         ctx.avoid(found_then if spoiled[0] else found_else)
     ctx.release([*found_then, *found_else])
@@ -147,11 +147,11 @@ def infer_loop(ctx: NodeContext) -> Sequence[ValueType]:
         if given is not None and (len(given) > 1 or (given and isinstance(given[0], int) and given[0] != 1)):
             ctx.find("SG302", f"the {what} of Loop is {ctx.input(index)}; it must have one element")
             return ()
-    with ctx.branches.hold() as found:
+    with ctx.branches.hold() as findings:
         body, results = walk_until_settled(ctx, _counters(ctx, graph), carried, (), first=1)
     if not _starts(ctx):
-        ctx.avoid(found)
-    ctx.release(found)
+        ctx.avoid(findings)
+    ctx.release(findings)
     if body is None:
         return ()
     trips = _trips(ctx, graph, body)
@@ -193,11 +193,11 @@ def _grown(
     if value.kind != "tensor" or not (value.shape and first.shape and before and before.shape and after.shape):
         return value
     shape = list(value.shape)
-    for axis, (start, held, given) in enumerate(zip(first.shape, before.shape, after.shape, strict=True)):
+    for axis, (start, size, given) in enumerate(zip(first.shape, before.shape, after.shape, strict=True)):
         # Only a dimension that the walk found to change: a number that the body declares is the author's word.
-        if not ctx.is_generated(held) or held == start or given is None or start is None or held is None:
+        if not ctx.is_generated(size) or size == start or given is None or start is None or size is None:
             continue
-        growth = given - held
+        growth = given - size
         if ctx.is_of_inputs(growth):
             shape[axis] = start + trips * growth
     return value.with_shape(shape)
@@ -438,13 +438,13 @@ def _infer_scan_8(ctx: NodeContext) -> Sequence[ValueType]:
     batch: DimLike | None = None
     for index in range(1, len(ctx.node.input)):
         shape = ctx.input(index).shape
-        found = shape[0] if shape else None
-        if found is None:
+        dim = shape[0] if shape else None
+        if dim is None:
             continue
-        text = f"Scan-8: the batch sizes are {batch} and {found}; they must be equal"
-        if batch is not None and not ctx.require(batch, "==", found, message=text):
+        text = f"Scan-8: the batch sizes are {batch} and {dim}; they must be equal"
+        if batch is not None and not ctx.require(batch, "==", dim, message=text):
             return ()
-        batch = found if batch is None else batch
+        batch = dim if batch is None else batch
     slices, length = _slices(ctx, states, (1,) * count, skip=1)
     slices = [_without_batch(value, batch) for value in slices]
     return _scan_outputs(ctx, states, slices, length, None, ctx.fresh() if batch is None else batch, skip=1)

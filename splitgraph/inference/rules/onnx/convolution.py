@@ -47,8 +47,8 @@ def deform_conv(ctx: NodeContext) -> Sequence[ValueType]:
         kernel = product([1 if size is None else size for size in _kernel(ctx, weights, len(data) - 2)])
         points = None if weights is None and not ctx.has_attribute("kernel_shape") else kernel
         groups = int_attribute(ctx, "offset_group", 1)
-        for index, name, each in ((2, "the offset", len(data) - 2), (4, "the mask", 1)):
-            channels = None if points is None else points * groups * each
+        for index, name, per_point in ((2, "the offset", len(data) - 2), (4, "the mask", 1)):
+            channels = None if points is None else points * groups * per_point
             expect_dims(ctx, index, (data[0], channels, *result[2:]), name)
     return [tensor(dtype, result)]
 
@@ -201,10 +201,10 @@ def max_unpool(ctx: NodeContext) -> Sequence[ValueType]:
         expect_dims(ctx, 1, dims, "the indices")
     kernel = ints_attribute(ctx, "kernel_shape") or ()
     check_each("kernel_shape", kernel)
-    for held in (dims, indices):
-        if held is not None and len(kernel) != len(held) - 2:
+    for known in (dims, indices):
+        if known is not None and len(kernel) != len(known) - 2:
             raise InvalidNode(
-                f"kernel_shape {list(kernel)} does not fit rank {len(held)}; it must have 2 elements fewer"
+                f"kernel_shape {list(kernel)} does not fit rank {len(known)}; it must have 2 elements fewer"
             )
     windows = read_windows(ctx, len(kernel))
     shape = target_shape(ctx, 2) if ctx.has_input(2) else None

@@ -215,7 +215,9 @@ def clip(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _check_bound(ctx: NodeContext, index: int, name: str, dims: Dims | None) -> None:
-    """Require a bound that is a number. Two engines also run a bound of several elements that broadcasts to the input."""
+    """Require a bound that is a number. Two engines also run a bound of several elements that broadcasts to the
+    input.
+    """
     bound = dims_of(ctx, index) if ctx.has_input(index) else None
     if not bound or bound == (1,) or dims is None or not any(isinstance(dim, int) for dim in bound):
         return
@@ -226,7 +228,9 @@ def _check_bound(ctx: NodeContext, index: int, name: str, dims: Dims | None) -> 
 
 
 def _bounds(ctx: NodeContext, dtype: str) -> tuple[Contents | None, Contents | None]:
-    """Return the lower and upper bound as scalars, of an unknown element if it is not known; None if there is no bound."""
+    """Return the lower and upper bound as scalars, of an unknown element if it is not known; None if there is no
+    bound.
+    """
     if ctx.node.op_type == "Relu":
         return scalar(0 if exact.is_integer_type(dtype) else 0.0), None
     low, high = (ctx.contents(index) or scalar(None) if ctx.has_input(index) else None for index in (1, 2))
@@ -372,7 +376,7 @@ def follow_operands(ctx: NodeContext, item: BinaryItem, dtype: str, shape: Dims 
     result: Sequence[Item] = rows[0]
     for row in rows[1:]:
         result = [item(facts, dtype, a, b) for a, b in zip(result, row, strict=True)]
-    if any(held is not None for held in result):
+    if any(value is not None for value in result):
         ctx.set_contents(0, Contents(static, tuple(result)))
 
 
@@ -388,10 +392,10 @@ def operand_items(
     if ctx.since_version < _NUMPY_BROADCAST_SINCE and ctx.has_attribute("axis"):
         return None
     static = tuple(dim for dim in shape if isinstance(dim, int))
-    held: list[Contents] = []
+    known: list[Contents] = []
     for index in indices:
         contents = ctx.contents(index)
         if contents is None or len(contents.items) > MAX_ITEMS:
             return None
-        held.append(contents)
-    return static, [broadcast_items(contents, static, count) for contents in held]
+        known.append(contents)
+    return static, [broadcast_items(contents, static, count) for contents in known]

@@ -221,8 +221,8 @@ def _keep_aspect_ratio(
 
 
 def _scale_items(ctx: NodeContext, index: int) -> Sequence[Item] | None:
-    held = ctx.contents(index, needed=True) or contents_or_unknown(ctx, index)
-    return None if held is None else held.items
+    scales = ctx.contents(index, needed=True) or contents_or_unknown(ctx, index)
+    return None if scales is None else scales.items
 
 
 def _scaled(dims: Dims, scales: Sequence[Item] | None, axes: Sequence[int]) -> list[DimLike | None]:

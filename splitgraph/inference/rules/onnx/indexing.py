@@ -168,10 +168,10 @@ def _check_tuple_updates(ctx: NodeContext, dims: Dims | None, indices: Dims | No
         if not 0 <= needed <= len(dims):
             least, most = len(indices) - 1, len(indices) - 1 + len(dims)
             raise InvalidNode(f"updates has rank {len(updates)}; its rank must be in [{least}, {most}]")
-        found = partial(
+        fault = partial(
             "the index tuples have {} entries; updates of rank {} need {}".format, depth, len(updates), needed
         )
-        expect(ctx, depth, "==", needed, found)
+        expect(ctx, depth, "==", needed, fault)
         depth = needed
     if not isinstance(depth, int):
         return
@@ -219,7 +219,7 @@ def _kept(ctx: NodeContext, size: DimLike | None, holds: Sequence[int] | None) -
     """Return how many of `size` elements a condition keeps; None if that is not certain."""
     if holds is None or size is None:
         return None
-    kept = [position for position, held in enumerate(holds) if held]
+    kept = [position for position, chosen in enumerate(holds) if chosen]
     # What lies beyond the last element onnxruntime passes over and numpy refuses; the specification is silent.
     return len(kept) if not kept or ctx.facts.prove_ge(size, kept[-1] + 1) else None
 
@@ -233,9 +233,9 @@ def non_zero(ctx: NodeContext) -> Sequence[ValueType]:
     rank: DimLike | None = None if dims is None else len(dims)
     if contents is None or truths is None or not contents.shape:
         return [tensor("int64", (rank, None))]
-    where = np.nonzero(np.array([held != 0 for held in truths]).reshape(contents.shape))
-    found = tuple(int(coordinate) for row in where for coordinate in row)
-    ctx.set_contents(0, Contents((len(where), len(where[0])), found))
+    where = np.nonzero(np.array([truth != 0 for truth in truths]).reshape(contents.shape))
+    coordinates = tuple(int(coordinate) for row in where for coordinate in row)
+    ctx.set_contents(0, Contents((len(where), len(where[0])), coordinates))
     return [tensor("int64", (len(where), len(where[0])))]
 
 
@@ -248,8 +248,8 @@ def top_k(ctx: NodeContext) -> Sequence[ValueType]:
         count = int_attribute(ctx, "k", -1)
     else:
         expect_shapes(ctx, "", "K: 1")
-        held = ctx.contents(1)
-        count = None if held is None or len(held.items) != 1 else held.dims[0]
+        contents = ctx.contents(1)
+        count = None if contents is None or len(contents.items) != 1 else contents.dims[0]
     if dims is None:
         return [tensor(dtype, None), tensor("int64", None)]
     axis = normal_axis(int_attribute(ctx, "axis", -1), len(dims))
@@ -271,8 +271,8 @@ def one_hot(ctx: NodeContext) -> Sequence[ValueType]:
         raise InvalidNode("the indices are a scalar; they must have at least one axis")
     axis = normal_axis(int_attribute(ctx, "axis", -1), len(indices) + 1)
     _refuse_negative_indices(ctx)
-    held = ctx.contents(1)
-    depth = None if held is None else held.scalar
+    contents = ctx.contents(1)
+    depth = None if contents is None else contents.scalar
     whole = int(depth) if isinstance(depth, float) and depth.is_integer() else depth
     count = required_dim(ctx, whole if isinstance(whole, (int, Dim)) else None)
     return [tensor(dtype, (*indices[:axis], count, *indices[axis:]))]
@@ -280,8 +280,10 @@ def one_hot(ctx: NodeContext) -> Sequence[ValueType]:
 
 def _refuse_negative_indices(ctx: NodeContext) -> None:
     """Raise InvalidNode for a negative index before version 11. From version 11 on it counts from the end."""
-    held = ctx.contents(0) if ctx.since_version < 11 else None
-    least = min((item for item in (() if held is None else held.items) if isinstance(item, (int, float))), default=0)
+    contents = ctx.contents(0) if ctx.since_version < 11 else None
+    least = min(
+        (item for item in (() if contents is None else contents.items) if isinstance(item, (int, float))), default=0
+    )
     if least < 0:
         raise InvalidNode(f"an index is {least}; before version 11 indices must be at least 0")
 
@@ -329,10 +331,10 @@ def _data(ctx: NodeContext) -> Contents | None:
 def _indices(ctx: NodeContext) -> Positions | None:
     """Return the second input as an array; None if one of its elements is unknown."""
     contents = ctx.contents(1)
-    held = None if contents is None else contents.integers
-    if contents is None or held is None:
+    integers = None if contents is None else contents.integers
+    if contents is None or integers is None:
         return None
-    return np.array(held, dtype=np.int64).reshape(contents.shape)
+    return np.array(integers, dtype=np.int64).reshape(contents.shape)
 
 
 def _along_axis(ctx: NodeContext, data: Contents, indices: Positions) -> Positions | None:
@@ -363,8 +365,8 @@ def _at(data: Contents, where: list[Positions]) -> Positions | None:
     for coordinates, dim in zip(where, data.shape, strict=False):
         if coordinates.size and not (-dim <= coordinates.min() and coordinates.max() < dim):
             return None
-    found: Positions = positions(data)[tuple(where)]
-    return found
+    order: Positions = positions(data)[tuple(where)]
+    return order
 
 
 def gather_element_contents(ctx: NodeContext) -> None:
@@ -418,4 +420,4 @@ def compress_contents(ctx: NodeContext, holds: tuple[int, ...]) -> None:
         return
     length = len(data.items) if axis is None else data.shape[axis]
     if len(holds) <= length:
-        ctx.set_contents(0, rearranged(data, np.compress([held != 0 for held in holds], positions(data), axis=axis)))
+        ctx.set_contents(0, rearranged(data, np.compress([truth != 0 for truth in holds], positions(data), axis=axis)))

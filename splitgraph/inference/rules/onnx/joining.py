@@ -79,10 +79,10 @@ def joined_dims(ctx: NodeContext, shapes: Sequence[Dims | None], axis: int) -> D
 def _concat_contents(ctx: NodeContext, dims: Dims, axis: int) -> None:
     if static_count(dims) is None:
         return
-    held = [ctx.contents(index) for index in range(len(ctx.node.input))]
-    if all(contents is None for contents in held):
+    known = [ctx.contents(index) for index in range(len(ctx.node.input))]
+    if all(contents is None for contents in known):
         return
-    parts = [contents or contents_or_unknown(ctx, index) for index, contents in enumerate(held)]
+    parts = [contents or contents_or_unknown(ctx, index) for index, contents in enumerate(known)]
     whole = [part for part in parts if part is not None]
     if len(whole) != len(parts):
         return
@@ -135,7 +135,7 @@ def _times(dim: DimLike, repeat: DimLike | None) -> DimLike | None:
 def _tile_one_axis(ctx: NodeContext, dims: Dims | None) -> Sequence[ValueType]:
     # Version 1 takes the number of tiles and the axis as scalars of the input's own type.
     tiles, axis = ctx.contents(1), ctx.contents(2)
-    count, where = (None if held is None else held.scalar for held in (tiles, axis))
+    count, where = (None if contents is None else contents.scalar for contents in (tiles, axis))
     if dims is None:
         return [tensor(ctx.input(0).dtype, None)]
     result: list[DimLike | None] = list(dims)
@@ -183,8 +183,8 @@ def _pad_contents(ctx: NodeContext, axes: tuple[int, ...], pads: Sequence[DimLik
         return
     added: Item = 0 if is_integer_type(ctx.input(0).dtype) else None
     if ctx.has_input(2):
-        held = ctx.contents(2)
-        added = None if held is None else held.scalar
+        value = ctx.contents(2)
+        added = None if value is None else value.scalar
     widths = [(0, 0)] * len(contents.shape)
     counts = [pad for pad in pads if isinstance(pad, int)]
     for position, axis in enumerate(axes):
@@ -207,10 +207,10 @@ def _expect_two_pads_an_axis(ctx: NodeContext) -> None:
 def _pad_axes(ctx: NodeContext, rank: int) -> tuple[int, ...] | None:
     if ctx.since_version < 18 or not ctx.has_input(3):
         return tuple(range(rank))
-    held = ctx.contents(3)
-    if held is not None and len(held.shape) != 1:
-        raise InvalidNode(f"the axes must be a 1-D tensor, not of rank {len(held.shape)}")
-    axes = None if held is None else held.integers
+    contents = ctx.contents(3)
+    if contents is not None and len(contents.shape) != 1:
+        raise InvalidNode(f"the axes must be a 1-D tensor, not of rank {len(contents.shape)}")
+    axes = None if contents is None else contents.integers
     return None if axes is None else normal_axes(axes, rank)
 
 
@@ -231,7 +231,7 @@ def counted_out(ctx: NodeContext, dtype: str | None) -> ValueType:
     """Return the type of the numbers from the first input up to the second in steps of the third. Raise InvalidNode for
     a step of 0.
     """
-    held: list[Item] = []
+    bounds: list[Item] = []
     for index in range(3):
         dims = dims_of(ctx, index)
         if dims not in (None, (), (1,)) and not (dims is not None and len(dims) == 1 and isinstance(dims[0], Dim)):
@@ -239,8 +239,8 @@ def counted_out(ctx: NodeContext, dtype: str | None) -> ValueType:
         if dims == (1,) and ctx.node.op_type == "Range":
             tolerate(ctx, f"input {index} has the shape [1]; it must be a scalar")
         contents = ctx.contents(index, needed=True)
-        held.append(None if contents is None else contents.scalar)
-    start, limit, delta = held
+        bounds.append(None if contents is None else contents.scalar)
+    start, limit, delta = bounds
     if delta == 0:
         raise InvalidNode("delta is 0; it must not be 0")
     count = _range_count(ctx, start, limit, delta)

@@ -156,8 +156,8 @@ def label_encoder(ctx: NodeContext) -> Sequence[ValueType]:
     if isinstance(default, TensorProto) and values is not None:
         dtype = DTYPE_NAMES.get(default.data_type)
         if dtype != values[0] or list(default.dims) != [1]:
-            found = f"default_tensor is {dtype or 'unknown'}{list(default.dims)}"
-            raise InvalidNode(f"{found}; it must be {values[0]}[1], as the values are {values[0]}")
+            text = f"default_tensor is {dtype or 'unknown'}{list(default.dims)}"
+            raise InvalidNode(f"{text}; it must be {values[0]}[1], as the values are {values[0]}")
     return [tensor(None if values is None else values[0], dims_of(ctx, 0))]
 
 
@@ -165,17 +165,17 @@ def _column(ctx: NodeContext, base: str) -> tuple[str | None, int] | None:
     """Return element type and number of the keys or values of a table; None if there are none. Raise InvalidNode if
     there are two lists of them, or from version 4 on none.
     """
-    found: list[tuple[str | None, int]] = [
+    columns: list[tuple[str | None, int]] = [
         (dtype, count) for kind, dtype in _COLUMNS.items() if (count := _length(ctx, f"{base}_{kind}"))
     ]
-    held = ctx.attribute(f"{base}_tensor")
-    if isinstance(held, TensorProto):
-        found.append((DTYPE_NAMES.get(held.data_type), prod(held.dims)))
-    if len(found) > 1:
+    values = ctx.attribute(f"{base}_tensor")
+    if isinstance(values, TensorProto):
+        columns.append((DTYPE_NAMES.get(values.data_type), prod(values.dims)))
+    if len(columns) > 1:
         raise InvalidNode(f"more than one of the attributes {base}_* is given; exactly one is required")
-    if not found and ctx.since_version >= 4:
+    if not columns and ctx.since_version >= 4:
         raise InvalidNode(f"none of the attributes {base}_* is given; exactly one is required")
-    return found[0] if found else None
+    return columns[0] if columns else None
 
 
 @operator("OneHotEncoder", gives=("float32",), domain=DOMAIN)
@@ -279,12 +279,13 @@ def _check_lists(ctx: NodeContext, *prefixes: str) -> None:
     """Raise InvalidNode when the lists with one of these prefixes are not of one length, but for empty ones."""
     for prefix in prefixes:
         names = [name for name in ctx.attribute_names() if name.startswith(prefix) and name not in _OPTIONAL_LISTS]
-        held = {name: ctx.attribute(name) for name in names}
-        found = {
-            name: prod(each.dims) if isinstance(each, TensorProto) else len(each or ()) for name, each in held.items()
+        lists = {name: ctx.attribute(name) for name in names}
+        lengths = {
+            name: prod(value.dims) if isinstance(value, TensorProto) else len(value or ())
+            for name, value in lists.items()
         }
-        if len({length for length in found.values() if length}) > 1:
-            listed = ", ".join(f"{name} has {length}" for name, length in sorted(found.items()))
+        if len({length for length in lengths.values() if length}) > 1:
+            listed = ", ".join(f"{name} has {length}" for name, length in sorted(lengths.items()))
             raise InvalidNode(f"attributes must have equal lengths: {listed}")
 
 
@@ -300,20 +301,20 @@ def _check_tree(ctx: NodeContext) -> None:
     given = ctx.input(0).dtype
     lengths: dict[str, dict[str, int]] = {"nodes_": {}, "leaf_": {}}
     for name in ctx.attribute_names():
-        held = ctx.attribute(name)
-        if held is None:
+        value = ctx.attribute(name)
+        if value is None:
             continue
-        if isinstance(held, TensorProto):
-            dtype = DTYPE_NAMES.get(held.data_type)
+        if isinstance(value, TensorProto):
+            dtype = DTYPE_NAMES.get(value.data_type)
             wanted = "uint8" if name == "nodes_modes" else given
             if wanted is not None and dtype != wanted:
                 raise InvalidNode(f"attribute {name!r} has the type {dtype}; it must be {wanted}")
-        for prefix, found in lengths.items():
+        for prefix, counts in lengths.items():
             if name.startswith(prefix):
-                found[name] = prod(held.dims) if isinstance(held, TensorProto) else len(held)
-    for found in lengths.values():
-        if len(set(found.values())) > 1:
-            listed = ", ".join(f"{name} has {length}" for name, length in sorted(found.items()))
+                counts[name] = prod(value.dims) if isinstance(value, TensorProto) else len(value)
+    for counts in lengths.values():
+        if len(set(counts.values())) > 1:
+            listed = ", ".join(f"{name} has {length}" for name, length in sorted(counts.items()))
             raise InvalidNode(f"attributes must have equal lengths: {listed}")
 
 
@@ -332,8 +333,8 @@ def dict_vectorizer(ctx: NodeContext) -> Sequence[ValueType]:
     """Make a row with the value of each word of the vocabulary."""
     _check_map(ctx)
     _, words = _labels(ctx, "string_vocabulary", "int64_vocabulary")
-    held = ctx.input(0).element
-    return [tensor(None if held is None else held.dtype, (1, words))]
+    values = ctx.input(0).element
+    return [tensor(None if values is None else values.dtype, (1, words))]
 
 
 def _check_map(ctx: NodeContext) -> None:

@@ -123,10 +123,10 @@ def conv_quantized(ctx: NodeContext) -> Sequence[ValueType]:
 
 def check_quantized_conv(ctx: NodeContext) -> None:
     """Require one scale and zero point for input and output. The weights may have one for each filter."""
-    weights, each = dims_of(ctx, 3), f"{ONE} | M"
+    weights, per_filter = dims_of(ctx, 3), f"{ONE} | M"
     expect_shapes(
         ctx,
-        *("", f"x_scale: {ONE}", f"x_zero_point: {ONE}", "", f"w_scale: {each}", f"w_zero_point: {each}"),
+        *("", f"x_scale: {ONE}", f"x_zero_point: {ONE}", "", f"w_scale: {per_filter}", f"w_zero_point: {per_filter}"),
         *(f"y_scale: {ONE}", f"y_zero_point: {ONE}"),
         sizes={"M": weights[0] if weights else None},
     )

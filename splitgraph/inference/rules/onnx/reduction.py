@@ -113,7 +113,9 @@ def _reduce_contents(
     rest = [axis for axis in range(len(contents.shape)) if axis not in axes]
     count = static_count(result)
     adds_up = ctx.node.op_type in _OF_NOTHING and not exact.is_integer_type(dtype)
-    if count is None or (adds_up and any(isinstance(held, float) and not held.is_integer() for held in contents.items)):
+    if count is None or (
+        adds_up and any(isinstance(value, float) and not value.is_integer() for value in contents.items)
+    ):
         # Runtimes add fractions in different orders, and round after each.
         return
     groups = [list(range(len(contents.items)))]
@@ -125,10 +127,10 @@ def _reduce_contents(
         if not group:
             items.append(_OF_NOTHING.get(ctx.node.op_type) if exact.is_integer_type(dtype) else None)
             continue
-        held = contents.items[group[0]]
+        value = contents.items[group[0]]
         for position in group[1:]:
-            held = item(facts, dtype, held, contents.items[position])
-        items.append(held)
+            value = item(facts, dtype, value, contents.items[position])
+        items.append(value)
     ctx.set_contents(0, Contents(tuple(dim for dim in result if isinstance(dim, int)), tuple(items)))
 
 
@@ -231,12 +233,12 @@ def _expect_length_of_6(ctx: NodeContext, index: int, dims: Dims) -> None:
     """Check a parameter of BatchNormalization-6 with spatial=0. By its document, every parameter has one dimension, so
     it has an element for each channel, or one for each activation.
     """
-    held = dims_of_rank(ctx, index, 1)
-    if held is None or not all(isinstance(dim, int) for dim in (*held, *dims[1:])):
+    parameter = dims_of_rank(ctx, index, 1)
+    if parameter is None or not all(isinstance(dim, int) for dim in (*parameter, *dims[1:])):
         return
     allowed = {math.prod(dims[1:2]), math.prod(dims[1:])}
-    if held[0] not in allowed:
+    if parameter[0] not in allowed:
         one, other = min(allowed), max(allowed)
         raise InvalidNode(
-            f"input {index} has {held[0]} elements; it must have {one} (channels) or {other} (activations)"
+            f"input {index} has {parameter[0]} elements; it must have {one} (channels) or {other} (activations)"
         )

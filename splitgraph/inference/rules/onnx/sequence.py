@@ -62,8 +62,8 @@ def _element_dim(ctx: NodeContext, info: SequenceInfo | None, axis: int, dim: Di
 
 def position_in(ctx: NodeContext, index: int, length: DimLike | None, *, end_allowed: bool = False) -> int | None:
     """Return a constant position as it is written; None if it is unknown. Raise InvalidNode if it is out of range."""
-    held = ctx.contents(index)
-    position = None if held is None else held.scalar
+    contents = ctx.contents(index)
+    position = None if contents is None else contents.scalar
     if not isinstance(position, int):
         return None
     if isinstance(length, int):
@@ -82,8 +82,8 @@ def sequence_at(ctx: NodeContext) -> Sequence[ValueType]:
     length = None if info is None else info.length
     position = position_in(ctx, 1, length)
     if info is None or info.elements is None:
-        found = element_type(ctx, known, info)
-        return [found if info is None or position is None else _part_at(found, info, position)]
+        element = element_type(ctx, known, info)
+        return [element if info is None or position is None else _part_at(element, info, position)]
     if position is not None:
         return [info.elements[position]]
     if not info.elements:

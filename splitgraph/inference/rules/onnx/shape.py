@@ -98,8 +98,8 @@ def squeeze_ones(ctx: NodeContext, dims: Dims) -> Dims | None:
 def squeeze_axes(ctx: NodeContext, dims: Dims, axes: Sequence[int]) -> Dims:
     """Return the dimensions without these axes. Raise InvalidNode if one of them is not 1."""
     for axis in axes:
-        found = partial("axis {} has the dimension {}; only a dimension of 1 can be squeezed".format, axis, dims[axis])
-        expect(ctx, dims[axis], "==", 1, found)
+        fault = partial("axis {} has the dimension {}; only a dimension of 1 can be squeezed".format, axis, dims[axis])
+        expect(ctx, dims[axis], "==", 1, fault)
     gone = frozenset(axes)
     return tuple(dim for axis, dim in enumerate(dims) if axis not in gone)
 
@@ -139,8 +139,8 @@ def _axes(ctx: NodeContext) -> tuple[bool, tuple[int, ...] | None, int | None]:
     if axes is not None:
         return True, axes, len(axes)
     # onnx's own inference takes a scalar for one axis, too.
-    held = dims_of(ctx, 1)
-    return True, None, 1 if held == () else vector_length(ctx, 1)
+    dims = dims_of(ctx, 1)
+    return True, None, 1 if dims == () else vector_length(ctx, 1)
 
 
 @operator("Expand")
@@ -318,7 +318,9 @@ def _cannot_copy(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) -
 
 
 def _vanishes_with(ctx: NodeContext, there: DimLike, dim: Dim) -> bool:
-    """Return True for a dimension that is 0 if the symbol is 0. A broadcast dimension is 0 if one of its operands is."""
+    """Return True for a dimension that is 0 if the symbol is 0. A broadcast dimension is 0 if one of its operands
+    is.
+    """
     if not _is_symbol(dim) or isinstance(there, int):
         return False
     operands = ctx.broadcast_operands(there)

@@ -53,11 +53,11 @@ def optimizer(ctx: NodeContext) -> Sequence[ValueType]:
 def loss(ctx: NodeContext) -> Sequence[ValueType]:
     """Compute a loss for each label, or one for all; the second output has the logarithms of the probabilities."""
     dtype, scores, labels = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
-    each = _labels(ctx, scores, labels)
+    label_dims = _labels(ctx, scores, labels)
     weights = ranked_dims(ctx, 2, 1)
     if scores is not None:
         merged_dim(ctx, scores[1], weights[0], "the numbers of classes and of class weights")
-    shape = each if ctx.attribute("reduction", "mean") == "none" else ()
+    shape = label_dims if ctx.attribute("reduction", "mean") == "none" else ()
     return [tensor(dtype, shape), tensor(dtype, scores)]
 
 

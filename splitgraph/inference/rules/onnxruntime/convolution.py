@@ -43,8 +43,8 @@ def _channels_first(dims: Dims | None) -> Dims | None:
 @operator("NhwcMaxPool", domain=DOMAIN)
 def channels_last_max_pool(ctx: NodeContext) -> Sequence[ValueType]:
     """Find the largest element of each window."""
-    found = pooled_dims(ctx, _channels_first(dims_of(ctx, 0)))
-    return [tensor(ctx.input(0).dtype, None if found is None else (found[0], *found[2:], found[1]))]
+    pooled = pooled_dims(ctx, _channels_first(dims_of(ctx, 0)))
+    return [tensor(ctx.input(0).dtype, None if pooled is None else (pooled[0], *pooled[2:], pooled[1]))]
 
 
 @operator("NhwcConv", "NhwcFusedConv", domain=DOMAIN)

@@ -161,13 +161,13 @@ def gather_block_quantized(ctx: NodeContext) -> Sequence[ValueType]:
     if dims is None or indices is None:
         return [tensor(dtype, None)]
     axis = normal_axis(int_attribute(ctx, "gather_axis", 0), len(dims), "gather_axis")
-    held: list[DimLike] = list(dims)
+    sizes: list[DimLike] = list(dims)
     if ctx.input(0).dtype == "uint8":
         bits = int_attribute(ctx, "bits", 4)
         if bits not in (2, 4, 8):
             raise InvalidNode(f"bits is {bits}; it must be 2, 4 or 8")
-        held[-1] = held[-1] * (8 // bits)
-    return [tensor(dtype, (*held[:axis], *indices, *held[axis + 1 :]))]
+        sizes[-1] = sizes[-1] * (8 // bits)
+    return [tensor(dtype, (*sizes[:axis], *indices, *sizes[axis + 1 :]))]
 
 
 @operator("ComplexMul", "ComplexMulConj", domain=DOMAIN)
@@ -206,8 +206,8 @@ def n_gram_repeat_block(ctx: NodeContext) -> Sequence[ValueType]:
 def unique(ctx: NodeContext) -> Sequence[ValueType]:
     """Find the distinct elements of a vector, where each element went, and how often each occurs."""
     dims, count = dims_of_rank(ctx, 0, 1), ctx.fresh()
-    found = tensor("int64", (None,) if dims is None else dims)
-    return [tensor(ctx.input(0).dtype, (count,)), found, tensor("int64", (count,))]
+    inverse = tensor("int64", (None,) if dims is None else dims)
+    return [tensor(ctx.input(0).dtype, (count,)), inverse, tensor("int64", (count,))]
 
 
 @operator("CropAndResize", domain=DOMAIN)

@@ -52,8 +52,8 @@ def dequantize_linear(ctx: NodeContext) -> Sequence[ValueType]:
 def dynamic_quantize_matmul(ctx: NodeContext) -> Sequence[ValueType]:
     """Multiply a float matrix by a quantised one."""
     columns = _columns(ctx, 1)
-    each = (f"b_scale: {PER_COLUMN}", f"b_zero_point: {PER_COLUMN}", "bias: N")
-    expect_shapes(ctx, "", "", *each, sizes={"N": columns})
+    shapes = (f"b_scale: {PER_COLUMN}", f"b_zero_point: {PER_COLUMN}", "bias: N")
+    expect_shapes(ctx, "", "", *shapes, sizes={"N": columns})
     return [tensor(ctx.input(0).dtype, product_dims(ctx, dims_of(ctx, 0), dims_of(ctx, 1)))]
 
 

@@ -37,7 +37,9 @@ def number(ctx: NodeContext, name: str, default: int) -> int:
 
 
 def numbers(ctx: NodeContext, name: str) -> tuple[int, ...] | None:
-    """Return an attribute that is a list of integers; None if it is absent. Raise InvalidNode if it is something else."""
+    """Return an attribute that is a list of integers; None if it is absent. Raise InvalidNode if it is something
+    else.
+    """
     if name not in ctx.attributes():
         return None
     return tuple(_integer(name, entry.strip()) for entry in text(ctx, name).split(",") if entry.strip())

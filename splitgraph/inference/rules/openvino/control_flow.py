@@ -47,10 +47,10 @@ def _bound_between(ctx: NodeContext, value: ValueType, given: Sequence[ValueType
     """Bound each dimension that has different sizes in the branches by the smallest and the largest of them."""
     for axis, dim in enumerate(value.shape or ()):
         dims = [other.shape[axis] for other in given if other.shape is not None and len(other.shape) > axis]
-        known = [each for each in dims if each is not None]
+        known = [other_dim for other_dim in dims if other_dim is not None]
         if not ctx.is_generated(dim) or dim in known or len(known) != len(given):
             continue
-        ranges = [ctx.facts.range_of(each) for each in known]
+        ranges = [ctx.facts.range_of(other_dim) for other_dim in known]
         highs = [high for _, high in ranges if high is not None]
         low = min(max(low or 0, 0) for low, _ in ranges)
         high = max(highs) if len(highs) == len(ranges) else None
@@ -61,12 +61,12 @@ def _bound_between(ctx: NodeContext, value: ValueType, given: Sequence[ValueType
 def _branch(ctx: NodeContext, name: str) -> Body:
     graph, ports = _graph(ctx, f"{name}_body"), _ports(ctx, f"{name}_port_map")
     given: list[ValueType | None] = [None] * len(graph.input)
-    held: list[Contents | None] = [None] * len(graph.input)
+    known: list[Contents | None] = [None] * len(graph.input)
     for entry in ports:
         if entry.tag == "input" and entry.external is not None and entry.internal is not None:
             given[entry.internal] = ctx.complete(ctx.input(entry.external))
-            held[entry.internal] = ctx.contents(entry.external)
-    body = ctx.walk_body(f"{name}_body", given, held=held)
+            known[entry.internal] = ctx.contents(entry.external)
+    body = ctx.walk_body(f"{name}_body", given, held=known)
     if body is None:
         raise InvalidNode(f"{name}_body is missing")
     types, contents = [UNKNOWN] * len(ctx.outputs), list[Contents | None]([None] * len(ctx.outputs))
@@ -87,19 +87,19 @@ def iterations(ctx: NodeContext) -> Sequence[ValueType]:
         if edge.internal is not None and edge.external is not None
     }
     given: list[ValueType | None] = [None] * len(graph.input)
-    held: list[Contents | None] = [None] * len(graph.input)
+    known_contents: list[Contents | None] = [None] * len(graph.input)
     for entry in ports:
         if entry.tag == "input" and entry.external is not None and entry.internal is not None:
             given[entry.internal] = ctx.complete(_passed(ctx, entry))
             if entry.axis is None and entry.internal not in back:
-                held[entry.internal] = ctx.contents(entry.external)
+                known_contents[entry.internal] = ctx.contents(entry.external)
     carried = [position for position in back if given[position] is not None]
 
     def walk(known: Sequence[ValueType], _: Iterable[int]) -> Body | None:
         now = list(given)
         for position, value in zip(carried, known, strict=True):
             now[position] = value
-        return ctx.walk_body("body", now, held=held)
+        return ctx.walk_body("body", now, held=known_contents)
 
     first = [value for position in carried if (value := given[position]) is not None]
     body, results, lost = settle_iterations(

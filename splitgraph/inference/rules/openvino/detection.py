@@ -41,9 +41,9 @@ def non_max_suppression(ctx: NodeContext) -> Sequence[ValueType]:
     dtype, version = element_type(ctx, "output_type", "int64"), operator_set(ctx)
     factors: tuple[DimLike, ...] | None = None
     if boxes is not None and scores is not None:
-        each = merged_dim(ctx, boxes[1], scores[2], "the numbers of boxes and of scores")
+        candidates = merged_dim(ctx, boxes[1], scores[2], "the numbers of boxes and of scores")
         if most_of_class is not None:
-            factors = (scores[0], scores[1], dim_min(each, most_of_class))
+            factors = (scores[0], scores[1], dim_min(candidates, most_of_class))
     if ctx.node.op_type == "NonMaxSuppression" and version < _AS_MANY_AS_LEFT:
         # What OpenVINO infers of the versions before, it does not compute.
         padded = version == _AS_MANY_AS_LEFT - 1 and factors is not None
@@ -81,10 +81,10 @@ def _most_of_a_batch(ctx: NodeContext, classes: DimLike, boxes: DimLike) -> DimL
     if isinstance(classes, int) and 0 <= background < classes and ctx.node.op_type == "MatrixNms":
         classes = classes - 1
     of_a_class = dim_min(boxes, most) if most >= 0 else boxes
-    found = largest(ctx, (classes, of_a_class))
+    bound = largest(ctx, (classes, of_a_class))
     if kept < 0:
-        return classes * of_a_class if found is None else found
-    return kept if found is None else min(found, kept)
+        return classes * of_a_class if bound is None else bound
+    return kept if bound is None else min(bound, kept)
 
 
 @layer("GenerateProposals", gives=(0, 3, None))

@@ -99,8 +99,8 @@ def clamp(ctx: NodeContext) -> Sequence[ValueType]:
     if contents is not None and exact.is_integer_type(dtype) and None not in bounds:
         low, high = bounds
         items = [exact.largest(ctx.facts, str(dtype), item, low) for item in contents.items]
-        held = tuple(exact.smallest(ctx.facts, str(dtype), item, high) for item in items)
-        ctx.set_contents(0, Contents(contents.shape, held))
+        limited = tuple(exact.smallest(ctx.facts, str(dtype), item, high) for item in items)
+        ctx.set_contents(0, Contents(contents.shape, limited))
     return [tensor(dtype, shape)]
 
 
@@ -156,7 +156,9 @@ def promoted(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("Bucketize", "SearchSorted", gives=(None,))
 def positions_among(ctx: NodeContext) -> Sequence[ValueType]:
-    """Find the position of each value among sorted ones: those of the second input, or for SearchSorted of the first."""
+    """Find the position of each value among sorted ones: those of the second input, or for SearchSorted of the
+    first.
+    """
     values = 1 if ctx.node.op_type == "SearchSorted" else 0
     return [tensor(element_type(ctx, "output_type", "int64"), dims_of(ctx, values))]
 

@@ -56,7 +56,9 @@ def slice_(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("Gather")
 def gather(ctx: NodeContext) -> Sequence[ValueType]:
-    """Take the slices along the axis that the indices name, for each batch. The indices' dimensions replace the axis."""
+    """Take the slices along the axis that the indices name, for each batch. The indices' dimensions replace the
+    axis.
+    """
     dtype, dims, indices = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
     axis = scalar_dim(ctx, 2)
     if dims is None or indices is None:
@@ -226,12 +228,12 @@ def strided_slice(ctx: NodeContext) -> Sequence[ValueType]:
         {mask: numbers(ctx, mask) or () for mask in _MASKS},
     )
     if not len(entries.begin) == len(entries.end) == len(entries.steps):
-        found = f"{len(entries.begin)} begins, {len(entries.end)} ends and {len(entries.steps)} strides"
-        raise InvalidNode(f"{found}; the numbers must be equal")
+        counts = f"{len(entries.begin)} begins, {len(entries.end)} ends and {len(entries.steps)} strides"
+        raise InvalidNode(f"{counts}; the numbers must be equal")
     result = _read(ctx, dims, entries, count)
-    held = slice_contents(ctx, dims, result.axes, tuple(result.starts), tuple(result.ends), tuple(result.steps))
-    if held is not None and static_count(result.dims) == len(held.items):
-        ctx.set_contents(0, Contents(tuple(dim for dim in result.dims if isinstance(dim, int)), held.items))
+    contents = slice_contents(ctx, dims, result.axes, tuple(result.starts), tuple(result.ends), tuple(result.steps))
+    if contents is not None and static_count(result.dims) == len(contents.items):
+        ctx.set_contents(0, Contents(tuple(dim for dim in result.dims if isinstance(dim, int)), contents.items))
     return [tensor(dtype, result.dims)]
 
 

@@ -165,15 +165,17 @@ def _one_way(ctx: NodeContext, dims: Dims, mode: str) -> Dims | None:
 
 @layer("BatchToSpace", "SpaceToBatch")
 def batches_and_space(ctx: NodeContext) -> Sequence[ValueType]:
-    """Lay batches out in space and crop it, or pad space and cut it into batches. The block has a side for each axis."""
+    """Lay batches out in space and crop it, or pad space and cut it into batches. The block has a side for each
+    axis.
+    """
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
-    held = [listed(ctx, index) for index in (1, 2, 3)]
+    lists = [listed(ctx, index) for index in (1, 2, 3)]
     if dims is None:
         return [tensor(dtype, None)]
-    for elements in held:
+    for elements in lists:
         if elements is not None and len(elements) != len(dims):
             raise InvalidNode(f"{len(elements)} elements for an input of rank {len(dims)}; one is required for each")
-    block, before, after = (_integers(elements) for elements in held)
+    block, before, after = (_integers(elements) for elements in lists)
     if block is None or before is None or after is None or min(block) < 1:
         return [tensor(dtype, (None,) * len(dims))]
     count = int(product(block))

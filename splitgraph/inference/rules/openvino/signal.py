@@ -43,10 +43,10 @@ def real_transform(ctx: NodeContext) -> Sequence[ValueType]:
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     if dims is None:
         return [tensor(dtype, None)]
-    found = _transformed(ctx, dims)
-    if found is None:
+    transformed = _transformed(ctx, dims)
+    if transformed is None:
         return [tensor(dtype, (*(None,) * len(dims), _COMPLEX))]
-    sides, last = found
+    sides, last = transformed
     size = None if last is None else sides[last]
     if last is not None and size is not None:
         sides[last] = size // 2 + 1
@@ -59,10 +59,10 @@ def real_inverse(ctx: NodeContext) -> Sequence[ValueType]:
     dtype, dims = ctx.input(0).dtype, _complex_dims(ctx)
     if dims is None:
         return [tensor(dtype, None)]
-    found = _transformed(ctx, dims[:-1])
-    if found is None:
+    transformed = _transformed(ctx, dims[:-1])
+    if transformed is None:
         return [tensor(dtype, (None,) * (len(dims) - 1))]
-    sides, last = found
+    sides, last = transformed
     given = listed(ctx, 2) if ctx.has_input(2) else (-1,)
     if last is not None and given is not None and given[-1] == -1:
         sides[last] = nonnegative(2 * (dims[last] - 1))
