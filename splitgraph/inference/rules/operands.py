@@ -373,13 +373,9 @@ def _pairs(form: Form, dims: Dims) -> list[tuple[int, str, DimLike]]:
     return [(axis, word, dims[axis]) for axis, word in enumerate(words, first)]
 
 
-def _has_rank(form: Form, rank: int) -> bool:
-    return rank >= len(form) - 1 if form[:1] == ("...",) else rank == len(form)
-
-
 def _fits(form: Form, dims: Dims, known: Sizes) -> bool:
     """Return False if dimensions that are numbers contradict the shape."""
-    if not _has_rank(form, len(dims)):
+    if len(dims) < len(form) - 1 if form[:1] == ("...",) else len(dims) != len(form):
         return False
     bound = dict(known)
     for _, word, dim in _pairs(form, dims):

@@ -16,12 +16,12 @@ from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
     dims_of,
-    dims_of_rank,
     dtype_attribute,
     expect,
     int_attribute,
     ints_attribute,
     operator,
+    ranked_dims,
     static_count,
     vector_dims,
 )
@@ -43,20 +43,16 @@ def constant(ctx: NodeContext) -> Sequence[ValueType]:
     if value is None:
         return [UNKNOWN]
     if name == "value":
-        return [_tensor_constant(ctx, value)]
+        if not isinstance(value, TensorProto):
+            raise InvalidNode("attribute 'value' must be a tensor")
+        ctx.set_contents(0, tensor_contents(value))
+        return [tensor_type(value)]
     if name == "sparse_value":
         return [_sparse_constant(ctx, value)]
     contents = vector(value) if isinstance(value, tuple) else scalar(value)
     if len(contents.items) <= (MAX_LISTED if name == "value_ints" else MAX_ITEMS):
         ctx.set_contents(0, contents)
     return [tensor(CONSTANT_DTYPES[name], contents.shape)]
-
-
-def _tensor_constant(ctx: NodeContext, value: Any) -> ValueType:
-    if not isinstance(value, TensorProto):
-        raise InvalidNode("attribute 'value' must be a tensor")
-    ctx.set_contents(0, tensor_contents(value))
-    return tensor_type(value)
 
 
 def _sparse_constant(ctx: NodeContext, value: Any) -> ValueType:
@@ -272,13 +268,11 @@ def random_like(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("EyeLike")
 def eye_like(ctx: NodeContext) -> Sequence[ValueType]:
     """Make a matrix with ones on a diagonal, in the shape of the input."""
-    dims = dims_of_rank(ctx, 0, 2)
-    dtype = dtype_attribute(ctx, "dtype", ctx.input(0).dtype)
-    return [tensor(dtype, (None, None) if dims is None else dims)]
+    return [tensor(dtype_attribute(ctx, "dtype", ctx.input(0).dtype), ranked_dims(ctx, 0, 2))]
 
 
 @operator("Multinomial", gives=(None,))
 def multinomial(ctx: NodeContext) -> Sequence[ValueType]:
     """Draw `sample_size` classes for each row of the input."""
-    dims, count = dims_of_rank(ctx, 0, 2), int_attribute(ctx, "sample_size", 1)
-    return [tensor(dtype_attribute(ctx, "dtype", "int32"), (None if dims is None else dims[0], count))]
+    dims, count = ranked_dims(ctx, 0, 2), int_attribute(ctx, "sample_size", 1)
+    return [tensor(dtype_attribute(ctx, "dtype", "int32"), (dims[0], count))]

@@ -10,7 +10,7 @@ from splitgraph.graph.scopes import plain_domain
 from splitgraph.graph.types import value_type
 from splitgraph.inference.context import Body, NodeContext, rule
 from splitgraph.onnx_proto import GraphProto
-from splitgraph.value_type import UNKNOWN, Shape, ValueType, sequence, tensor
+from splitgraph.value_type import UNKNOWN, ValueType, sequence, tensor
 
 
 def join(ctx: NodeContext, first: ValueType, second: ValueType) -> ValueType:
@@ -21,12 +21,10 @@ def join(ctx: NodeContext, first: ValueType, second: ValueType) -> ValueType:
     if first.shape is None or second.shape is None or len(first.shape) != len(second.shape):
         return ValueType(first.kind, dtype, None, first.element)
     pairs = zip(first.shape, second.shape, strict=True)
-    shape = tuple(a if a == b or _are_equal(ctx, a, b) else ctx.fresh() for a, b in pairs)
+    shape = tuple(
+        a if a == b or (a is not None and b is not None and ctx.facts.prove_eq(a, b)) else ctx.fresh() for a, b in pairs
+    )
     return ValueType(first.kind, dtype, shape, first.element)
-
-
-def _are_equal(ctx: NodeContext, a: DimLike | None, b: DimLike | None) -> bool:
-    return a is not None and b is not None and ctx.facts.prove_eq(a, b)
 
 
 def settle(
@@ -317,11 +315,10 @@ def infer_sequence_map(ctx: NodeContext) -> Sequence[ValueType]:
     body = ctx.walk_body("body", elements)
     if body is None:
         return ()
-    return [sequence(made.dtype, _static(made.shape)) for made in body.types]
-
-
-def _static(shape: Shape | None) -> list[int | None] | None:
-    return None if shape is None else [dim if isinstance(dim, int) else None for dim in shape]
+    return [
+        sequence(made.dtype, None if made.shape is None else [d if isinstance(d, int) else None for d in made.shape])
+        for made in body.types
+    ]
 
 
 @rule("Scan")
@@ -390,7 +387,9 @@ def _scan_outputs(
     for position, scanned in enumerate(body.types[states:]):
         axis = 0 if not output_axes or position >= len(output_axes) else output_axes[position]
         results.append(_inserted(scanned, axis, steps))
-    return results if batch is None else [_with_batch(value, batch) for value in results]
+    if batch is None:
+        return results
+    return [value if value.shape is None else value.with_shape((batch, *value.shape)) for value in results]
 
 
 def _fits_body(ctx: NodeContext, given: Sequence[ValueType | None]) -> bool:
@@ -452,7 +451,3 @@ def _infer_scan_8(ctx: NodeContext) -> Sequence[ValueType]:
 
 def _without_batch(value: ValueType, batch: DimLike | None) -> ValueType:
     return value.with_shape(value.shape[1:]) if batch is not None and value.shape else value
-
-
-def _with_batch(value: ValueType, batch: DimLike) -> ValueType:
-    return value if value.shape is None else value.with_shape((batch, *value.shape))

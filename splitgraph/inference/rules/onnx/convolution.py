@@ -23,7 +23,7 @@ from splitgraph.inference.rules.operands import (
     operator,
     ranked_dims,
 )
-from splitgraph.inference.rules.windows import Windows, check_each, nonnegative, read_windows, spread_dim, window_counts
+from splitgraph.inference.rules.windows import Windows, check_each, read_windows, spread_dim, window_counts
 from splitgraph.value_type import ValueType, tensor
 
 
@@ -212,12 +212,8 @@ def max_unpool(ctx: NodeContext) -> Sequence[ValueType]:
         raise InvalidNode(f"output_shape has {len(shape)} elements for an output of rank {len(kernel) + 2}")
     if ctx.has_input(2) or dims is None:
         return [tensor(dtype, (None,) * (len(kernel) + 2) if shape is None else shape)]
-    spatial = [
-        nonnegative((dim - 1) * stride - before - after + size)
-        for dim, size, stride, before, after in zip(
-            dims[2:], kernel, windows.strides, windows.pads_before, windows.pads_after, strict=True
-        )
-    ]
+    pairs = enumerate(zip(dims[2:], kernel, strict=True))
+    spatial = [spread_dim(windows, axis, dim, size) for axis, (dim, size) in pairs]
     return [tensor(dtype, (*dims[:2], *spatial))]
 
 

@@ -204,7 +204,10 @@ def clip(ctx: NodeContext) -> Sequence[ValueType]:
         _check_bound(ctx, index, name, shape)
     contents = ctx.contents(0) if dtype is not None and static_count(shape) is not None else None
     if contents is not None and dtype is not None and (ctx.node.op_type == "Relu" or ctx.since_version >= 11):
-        low, high = _bounds(ctx, dtype)
+        # A bound whose element is unknown is a scalar of None.
+        low, high = (ctx.contents(index) or scalar(None) if ctx.has_input(index) else None for index in (1, 2))
+        if ctx.node.op_type == "Relu":
+            low = scalar(0 if exact.is_integer_type(dtype) else 0.0)
         facts, items = ctx.facts, contents.items
         if low is not None:
             items = tuple(exact.largest(facts, dtype, item, low.scalar) for item in items)
@@ -225,16 +228,6 @@ def _check_bound(ctx: NodeContext, index: int, name: str, dims: Dims | None) -> 
     if not fits_into(bound, dims):
         raise InvalidNode(text)
     tolerate(ctx, text, "with a bound for each element")
-
-
-def _bounds(ctx: NodeContext, dtype: str) -> tuple[Contents | None, Contents | None]:
-    """Return the lower and upper bound as scalars, of an unknown element if it is not known; None if there is no
-    bound.
-    """
-    if ctx.node.op_type == "Relu":
-        return scalar(0 if exact.is_integer_type(dtype) else 0.0), None
-    low, high = (ctx.contents(index) or scalar(None) if ctx.has_input(index) else None for index in (1, 2))
-    return low, high
 
 
 def _variadic(ctx: NodeContext) -> Sequence[ValueType]:

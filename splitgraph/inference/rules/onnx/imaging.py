@@ -291,11 +291,12 @@ def crop(ctx: NodeContext) -> Sequence[ValueType]:
         dim, wanted = dims[axis], None if scale is None else scale[axis - 2]
         least = before + (behind if wanted is None else wanted)
         if dim is not None:
-            expect(ctx, dim, ">=", least, partial(_too_small, dim, least))
+            expect(
+                ctx,
+                dim,
+                ">=",
+                least,
+                partial("the dimension is {}; border and scale need at least {}".format, dim, least),
+            )
         sizes.append(wanted if wanted is not None else None if dim is None else dim - least)
     return [tensor(ctx.input(0).dtype, (*dims[:2], *sizes))]
-
-
-def _too_small(dim: DimLike, least: int) -> str:
-    """Return the message for a dimension that is smaller than the part that is cut off."""
-    return f"the dimension is {dim}; border and scale need at least {least}"

@@ -74,7 +74,7 @@ def gathered(data: Contents, where: Sequence[int], shape: tuple[int, ...], axis:
 def gather_elements(ctx: NodeContext) -> Sequence[ValueType]:
     """Take one element of the data for each of the indices."""
     known = gathered_elements(ctx, None if ctx.is_unresolved("axis") else int_attribute(ctx, "axis", 0))
-    gather_element_contents(ctx)
+    _follow_gather(ctx, int_attribute(ctx, "axis", 0))
     return known
 
 
@@ -99,7 +99,7 @@ def gather_nd(ctx: NodeContext) -> Sequence[ValueType]:
         return [tensor(ctx.input(0).dtype, None)]
     known = gathered_tuples(ctx, batch)
     if batch == 0:
-        gather_tuple_contents(ctx)
+        _follow_gather(ctx, None)
     return known
 
 
@@ -139,7 +139,7 @@ def scatter(ctx: NodeContext) -> Sequence[ValueType]:
         _check_update(ctx, dims)
     else:
         _check_updates(ctx, dims)
-    scatter_contents(ctx)
+    _follow_scatter(ctx)
     return [tensor(ctx.input(0).dtype, dims)]
 
 
@@ -206,7 +206,7 @@ def compress(ctx: NodeContext) -> Sequence[ValueType]:
     condition = ctx.contents(1)
     holds = None if condition is None else condition.integers
     if holds is not None:
-        compress_contents(ctx, holds)
+        _follow_compress(ctx, holds)
     if not ctx.has_attribute("axis"):
         return [tensor(dtype, (_kept(ctx, None if dims is None else product(dims), holds),))]
     if dims is None:
@@ -337,31 +337,23 @@ def _indices(ctx: NodeContext) -> Positions | None:
     return np.array(integers, dtype=np.int64).reshape(contents.shape)
 
 
-def _along_axis(ctx: NodeContext, data: Contents, indices: Positions) -> Positions | None:
-    """Return the position in the data for each index; None if one is out of range or the shapes do not fit."""
+def _located(data: Contents, indices: Positions, axis: int | None) -> Positions | None:
+    """Return the positions in the data for indices along an axis, or without axis for index tuples on the last axis of
+    the indices; None if one is out of range or the shapes do not fit.
+    """
     rank = len(data.shape)
-    axis = int_attribute(ctx, "axis", 0) % rank if rank else 0
-    if (
-        indices.ndim != rank
-        or not rank
-        or any(
-            size > dim for other, (size, dim) in enumerate(zip(indices.shape, data.shape, strict=True)) if other != axis
-        )
-    ):
-        return None
-    where: list[Positions] = [*np.indices(indices.shape, dtype=np.int64)]
-    where[axis] = indices
-    return _at(data, where)
-
-
-def _by_tuples(data: Contents, indices: Positions) -> Positions | None:
-    """Return the positions in the data for index tuples on the last axis."""
-    if not indices.ndim or not 1 <= indices.shape[-1] <= len(data.shape):
-        return None
-    return _at(data, list(np.moveaxis(indices, -1, 0)))
-
-
-def _at(data: Contents, where: list[Positions]) -> Positions | None:
+    if axis is None:
+        if not indices.ndim or not 1 <= indices.shape[-1] <= rank:
+            return None
+        where: list[Positions] = list(np.moveaxis(indices, -1, 0))
+    else:
+        if indices.ndim != rank or not rank:
+            return None
+        sizes = enumerate(zip(indices.shape, data.shape, strict=True))
+        if any(size > dim for other, (size, dim) in sizes if other != axis % rank):
+            return None
+        where = [*np.indices(indices.shape, dtype=np.int64)]
+        where[axis % rank] = indices
     for coordinates, dim in zip(where, data.shape, strict=False):
         if coordinates.size and not (-dim <= coordinates.min() and coordinates.max() < dim):
             return None
@@ -369,25 +361,16 @@ def _at(data: Contents, where: list[Positions]) -> Positions | None:
     return order
 
 
-def gather_element_contents(ctx: NodeContext) -> None:
-    """State the elements that GatherElements takes from a small tensor."""
+def _follow_gather(ctx: NodeContext, axis: int | None) -> None:
+    """State the elements that indices take from a small tensor; axis: as for `_located`."""
     data = _data(ctx)
     indices = None if data is None else _indices(ctx)
-    order = None if data is None or indices is None else _along_axis(ctx, data, indices)
+    order = None if data is None or indices is None else _located(data, indices, axis)
     if data is not None and order is not None:
         ctx.set_contents(0, rearranged(data, order))
 
 
-def gather_tuple_contents(ctx: NodeContext) -> None:
-    """State the elements that GatherND without batch dimensions takes from a small tensor."""
-    data = _data(ctx)
-    indices = None if data is None else _indices(ctx)
-    order = None if data is None or indices is None else _by_tuples(data, indices)
-    if data is not None and order is not None:
-        ctx.set_contents(0, rearranged(data, order))
-
-
-def scatter_contents(ctx: NodeContext) -> None:
+def _follow_scatter(ctx: NodeContext) -> None:
     """State the elements that Scatter, ScatterElements and ScatterND leave in a small tensor if they only replace
     elements.
     """
@@ -397,7 +380,7 @@ def scatter_contents(ctx: NodeContext) -> None:
     indices, updates = _indices(ctx), ctx.contents(2)
     if indices is None or updates is None:
         return
-    order = _by_tuples(data, indices) if ctx.node.op_type == "ScatterND" else _along_axis(ctx, data, indices)
+    order = _located(data, indices, None if ctx.node.op_type == "ScatterND" else int_attribute(ctx, "axis", 0))
     if order is None or order.shape != updates.shape:
         return
     items = list(data.items)
@@ -410,7 +393,7 @@ def scatter_contents(ctx: NodeContext) -> None:
     ctx.set_contents(0, Contents(data.shape, tuple(items)))
 
 
-def compress_contents(ctx: NodeContext, holds: tuple[int, ...]) -> None:
+def _follow_compress(ctx: NodeContext, holds: tuple[int, ...]) -> None:
     """State the elements that Compress keeps of a small tensor; holds: its condition."""
     data = _data(ctx)
     if data is None:

@@ -58,7 +58,7 @@ def _reduce(ctx: NodeContext) -> Sequence[ValueType]:
     given, axes = _axes(ctx)
     keep = bool(int_attribute(ctx, "keepdims", 1))
     if given and axes is None:
-        return [tensor(dtype, _of_unknown_axes(dims) if keep else None)]
+        return [tensor(dtype, None if dims is None else dims_after_unknown_axes(dims, keep))]
     if not axes and int_attribute(ctx, "noop_with_empty_axes", 0):
         ctx.set_contents(0, ctx.contents(0) if ctx.node.op_type in _OF_NOTHING else None)
         return [tensor(dtype, dims)]
@@ -89,9 +89,9 @@ def reduced_dims(dims: Dims, axes: Sequence[int], keep: bool) -> Dims:
     return tuple([dim for axis, dim in enumerate(dims) if axis not in axes])
 
 
-def _of_unknown_axes(dims: Dims | None) -> tuple[DimLike | None, ...] | None:
-    # Each dimension stays or becomes 1; which of them, nobody knows.
-    return None if dims is None else tuple(1 if dim == 1 else None for dim in dims)
+def dims_after_unknown_axes(dims: Dims, keep: bool) -> tuple[DimLike | None, ...] | None:
+    """Return the dimensions after a reduction over unknown axes: each one stays or becomes 1."""
+    return tuple(1 if dim == 1 else None for dim in dims) if keep else None
 
 
 def _axes(ctx: NodeContext) -> tuple[bool, tuple[int, ...] | None]:

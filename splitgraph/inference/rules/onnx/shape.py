@@ -22,6 +22,7 @@ from splitgraph.inference.rules.operands import (
     operator,
     positions,
     rearranged,
+    spelled_dims,
     static_count,
     vector_dims,
     vector_length,
@@ -228,7 +229,12 @@ def reshaped(ctx: NodeContext, dims: Dims | None, target: Target, allow_zero: bo
         return _resolved(ctx, dims, tuple(_with_known_sign(ctx, dim) for dim in target))
     result = list(_resolved(ctx, dims, _copy_zeros(ctx, dims, target)))
     for position, dim in enumerate(target):
-        if isinstance(dim, Dim) and result[position] == dim and not _never_copies(ctx, dims, position, dim):
+        if not isinstance(dim, Dim) or result[position] != dim or _cannot_copy(ctx, dims, position, dim):
+            continue
+        # A computed element must be at least 1 where 0 would copy another dimension. A 0 leaves as many elements as the
+        # input has only if the input is empty for another reason, or beside a -1 that takes up what is left; the author
+        # of a computed target means a dimension, and not that.
+        if not ctx.require_if_possible(dim, ">=", 1):
             # Only an empty tensor fits the target: then the dimension is copied.
             result[position] = ctx.fresh() if dims is None else dims[position]
     return tuple(result)
@@ -243,7 +249,11 @@ def _resolved(ctx: NodeContext, dims: Dims | None, target: Target) -> Dims:
             _require_equal_count(ctx, dims, known)
         return known
     if -1 in target:
-        _require_nonempty(ctx, known)
+        # Of an empty tensor no size follows, and runtimes refuse it. A dimension that is always 0 is left alone:
+        # OpenVINO takes 0 for the -1.
+        for dim in known:
+            if isinstance(dim, Dim):
+                ctx.require_if_possible(dim, ">=", 1)
     if len(rest) > 1 or dims is None:
         return tuple(ctx.fresh() if dim is None or dim == -1 else dim for dim in target)
     if -1 in target:
@@ -251,16 +261,6 @@ def _resolved(ctx: NodeContext, dims: Dims | None, target: Target) -> Dims:
         dims, known = _without_shared(dims, known)
     remaining = _quotient(ctx, dims, known)
     return tuple(remaining if dim is None or dim == -1 else dim for dim in target)
-
-
-def _require_nonempty(ctx: NodeContext, known: Dims) -> None:
-    """Require the dimensions beside a -1 to be at least 1: of an empty tensor no size follows, and runtimes refuse it.
-
-    A dimension that is always 0 is left alone: OpenVINO takes 0 for the -1.
-    """
-    for dim in known:
-        if isinstance(dim, Dim):
-            ctx.require_if_possible(dim, ">=", 1)
 
 
 def _check(target: Target, allow_zero: bool) -> None:
@@ -292,17 +292,6 @@ def _copy_zeros(ctx: NodeContext, dims: Dims | None, target: Target) -> Target:
 def _with_known_sign(ctx: NodeContext, dim: DimLike | None) -> DimLike | None:
     # A symbolic element that may be negative may be -1, in an obscure way to say so; then it is the rest.
     return dim if not isinstance(dim, Dim) or ctx.facts.prove_ge(dim, 0) else None
-
-
-def _never_copies(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) -> bool:
-    """Require a computed element to be at least 1 where being 0 would copy another dimension of the input instead;
-    False when it must be 0.
-
-    It would not where the input's dimension there is the same or a multiple of it. Elsewhere a 0 leaves as many
-    elements as the input has only if that is empty for another reason, or beside a -1 that takes up what is left; the
-    author of a computed target means a dimension, and not that.
-    """
-    return _cannot_copy(ctx, dims, position, dim) or ctx.require_if_possible(dim, ">=", 1)
 
 
 def _cannot_copy(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) -> bool:
@@ -359,7 +348,11 @@ def _require_equal_count(ctx: NodeContext, dims: Dims, result: Dims) -> None:
         return
 
     expect(
-        ctx, before, "==", after, lambda: f"{before} elements cannot be reshaped to {_text(result)}, which has {after}"
+        ctx,
+        before,
+        "==",
+        after,
+        lambda: f"{before} elements cannot be reshaped to {spelled_dims(result)}, which has {after}",
     )
 
 
@@ -387,7 +380,3 @@ def _quotient(ctx: NodeContext, dims: Dims, others: Dims) -> DimLike:
         return ctx.facts.simplify(quotient)
     expect(ctx, total % rest, "==", 0, lambda: f"{total} elements cannot be reshaped to a multiple of {rest}")
     return quotient
-
-
-def _text(dims: Dims) -> str:
-    return f"[{', '.join(str(dim) for dim in dims)}]"

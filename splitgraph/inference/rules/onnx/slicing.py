@@ -49,15 +49,19 @@ def slice_(ctx: NodeContext) -> Sequence[ValueType]:
     starts_in, ends_in = vector_dims(ctx, 1), vector_dims(ctx, 2)
     axes_in = vector_dims(ctx, 3) if ctx.has_input(3) else None
     steps_in = vector_dims(ctx, 4) if ctx.has_input(4) else None
-    count = next((len(given) for given in (starts_in, ends_in, axes_in, steps_in) if given is not None), None)
+    known = filled_bounds(starts_in, ends_in, axes_in, steps_in)
     if dims is None:
         return [tensor(dtype, None)]
-    if count is None or (ctx.has_input(3) and (axes_in is None or not all(isinstance(axis, int) for axis in axes_in))):
+    if known is None or (ctx.has_input(3) and (axes_in is None or not all(isinstance(axis, int) for axis in axes_in))):
         return [tensor(dtype, (None,) * len(dims))]
-    unknown: Bounds = (None,) * count
     axes = None if axes_in is None else tuple(axis for axis in axes_in if isinstance(axis, int))
-    steps_known: Bounds | None = (steps_in or unknown) if ctx.has_input(4) else None
-    return sliced(ctx, dtype, dims, starts_in or unknown, ends_in or unknown, axes, steps_known)
+    return sliced(ctx, dtype, dims, known[0], known[1], axes, known[3] if ctx.has_input(4) else None)
+
+
+def filled_bounds(*lists: Bounds | None) -> list[Bounds] | None:
+    """Return the lists, each unknown one with as many unknown elements as another has; None if all are unknown."""
+    count = next((len(bounds) for bounds in lists if bounds is not None), None)
+    return None if count is None else [bounds or (None,) * count for bounds in lists]
 
 
 def sliced(

@@ -146,12 +146,8 @@ def _without(value: ValueType, lost: Collection[Dim]) -> ValueType:
     if value.shape is None:
         return value
     names = {name for dim in lost for name in symbols_of(dim)}
-    shape = [dim if isinstance(dim, Dim) and not names & set(symbols_of(dim)) else _number(dim) for dim in value.shape]
+    shape = [None if isinstance(dim, Dim) and names & set(symbols_of(dim)) else dim for dim in value.shape]
     return value.with_shape(shape)
-
-
-def _number(dim: DimLike | None) -> int | None:
-    return dim if isinstance(dim, int) else None
 
 
 def _stacked(ctx: NodeContext, value: ValueType, entry: PortEntry, count: DimLike | None) -> ValueType:

@@ -192,7 +192,11 @@ def interpolate(ctx: NodeContext) -> Sequence[ValueType]:
     if dims is None:
         return [tensor(dtype, None)]
     first = operator_set(ctx) < 4
-    axes = numbers(ctx, "axes") if first else _given_axes(ctx, len(dims))
+    # Version 4 has sizes, scales, axes; version 11 sizes or scales, axes.
+    index = 3 if operator_set(ctx) < 11 else 2
+    axes = (
+        numbers(ctx, "axes") if first else listed_axes(ctx, index) if ctx.has_input(index) else tuple(range(len(dims)))
+    )
     if axes is None:
         return [tensor(dtype, (None,) * len(dims))]
     result: list[DimLike | None] = list(dims)
@@ -221,12 +225,6 @@ def _scaled(ctx: NodeContext, dims: Sequence[DimLike]) -> list[DimLike | None] |
         numerator, denominator = scale.as_integer_ratio() if isinstance(scale, float) and scale > 0 else (0, 0)
         result.append(dim * numerator // denominator if 0 < denominator <= _FINEST_SCALE else None)
     return result
-
-
-def _given_axes(ctx: NodeContext, rank: int) -> tuple[int, ...] | None:
-    # Version 4 has sizes, scales, axes; version 11 sizes or scales, axes.
-    index = 3 if operator_set(ctx) < 11 else 2
-    return listed_axes(ctx, index) if ctx.has_input(index) else tuple(range(rank))
 
 
 @layer("ROIPooling", "ROIAlign", "ROIAlignRotated")

@@ -60,8 +60,7 @@ def class_nms(ctx: NodeContext) -> Sequence[ValueType]:
     classes: DimLike | None = None
     if ctx.has_input(2):
         # Each image has boxes of its own: their classes are the first axis.
-        scores, images = dims_of_rank(ctx, 1, 2), dims_of_rank(ctx, 2, 1)
-        batch = None if images is None else images[0]
+        scores, batch = dims_of_rank(ctx, 1, 2), ranked_dims(ctx, 2, 1)[0]
         if boxes is not None and scores is not None:
             classes = merged_dim(ctx, boxes[0], scores[0], "the classes of boxes and scores")
     elif boxes is not None and (scores := dims_of_rank(ctx, 1, 3)) is not None:
@@ -106,8 +105,8 @@ def generate_proposals(ctx: NodeContext) -> Sequence[ValueType]:
 @layer("Proposal", gives=(0, 0))
 def proposal(ctx: NodeContext) -> Sequence[ValueType]:
     """Find `post_nms_topn` boxes for each image, and from version 4 on their scores."""
-    probabilities, dtype = dims_of_rank(ctx, 0, 4), ctx.input(0).dtype
-    count = None if probabilities is None else probabilities[0] * number(ctx, "post_nms_topn", 0)
+    images, dtype = ranked_dims(ctx, 0, 4)[0], ctx.input(0).dtype
+    count = None if images is None else images * number(ctx, "post_nms_topn", 0)
     return [tensor(dtype, (count, 5)), tensor(dtype, (count,))][: len(ctx.outputs)]
 
 

@@ -12,7 +12,7 @@ from splitgraph.inference.rules.arithmetic import BinaryItem
 from splitgraph.inference.rules.broadcasting import broadcast_dims
 from splitgraph.inference.rules.onnx.constants import converted
 from splitgraph.inference.rules.onnx.elementwise import binary, follow_choice
-from splitgraph.inference.rules.onnx.reduction import REDUCTIONS, reduced
+from splitgraph.inference.rules.onnx.reduction import REDUCTIONS, dims_after_unknown_axes, reduced
 from splitgraph.inference.rules.openvino.attributes import element_type, flag, layer, listed_axes, text
 from splitgraph.inference.rules.operands import (
     Dims,
@@ -134,17 +134,13 @@ def fake_quantize(ctx: NodeContext) -> Sequence[ValueType]:
 def convert(ctx: NodeContext) -> Sequence[ValueType]:
     """Cast the input to the element type of an attribute."""
     target, dims = element_type(ctx, "destination_type", None), dims_of(ctx, 0)
-    if target is None or _are_weights(ctx.input(0).dtype, target, static_count(dims)):
+    if target is None:
+        return [tensor(None, dims)]
+    # No shape is computed from large float constants that stay floats, such as weights in half precision.
+    is_whole, count = exact.is_integer_type(ctx.input(0).dtype) or exact.is_integer_type(target), static_count(dims)
+    if not is_whole and (count is None or count > _FEW):
         return [tensor(target, dims)]
     return [converted(ctx, target)]
-
-
-def _are_weights(source: str | None, target: str, count: int | None) -> bool:
-    """Return True for large float constants that stay floats, such as weights in half precision: no shape is computed
-    from them.
-    """
-    is_whole = exact.is_integer_type(source) or exact.is_integer_type(target)
-    return not is_whole and (count is None or count > _FEW)
 
 
 @layer("ConvertPromoteTypes", gives=(None, None))
@@ -176,7 +172,7 @@ def reduce(ctx: NodeContext) -> Sequence[ValueType]:
     if dims is None:
         return [tensor(dtype, None)]
     if axes is None:
-        return [tensor(dtype, tuple(1 if dim == 1 else None for dim in dims) if keep else None)]
+        return [tensor(dtype, dims_after_unknown_axes(dims, keep))]
     where = tuple(dict.fromkeys(normal_axis(axis, len(dims)) for axis in axes))
     return reduced(ctx, REDUCTIONS.get(ctx.node.op_type), dims, where, keep)
 

@@ -12,7 +12,7 @@ from splitgraph.dim import Dim, DimLike, product
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.onnx.constants import required_dim
 from splitgraph.inference.rules.onnx.indexing import gathered
-from splitgraph.inference.rules.onnx.slicing import Bounds, slice_contents, slice_length, sliced
+from splitgraph.inference.rules.onnx.slicing import Bounds, filled_bounds, slice_contents, slice_length, sliced
 from splitgraph.inference.rules.openvino.attributes import (
     element_type,
     layer,
@@ -43,14 +43,14 @@ _NEGATIVE_INDICES_SINCE = 8
 def slice_(ctx: NodeContext) -> Sequence[ValueType]:
     """Take the elements from start to stop in steps along the axes of the last input, or the first axes."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
-    given = [listed(ctx, index) for index in (1, 2, 3)]
-    count = next((len(bounds) for bounds in given if bounds is not None), None)
+    lists = [listed(ctx, index) for index in (1, 2, 3)]
+    count = next((len(bounds) for bounds in lists if bounds is not None), None)
     axes = listed_axes(ctx, 4) if ctx.has_input(4) else None
     if dims is None:
         return [tensor(dtype, None)]
     if count is None or (ctx.has_input(4) and axes is None):
         return [tensor(dtype, (None,) * len(dims))]
-    starts, stops, steps = (bounds if bounds is not None else (None,) * count for bounds in given)
+    starts, stops, steps = ((None,) * count if bounds is None else bounds for bounds in lists)
     return sliced(ctx, dtype, dims, starts, stops, axes, steps)
 
 
@@ -216,17 +216,13 @@ def strided_slice(ctx: NodeContext) -> Sequence[ValueType]:
     """Take the elements from begin to end in steps. Entries also add an axis, take one element of it, or skip some."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     begin, end = listed(ctx, 1), listed(ctx, 2)
-    steps = listed(ctx, 3) if ctx.has_input(3) else None
-    count = next((len(given) for given in (begin, end, steps) if given is not None), None)
-    if dims is None or count is None:
+    known = filled_bounds(begin, end, listed(ctx, 3) if ctx.has_input(3) else None)
+    if dims is None or known is None:
         return [tensor(dtype, None)]
-    unknown: Bounds = (None,) * count
-    entries = _Entries(
-        begin or unknown,
-        end or unknown,
-        (steps or unknown) if ctx.has_input(3) else (1,) * count,
-        {mask: numbers(ctx, mask) or () for mask in _MASKS},
-    )
+    begins, ends, steps = known
+    count = len(begins)
+    masks = {mask: numbers(ctx, mask) or () for mask in _MASKS}
+    entries = _Entries(begins, ends, steps if ctx.has_input(3) else (1,) * count, masks)
     if not len(entries.begin) == len(entries.end) == len(entries.steps):
         counts = f"{len(entries.begin)} begins, {len(entries.end)} ends and {len(entries.steps)} strides"
         raise InvalidNode(f"{counts}; the numbers must be equal")
