@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -27,36 +27,6 @@ from splitgraph.variants.openvino_split_1 import DOMAIN, EXTENSION
 
 if TYPE_CHECKING:
     from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel, Port
-
-
-@dataclass(slots=True)
-class Dimensions:
-    """Reads the shapes of one model; `bounds` collects the bounds of the symbols that stand for intervals.
-
-    new_name: makes a name that begins with a hint and is not used elsewhere.
-    """
-
-    new_name: Callable[[str], str]
-    bounds: dict[str, Interval] = field(default_factory=dict)
-
-    def read(self, text: str, owner: str) -> tuple[DimLike | None, ...] | None:
-        """Return the shape that an attribute writes; None for an unknown rank. owner: the layer, for the names of
-        symbols.
-        """
-        shape = parse_shape(text)
-        if shape is None:
-            return None
-        return tuple(self._dim(interval, f"{owner}_{axis}") for axis, interval in enumerate(shape))
-
-    def _dim(self, interval: Interval, hint: str) -> DimLike | None:
-        lowest, most = interval
-        if lowest == most:
-            return lowest
-        if interval == (0, None):
-            return None
-        name = self.new_name(re.sub(r"\W", "_", hint, flags=re.ASCII))
-        self.bounds[name] = interval
-        return symbol(name)
 
 
 # The attribute with the operator set of a node's layer ("opset1", "extension").
@@ -98,8 +68,9 @@ def input_names(model: OpenVINOModel) -> list[str]:
 class _Mirroring:
     def __init__(self, model: OpenVINOModel) -> None:
         self._source = model
-        self._dimensions = Dimensions(FreshNames(()).new)
-        self._result = Mirror(bounds=self._dimensions.bounds)
+        self._names = FreshNames(())
+        self._bounds: dict[str, Interval] = {}
+        self._result = Mirror(bounds=self._bounds)
 
     def run(self) -> Mirror:
         made = self._result.model
@@ -130,10 +101,34 @@ class _Mirroring:
                 self._add_node(proto, graph, layer, names, (*path, len(layers)))
                 layers.append(layer)
 
+    def _shape(self, text: str, layer: Layer) -> tuple[DimLike | None, ...] | None:
+        """Return the shape that an attribute of a layer writes, with a symbol for each interval; None for an unknown
+        rank.
+        """
+        intervals = parse_shape(text)
+        if intervals is None:
+            return None
+        return tuple(self._dim(interval, f"{layer.name}_{axis}") for axis, interval in enumerate(intervals))
+
+    def _dim(self, interval: Interval, hint: str) -> DimLike | None:
+        lowest, most = interval
+        if lowest == most:
+            return lowest
+        if interval == (0, None):
+            return None
+        name = self._names.new(re.sub(r"\W", "_", hint, flags=re.ASCII))
+        self._bounds[name] = interval
+        return symbol(name)
+
+    def _static_shape(self, layer: Layer) -> tuple[int, ...] | None:
+        shape = self._shape(layer.data.get("shape", ""), layer)
+        dims = tuple(dim for dim in shape or () if isinstance(dim, int))
+        return dims if shape is not None and len(dims) == len(shape) else None
+
     def _add_input(self, proto: GraphProto, layer: Layer, name: str) -> ValueType:
         written = layer.data.get("shape")
         port = _declared(layer.outputs[0])
-        shape = port.shape if written is None else self._dimensions.read(written, layer.name)
+        shape = port.shape if written is None else self._shape(written, layer)
         known = ValueType("tensor", dtype_of(layer.data.get("element_type", "")) or port.dtype, shape)
         value = proto.input.add(name=name)
         value.type.tensor_type.elem_type = DTYPE_NUMBERS.get(known.dtype or "", 0)
@@ -142,7 +137,7 @@ class _Mirroring:
 
     def _add_constant(self, proto: GraphProto, layer: Layer, name: str) -> ValueType:
         """Add a constant: with its contents if it has few numbers or is a list of numbers, else with its type only."""
-        dtype, dims = dtype_of(layer.data.get("element_type", "")), _static(self._dimensions, layer)
+        dtype, dims = dtype_of(layer.data.get("element_type", "")), self._static_shape(layer)
         number = DTYPE_NUMBERS.get(dtype or "")
         known = ValueType("tensor", dtype, dims)
         if number is None or dims is None:
@@ -212,12 +207,6 @@ def _declared(port: Port) -> ValueType:
     return ValueType("tensor", dtype_of(port.precision), port.dims)
 
 
-def _static(dimensions: Dimensions, layer: Layer) -> tuple[int, ...] | None:
-    shape = dimensions.read(layer.data.get("shape", ""), layer.name)
-    dims = tuple(dim for dim in shape or () if isinstance(dim, int))
-    return dims if shape is not None and len(dims) == len(shape) else None
-
-
 def _read_by(graph: Graph, names: Mapping[tuple[int, int], str], layer: Layer) -> list[str]:
     """Return the names of a layer's inputs, "" for a port without a connection."""
     sources = (graph.sources.get((layer.id, port.id)) for port in layer.inputs)
@@ -227,26 +216,19 @@ def _read_by(graph: Graph, names: Mapping[tuple[int, int], str], layer: Layer) -
 def _value_names(graph: Graph) -> dict[tuple[int, int], str]:
     """Return a name for the value of each output port that no other value of the graph has."""
     ports = [(layer, index, port) for layer in graph.layers for index, port in enumerate(layer.outputs)]
-    wishes = [list(_wishes(layer, index, port)) for layer, index, port in ports]
-    count = Counter(wish for options in wishes for wish in options[:1])
+    wishes = [
+        [*port.names[:1], layer.name if len(layer.outputs) == 1 else f"{layer.name}.{index}"]
+        for layer, index, port in ports
+    ]
+    count = Counter(options[0] for options in wishes)
     taken: set[str] = set()
     names = {}
     for (layer, _, port), options in zip(ports, wishes, strict=True):
-        free = (wish for wish in options if wish and wish not in taken and count[wish] <= 1)
-        name = next(free, None) or _numbered(f"{layer.name}:{port.id}", taken)
+        name = next((wish for wish in options if wish and wish not in taken and count[wish] <= 1), "")
+        number = 0
+        while not name or name in taken:
+            name = f"{layer.name}:{port.id}_{number}" if number else f"{layer.name}:{port.id}"
+            number += 1
         taken.add(name)
         names[layer.id, port.id] = name
     return names
-
-
-def _wishes(layer: Layer, index: int, port: Port) -> Iterator[str]:
-    yield from port.names[:1]
-    yield layer.name if len(layer.outputs) == 1 else f"{layer.name}.{index}"
-
-
-def _numbered(wish: str, taken: Iterable[str]) -> str:
-    name, number = wish, 0
-    while name in taken:
-        number += 1
-        name = f"{wish}_{number}"
-    return name
