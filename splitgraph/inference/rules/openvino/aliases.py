@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from splitgraph.inference.context import RULES, NodeContext, Rule, rule
+from splitgraph.inference.rules import arithmetic as exact
 from splitgraph.inference.rules.onnx.convolution import moved_blocks
 from splitgraph.inference.rules.onnx.elementwise import ARITHMETIC, LOGIC, VARIADIC
 from splitgraph.inference.rules.onnx.indexing import gathered_elements, gathered_tuples
@@ -36,7 +37,7 @@ RENAMED: Mapping[str, str] = {
     "Sign": "Sign",
     "Sqrt": "Sqrt",
 }
-# The elements are those of ONNX's operator; `auto_broadcast` says how the shapes fit each other.
+# The elements are those of ONNX's operator (with an attribute); `auto_broadcast` says how the shapes fit each other.
 BROADCAST: Mapping[str, str] = {
     "Add": "Add",
     "BitwiseAnd": "BitwiseAnd",
@@ -44,9 +45,12 @@ BROADCAST: Mapping[str, str] = {
     "BitwiseOr": "BitwiseOr",
     "BitwiseRightShift": "BitShift",
     "BitwiseXor": "BitwiseXor",
+    "FloorMod": "Mod",
     "Maximum": "Max",
     "Minimum": "Min",
+    "Mod": "Mod, fmod=1",
     "Multiply": "Mul",
+    "Power": "Pow",
     "Subtract": "Sub",
 }
 BROADCAST_LOGIC: Mapping[str, str] = {
@@ -77,10 +81,11 @@ FORMULAS: Mapping[str, Rule] = {
     "SpaceToDepth": lambda ctx: moved_blocks(ctx, "block_size", number(ctx, "block_size", 1), to_space=False),
 }
 
+_ITEMS = {**ARITHMETIC, **VARIADIC, "Mod": exact.modulo, "Mod, fmod=1": exact.fmod, "Pow": exact.power}
 for _layer, _operator in RENAMED.items():
     rule(_layer, domain=DOMAIN)(RULES[_operator])
 for _layer, _operator in BROADCAST.items():
-    layer(_layer)(broadcasting({**ARITHMETIC, **VARIADIC}[_operator]))
+    layer(_layer)(broadcasting(_ITEMS[_operator]))
 for _layer, _operator in BROADCAST_LOGIC.items():
     layer(_layer, gives=("bool",))(broadcasting(LOGIC[_operator], "bool"))
 for _layer, _formula in FORMULAS.items():

@@ -55,9 +55,6 @@ def broadcasting(item: BinaryItem | None, gives: str | None = None) -> Rule:
     return lambda ctx: (fitted if text(ctx, "auto_broadcast", "numpy") == "pdpd" else followed)(ctx)
 
 
-layer("FloorMod")(broadcasting(exact.modulo))
-layer("Mod")(broadcasting(exact.fmod))
-layer("Power")(broadcasting(exact.power))
 layer("SquaredDifference")(broadcasting(None))
 layer("NotEqual", gives=("bool",))(broadcasting(exact.not_equal, "bool"))
 # The slope is fitted to the data.
