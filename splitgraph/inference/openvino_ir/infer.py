@@ -54,7 +54,7 @@ def analyse_mirror(
     empty_chunks: Literal["clamp", "error"] = "clamp",
     accept: Sequence[Acceptance] = (),
 ) -> Analysis:
-    """Return the analysis of the mirror itself; conversion finds the layers by its nodes."""
+    """The analysis of the mirror itself; conversion finds the layers by its nodes."""
     analysis = _analyse(mirrored, sizes, empty_chunks)
     if not accept:
         return analysis
@@ -62,8 +62,8 @@ def analyse_mirror(
     first = analysis.diagnostics
     if settled.locations:
         analysis = _analyse(mirrored, sizes, empty_chunks, settled.locations)
-    diagnostics = (*settled.apply(first, analysis.diagnostics), *settled.notes)
-    return replace(analysis, diagnostics=diagnostics, accepted=tuple(settled.accepted))
+    found = (*settled.apply(first, analysis.diagnostics), *settled.notes)
+    return replace(analysis, diagnostics=found, accepted=tuple(settled.accepted))
 
 
 def _analyse(
@@ -84,8 +84,8 @@ def _report_impossible_layers(state: WalkState, mirrored: Mirror) -> None:
             fault = fault_of_layer(layer.type, layer.version)
             if fault is not None:
                 help = "Correct the layer's type or version; a layer of an extension has a version of its own."
-                finding = diagnostic("SG303", fault, f"{scope.location}/{layer.name}", severity="warning", help=help)
-                state.report(finding)
+                found = diagnostic("SG303", fault, f"{scope.location}/{layer.name}", severity="warning", help=help)
+                state.report(found)
 
 
 def _walk(
@@ -113,8 +113,8 @@ def _require_intervals(
     """Require each dimension to be within its declared interval. Report a given size outside the interval."""
     for name, (lowest, most) in intervals.items():
         dim = bound.get(name, symbol(name))
-        obligations = [Obligation(dim, ">=", lowest), *([] if most is None else [Obligation(most, ">=", dim)])]
-        if "contradiction" in [main.facts.require(obligation) for obligation in obligations]:
+        held = [Obligation(dim, ">=", lowest), *([] if most is None else [Obligation(most, ">=", dim)])]
+        if "contradiction" in [main.facts.require(obligation) for obligation in held]:
             declared = f"{lowest}..{'' if most is None else most}"
             text = f"the dimension {name} is given as {dim}, but declared as {declared}"
             help = f"Give it a size within {declared}, or correct the shape that the model declares."

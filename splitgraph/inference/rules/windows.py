@@ -35,8 +35,9 @@ class Windows:
 
 def read_windows(ctx: NodeContext, rank: int) -> Windows:
     """Return strides, dilations and pads of a node. Raise InvalidNode if they do not fit its spatial dimensions."""
-    strides, dilations = (one_per_axis(ints_attribute(ctx, name), name, rank, 1) for name in ("strides", "dilations"))
+    strides = one_per_axis(ints_attribute(ctx, "strides"), "strides", rank, 1)
     check_each("strides", strides)
+    dilations = one_per_axis(ints_attribute(ctx, "dilations"), "dilations", rank, 1)
     check_each("dilations", dilations)
     pads = ints_attribute(ctx, "pads")
     if pads is None:

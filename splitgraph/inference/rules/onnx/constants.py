@@ -268,7 +268,8 @@ def random_like(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("EyeLike")
 def eye_like(ctx: NodeContext) -> Sequence[ValueType]:
     """Make a matrix with ones on a diagonal, in the shape of the input."""
-    return [tensor(dtype_attribute(ctx, "dtype", ctx.input(0).dtype), ranked_dims(ctx, 0, 2))]
+    dims = ranked_dims(ctx, 0, 2)
+    return [tensor(dtype_attribute(ctx, "dtype", ctx.input(0).dtype), dims)]
 
 
 @operator("Multinomial", gives=(None,))

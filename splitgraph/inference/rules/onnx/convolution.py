@@ -12,7 +12,6 @@ from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
     dims_of,
-    dims_of_rank,
     exact_quotient,
     expect_dims,
     expect_shapes,
@@ -248,27 +247,30 @@ def global_pool(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("DepthToSpace", "SpaceToDepth")
 def blocks(ctx: NodeContext) -> Sequence[ValueType]:
     """Lay blocks of channels out in space, or stack blocks of space into channels."""
+    dims = ranked_dims(ctx, 0, 4)
     to_space = ctx.node.op_type == "DepthToSpace"
-    return moved_blocks(ctx, "blocksize", int_attribute(ctx, "blocksize", 0), to_space=to_space, rank=4)
+    return moved_blocks(ctx, dims, "blocksize", int_attribute(ctx, "blocksize", 0), to_space=to_space)
 
 
 def moved_blocks(
-    ctx: NodeContext, name: str, size: int, *, to_space: bool, rank: int | None = None
+    ctx: NodeContext, dims: Sequence[DimLike | None] | None, name: str, size: int, *, to_space: bool
 ) -> Sequence[ValueType]:
-    """Lay blocks of channels out in space, or stack blocks of space into channels. name: of the attribute that is the
-    side of a block. rank: that the input must have, None for any from 3 on.
+    """Lay blocks of channels of the first input, which has these dimensions, out in space; or stack blocks of space
+    into channels. name: of the attribute that is the side of a block. Raise InvalidNode if they do not fit.
     """
-    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0) if rank is None else dims_of_rank(ctx, 0, rank)
     if size < 1:
         raise InvalidNode(f"{name} is {size}; it must be at least 1")
-    if dims is None:
-        return [tensor(dtype, None if rank is None else (None,) * rank)]
-    if len(dims) < 3:
-        raise InvalidNode(f"the input has rank {len(dims)}; it must have batch, channels and spatial dimensions")
-    batch, channels, *sides = dims
+    known = [dim for dim in dims or () if dim is not None]
+    if dims is None or len(known) < len(dims):
+        return [tensor(ctx.input(0).dtype, dims)]
+    if len(known) < 3:
+        raise InvalidNode(f"the input has rank {len(known)}; it must have batch, channels and spatial dimensions")
+    batch, channels, *sides = known
     elements = size ** len(sides)
     if to_space:
         channels = exact_quotient(ctx, channels, elements, "the channels by the number of elements in a block")
-        return [tensor(dtype, (batch, channels, *(side * size for side in sides)))]
-    sides = [exact_quotient(ctx, side, size, "a spatial dimension by the block size") for side in sides]
-    return [tensor(dtype, (batch, channels * elements, *sides))]
+        sides = [side * size for side in sides]
+    else:
+        channels = channels * elements
+        sides = [exact_quotient(ctx, side, size, "a spatial dimension by the block size") for side in sides]
+    return [tensor(ctx.input(0).dtype, (batch, channels, *sides))]

@@ -255,12 +255,13 @@ operator(*VARIADIC)(_variadic)
 
 
 @operator("Mod")
-def modulo(ctx: NodeContext) -> Sequence[ValueType] | None:
+def modulo(ctx: NodeContext) -> Sequence[ValueType]:
     """Compute remainders with the sign of the second operand, or with `fmod` of the first."""
-    return _TRUNCATED(ctx) if int_attribute(ctx, "fmod", 0) else _FLOORED(ctx)
-
-
-_FLOORED, _TRUNCATED = binary(exact.modulo), binary(exact.fmod)
+    shape, dtype = _operand_shape(ctx), known_dtype(ctx, (0, 1))
+    if dtype is not None:
+        item = exact.fmod if int_attribute(ctx, "fmod", 0) else exact.modulo
+        follow_operands(ctx, item, dtype, shape, (0, 1))
+    return [tensor(dtype, shape)]
 
 
 @operator("IsNaN", "IsInf", gives=("bool",))

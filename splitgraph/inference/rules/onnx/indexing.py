@@ -73,8 +73,10 @@ def gathered(data: Contents, where: Sequence[int], shape: tuple[int, ...], axis:
 @operator("GatherElements")
 def gather_elements(ctx: NodeContext) -> Sequence[ValueType]:
     """Take one element of the data for each of the indices."""
-    known = gathered_elements(ctx, None if ctx.is_unresolved("axis") else int_attribute(ctx, "axis", 0))
-    _follow_gather(ctx, int_attribute(ctx, "axis", 0))
+    axis = None if ctx.is_unresolved("axis") else int_attribute(ctx, "axis", 0)
+    known = gathered_elements(ctx, axis)
+    if axis is not None:
+        _follow_gather(ctx, axis)
     return known
 
 

@@ -103,9 +103,9 @@ def gemm(ctx: NodeContext) -> Sequence[ValueType]:
 def product_of_matrices(ctx: NodeContext, a_index: int, b_index: int) -> tuple[DimLike | None, DimLike | None]:
     """Return the rows and columns of the product of two matrices, which transA and transB may transpose first."""
     a, b = ranked_dims(ctx, a_index, 2), ranked_dims(ctx, b_index, 2)
-    if int_attribute(ctx, "transA", 0):
+    if None not in a and int_attribute(ctx, "transA", 0):
         a = a[::-1]
-    if int_attribute(ctx, "transB", 0):
+    if None not in b and int_attribute(ctx, "transB", 0):
         b = b[::-1]
     merged_dim(ctx, a[1], b[0], "the inner dimensions")
     return a[0], b[1]

@@ -17,7 +17,7 @@ from splitgraph.inference.rules.onnx.joining import concatenated
 from splitgraph.inference.rules.onnx.matmul import product_of
 from splitgraph.inference.rules.openvino.attributes import flag, layer, number, operator_set
 from splitgraph.inference.rules.openvino.elementwise import broadcasting
-from splitgraph.inference.rules.operands import like_input
+from splitgraph.inference.rules.operands import dims_of, like_input
 from splitgraph.value_type import ValueType
 from splitgraph.variants.openvino_split_1 import DOMAIN
 
@@ -70,15 +70,21 @@ KEEP_TYPE = """
     Relu Reverse ReverseSequence Roll Round Selu ShuffleChannels Sigmoid Sin Sinh SliceScatter SoftMax SoftPlus
     SoftSign Swish Tan Tanh
 """
+
+
+def _moved_blocks(ctx: NodeContext, to_space: bool) -> Sequence[ValueType]:
+    return moved_blocks(ctx, dims_of(ctx, 0), "block_size", number(ctx, "block_size", 1), to_space=to_space)
+
+
 # The formula is ONNX's; its arguments are read where the layer has them.
 FORMULAS: Mapping[str, Rule] = {
     "Concat": lambda ctx: concatenated(ctx, number(ctx, "axis", 0)),
-    "DepthToSpace": lambda ctx: moved_blocks(ctx, "block_size", number(ctx, "block_size", 1), to_space=True),
+    "DepthToSpace": lambda ctx: _moved_blocks(ctx, to_space=True),
     "GatherElements": lambda ctx: gathered_elements(ctx, number(ctx, "axis", 0)),
     # Version 5 makes one dimension of all batches.
     "GatherND": lambda ctx: gathered_tuples(ctx, number(ctx, "batch_dims", 0), one_batch=operator_set(ctx) < 8),
     "MatMul": lambda ctx: product_of(ctx, flag(ctx, "transpose_a", False), flag(ctx, "transpose_b", False)),
-    "SpaceToDepth": lambda ctx: moved_blocks(ctx, "block_size", number(ctx, "block_size", 1), to_space=False),
+    "SpaceToDepth": lambda ctx: _moved_blocks(ctx, to_space=False),
 }
 
 _ITEMS = {**ARITHMETIC, **VARIADIC, "Mod": exact.modulo, "Mod, fmod=1": exact.fmod, "Pow": exact.power}
