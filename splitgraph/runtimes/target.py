@@ -67,8 +67,8 @@ class Target:
         return [failure for failure in self.failures if failure.traits <= held]
 
     def gets_another_form(self, traits: Collection[str]) -> bool:
-        """Return True for a node that a conversion writes in another form: it is not read, or its parts go beyond
-        the dimension, of which the specification says nothing, and that it is read is not known.
+        """Return True for a node that a conversion writes in another form: the target does not read it; or its parts
+        go beyond the dimension, which the specification leaves open, and it is not known that the target reads it.
         """
         return bool(self.failures_of(traits)) or ("parts-beyond" in traits and "parts-beyond" not in self.reads)
 
