@@ -75,7 +75,7 @@ def _counts(outcome: Outcome) -> list[str]:
 
 
 def _premises(outcome: Outcome) -> list[str]:
-    """What the caller took for granted."""
+    """Return what the caller took for granted."""
     codes = sorted({found.code for found in outcome.accepted})
     texts = [f"accepted {count(len(outcome.accepted), 'error')} ({', '.join(codes)})"] if codes else []
     if outcome.assumed_defaults:
@@ -96,7 +96,7 @@ def _wrote(outcome: Outcome) -> str:
 
 
 def summary_page(verb: Verb, outcomes: Sequence[Outcome], *, seconds: float, resumed: int) -> list[Block]:
-    """How many models ended with each status, and with each code where something is wrong."""
+    """Return how many models ended with each status, and with each code where something is wrong."""
     numbers = Counter(outcome.status for outcome in outcomes)
     rows: list[list[str | Cell]] = []
     for status, (word, style) in _WORDS.items():
@@ -118,7 +118,7 @@ def summary_page(verb: Verb, outcomes: Sequence[Outcome], *, seconds: float, res
 
 
 def _codes(outcome: Outcome) -> set[str]:
-    """The codes of the errors of a model that is not as it should be."""
+    """Return the codes of the errors of a model that is not as it should be."""
     if outcome.ok:
         return set()
     return {found.code for found in outcome.diagnostics if found.severity == "error"}

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from splitgraph.diagnostics import LONGEST_TEXT, Diagnostic, abridged
-from splitgraph.report.extent import Extent
 from splitgraph.report.layout import BLANK, Block, Cell, line, table
-from splitgraph.report.node_differences import nodes_blocks, short_location
+from splitgraph.report.node_differences import Extent, nodes_blocks, short_location
 from splitgraph.report.pages import findings_table
 from splitgraph.report.text import count, opset_text, shortened
 
@@ -23,7 +22,7 @@ _NONE = "–"
 def difference_page(
     difference: ModelDifference, before_name: str, after_name: str, *, with_all: bool = False
 ) -> list[Block]:
-    """What `diff` prints: a line with the two models and what differs in numbers, then the differences.
+    """Return what `diff` prints: a line with the two models and what differs in numbers, then the differences.
 
     with_all: show every difference, also nodes of which only the version of the operator differs.
     """
@@ -36,8 +35,8 @@ def difference_page(
 def difference_blocks(
     difference: ModelDifference, *, with_all: bool = False, more: str = "--all shows them"
 ) -> list[Block]:
-    """The differences as tables, one for each kind of difference, with a blank line between them; none where nothing
-    differs. more: what to do to see what is left out, as the end of a sentence.
+    """Return the differences as tables, one for each kind of difference, with a blank line between them; none where
+    nothing differs. more: what to do to see what is left out, as the end of a sentence.
     """
     extent = Extent(with_all, more)
     groups = [
@@ -54,7 +53,7 @@ def difference_blocks(
 
 
 def opsets_phrase(before: Mapping[str, int], after: Mapping[str, int]) -> str:
-    """The opsets of both models: "opset 11 → 18"."""
+    """Return the opsets of both models: "opset 11 → 18"."""
     one, two = opset_text(before), opset_text(after)
     if one == two:
         return one
@@ -65,7 +64,7 @@ def opsets_phrase(before: Mapping[str, int], after: Mapping[str, int]) -> str:
 
 
 def nodes_phrase(difference: ModelDifference) -> str:
-    """How many nodes differ: "2 splits and 1 other node changed, 3 nodes added"."""
+    """Return how many nodes differ: "2 splits and 1 other node changed, 3 nodes added"."""
     if difference.is_empty:
         return f"no difference in {count(difference.after_nodes, 'node')}"
     if not difference.nodes:

@@ -48,14 +48,14 @@ BLANK = Line(())
 
 
 def line(*spans: str | tuple[str, str]) -> Line:
-    """A line of pieces; a piece without a style may be given as plain text."""
+    """Return a line of pieces; a piece without a style may be given as plain text."""
     return Line(tuple((span, "") if isinstance(span, str) else span for span in spans))
 
 
 def table(
     headings: Sequence[str], styles: Sequence[str], rows: Iterable[Sequence[str | Cell]], *, is_prose: bool = False
 ) -> Table:
-    """A table; a cell of one line without a style may be given as plain text."""
+    """Return a table; a cell of one line without a style may be given as plain text."""
     cells = tuple(tuple(Cell((cell,)) if isinstance(cell, str) else cell for cell in row) for row in rows)
     return Table(tuple(headings), tuple(styles), cells, is_prose)
 
@@ -70,7 +70,7 @@ def print_page(blocks: Iterable[Block], stream: TextIO) -> None:
 
 
 def plain_text(blocks: Iterable[Block]) -> str:
-    """The page as plain text, nothing cut; what is too long for a column is folded."""
+    """Return the page as plain text, nothing cut; what is too long for a column is folded."""
     lines: list[str] = []
     for block in blocks:
         if isinstance(block, Line):
@@ -93,7 +93,7 @@ def _table_lines(block: Table) -> list[str]:
 
 
 def _folded(cell: Cell, width: int) -> list[str]:
-    """The lines of a cell, those that are wider than a column may be continued on others."""
+    """Return the lines of a cell, those that are wider than a column may be continued on others."""
     return [part for text in cell.lines for part in folded(printable(text), width)]
 
 
@@ -120,7 +120,7 @@ def _print_on_terminal(blocks: Iterable[Block], stream: TextIO) -> None:
 
 
 def _grid(block: Table) -> Padding:
-    """The table as rich has it. Notices and errors are lines, most of them, and need nothing of this."""
+    """Return the table as rich has it. Notices and errors are lines, most of them, and need nothing of this."""
     from rich.padding import Padding
     from rich.table import Table as Grid
     from rich.text import Text

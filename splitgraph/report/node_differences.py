@@ -4,15 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from splitgraph.diagnostics import LONGEST_TEXT, abridged
-from splitgraph.report.extent import Extent
-from splitgraph.report.layout import BLANK, Block, Cell, table
+from splitgraph.report.layout import BLANK, Block, Cell, line, table
 from splitgraph.report.text import count
 
 if TYPE_CHECKING:
     from splitgraph.differences import ModelDifference, NodeDifference, NodeForm
+
+
+# Rows of each table that a page shows unless everything is asked for.
+_MOST_ROWS = 20
+
+Row = TypeVar("Row")
+
+
+class Extent(NamedTuple):
+    """How much is shown: everything or not, and what to do to see more."""
+
+    with_all: bool
+    more: str
+
+    def cut(self, rows: Sequence[Row]) -> tuple[Sequence[Row], list[Block]]:
+        """Return the rows that are shown, and a line that says how many are not."""
+        # One row takes no more place than the line that stands for it.
+        if self.with_all or len(rows) <= _MOST_ROWS + 1:
+            return rows, []
+        return rows[:_MOST_ROWS], [line((f"  … and {len(rows) - _MOST_ROWS:,} more; {self.more}", "dim"))]
+
+    def left_out(self, text: str) -> Block:
+        """Return a line about what is not shown."""
+        return line((f"  {text}; {self.more}", "dim"))
+
 
 # Lines of each node, and characters of a line, that a page shows unless everything is asked for: a node may have
 # thousands of inputs.
@@ -27,7 +51,9 @@ _Elements = Mapping[str, str]
 
 
 def nodes_blocks(difference: ModelDifference, extent: Extent) -> list[Block]:
-    """The table, splits first, and how many nodes of which only the version of the operator differs are not in it."""
+    """Return the table, splits first, and how many nodes of which only the version of the operator differs are not
+    in it.
+    """
     shown = [each for each in difference.nodes if extent.with_all or not each.only_version]
     if not extent.with_all:
         # What is cut off is not what the reader came for.
@@ -58,7 +84,7 @@ def _operators(node: NodeDifference) -> str:
 
 
 def _elements(difference: ModelDifference, side: Literal["before", "after"]) -> _Elements:
-    """The elements of small constants that only one of the models has, by name: "1, 2, 3"."""
+    """Return the elements of small constants that only one of the models has, by name: "1, 2, 3"."""
     texts: dict[str, str | None] = {
         each.name: getattr(each, side) for each in difference.parts if each.part == "initializer"
     }
@@ -76,7 +102,7 @@ def _what(node: NodeDifference, elements: tuple[_Elements, _Elements], with_all:
 
 
 def _sentences(node: NodeDifference, elements: tuple[_Elements, _Elements]) -> Iterator[str]:
-    """What is to be said of a node, a line each. elements: of constants in the two models, by name."""
+    """Return what is to be said of a node, a line each. elements: of constants in the two models, by name."""
     before, after = node.before, node.after
     others = ", ".join(map(short_location, node.others))
     if before is None or after is None:
@@ -131,7 +157,7 @@ def _with_elements(names: Sequence[str], elements: _Elements) -> list[str]:
 
 
 def _places(noun: str, before: Sequence[str], after: Sequence[str], places: Iterable[int]) -> Iterator[str]:
-    """The inputs or outputs that differ, counted from 0 as the specification does."""
+    """Return the inputs or outputs that differ, counted from 0 as the specification does."""
     for place in places:
         one = before[place] if place < len(before) else ""
         two = after[place] if place < len(after) else ""
@@ -144,5 +170,5 @@ def _places(noun: str, before: Sequence[str], after: Sequence[str], places: Iter
 
 
 def short_location(location: str) -> str:
-    """A location without the main graph, which goes without saying."""
+    """Return a location without the main graph, which goes without saying."""
     return abridged(location.removeprefix("main/"))

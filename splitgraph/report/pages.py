@@ -31,7 +31,9 @@ _SPLIT_FAMILY = re.compile(r"(.*\.)?(Split|SplitToSequence|StringSplit|VariadicS
 def analysis_page(
     analysis: Analysis, model_name: str, *, with_values: bool = False, brief: bool = False
 ) -> list[Block]:
-    """What `infer` prints: the model, its splits, what they require, how complete the types are, and the findings."""
+    """Return what `infer` prints: the model, its splits, what they require, how complete the types are, and the
+    findings.
+    """
     found = analysis.completeness
     header = (opset_text(analysis.opset), count(found.nodes, "node"), count(len(analysis.splits), "split"))
     blocks: list[Block] = [line((model_name, "bold"), *(f" · {part}" for part in header)), BLANK]
@@ -47,13 +49,13 @@ def analysis_page(
 
 
 def rewrite_findings(rewrite: Rewrite) -> list[Block]:
-    """The findings of a rewrite, and the errors that the user accepts; empty where there are none."""
+    """Return the findings of a rewrite, and the errors that the user accepts; empty where there are none."""
     found = [findings_table(rewrite.diagnostics)] if rewrite.diagnostics else []
     return [*found, *accepted_findings(rewrite.accepted)]
 
 
 def accepted_findings(accepted: Sequence[Diagnostic]) -> list[Block]:
-    """The errors that the user accepts, marked as such; nothing where there are none."""
+    """Return the errors that the user accepts, marked as such; nothing where there are none."""
     if not accepted:
         return []
     label = Cell(("accepted",), "dim")
@@ -62,7 +64,7 @@ def accepted_findings(accepted: Sequence[Diagnostic]) -> list[Block]:
 
 
 def findings_table(diagnostics: Sequence[Diagnostic]) -> Block:
-    """The findings, each with its help beneath; the severity is shown unless all are errors."""
+    """Return the findings, each with its help beneath; the severity is shown unless all are errors."""
     rows: list[list[str | Cell]] = [
         [d.code, abridged(d.location), Cell((d.message, d.help) if d.help else (d.message,))] for d in diagnostics
     ]
@@ -81,10 +83,10 @@ def rewrite_page(
     is_dry: bool = False,
     ir_versions: tuple[int, int] | None = None,
 ) -> list[Block]:
-    """What a rewriting command prints when it is done.
+    """Return what a rewriting command prints when it is done.
 
-    to_form: the form that `convert` was asked for. is_dry: nothing was written. ir_versions: before and after, where
-    nothing else was asked for.
+    to_form: the form that `convert` was asked for. is_dry: nothing was written. ir_versions: before and after,
+    where nothing else was asked for.
     """
     before, after = rewrite.from_opset.get(""), rewrite.to_opset.get("")
     opset = opset_text({"": after}) if after else opset_text(rewrite.to_opset)
@@ -123,7 +125,7 @@ def data_lines(data_files: Sequence[DataFile]) -> list[Block]:
 
 
 def changes_phrase(changes: Sequence[Change], to_form: str | None = None) -> str:
-    """How many nodes were rewritten: "24 splits and 61 other nodes rewritten"."""
+    """Return how many nodes were rewritten: "24 splits and 61 other nodes rewritten"."""
     if not changes:
         return "nothing to change"
     splits = sum(_SPLIT_FAMILY.fullmatch(change.before) is not None for change in changes)
@@ -137,7 +139,7 @@ def changes_phrase(changes: Sequence[Change], to_form: str | None = None) -> str
 
 
 def verification_phrase(verification: Verification) -> str:
-    """The verdict in a few words: "verified equal on 3 inputs (onnxruntime)"."""
+    """Return the verdict in a few words: "verified equal on 3 inputs (onnxruntime)"."""
     on = f"on {count(verification.cases, 'input')} ({_engine_of(verification)})"
     match verification.verdict:
         case "equal":
@@ -149,7 +151,7 @@ def verification_phrase(verification: Verification) -> str:
 
 
 def _engine_of(verification: Verification) -> str:
-    """The engine, and what it ran the models on if that is not the CPU alone."""
+    """Return the engine, and what it ran the models on if that is not the CPU alone."""
     special = [name for name in verification.providers if not name.startswith("CPU")]
     return ", ".join([verification.engine, *special])
 
@@ -170,7 +172,7 @@ def verification_notes(verification: Verification) -> list[Line]:
 
 
 def verification_page(verification: Verification) -> list[Block]:
-    """What `verify` prints."""
+    """Return what `verify` prints."""
     spans: list[str | tuple[str, str]] = [(verification.verdict, VERDICT_STYLES[verification.verdict])]
     if verification.cases:
         spans.append(f" · {count(verification.cases, 'input')} · {_engine_of(verification)}")
@@ -188,13 +190,13 @@ def blockers_page(headline: str, diagnostics: Sequence[Diagnostic]) -> list[Bloc
 
 
 def code_page(code: str, info: CodeInfo, accepted: str = "") -> list[Block]:
-    """What `explain` prints of one code. accepted: what an acceptance of its findings means."""
+    """Return what `explain` prints of one code. accepted: what an acceptance of its findings means."""
     told = [line(f"Can be accepted with --accept. {accepted}")] if accepted else []
     return [line((code, "bold"), f"  {info.title}"), BLANK, line(info.meaning), line(info.help), *told]
 
 
 def codes_page(codes: Mapping[str, CodeInfo]) -> list[Block]:
-    """What `explain` prints without a code: all of them."""
+    """Return what `explain` prints without a code: all of them."""
     return [table(("code", "title"), ("bold", ""), [(code, info.title) for code, info in codes.items()], is_prose=True)]
 
 
@@ -210,7 +212,7 @@ def _splits_table(splits: Sequence[SplitReport], brief: bool) -> Block:
 
 
 def split_parts(split: SplitReport, *, brief: bool = False) -> str:
-    """The parts of a split: its lengths along the axis; the outputs' types where it has none."""
+    """Return the parts of a split: its lengths along the axis; the outputs' types where it has none."""
     if split.op == "StringSplit":
         return " | ".join(str(value) for _, value in split.outputs)
     if split.op == "SplitToSequence":
@@ -242,8 +244,8 @@ def _axis(split: SplitReport) -> str:
 
 
 def _obligations(analysis: Analysis, with_values: bool, brief: bool) -> list[Block]:
-    """What must hold of the symbols, of generated ones only where a split requires it or every value is shown; and
-    beneath, what is assumed of them.
+    """Return what must hold of the symbols, of generated ones only where a split requires it or every value is
+    shown; and beneath, what is assumed of them.
     """
     of_splits = {text for split in analysis.splits for text in split.obligations}
     rows = [
@@ -269,7 +271,7 @@ def _where(required: Obligation) -> str:
 
 
 def _upper_limit(assumption: Obligation) -> str:
-    """A relation with a number on its left as people say it: `1023 >= P` is `P < 1024`."""
+    """Return a relation with a number on its left as people say it: `1023 >= P` is `P < 1024`."""
     limit, _, rest = str(assumption).partition(" >= ")
     return f"{rest} < {int(limit) + 1}" if limit.isdecimal() else str(assumption)
 
@@ -314,7 +316,7 @@ def _summary(found: Completeness, diagnostics: Sequence[Diagnostic], accepted: S
 
 
 def findings_phrase(diagnostics: Sequence[Diagnostic]) -> str:
-    """How many findings of each severity: "1 error, 2 warnings"."""
+    """Return how many findings of each severity: "1 error, 2 warnings"."""
     numbers = Counter(str(d.severity) for d in diagnostics)
     nouns = {"error": "error", "warning": "warning", "info": "note"}
     return ", ".join(count(numbers[severity], noun) for severity, noun in nouns.items() if numbers[severity])

@@ -22,8 +22,8 @@ _PLAIN_TERM = re.compile(r"\?|\w+(\(.*\))?")
 
 
 def printable(text: str) -> str:
-    """The text with everything that is not printable, terminal control sequences above all, written as an escape; of a
-    very long name, its ends and how long it is.
+    """Return the text with everything that is not printable, terminal control sequences above all, written as an
+    escape; of a very long name, its ends and how long it is.
     """
     text = with_words_abridged(text)
     if text.isprintable():
@@ -39,7 +39,9 @@ def display_width(text: str) -> int:
 
 
 def folded(text: str, width: int) -> list[str]:
-    """The text in lines of about so many columns, broken at spaces only: a name stays whole for whoever searches it."""
+    """Return the text in lines of about so many columns, broken at spaces only: a name stays whole for whoever
+    searches it.
+    """
     if display_width(text) <= width:
         return [text]
     lines: list[str] = []
@@ -53,7 +55,7 @@ def folded(text: str, width: int) -> list[str]:
 
 
 def shortened(text: str, width: int) -> str:
-    """The text on one line of at most so many characters, cut between words where it is longer."""
+    """Return the text on one line of at most so many characters, cut between words where it is longer."""
     words = " ".join(text.split())
     if len(words) <= width:
         return words
@@ -62,17 +64,18 @@ def shortened(text: str, width: int) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """A number with its noun: "1 node", "1,204 nodes"."""
+    """Return a number with its noun: "1 node", "1,204 nodes"."""
     return f"{number:,} {noun if number == 1 else noun + 's'}"
 
 
 def dim_text(dim: int | Dim | None) -> str:
-    """A dimension as the dimension grammar spells it, "?" when unknown."""
+    """Return a dimension as the dimension grammar spells it, "?" when unknown."""
     return "?" if dim is None else str(dim)
 
 
 def parts_text(lengths: Sequence[int | Dim | None], *, brief: bool = False) -> str:
-    """The lengths of a split's parts: "768 | 768 | 768", "12 × 64", "(N + 1)//2 | N//2", "?" for an unknown one.
+    """Return the lengths of a split's parts: "768 | 768 | 768", "12 × 64", "(N + 1)//2 | N//2", "?" for an unknown
+    one.
 
     Nothing is left out unless `brief`, which keeps the first and last parts of a long list.
     """
@@ -90,7 +93,7 @@ def parts_text(lengths: Sequence[int | Dim | None], *, brief: bool = False) -> s
 
 
 def opset_text(opset: Mapping[str, int]) -> str:
-    """The imported opsets: "opset 13", "opset 13, com.microsoft 1"; of an IR its version: "OpenVINO IR 11"."""
+    """Return the imported opsets: "opset 13", "opset 13, com.microsoft 1"; of an IR its version: "OpenVINO IR 11"."""
     # Not above: whoever asks for an opset has an analysis, which pages without one must not pay for.
     from splitgraph.inference.analysis import IR
 

@@ -54,7 +54,7 @@ def examine(model: ModelProto, leeway: Leeway = STRICT) -> Examined:
 
 
 def check_model(examined: Examined, target: Target) -> Iterator[Diagnostic]:
-    """What the target will not read in the model, in graph order, after what is wrong with the model itself."""
+    """Return what the target will not read in the model, in graph order, after what is wrong with the model itself."""
     yield from examined.errors
     yield from examined.notes
     yield from _against_schema(examined, target)
@@ -106,7 +106,7 @@ def _empty_at_run_time(examined: Examined, target: Target) -> Iterator[Diagnosti
 
 
 def _limits(examined: Examined, target: Target) -> Iterator[Diagnostic]:
-    """The opset and the IR version, where the target does not know them yet."""
+    """Return the opset and the IR version, where the target does not know them yet."""
     help = f"Run splitgraph convert --target {target.key}."
     if target.newest_opset is not None and examined.opset > target.newest_opset:
         text = f"{target.label} reads opsets up to {target.newest_opset}; the model has opset {examined.opset}"

@@ -38,7 +38,7 @@ class NodeTraits:
 
 
 def traits_of(model: ModelProto, walked: Walked) -> Iterator[NodeTraits]:
-    """The traits of every node of a model, in graph order; bodies of functions are looked at as written."""
+    """Return the traits of every node of a model, in graph order; bodies of functions are looked at as written."""
     functions = {function_key(function) for function in model.functions}
     for root in roots(walked.scopes):
         producers, (read, joined), (inputs, defaults) = Producers(root), _read_values(root), _inputs(root)
@@ -57,7 +57,7 @@ def traits_of(model: ModelProto, walked: Walked) -> Iterator[NodeTraits]:
 
 
 def _versioned(node: NodeProto, scope: Scope) -> str | None:
-    """The operator of ai.onnx with its version, such as "Relu-13"; None for one of another domain."""
+    """Return the operator of ai.onnx with its version, such as "Relu-13"; None for one of another domain."""
     if plain_domain(node.domain):
         return None
     version = version_at(node.op_type, scope.imports.get("", 1))
@@ -65,7 +65,9 @@ def _versioned(node: NodeProto, scope: Scope) -> str | None:
 
 
 def _read_values(root: Sequence[Scope]) -> tuple[set[str], set[str]]:
-    """The names of all values of a root that a node reads or that are outputs; and of those that only Concat reads."""
+    """Return the names of all values of a root that a node reads or that are outputs; and of those that only Concat
+    reads.
+    """
     read: set[str] = set()
     joined: set[str] = set()
     for scope in root:
@@ -76,12 +78,12 @@ def _read_values(root: Sequence[Scope]) -> tuple[set[str], set[str]]:
 
 
 def _outputs(scope: Scope) -> set[str]:
-    """The names of the outputs of a graph."""
+    """Return the names of the outputs of a graph."""
     return set(scope.proto.output) if scope.is_function else {value.name for value in scope.proto.output}
 
 
 def _inputs(root: Sequence[Scope]) -> tuple[Collection[str], Collection[str]]:
-    """The names of the inputs of a root that a caller must give, and of those that have a default."""
+    """Return the names of the inputs of a root that a caller must give, and of those that have a default."""
     main = root[0]
     if main.is_function:
         return frozenset(main.proto.input), frozenset()
@@ -101,8 +103,8 @@ class _Origins:
     _found: dict[Hashable, tuple[bool, bool]] = field(default_factory=dict)
 
     def of(self, producers: Producers, name: str) -> tuple[bool, bool]:
-        """Whether a value is computed from shapes, and whether from the elements of inputs. producers: as seen from a
-        graph that reads the value.
+        """Return whether a value is computed from shapes, and whether from the elements of inputs. producers: as
+        seen from a graph that reads the value.
         """
         first, opened = _Value.of(producers, name), set[Hashable]()
         waiting = [first]
@@ -138,7 +140,7 @@ class _Value(NamedTuple):
 
     @classmethod
     def of(cls, producers: Producers, name: str) -> _Value:
-        """The value with this name, as seen from a graph that reads it."""
+        """Return the value with this name, as seen from a graph that reads it."""
         node = producers.node(name)
         home = producers.at_home(name)
         return cls(home.key(name if node is None else node.output[0]), name, node, home)
@@ -149,7 +151,7 @@ class _Value(NamedTuple):
         return self.node is not None and self.node.op_type in ("Shape", "Size")
 
     def read(self) -> Sequence[_Value]:
-        """The values that decide this one."""
+        """Return the values that decide this one."""
         if self.node is None or self.is_shape:
             return ()
         return [_Value.of(self.producers, name) for name in self.node.input if name]
@@ -173,7 +175,7 @@ class _Reader:
     _versions: dict[str, set[str]] = field(default_factory=dict)
 
     def traits(self, index: int, node: NodeProto) -> set[str]:
-        """The traits of a node; empty for an operator of another domain."""
+        """Return the traits of a node; empty for an operator of another domain."""
         found = self.detail.splits.get(index)
         if found is not None:
             return self._of_split(node, found)
@@ -285,7 +287,7 @@ class _Reader:
         return set()
 
     def _given(self, name: str) -> Given:
-        """How a value is given."""
+        """Return how a value is given."""
         if not name:
             return ""
         if self.producers.constant(name) is not None or name in self.defaults:
@@ -302,11 +304,11 @@ class _Reader:
         return "fixed" if of_shapes else "folded"
 
     def _is_known(self, names: Sequence[str]) -> bool:
-        """True for data whose elements inference follows: that is arithmetic of shapes, which runtimes fold."""
+        """Return True for data whose elements inference follows: that is arithmetic of shapes, which runtimes fold."""
         return any(self.detail.constants.get(name) is not None for name in names)
 
     def _is_empty(self, name: str) -> bool:
-        """True for a constant without elements."""
+        """Return True for a constant without elements."""
         held = self.producers.constant(name)
         return held is not None and 0 in held.dims
 
@@ -316,5 +318,5 @@ class _Reader:
 
 
 def _only(axes: Sequence[int] | None) -> int | None:
-    """The axis of a slice along one axis, None for several."""
+    """Return the axis of a slice along one axis, None for several."""
     return axes[0] if axes is not None and len(axes) == 1 else None

@@ -67,8 +67,8 @@ class Target:
         return [failure for failure in self.failures if failure.traits <= held]
 
     def gets_another_form(self, traits: Collection[str]) -> bool:
-        """True for a node that a conversion writes in another form: it is not read, or its parts go beyond the
-        dimension, of which the specification says nothing, and that it is read is not known.
+        """Return True for a node that a conversion writes in another form: the target does not read it; or its parts
+        go beyond the dimension, which the specification leaves open, and it is not known that the target reads it.
         """
         return bool(self.failures_of(traits)) or ("parts-beyond" in traits and "parts-beyond" not in self.reads)
 
@@ -87,13 +87,13 @@ _OPSETS_OF_ONNXRUNTIME = (
 
 
 def targets() -> Mapping[str, Target]:
-    """Every target by name: the newest version of a runtime as "mnn", older ones as "openvino@2023.3.0"."""
+    """Return every target by name: the newest version of a runtime as "mnn", older ones as "openvino@2023.3.0"."""
     return _table()
 
 
 def find_target(spec: str) -> Target:
-    """The target of a name, or of NAME@VERSION where a version may be shortened ("opencv@4"). Raises SplitgraphError
-    with the nearest names for an unknown one.
+    """Return the target of a name, or of NAME@VERSION where a version may be shortened ("opencv@4"). Raise
+    SplitgraphError with the nearest names for an unknown one.
     """
     name, _, version = spec.partition("@")
     versions = [target for target in _table().values() if target.name == name]
@@ -112,7 +112,7 @@ def find_target(spec: str) -> Target:
 
 
 def _opset_advice(name: str, version: str) -> str:
-    """What to use instead of a version of onnxruntime that was not measured: the newest opset that it reads."""
+    """Return what to use instead of a version of onnxruntime that was not measured: the newest opset that it reads."""
     numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
     if name != "onnxruntime" or len(numbers) < 2 or not (1, 0) <= numbers < (1, 21):
         return ""
@@ -122,7 +122,7 @@ def _opset_advice(name: str, version: str) -> str:
 
 
 def names() -> list[str]:
-    """The names of all runtimes, without versions."""
+    """Return the names of all runtimes, without versions."""
     return sorted({target.name for target in _table().values()})
 
 
@@ -143,7 +143,7 @@ def _newest_first(target: Target) -> tuple[str, list[int]]:
 
 
 def read_target(held: Mapping[str, Any]) -> Target:
-    """The target that a file of the table describes."""
+    """Return the target that a file of the table describes."""
     reads, failures = set(), []
     for group in ("forms", "modifiers", "types", "operators"):
         for trait, answer in held[group].items():

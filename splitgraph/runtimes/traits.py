@@ -89,12 +89,12 @@ TITLES = {**FORMS, **MODIFIERS}
 
 
 def title(trait: str) -> str:
-    """What a trait is in words; an operator with its version, and an element type, are named as they are."""
+    """Return what a trait is in words; an operator with its version, and an element type, are named as they are."""
     return TITLES.get(trait, trait)
 
 
 def split_form(since: int, given: Given, split: CanonicalSplit, divisible: bool) -> str:
-    """The trait that says how a Split is written. since: its version. divisible: as in `SplitDetail`."""
+    """Return the trait that says how a Split is written. since: its version. divisible: as in `SplitDetail`."""
     if since == 1:
         return "split-1"
     if since < 13:
@@ -110,7 +110,7 @@ def split_form(since: int, given: Given, split: CanonicalSplit, divisible: bool)
 
 
 def data_traits(data: ValueType, axis: int | None) -> set[str]:
-    """The traits of the data that is split along an axis."""
+    """Return the traits of the data that is split along an axis."""
     found = set() if data.dtype in ("float32", None) else {data.dtype}
     if data.shape is None:
         return {*found, "rank-unknown", "dimension-unknown"}
@@ -129,7 +129,9 @@ def data_traits(data: ValueType, axis: int | None) -> set[str]:
 
 
 def part_traits(split: CanonicalSplit, outputs: Sequence[str], joined: Container[str]) -> set[str]:
-    """The traits of the parts. outputs: their names, "" for an omitted one. joined: values that only Concat reads."""
+    """Return the traits of the parts. outputs: their names, "" for an omitted one. joined: values that only Concat
+    reads.
+    """
     found = set()
     if "" in outputs:
         found.add("output-omitted")

@@ -79,7 +79,7 @@ REPORTING = (
     "splitgraph.differences",
     "splitgraph.execution",
     "splitgraph.formats.openvino_ir",
-    "splitgraph.report.html.difference_data",
+    "splitgraph.report.html.changes_page",
     "xml",
 )
 # Parts of rich that no page needs.

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
+from xml.etree.ElementTree import Element, SubElement
 
 from splitgraph.acceptance import Acceptance
 from splitgraph.diagnostics import diagnostic
 from splitgraph.dim import DimLike, Facts, Obligation, symbol
-from splitgraph.graph.scopes import MAIN
+from splitgraph.graph.scopes import MAIN, GraphPath
 from splitgraph.inference.accepted import settle
 from splitgraph.inference.analysis import IR, Analysis
 from splitgraph.inference.build_analysis import build_analysis
 from splitgraph.inference.declared_types import settle_size_conditions
 from splitgraph.inference.define_graph import define_graph_values
-from splitgraph.inference.given_sizes import NO_SIZES, InputShapes, Sizes, read_sizes
+from splitgraph.inference.given_sizes import NO_SIZES, InputShapes, Sizes, bound_type, read_sizes
 from splitgraph.inference.openvino_ir.layer_types import fault_of_layer
 from splitgraph.inference.openvino_ir.mirror import Mirror, mirror
-from splitgraph.inference.openvino_ir.write_dims import fill_ir
 from splitgraph.inference.rules import load_openvino_rules
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_results import SetAside
 from splitgraph.inference.walk_state import WalkState
+from splitgraph.value_type import Shape, ValueType
 
 if TYPE_CHECKING:
-    from splitgraph.formats.openvino_ir import OpenVINOModel
+    from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel
 
 
 def infer_ir(
@@ -118,3 +119,74 @@ def _require_intervals(
             text = f"the dimension {name} is given as {dim}, but declared as {declared}"
             help = f"Give it a size within {declared}, or correct the shape that the model declares."
             main.report(diagnostic("SG304", text, "main", help=help))
+
+
+Types = Mapping[GraphPath, Mapping[str, ValueType]]
+
+
+def fill_ir(analysis: Analysis, mirrored: Mirror, model: OpenVINOModel, sizes: Sizes = NO_SIZES) -> OpenVINOModel:
+    """Return a copy of the model with the inferred dims in every port, and with the sizes that the caller gives in its
+    Parameters. A dimension that is not a number is -1 in a port, as the IR has no names for dimensions.
+    """
+    copy = model.copy()
+    if sizes is not NO_SIZES:
+        _fix_parameters(copy.graph, mirrored, sizes)
+    _fill(copy.graph, MAIN, mirrored, analysis.details.types)
+    copy.refresh()
+    return copy
+
+
+def _fill(graph: Graph, path: GraphPath, mirrored: Mirror, types: Types) -> None:
+    names, known = mirrored.names[path], types.get(path, {})
+    shapes = {place: value.shape for place, name in names.items() if (value := known.get(name)) is not None}
+    for layer in graph.layers:
+        if layer.type != "Const":
+            _fill_ports(layer, "output", {port.id: shapes.get((layer.id, port.id)) for port in layer.outputs})
+        read = {port.id: graph.sources.get((layer.id, port.id)) for port in layer.inputs}
+        _fill_ports(layer, "input", {port: shapes.get(source) for port, source in read.items() if source is not None})
+    nodes = [layer for layer in graph.layers if layer.type not in ("Parameter", "Result", "Const")]
+    for index, layer in enumerate(nodes):
+        for key, body in layer.bodies.items():
+            _fill(body, (*path, index, key, 0), mirrored, types)
+
+
+def _fix_parameters(graph: Graph, mirrored: Mirror, sizes: Sizes) -> None:
+    """Write the given sizes into the shapes that the Parameters declare; open dimensions keep their text."""
+    names, declared = mirrored.names[MAIN], mirrored.given[MAIN]
+    shapes = {name: bound_type(known, sizes.bound).shape for name, known in declared.items()}
+    for value, given in zip(mirrored.model.graph.input, sizes.given, strict=False):
+        if given is not None and given.shape is not None:
+            shapes[value.name] = given.shape
+    for layer in graph.layers:
+        data = layer.element.find("data")
+        shape = shapes[names[layer.id, layer.outputs[0].id]] if layer.type == "Parameter" else None
+        if data is not None and shape is not None:
+            data.set("shape", _fixed_text(data.get("shape", "..."), shape))
+
+
+def _fixed_text(written: str, shape: Shape) -> str:
+    parts = written.strip().removeprefix("[").removesuffix("]").split(",")
+    kept = parts if len(parts) == len(shape) and written != "..." else ["?"] * len(shape)
+    fixed = [str(dim) if isinstance(dim, int) else part for dim, part in zip(shape, kept, strict=True)]
+    return written if fixed == parts else ",".join(fixed)
+
+
+def _fill_ports(layer: Layer, side: str, shapes: Mapping[int, Shape | None]) -> None:
+    holder = layer.element.find(side)
+    for port in () if holder is None else holder.findall("port"):
+        shape = shapes.get(int(port.get("id", "-1")))
+        if shape is not None:
+            _write_dims(port, [str(dim) if isinstance(dim, int) else "-1" for dim in shape])
+
+
+def _write_dims(port: Element, texts: Iterable[str]) -> None:
+    wanted, present = list(texts), port.findall("dim")
+    if len(wanted) == len(present):
+        for dim, text in zip(present, wanted, strict=True):
+            if (dim.text or "").strip() != text:
+                dim.text = text
+        return
+    for dim in present:
+        port.remove(dim)
+    for text in wanted:
+        SubElement(port, "dim").text = text

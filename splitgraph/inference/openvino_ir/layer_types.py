@@ -47,7 +47,9 @@ _TEXT = """
 
 
 def _parsed(text: str) -> dict[str, int]:
-    """The first operator set of each layer, by the layer's type in lower case: case tells no two of them apart."""
+    """Return the first operator set of each layer, by the layer's type in lower case: no two types differ only in
+    case.
+    """
     since: dict[str, int] = {}
     number = 0
     for word in text.lower().split():
@@ -62,7 +64,7 @@ _SINCE = _parsed(_TEXT)
 
 
 def fault_of_layer(type_: str, version: str) -> str | None:
-    """Why OpenVINO has no such layer; None for a layer that it has, and for one of an extension."""
+    """Return why OpenVINO has no such layer; None for a layer that it has, and for a layer of an extension."""
     number = version.removeprefix(_PREFIX)
     if not version.startswith(_PREFIX):
         return None

@@ -6,17 +6,18 @@ layer and port. Nodes have the order of the layers, so that a finding about a no
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from splitgraph.attributes import make_attribute
-from splitgraph.formats.openvino_ir.notation import dtype_of
+from splitgraph.dim import DimLike, symbol
+from splitgraph.formats.openvino_ir.notation import Interval, dtype_of, parse_shape
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import MAIN, GraphPath
 from splitgraph.graph.values import LARGEST_DIM, write_shape
-from splitgraph.inference.openvino_ir.dimensions import Dimensions
 from splitgraph.inference.rules.openvino.port_maps import write_ports
 from splitgraph.onnx_proto import IR_VERSION, AttributeProto, GraphProto, ModelProto, TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS, MAX_ITEMS, MAX_LISTED, ValueType
@@ -24,6 +25,7 @@ from splitgraph.variants.openvino_split_1 import DOMAIN, EXTENSION
 
 if TYPE_CHECKING:
     from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel, Port
+
 
 # The attribute with the operator set of a node's layer ("opset1", "extension").
 OPERATOR_SET = "operator_set"
@@ -51,12 +53,12 @@ class Mirror:
 
 
 def mirror(model: OpenVINOModel) -> Mirror:
-    """The model that inference walks in place of the IR. Raises ModelError for what cannot be read."""
+    """Return the model that inference walks in place of the IR. Raise ModelError for what cannot be read."""
     return _Mirroring(model).run()
 
 
 def input_names(model: OpenVINOModel) -> list[str]:
-    """The names of the inputs of the mirror of an IR, without making it."""
+    """Return the names of the inputs of the mirror of an IR, without making it."""
     names = _value_names(model.graph)
     return [names[layer.id, layer.outputs[0].id] for layer in model.graph.layers if layer.type == "Parameter"]
 
@@ -64,8 +66,9 @@ def input_names(model: OpenVINOModel) -> list[str]:
 class _Mirroring:
     def __init__(self, model: OpenVINOModel) -> None:
         self._source = model
-        self._dimensions = Dimensions(FreshNames(()).new)
-        self._result = Mirror(bounds=self._dimensions.bounds)
+        self._names = FreshNames(())
+        self._bounds: dict[str, Interval] = {}
+        self._result = Mirror(bounds=self._bounds)
 
     def run(self) -> Mirror:
         made = self._result.model
@@ -96,10 +99,34 @@ class _Mirroring:
                 self._add_node(proto, graph, layer, names, (*path, len(layers)))
                 layers.append(layer)
 
+    def _shape(self, text: str, layer: Layer) -> tuple[DimLike | None, ...] | None:
+        """Return the shape that an attribute of a layer writes, with a symbol for each interval; None for an unknown
+        rank.
+        """
+        intervals = parse_shape(text)
+        if intervals is None:
+            return None
+        return tuple(self._dim(interval, f"{layer.name}_{axis}") for axis, interval in enumerate(intervals))
+
+    def _dim(self, interval: Interval, hint: str) -> DimLike | None:
+        lowest, most = interval
+        if lowest == most:
+            return lowest
+        if interval == (0, None):
+            return None
+        name = self._names.new(re.sub(r"\W", "_", hint, flags=re.ASCII))
+        self._bounds[name] = interval
+        return symbol(name)
+
+    def _static_shape(self, layer: Layer) -> tuple[int, ...] | None:
+        shape = self._shape(layer.data.get("shape", ""), layer)
+        dims = tuple(dim for dim in shape or () if isinstance(dim, int))
+        return dims if shape is not None and len(dims) == len(shape) else None
+
     def _add_input(self, proto: GraphProto, layer: Layer, name: str) -> ValueType:
         written = layer.data.get("shape")
         port = _declared(layer.outputs[0])
-        shape = port.shape if written is None else self._dimensions.read(written, layer.name)
+        shape = port.shape if written is None else self._shape(written, layer)
         known = ValueType("tensor", dtype_of(layer.data.get("element_type", "")) or port.dtype, shape)
         value = proto.input.add(name=name)
         value.type.tensor_type.elem_type = DTYPE_NUMBERS.get(known.dtype or "", 0)
@@ -107,8 +134,8 @@ class _Mirroring:
         return known
 
     def _add_constant(self, proto: GraphProto, layer: Layer, name: str) -> ValueType:
-        """A constant of few numbers, or a list of numbers, with its contents, others with their type only."""
-        dtype, dims = dtype_of(layer.data.get("element_type", "")), _static(self._dimensions, layer)
+        """Add a constant: with its contents if it has few numbers or is a list of numbers, else with its type only."""
+        dtype, dims = dtype_of(layer.data.get("element_type", "")), self._static_shape(layer)
         number = DTYPE_NUMBERS.get(dtype or "")
         known = ValueType("tensor", dtype, dims)
         if number is None or dims is None:
@@ -148,13 +175,13 @@ class _Mirroring:
 
 
 def is_split(layer: Layer) -> bool:
-    """True for OpenVINO's own splits."""
+    """Return True for OpenVINO's own splits."""
     return layer.type in _SPLITS and _domain(layer) == DOMAIN
 
 
 def _is_decompression(layer: Layer) -> bool:
-    """True for a Convert that OpenVINO wrote behind a constant that it compressed. Where it is an output of the model,
-    OpenVINO writes the compressed type into its port, and reads only destination_type.
+    """Return True for a Convert that OpenVINO wrote behind a constant that it compressed. If it is an output of the
+    model, OpenVINO writes the compressed type into its port, and reads only destination_type.
     """
     return layer.type == "Convert" and layer.element.find("rt_info/attribute[@name='decompression']") is not None
 
@@ -164,7 +191,9 @@ def _domain(layer: Layer) -> str:
 
 
 def _split_attributes(layer: Layer) -> list[AttributeProto]:
-    """The attributes that the split variants read: the number of parts of a Split, as an integer if it is one."""
+    """Return the attributes that the split variants read: the number of parts of a Split, as an integer if it is
+    one.
+    """
     text = layer.data.get("num_splits")
     if layer.type != "Split" or text is None:
         return []
@@ -176,41 +205,28 @@ def _declared(port: Port) -> ValueType:
     return ValueType("tensor", dtype_of(port.precision), port.dims)
 
 
-def _static(dimensions: Dimensions, layer: Layer) -> tuple[int, ...] | None:
-    shape = dimensions.read(layer.data.get("shape", ""), layer.name)
-    dims = tuple(dim for dim in shape or () if isinstance(dim, int))
-    return dims if shape is not None and len(dims) == len(shape) else None
-
-
 def _read_by(graph: Graph, names: Mapping[tuple[int, int], str], layer: Layer) -> list[str]:
-    """The names of a layer's inputs, "" for a port without a connection."""
+    """Return the names of a layer's inputs, "" for a port without a connection."""
     sources = (graph.sources.get((layer.id, port.id)) for port in layer.inputs)
     return [names.get(source, "") if source is not None else "" for source in sources]
 
 
 def _value_names(graph: Graph) -> dict[tuple[int, int], str]:
-    """A name for the value of each output port that no other value of the graph has."""
+    """Return a name for the value of each output port that no other value of the graph has."""
     ports = [(layer, index, port) for layer in graph.layers for index, port in enumerate(layer.outputs)]
-    wishes = [list(_wishes(layer, index, port)) for layer, index, port in ports]
-    count = Counter(wish for each in wishes for wish in each[:1])
+    wishes = [
+        [*port.names[:1], layer.name if len(layer.outputs) == 1 else f"{layer.name}.{index}"]
+        for layer, index, port in ports
+    ]
+    count = Counter(options[0] for options in wishes)
     taken: set[str] = set()
     names = {}
-    for (layer, _, port), each in zip(ports, wishes, strict=True):
-        free = (wish for wish in each if wish and wish not in taken and count[wish] <= 1)
-        name = next(free, None) or _numbered(f"{layer.name}:{port.id}", taken)
+    for (layer, _, port), options in zip(ports, wishes, strict=True):
+        name = next((wish for wish in options if wish and wish not in taken and count[wish] <= 1), "")
+        number = 0
+        while not name or name in taken:
+            name = f"{layer.name}:{port.id}_{number}" if number else f"{layer.name}:{port.id}"
+            number += 1
         taken.add(name)
         names[layer.id, port.id] = name
     return names
-
-
-def _wishes(layer: Layer, index: int, port: Port) -> Iterator[str]:
-    yield from port.names[:1]
-    yield layer.name if len(layer.outputs) == 1 else f"{layer.name}.{index}"
-
-
-def _numbered(wish: str, taken: Iterable[str]) -> str:
-    name, number = wish, 0
-    while name in taken:
-        number += 1
-        name = f"{wish}_{number}"
-    return name

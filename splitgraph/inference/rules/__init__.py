@@ -14,46 +14,35 @@ _ONNX = (
     "control_flow",
     "convolution",
     "elementwise",
-    "generators",
     "imaging",
     "indexing",
     "joining",
-    "losses",
     "machine_learning",
     "matmul",
     "quantization",
-    "recurrent",
     "reduction",
-    "resampling",
-    "reshape",
     "sequence",
     "shape",
     "signal",
     "slicing",
-    "strings",
     "training",
 )
-_ONNXRUNTIME = ("attention", "blocked", "channels_last", "experimental", "extensions", "layers", "quantized")
+_ONNXRUNTIME = ("attention", "convolution", "extensions", "layers", "quantized")
 _OPENVINO = (
+    "aliases",
     "control_flow",
     "convolution",
     "detection",
     "elementwise",
-    "imaging",
     "indexing",
-    "joining",
-    "recurrent",
-    "reduction",
-    "segments",
     "shape",
     "signal",
-    "strided_slice",
 )
 
 
 def load_rules() -> None:
-    """Import the rules of ONNX and onnxruntime. Rules import the walk's types, so that this cannot happen while the
-    package is being imported.
+    """Import the rules of ONNX and onnxruntime. Rules import the walk's types, so this cannot happen while the package
+    is imported.
     """
     for family in _ONNX:
         import_module(f"{__name__}.onnx.{family}")

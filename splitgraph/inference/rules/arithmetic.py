@@ -28,17 +28,17 @@ UnaryItem = Callable[[Facts, str, Item], Item]
 
 
 def is_integer_type(dtype: str | None) -> bool:
-    """True for the integer types and bool."""
+    """Return True for the integer types and bool."""
     return dtype in _RANGES
 
 
 def is_float_type(dtype: str | None) -> bool:
-    """True for the float types whose elements are followed."""
+    """Return True for the float types whose elements are followed."""
     return dtype in _EXACT_FLOATS
 
 
 def fit(facts: Facts, dtype: str, item: Item) -> Item:
-    """The element as a tensor of this type holds it; None when it may not fit, or is of another kind."""
+    """Return the element as a tensor of this type holds it; None if it may not fit, or is of another kind."""
     if isinstance(item, str):
         return item if dtype == "string" else None
     if dtype in _RANGES:
@@ -66,7 +66,8 @@ def _fit_integer(facts: Facts, dtype: str, item: Item) -> Item:
 
 
 def round_to(dtype: str, value: float) -> float | None:
-    """The nearest number that a float type holds, None beyond its largest; of 16 bits only what they hold exactly.
+    """Round to the nearest number of a float type. Return None beyond its largest number, and for a type of 16 bits
+    unless the number is exact.
 
     Runtimes without kernels for 16 bits compute in float32 and need not round between two nodes: onnxruntime leaves out
     the casts between them.
@@ -89,7 +90,7 @@ def round_to(dtype: str, value: float) -> float | None:
 
 
 def as_fraction(item: Item) -> tuple[DimLike, int] | None:
-    """A number as numerator and positive denominator; None when unknown or not small enough to compute with."""
+    """Return a number as numerator and positive denominator; None if it is unknown or too large to compute with."""
     if isinstance(item, (int, Dim)):
         return item, 1
     if isinstance(item, Ratio):
@@ -101,7 +102,7 @@ def as_fraction(item: Item) -> tuple[DimLike, int] | None:
 
 
 def from_fraction(numerator: DimLike, denominator: int) -> Item:
-    """The element that a numerator over a positive denominator is."""
+    """Return the element that is a numerator over a positive denominator."""
     if isinstance(numerator, int):
         return numerator / denominator
     if numerator % denominator == 0:
@@ -116,7 +117,7 @@ def _exact(*denominators: int) -> bool:
 
 
 def as_fractions(a: Item, b: Item) -> tuple[DimLike, int, DimLike, int] | None:
-    """Two numbers as numerator, denominator, numerator, denominator; None when one is unknown."""
+    """Return two numbers as numerator, denominator, numerator, denominator; None if one is unknown."""
     left, right = as_fraction(a), as_fraction(b)
     return None if left is None or right is None else (*left, *right)
 
@@ -125,7 +126,7 @@ def as_fractions(a: Item, b: Item) -> tuple[DimLike, int, DimLike, int] | None:
 
 
 def add(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
-    """a + b."""
+    """Compute a + b."""
     if isinstance(a, (int, Dim)) and isinstance(b, (int, Dim)) and not is_float_type(dtype):
         return fit(facts, dtype, a + b)
     if isinstance(a, float) and isinstance(b, float):
@@ -138,7 +139,7 @@ def add(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
 
 
 def subtract(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
-    """a - b."""
+    """Compute a - b."""
     if isinstance(b, Ratio):
         return add(facts, dtype, a, Ratio(-b.numerator, b.denominator))
     if isinstance(a, (int, Dim)) and isinstance(b, (int, Dim)) and not is_float_type(dtype):
@@ -147,7 +148,7 @@ def subtract(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
 
 
 def multiply(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
-    """a * b; 0 also beside an unknown integer."""
+    """Compute a * b, which is 0 also if one is 0 and the other an unknown integer."""
     if is_integer_type(dtype):
         if (isinstance(a, int) and a == 0) or (isinstance(b, int) and b == 0):
             return 0
@@ -162,7 +163,7 @@ def multiply(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
 
 
 def divide(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
-    """a / b: truncated toward zero for integers."""
+    """Compute a / b, truncated toward zero for integers."""
     if not is_integer_type(dtype):
         return _divide_floats(facts, dtype, a, b)
     if not isinstance(a, (int, Dim)) or not isinstance(b, (int, Dim)) or b == 0:
@@ -175,7 +176,7 @@ def divide(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
 
 
 def truncated_quotient(facts: Facts, a: DimLike, b: DimLike) -> DimLike | None:
-    """a / b truncated toward zero, for a divisor that is not 0; None where the sign of b is not known."""
+    """Compute a / b truncated toward zero, for a divisor that is not 0. Return None if the sign of b is unknown."""
     exact = a // b
     if exact * b == a:
         return exact
@@ -212,14 +213,14 @@ def _divide_floats(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
 
 
 def modulo(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
-    """a mod b with the sign of b (fmod=0)."""
+    """Compute a mod b with the sign of b (fmod=0)."""
     if is_integer_type(dtype) and isinstance(a, (int, Dim)) and isinstance(b, (int, Dim)) and b != 0:
         return fit(facts, dtype, a % b)
     return None
 
 
 def fmod(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
-    """a mod b with the sign of a (fmod=1)."""
+    """Compute a mod b with the sign of a (fmod=1)."""
     if isinstance(a, float) and isinstance(b, float):
         return fit(facts, dtype, math.fmod(a, b)) if b != 0 and math.isfinite(a) else None
     if not is_integer_type(dtype) or not isinstance(a, (int, Dim)) or not isinstance(b, (int, Dim)) or b == 0:
@@ -231,7 +232,7 @@ def fmod(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
 
 
 def power(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
-    """a ** b for small whole exponents."""
+    """Compute a ** b for small whole exponents."""
     exponent = as_fraction(b)
     if exponent is None or exponent[1] != 1 or not isinstance(exponent[0], int) or not 0 <= exponent[0] <= 64:
         return None
@@ -249,12 +250,12 @@ def power(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
 
 
 def smallest(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
-    """The smaller of two."""
+    """Return the smaller element."""
     return _extreme(facts, dtype, a, b, dim_min, min)
 
 
 def largest(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
-    """The larger of two."""
+    """Return the larger element."""
     return _extreme(facts, dtype, a, b, dim_max, max)
 
 
@@ -284,14 +285,14 @@ def _extreme(
 
 
 def negate(facts: Facts, dtype: str, a: Item) -> Item:
-    """-a."""
+    """Compute -a."""
     if isinstance(a, Ratio):
         return Ratio(-a.numerator, a.denominator)
     return fit(facts, dtype, -a) if isinstance(a, (int, float, Dim)) else None
 
 
 def absolute(facts: Facts, dtype: str, a: Item) -> Item:
-    """The absolute value."""
+    """Compute the absolute value."""
     if isinstance(a, (int, float)):
         return fit(facts, dtype, abs(a))
     if not isinstance(a, Dim):
@@ -302,7 +303,7 @@ def absolute(facts: Facts, dtype: str, a: Item) -> Item:
 
 
 def signum(facts: Facts, dtype: str, a: Item) -> Item:
-    """1, 0 or -1."""
+    """Return 1, 0 or -1."""
     if isinstance(a, float):
         return None if a != a else float((a > 0) - (a < 0))
     if not isinstance(a, (int, Dim)):
@@ -315,7 +316,7 @@ def signum(facts: Facts, dtype: str, a: Item) -> Item:
 
 
 def floor(facts: Facts, dtype: str, a: Item) -> Item:
-    """The largest integer not above a."""
+    """Round down to an integer."""
     if isinstance(a, float):
         return float(math.floor(a)) if math.isfinite(a) else None
     fraction = as_fraction(a)
@@ -323,7 +324,7 @@ def floor(facts: Facts, dtype: str, a: Item) -> Item:
 
 
 def ceiling(facts: Facts, dtype: str, a: Item) -> Item:
-    """The smallest integer not below a."""
+    """Round up to an integer."""
     if isinstance(a, float):
         return float(math.ceil(a)) if math.isfinite(a) else None
     fraction = as_fraction(a)
@@ -331,17 +332,111 @@ def ceiling(facts: Facts, dtype: str, a: Item) -> Item:
 
 
 def rounded(facts: Facts, dtype: str, a: Item) -> Item:
-    """The nearest integer, halves to even."""
+    """Round to the nearest integer, halves to even."""
     if isinstance(a, float):
         return float(round(a)) if math.isfinite(a) else None
     return a if isinstance(a, (int, Dim)) else None
 
 
 def square_root(facts: Facts, dtype: str, a: Item) -> Item:
-    """The square root of a constant."""
+    """Compute the square root of a constant."""
     return fit(facts, dtype, math.sqrt(a)) if isinstance(a, float) and a >= 0 and math.isfinite(a) else None
 
 
 def logical_not(facts: Facts, dtype: str, a: Item) -> Item:
-    """1 - a."""
+    """Compute 1 - a."""
     return 1 - a if isinstance(a, int) else None
+
+
+def _cross(a: Item, b: Item) -> tuple[DimLike, DimLike] | None:
+    parts = as_fractions(a, b)
+    return None if parts is None else (parts[0] * parts[3], parts[2] * parts[1])
+
+
+def equal(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """Compute a == b."""
+    if isinstance(a, (str, float)) and isinstance(b, type(a)):
+        return int(a == b)
+    sides = _cross(a, b)
+    if sides is None:
+        return None
+    if facts.prove_eq(*sides):
+        return 1
+    return 0 if facts.prove_ne(*sides) else None
+
+
+def not_equal(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """Compute a != b."""
+    verdict = equal(facts, dtype, a, b)
+    return 1 - verdict if isinstance(verdict, int) else None
+
+
+def greater_or_equal(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """Compute a >= b."""
+    if isinstance(a, float) and isinstance(b, float):
+        return int(a >= b)
+    sides = _cross(a, b)
+    if sides is None:
+        return None
+    if facts.prove_ge(*sides):
+        return 1
+    return 0 if facts.prove_ge(sides[1], sides[0] + 1) else None
+
+
+def less_or_equal(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """Compute a <= b."""
+    return greater_or_equal(facts, dtype, b, a)
+
+
+def less(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """Compute a < b."""
+    if isinstance(a, float) and isinstance(b, float):
+        return int(a < b)
+    verdict = greater_or_equal(facts, dtype, a, b)
+    return 1 - verdict if isinstance(verdict, int) else None
+
+
+def greater(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """Compute a > b."""
+    return less(facts, dtype, b, a)
+
+
+def logical_and(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """Compute a and b, which is 0 also if one is 0 and the other unknown."""
+    if a == 0 or b == 0:
+        return 0
+    return 1 if a == 1 and b == 1 else None
+
+
+def logical_or(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """Compute a or b, which is 1 also if one is 1 and the other unknown."""
+    if a == 1 or b == 1:
+        return 1
+    return 0 if a == 0 and b == 0 else None
+
+
+def logical_xor(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """Return 1 if exactly one of a and b is."""
+    return int(a != b) if isinstance(a, int) and isinstance(b, int) else None
+
+
+# Between element types -----------------------------------------------------------------------------------------------
+
+
+def cast_item(facts: Facts, source: str | None, target: str, a: Item) -> Item:
+    """Cast the element from one element type to another."""
+    if source == target:
+        return a
+    if isinstance(a, str) or target == "string" or a is None:
+        return None
+    if target == "bool":
+        verdict = equal(facts, target, a, 0.0 if isinstance(a, float) else 0)
+        return 1 - verdict if isinstance(verdict, int) else None
+    if not is_integer_type(target):
+        return fit(facts, target, a)
+    if isinstance(a, float):
+        return fit(facts, target, math.trunc(a)) if math.isfinite(a) else None
+    if isinstance(a, Ratio):
+        quotient = truncated_quotient(facts, a.numerator, a.denominator)
+        return None if quotient is None else fit(facts, target, quotient)
+    return fit(facts, target, a)

@@ -9,12 +9,12 @@ from splitgraph.dim import Dim, DimLike, Facts, Obligation, level_of
 from splitgraph.dim.conditions import plain_obligation
 from splitgraph.inference.broadcast_assumptions import fit_only_if_equal
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.operands import Dims, InvalidNode, dims_of, expect, positions
+from splitgraph.inference.rules.operands import Dims, InvalidNode, differ, dims_of, expect, positions, spelled_dims
 from splitgraph.value_type import Contents, Item, Shape
 
 
 def broadcast_dim(ctx: NodeContext, a: DimLike, b: DimLike) -> DimLike:
-    """The dimension that two dimensions broadcast to. Raises InvalidNode when no input makes them fit."""
+    """Return the dimension that two dimensions broadcast to. Raise InvalidNode if no input makes them fit."""
     if a == b or b == 1:
         return a
     if a == 1:
@@ -54,7 +54,7 @@ def _both_symbolic(ctx: NodeContext, a: Dim, b: Dim) -> DimLike:
 
 
 def _range_of_both(facts: Facts, a: Dim, b: Dim) -> tuple[int, int] | None:
-    """The (lowest, highest) value that one of two dimensions can take, None where one has no highest."""
+    """Return the lowest and highest value that one of two dimensions can have; None if one has no highest value."""
     # The plainer one first: it is quickly found to be unbounded, and the other need not be looked at.
     plain, other = sorted((a, b), key=level_of)
     low, high = facts.range_of(plain)
@@ -65,7 +65,7 @@ def _range_of_both(facts: Facts, a: Dim, b: Dim) -> tuple[int, int] | None:
 
 
 def _provable(ctx: NodeContext, a: Dim, b: Dim) -> DimLike | None:
-    """The dimension that two dimensions broadcast to where the facts settle it, else None."""
+    """Return the dimension that two dimensions broadcast to; None if the facts do not settle it."""
     facts = ctx.facts
     if facts.prove_eq(a, b):
         return min(a, b, key=level_of)
@@ -78,9 +78,8 @@ def _provable(ctx: NodeContext, a: Dim, b: Dim) -> DimLike | None:
 
 
 def broadcast_dims(ctx: NodeContext, shapes: Sequence[Dims | None]) -> Dims | None:
-    """The shape that all the shapes broadcast to, None when a rank is unknown.
-
-    Raises InvalidNode when they do not fit.
+    """Return the shape that all the shapes broadcast to; None if a rank is unknown. Raise InvalidNode if they do not
+    fit.
     """
     result: Dims | None = None
     for dims in shapes:
@@ -100,38 +99,28 @@ def broadcast_dims(ctx: NodeContext, shapes: Sequence[Dims | None]) -> Dims | No
     return result
 
 
-def differ(a: DimLike | None, b: DimLike | None) -> bool:
-    """True for two numbers that are not equal; a symbol may be any number."""
-    return isinstance(a, int) and isinstance(b, int) and a != b
-
-
 def fits_into(dims: Shape, whole: Shape) -> bool:
-    """False when a shape can never broadcast to another one without changing that."""
+    """Return False if a shape can never broadcast to another shape without changing the other one."""
     pairs = zip(reversed(dims), reversed(whole), strict=False)
     return len(dims) <= len(whole) and not any(differ(dim, 1) and differ(dim, size) for dim, size in pairs)
 
 
 def expect_to_fit(ctx: NodeContext, index: int, whole: Dims, what: str) -> None:
-    """Raise InvalidNode where an input, called `what`, can never broadcast to a shape without changing that."""
+    """Raise InvalidNode if an input, called `what`, can never broadcast to a shape without changing that shape."""
     dims = dims_of(ctx, index)
     if dims is not None and not fits_into(dims, whole):
         raise InvalidNode(f"{what} {spelled_dims(dims)} does not broadcast to the input {spelled_dims(whole)}")
 
 
-def spelled_dims(dims: Shape) -> str:
-    """A shape as texts show it."""
-    return f"[{', '.join(map(str, dims))}]"
-
-
 def _require_equal(ctx: NodeContext, a: DimLike, b: DimLike) -> None:
-    """Record that two dimensions are equal of which neither can be 1 where the other is not."""
+    """Record that two dimensions are equal if neither can be 1 where the other one is not."""
     if isinstance(a, Dim) and isinstance(b, Dim) and a is not b and fit_only_if_equal(a, b):
         known = plain_obligation(Obligation(a, "==", b))
         expect(ctx, known.lhs, known.relation, known.rhs, lambda: f"dimensions {a} and {b} do not broadcast")
 
 
 def broadcast_items(contents: Contents, shape: tuple[int, ...], count: int) -> tuple[Item, ...]:
-    """The elements after broadcasting to a static shape of `count` elements."""
+    """Return the elements after broadcasting to a static shape of `count` elements."""
     if contents.shape == shape:
         return contents.items
     if len(contents.items) == 1:

@@ -1,19 +1,20 @@
-"""Functions with which rules read a node's inputs and attributes, and report an invalid node."""
+"""Functions with which rules read the inputs and attributes of a node, and report an invalid node."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import partial, wraps
-from typing import TYPE_CHECKING, TypeAlias, cast
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial, wraps
+from typing import TYPE_CHECKING, TypeAlias, cast, overload
 
 from splitgraph.deferred import np
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext, Relation, Rule, rule
-from splitgraph.value_type import DTYPE_NAMES, MAX_ITEMS, MAX_RANK, MAX_UNKNOWN, Contents, ValueType, tensor
+from splitgraph.value_type import DTYPE_NAMES, MAX_ITEMS, MAX_RANK, MAX_UNKNOWN, Contents, Shape, ValueType, tensor
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
 
 Dims = tuple[DimLike, ...]
 # NumPy is imported by what moves elements along several axes: most shape arithmetic is on vectors, and does without.
@@ -27,8 +28,8 @@ class InvalidNode(Exception):
 def operator(*op_types: str, gives: Sequence[int | str | None] = (0,), domain: str = "") -> Callable[[Rule], Rule]:
     """Register a rule that may raise InvalidNode, which becomes a finding.
 
-    gives: the element type of each output of an invalid node: that of the input of this number, or this one. Without
-    any, nothing is said of the outputs, which may be no tensors.
+    gives: the element type of each output of an invalid node: that of the input of this number, or this type. If it is
+    empty, nothing is said of the outputs, which may be no tensors.
     """
 
     def register(function: Rule) -> Rule:
@@ -37,7 +38,7 @@ def operator(*op_types: str, gives: Sequence[int | str | None] = (0,), domain: s
             try:
                 return function(ctx)
             except InvalidNode as fault:
-                ctx.find("SG302", f"{ctx.node.op_type}-{ctx.since_version}: {fault}")
+                ctx.find("SG302", f"{label(ctx)}: {fault}")
                 return [tensor(ctx.input(given).dtype if isinstance(given, int) else given, None) for given in gives]
 
         return rule(*op_types, domain=domain)(guarded)
@@ -45,20 +46,32 @@ def operator(*op_types: str, gives: Sequence[int | str | None] = (0,), domain: s
     return register
 
 
-def expect(ctx: NodeContext, lhs: DimLike, relation: Relation, rhs: DimLike, found: Callable[[], str]) -> None:
-    """Record that `lhs == rhs` or `lhs >= rhs` must hold; report a finding where it never can. found: makes the text of
-    what was found instead, called only then, because spelling a dimension takes longer than comparing it. Raises
-    InvalidNode where both sides are numbers.
+def label(ctx: NodeContext) -> str:
+    """Return the operator with its version, as messages begin."""
+    return f"{ctx.node.op_type}-{ctx.since_version}"
+
+
+def tolerate(
+    ctx: NodeContext, fault: str, reading: str = "alike", run_by: str = "OpenVINO and the reference evaluator"
+) -> None:
+    """Report as a warning a fault of the node that some engines run; reading: how they run it."""
+    ctx.tolerate("SG302", f"{label(ctx)}: {fault}", run_by, reading)
+
+
+def expect(ctx: NodeContext, lhs: DimLike, relation: Relation, rhs: DimLike, fault: Callable[[], str]) -> None:
+    """Record that `lhs == rhs` or `lhs >= rhs` must hold, and report a finding if it never can. found: makes the text
+    that says what is wrong; it is called only then, because spelling a dimension takes longer than comparing it. Raise
+    InvalidNode if both sides are numbers.
     """
     if isinstance(lhs, int) and isinstance(rhs, int):
         if lhs < rhs or (lhs > rhs and relation == "=="):
-            raise InvalidNode(found())
+            raise InvalidNode(fault())
         return
-    ctx.require(lhs, relation, rhs, message=lambda: f"{ctx.node.op_type}-{ctx.since_version}: {found()}")
+    ctx.require(lhs, relation, rhs, message=lambda: f"{label(ctx)}: {fault()}")
 
 
 def dims_of(ctx: NodeContext, index: int) -> Dims | None:
-    """The dimensions of an input tensor, None when its rank is unknown. Raises InvalidNode when it is no tensor."""
+    """Return the dimensions of an input tensor; None if its rank is unknown. Raise InvalidNode if it is no tensor."""
     known = ctx.input(index)
     if known.kind == "tensor":
         return cast("Dims | None", known.shape)
@@ -68,15 +81,30 @@ def dims_of(ctx: NodeContext, index: int) -> Dims | None:
 
 
 def dims_of_rank(ctx: NodeContext, index: int, rank: int) -> Dims | None:
-    """The dimensions of an input that must have this rank, None when unknown. Raises InvalidNode for another rank."""
+    """Return the dimensions of an input that must have this rank; None if they are unknown. Raise InvalidNode for
+    another rank.
+    """
     dims = dims_of(ctx, index)
     if dims is not None and len(dims) != rank:
         raise InvalidNode(f"input {index} has rank {len(dims)}; it must have rank {rank}")
     return dims
 
 
+def ranked_dims(ctx: NodeContext, index: int, rank: int) -> tuple[DimLike | None, ...]:
+    """Return the dimensions of an input that must have this rank, None for each where they are unknown. Raise
+    InvalidNode for another rank.
+    """
+    dims = dims_of_rank(ctx, index, rank)
+    return (None,) * rank if dims is None else dims
+
+
+def like_input(ctx: NodeContext, index: int = 0) -> ValueType:
+    """Return the type of an input as that of an output. Raise InvalidNode if it is no tensor."""
+    return tensor(ctx.input(index).dtype, dims_of(ctx, index))
+
+
 def int_attribute(ctx: NodeContext, name: str, default: int) -> int:
-    """An integer attribute. Raises InvalidNode when it is something else."""
+    """Return an integer attribute. Raise InvalidNode if it is something else."""
     value = ctx.attribute(name, default)
     if not isinstance(value, int):
         raise InvalidNode(f"attribute {name!r} must be an integer")
@@ -84,7 +112,9 @@ def int_attribute(ctx: NodeContext, name: str, default: int) -> int:
 
 
 def ints_attribute(ctx: NodeContext, name: str) -> tuple[int, ...] | None:
-    """An attribute that is a list of integers, None when absent. Raises InvalidNode when it is something else."""
+    """Return an attribute that is a list of integers; None if it is absent. Raise InvalidNode if it is something
+    else.
+    """
     value = ctx.attribute(name)
     if value is not None and not (isinstance(value, tuple) and all(isinstance(item, int) for item in value)):
         raise InvalidNode(f"attribute {name!r} must be a list of integers")
@@ -92,8 +122,8 @@ def ints_attribute(ctx: NodeContext, name: str) -> tuple[int, ...] | None:
 
 
 def dtype_attribute(ctx: NodeContext, name: str, default: str | None) -> str | None:
-    """The element type that an integer attribute names; `default` when absent or 0. Raises InvalidNode for a number
-    that is no element type.
+    """Return the element type that an integer attribute names; `default` if it is absent or 0. Raise InvalidNode for a
+    number that is no element type.
     """
     number = int_attribute(ctx, name, 0)
     if number and number not in DTYPE_NAMES:
@@ -102,7 +132,7 @@ def dtype_attribute(ctx: NodeContext, name: str, default: str | None) -> str | N
 
 
 def exact_quotient(ctx: NodeContext, dim: DimLike, parts: int, what: str) -> DimLike:
-    """A dimension over a number of parts that must divide it. Raises InvalidNode when it does not."""
+    """Divide a dimension by a number of parts. Raise InvalidNode if there is a remainder."""
     if parts < 1:
         raise InvalidNode(f"cannot divide {what} by {parts}")
 
@@ -111,7 +141,9 @@ def exact_quotient(ctx: NodeContext, dim: DimLike, parts: int, what: str) -> Dim
 
 
 def normal_axis(axis: int, rank: int, name: str = "axis", *, end_allowed: bool = False) -> int:
-    """The axis counted from the front; end_allowed: the rank is one, too. Raises InvalidNode when out of range."""
+    """Return the axis counted from the front. end_allowed: the rank is a valid axis, too. Raise InvalidNode if it is
+    out of range.
+    """
     last = rank if end_allowed else rank - 1
     if not -rank <= axis <= last:
         raise InvalidNode(f"{name} {axis} is out of range for a tensor of rank {rank}; it must be in [{-rank}, {last}]")
@@ -119,15 +151,15 @@ def normal_axis(axis: int, rank: int, name: str = "axis", *, end_allowed: bool =
 
 
 def check_axis(ctx: NodeContext, default: int, rank: int) -> None:
-    """Raise InvalidNode for an attribute `axis` out of range, for a node whose types do not depend on it. A reference
-    to a function's attribute is left to the call.
+    """Raise InvalidNode if the attribute `axis` is out of range, for a node whose types do not depend on it. A
+    reference to a function's attribute is left to the call.
     """
     if not ctx.is_unresolved("axis"):
         normal_axis(int_attribute(ctx, "axis", default), rank)
 
 
 def normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Distinct axes counted from the front. Raises InvalidNode when one is out of range or stands twice."""
+    """Return distinct axes counted from the front. Raise InvalidNode if one is out of range or repeated."""
     normal = tuple(normal_axis(axis, rank) for axis in axes)
     if len(set(normal)) != len(normal):
         raise InvalidNode(f"axes {list(axes)} contain an axis twice")
@@ -135,14 +167,18 @@ def normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
 
 
 def vector_length(ctx: NodeContext, index: int) -> int | None:
-    """The static length of a 1-D input, None when unknown or very large. Raises InvalidNode for another rank."""
+    """Return the static length of a 1-D input; None if it is unknown or very large. Raise InvalidNode for another
+    rank.
+    """
     dims = dims_of_rank(ctx, index, 1)
     length = None if dims is None else dims[0]
     return length if isinstance(length, int) and length <= MAX_UNKNOWN else None
 
 
 def vector_dims(ctx: NodeContext, index: int) -> tuple[DimLike | None, ...] | None:
-    """The elements of a 1-D integer input, None for each that is unknown; None when not even their number is known."""
+    """Return the elements of a 1-D integer input, None for each that is unknown; None if even their number is
+    unknown.
+    """
     contents = ctx.contents(index)
     if contents is not None:
         if len(contents.shape) != 1:
@@ -153,13 +189,15 @@ def vector_dims(ctx: NodeContext, index: int) -> tuple[DimLike | None, ...] | No
 
 
 def scalar_dim(ctx: NodeContext, index: int) -> DimLike | None:
-    """The only element of an integer input, None when unknown."""
+    """Return the only element of an integer input; None if it is unknown."""
     contents = ctx.contents(index)
     return contents.dims[0] if contents is not None and len(contents.items) == 1 else None
 
 
 def static_count(dims: Sequence[DimLike | None] | None) -> int | None:
-    """The number of elements when every dimension is static and it is small enough to be followed, else None."""
+    """Return the number of elements if every dimension is static and the elements are few enough to be followed; else
+    None.
+    """
     if dims is None or len(dims) > MAX_RANK:
         return None
     count = 1
@@ -171,7 +209,7 @@ def static_count(dims: Sequence[DimLike | None] | None) -> int | None:
 
 
 def contents_or_unknown(ctx: NodeContext, index: int) -> Contents | None:
-    """The contents of an input; all elements unknown where only its small static shape is known."""
+    """Return the contents of an input. All elements are unknown if only its small static shape is known."""
     contents = ctx.contents(index)
     if contents is not None:
         return contents
@@ -181,18 +219,18 @@ def contents_or_unknown(ctx: NodeContext, index: int) -> Contents | None:
 
 
 def positions(contents: Contents) -> Positions:
-    """The position of each element, in the shape of the tensor."""
+    """Return the position of each element, in the shape of the tensor."""
     return np.arange(len(contents.items)).reshape(contents.shape)
 
 
 def rearranged(contents: Contents, order: Positions) -> Contents:
-    """The contents with the element of each position in `order`, in the shape of that."""
+    """Return the contents with the elements at the positions of `order`, in the shape of `order`."""
     items = contents.items
     return Contents(tuple(int(dim) for dim in order.shape), tuple(items[index] for index in order.reshape(-1).tolist()))
 
 
 def at_most(ctx: NodeContext, *factors: DimLike, least: int = 0) -> DimLike:
-    """A new dimension that is at most the product of others, and at least this large where the product is."""
+    """Return a new dimension that is at most the product of others, and at least `least` if the product is."""
     made, most = ctx.fresh(), largest(ctx, factors)
     lows = [ctx.facts.range_of(dim)[0] or 0 for dim in factors]
     low = least if math.prod(max(low, 0) for low in lows) >= least else 0
@@ -202,7 +240,9 @@ def at_most(ctx: NodeContext, *factors: DimLike, least: int = 0) -> DimLike:
 
 
 def largest(ctx: NodeContext, factors: Sequence[DimLike]) -> int | None:
-    """The largest product of dimensions, None without a limit. Of a product that is written out, less is known."""
+    """Return the largest product of dimensions; None if there is no limit. Less is known of a product that is written
+    out.
+    """
     highs = [ctx.facts.range_of(dim)[1] for dim in factors]
     known = [max(high, 0) for high in highs if high is not None]
     if 0 in known:
@@ -210,8 +250,16 @@ def largest(ctx: NodeContext, factors: Sequence[DimLike]) -> int | None:
     return math.prod(known) if len(known) == len(highs) else None
 
 
-def merged_dim(ctx: NodeContext, first: DimLike, second: DimLike, what: str) -> DimLike:
-    """Two dimensions that must be equal as one, the static one if any; an obligation says that they are equal."""
+@overload
+def merged_dim(ctx: NodeContext, first: DimLike, second: DimLike, what: str) -> DimLike: ...
+@overload
+def merged_dim(ctx: NodeContext, first: DimLike | None, second: DimLike | None, what: str) -> DimLike | None: ...
+def merged_dim(ctx: NodeContext, first: DimLike | None, second: DimLike | None, what: str) -> DimLike | None:
+    """Return two dimensions that must be equal as one, the static one if any. Record that they are equal; beside an
+    unknown one (None), the other is returned.
+    """
+    if first is None or second is None:
+        return second if first is None else first
     if first == second:
         return first
 
@@ -220,8 +268,8 @@ def merged_dim(ctx: NodeContext, first: DimLike, second: DimLike, what: str) -> 
 
 
 def expect_dims(ctx: NodeContext, index: int, wanted: Sequence[DimLike | None], name: str) -> None:
-    """Record that an input has these dimensions, None for any, where it is given and of known rank. Raises InvalidNode
-    where it cannot have them.
+    """Record that an input has these dimensions, None for any, if it is given and its rank is known. Raise InvalidNode
+    if it cannot have them.
     """
     dims = dims_of_rank(ctx, index, len(wanted)) if ctx.has_input(index) else None
     for axis, (dim, other) in enumerate(zip(dims or (), wanted, strict=False)):
@@ -235,21 +283,129 @@ def expect_dims(ctx: NodeContext, index: int, wanted: Sequence[DimLike | None], 
             )
 
 
+def equal_dims(ctx: NodeContext, shapes: Sequence[Dims | None]) -> Dims | None:
+    """Return the dimensions of inputs that must have the same shape. Raise InvalidNode if they have not."""
+    known = [dims for dims in shapes if dims is not None]
+    if not known:
+        return None
+    result = known[0]
+    for dims in known[1:]:
+        if len(dims) != len(result):
+            raise InvalidNode(f"the inputs have the ranks {len(result)} and {len(dims)}; both must have the same shape")
+        pairs = enumerate(zip(result, dims, strict=True))
+        result = tuple(merged_dim(ctx, a, b, f"the dimensions on axis {axis}") for axis, (a, b) in pairs)
+    return result
+
+
 def expect_one_element(ctx: NodeContext, index: int, name: str) -> None:
-    """Raise InvalidNode where an input that must hold one number has another number of elements."""
+    """Raise InvalidNode if an input that must hold one number has another number of elements."""
     count = static_count(dims_of(ctx, index)) if ctx.has_input(index) else None
     if count not in (None, 1):
         raise InvalidNode(f"{name} has {count} elements; it must have one")
 
 
 def known_dtype(ctx: NodeContext, indices: Sequence[int]) -> str | None:
-    """The element type that these inputs share. Raises InvalidNode when two of them differ."""
-    found: str | None = None
+    """Return the element type that these inputs share. Raise InvalidNode if two of them differ."""
+    common: str | None = None
     for index in indices:
         dtype = ctx.input(index).dtype
-        if dtype is None or dtype == found:
+        if dtype is None or dtype == common:
             continue
-        if found is not None:
-            raise InvalidNode(f"the inputs must have the same element type, not {found} and {dtype}")
-        found = dtype
-    return found
+        if common is not None:
+            raise InvalidNode(f"the inputs must have the same element type, not {common} and {dtype}")
+        common = dtype
+    return common
+
+
+def differ(a: DimLike | None, b: DimLike | None) -> bool:
+    """Return True for two numbers that are not equal; a symbol may be any number."""
+    return isinstance(a, int) and isinstance(b, int) and a != b
+
+
+def spelled_dims(dims: Shape) -> str:
+    """Return a shape as messages show it."""
+    return f"[{', '.join(map(str, dims))}]"
+
+
+Form = tuple[str, ...]
+Sizes = dict[str, DimLike]
+
+# One element, or one for each row or column of a matrix, which may be one of several.
+ONE = "scalar | 1"
+PER_ROW = f"{ONE} | M | ... M 1"
+PER_COLUMN = f"{ONE} | N | ... 1 N"
+
+
+def expect_shapes(ctx: NodeContext, *inputs: str, sizes: Mapping[str, DimLike | None] | None = None) -> None:
+    """Record that the inputs have these shapes, if they are given and their ranks are known. Raise InvalidNode if an
+    input cannot have its shape.
+
+    inputs: one text for each input, "name: shape", or "" for an input of any shape. A shape is "scalar" or a list of
+    dimensions: a number; a letter, which is the same dimension everywhere; "?" for any dimension; and at the start
+    "..." for any number of dimensions. "|" separates alternative shapes. sizes: the dimensions that letters stand for,
+    None if one is unknown.
+    """
+    known: Sizes = {letter: size for letter, size in (sizes or {}).items() if size is not None}
+    for index, text in enumerate(inputs):
+        dims = dims_of(ctx, index) if text and ctx.has_input(index) else None
+        if dims is None:
+            continue
+        name, forms = _parsed(text)
+        fitting = [form for form in forms if _fits(form, dims, known)]
+        if not fitting:
+            raise InvalidNode(_unfit(f"{name} (input {index})", dims, forms, known))
+        if len(fitting) == 1:
+            _record(ctx, f"{name} (input {index})", fitting[0], dims, known)
+
+
+@cache
+def _parsed(text: str) -> tuple[str, tuple[Form, ...]]:
+    """Return the name of an input, and its shapes as lists of words."""
+    name, _, shapes = text.partition(":")
+    return name, tuple(() if shape.split() == ["scalar"] else tuple(shape.split()) for shape in shapes.split("|"))
+
+
+def _pairs(form: Form, dims: Dims) -> list[tuple[int, str, DimLike]]:
+    """Return axis, word and dimension, for each word but "..."."""
+    words = form[1:] if form[:1] == ("...",) else form
+    first = len(dims) - len(words)
+    return [(axis, word, dims[axis]) for axis, word in enumerate(words, first)]
+
+
+def _fits(form: Form, dims: Dims, known: Sizes) -> bool:
+    """Return False if dimensions that are numbers contradict the shape."""
+    if len(dims) < len(form) - 1 if form[:1] == ("...",) else len(dims) != len(form):
+        return False
+    bound = dict(known)
+    for _, word, dim in _pairs(form, dims):
+        if differ(_size(word, bound), dim):
+            return False
+        if word.isalpha():
+            bound.setdefault(word, dim)
+    return True
+
+
+def _size(word: str, known: Sizes) -> DimLike | None:
+    return int(word) if word.isdigit() else known.get(word)
+
+
+def _record(ctx: NodeContext, name: str, form: Form, dims: Dims, known: Sizes) -> None:
+    """Require the only shape that an input can have, and bind its letters."""
+    for axis, word, dim in _pairs(form, dims):
+        size = _size(word, known)
+        if size is not None:
+            told = partial("{} has the dimension {} on axis {}; it must be {}".format, name, dim, axis, size)
+            expect(ctx, dim, "==", size, told)
+        elif word.isalpha():
+            known[word] = dim
+
+
+def _unfit(name: str, dims: Dims, forms: Sequence[Form], known: Sizes) -> str:
+    shape = f"the shape [{', '.join(map(str, dims))}]" if dims else "the shape of a scalar"
+    return f"{name} has {shape}; it must be {' or '.join(_spelled(form, known) for form in forms)}"
+
+
+def _spelled(form: Form, known: Sizes) -> str:
+    if not form:
+        return "a scalar"
+    return f"[{', '.join(word if (size := _size(word, known)) is None else str(size) for word in form)}]"

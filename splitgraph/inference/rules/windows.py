@@ -24,19 +24,21 @@ class Windows:
 
     @property
     def pads_before(self) -> tuple[int, ...]:
-        """Pads at the start of each dimension."""
+        """Return the pads at the start of each dimension."""
         return self.pads[: self.rank]
 
     @property
     def pads_after(self) -> tuple[int, ...]:
-        """Pads at the end of each dimension."""
+        """Return the pads at the end of each dimension."""
         return self.pads[self.rank :]
 
 
 def read_windows(ctx: NodeContext, rank: int) -> Windows:
-    """Strides, dilations and pads of a node. Raises InvalidNode when they do not fit its spatial dimensions."""
-    strides = _per_axis(ctx, "strides", rank, 1)
-    dilations = _per_axis(ctx, "dilations", rank, 1)
+    """Return strides, dilations and pads of a node. Raise InvalidNode if they do not fit its spatial dimensions."""
+    strides = one_per_axis(ints_attribute(ctx, "strides"), "strides", rank, 1)
+    check_each("strides", strides)
+    dilations = one_per_axis(ints_attribute(ctx, "dilations"), "dilations", rank, 1)
+    check_each("dilations", dilations)
     pads = ints_attribute(ctx, "pads")
     if pads is None:
         pads = (0,) * (2 * rank)
@@ -52,18 +54,19 @@ def read_windows(ctx: NodeContext, rank: int) -> Windows:
     return Windows(rank, strides, dilations, pads, auto_pad)
 
 
-def _per_axis(ctx: NodeContext, name: str, rank: int, default: int) -> tuple[int, ...]:
-    given = ints_attribute(ctx, name)
+def one_per_axis(given: tuple[int, ...] | None, name: str, rank: int, default: int) -> tuple[int, ...]:
+    """Return the numbers of an attribute, or the default for each spatial dimension if it is absent. Raise InvalidNode
+    for another count.
+    """
     if given is None:
         return (default,) * rank
     if len(given) != rank:
         raise InvalidNode(f"{len(given)} {name} for {rank} spatial dimensions; one is required for each")
-    check_each(name, given)
     return given
 
 
 def check_each(name: str, values: Sequence[int], *, least: int = 1) -> None:
-    """Raises InvalidNode when one of the numbers of an attribute is less than it may be."""
+    """Raise InvalidNode if one of the numbers of an attribute is less than `least`."""
     if any(value < least for value in values):
         verb = "are" if name.endswith("s") else "is"
         raise InvalidNode(f"{name} {verb} {list(values)}; each element must be at least {least}")
@@ -77,10 +80,10 @@ def window_counts(
     *,
     round_up: bool = False,
 ) -> list[DimLike | None]:
-    """The number of windows along each dimension, None where it cannot be said.
+    """Return the number of windows along each dimension, None if it is unknown.
 
-    round_up: the last window may reach over the end (ceil_mode), as long as it does not begin in the padding after it.
-    Raises InvalidNode when a window is larger than its padded dimension; a symbolic one is required not to be.
+    round_up: the last window may reach over the end (ceil_mode), if it does not begin in the padding after it. Raise
+    InvalidNode if a window is larger than its padded dimension; require a symbolic one not to be.
     """
     return [_count(ctx, dim, kernel[axis], windows, axis, round_up) for axis, dim in enumerate(dims)]
 
@@ -101,17 +104,17 @@ def _count(
     if isinstance(room, Dim) and ctx.facts.prove_ge(room, 0):
         return room // stride + 1
 
-    def found() -> str:
+    def fault() -> str:
         return f"a window of {extent} does not fit a dimension of {dim} with pads {before} and {after}"
 
     fixed = ctx.facts.simplify(room, fixed=True)
     # A number stands for the symbols only where it is too small: elsewhere their names say more.
     if isinstance(fixed, int) and (fixed < 0 or isinstance(room, int)):
-        return _static_count(ctx, fixed, stride, found)
+        return _static_count(ctx, fixed, stride, fault)
     # Of one position too little, steps of 1 leave nothing, which pooling takes; other steps are rounded in two ways.
     least = -1 if stride == 1 and not _convolves(ctx) else 0
     if not ctx.facts.prove_ge(room, least):
-        expect(ctx, room, ">=", least, found)
+        expect(ctx, room, ">=", least, fault)
     return room // stride + 1
 
 
@@ -119,11 +122,11 @@ def _convolves(ctx: NodeContext) -> bool:
     return "Conv" in ctx.node.op_type
 
 
-def _static_count(ctx: NodeContext, room: int, stride: int, found: Callable[[], str]) -> int | None:
+def _static_count(ctx: NodeContext, room: int, stride: int, fault: Callable[[], str]) -> int | None:
     if room >= 0:
         return room // stride + 1
     if _convolves(ctx) or room <= -2 * stride:
-        raise InvalidNode(found())
+        raise InvalidNode(fault())
     # Pooling over less than a window: onnxruntime rounds the negative quotient up, the specification rounds it down.
     return 0 if room == -stride else None
 
@@ -144,8 +147,17 @@ def _count_rounded_up(
     return dim_min(count, (dim + before - 1) // stride) + 1
 
 
+def spread_dim(windows: Windows, axis: int, dim: DimLike, size: DimLike, extra: int = 0) -> DimLike:
+    """Return the dimension that windows of `size` elements cover if they stand at `dim` positions, without the pads and
+    with `extra` elements. Raise InvalidNode if that is less than nothing.
+    """
+    extent = (size - 1) * windows.dilations[axis] + 1
+    cut = windows.pads_before[axis] + windows.pads_after[axis] if windows.auto_pad == "NOTSET" else 0
+    return nonnegative(windows.strides[axis] * (dim - 1) + extra + extent - cut)
+
+
 def nonnegative(dim: DimLike) -> DimLike:
-    """A dimension that pads have been taken from. Raises InvalidNode when they leave less than nothing."""
+    """Return a dimension without pads. Raise InvalidNode if it is negative."""
     if isinstance(dim, int) and dim < 0:
         raise InvalidNode(f"the negative pads leave a dimension of {dim}")
     return dim

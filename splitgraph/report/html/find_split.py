@@ -11,8 +11,8 @@ _MOST_SHOWN = 5
 
 
 def find_split(analysis: Analysis, wanted: str) -> SplitReport:
-    """The split with this location ("main/h.0/Split") or this name. Raises SplitgraphError (SG601) for none and for
-    several, and lists the locations that may be meant.
+    """Return the split with this location ("main/h.0/Split") or this name. Raise SplitgraphError (SG601) for none
+    and for several, and lists the locations that may be meant.
     """
     found = [each for each in analysis.splits if each.location == wanted]
     found = found or [each for each in analysis.splits if each.name == wanted]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from splitgraph.graph.scopes import (
     MAIN,
@@ -23,10 +23,31 @@ from splitgraph.graph.scopes import (
     subgraphs,
 )
 from splitgraph.onnx_proto import ModelProto
-from splitgraph.report.html.tables import Table
 from splitgraph.report.text import printable
 from splitgraph.value_type import ValueType
 from splitgraph.variants.openvino_split_1 import DOMAIN as OPENVINO
+
+T = TypeVar("T")
+
+
+class Table(Generic[T]):
+    """Distinct entries in the order of first use; the data of a page refers to an entry by its index."""
+
+    def __init__(self) -> None:
+        self.entries: list[T] = []
+        self._indices: dict[object, int] = {}
+
+    def index(self, entry: T, key: object = None) -> int:
+        """Return the index of an entry, which is added at its first use. key: what identifies an entry without a
+        hash.
+        """
+        known = entry if key is None else key
+        found = self._indices.get(known)
+        if found is None:
+            found = self._indices[known] = len(self.entries)
+            self.entries.append(entry)
+        return found
+
 
 Document = dict[str, Any]
 
@@ -68,12 +89,12 @@ class Graphs:
     _type_indices: dict[int, tuple[int, ValueType]] = field(default_factory=dict)
 
     def output_names(self, place: tuple[int, int]) -> list[str]:
-        """The names of the outputs of a node, as they are displayed."""
+        """Return the names of the outputs of a node, as they are displayed."""
         document = self.documents[place[0]]
         return [document["values"][value] if value >= 0 else "" for value in document["outs"][place[1]]]
 
     def type_index(self, value: ValueType | None) -> int:
-        """The index of a type; 0 for an unknown one."""
+        """Return the index of a type; 0 for an unknown one."""
         if value is None or value.kind == "unknown":
             return self.types.index("")
         # Equal nodes share one object for the types of their outputs; the object is kept, so that its identity stays.
@@ -96,7 +117,7 @@ class _Waiting:
 
 
 def read_graphs(sources: GraphSources) -> Graphs:
-    """Every graph of the model: the main graph first, then those inside its nodes."""
+    """Return every graph of the model: the main graph first, then those inside its nodes."""
     return _Reading(sources).run()
 
 
@@ -193,7 +214,7 @@ class _Values:
         self._indices: dict[str, int] = {}
 
     def index(self, name: str) -> int:
-        """The index of a value; -1 for an omitted one."""
+        """Return the index of a value; -1 for an omitted one."""
         if not name:
             return -1
         found = self._indices.get(name)
@@ -205,7 +226,7 @@ class _Values:
 
 
 def _prefixes(locations: Iterable[str]) -> frozenset[str]:
-    """Every location that one of these locations may be inside of."""
+    """Return every location that one of these locations may be inside of."""
     found: set[str] = set()
     for location in locations:
         place = location.rfind("/")

@@ -55,7 +55,7 @@ class IndexRow:
 
 
 def index_page(rows: Iterable[IndexRow], *, title: str) -> str:
-    """A self-contained HTML page that lists models."""
+    """Return a self-contained HTML page that lists models."""
     data = {
         "title": printable(title),
         "splitgraph": splitgraph.__version__,

@@ -15,9 +15,8 @@ from splitgraph.formats import HeldModel, open_model
 from splitgraph.graph.scopes import MAIN
 from splitgraph.inference.analysis import IR, Analysis, SplitReport
 from splitgraph.onnx_proto import ModelProto
-from splitgraph.report.html.graph_data import Graphs, GraphSources, read_graphs
+from splitgraph.report.html.graph_data import Graphs, GraphSources, Table, read_graphs
 from splitgraph.report.html.split_data import KINDS, bar_weights, operator_label, rest_parts
-from splitgraph.report.html.tables import Table
 from splitgraph.report.text import dim_text, opset_text, printable
 from splitgraph.value_type import ValueType
 
@@ -32,8 +31,8 @@ class ModelData(NamedTuple):
 
 
 def model_data(analysis: Analysis, name: str, wanted: Iterable[str] = ()) -> ModelData:
-    """The data of a model. name: of the model, such as its path. wanted: locations of further nodes that must be in the
-    data; calls of functions without a split, a finding or such a node are not opened.
+    """Return the data of a model. name: of the model, such as its path. wanted: locations of further nodes that
+    must be in the data; calls of functions without a split, a finding or such a node are not opened.
     """
     graphs = read_graphs(_sources(analysis, wanted))
     splits = _Splits(analysis, graphs)
@@ -78,7 +77,7 @@ def _sources(analysis: Analysis, more: Iterable[str]) -> GraphSources:
 
 
 def _proto(analysis: Analysis) -> ModelProto:
-    """The model without its weights; of an OpenVINO IR the nodes that mirror its layers."""
+    """Return the model without its weights; of an OpenVINO IR the nodes that mirror its layers."""
     held: Any = analysis.held
     content = held.content if isinstance(held, HeldModel) else open_model(held, weights="leave").content
     if isinstance(content, ModelProto):
@@ -89,8 +88,8 @@ def _proto(analysis: Analysis) -> ModelProto:
 
 
 def _call_types(analysis: Analysis) -> dict[str, Mapping[str, ValueType]]:
-    """The types of values in called functions, by the location of the call. The walk's own symbols have no displayed
-    names there, so a dimension with one of them is left unknown.
+    """Return the types of values in called functions, by the location of the call. The walk's own symbols have no
+    displayed names there, so a dimension with one of them is left unknown.
     """
     shown = analysis.symbols.keys() - analysis.generated
     return {
@@ -117,7 +116,7 @@ class _Splits:
         self._written: dict[tuple[int | Dim | None, ...], list[int]] = {}
 
     def document(self, split: SplitReport) -> Document:
-        """The data of one split; splits are given in the order of the analysis."""
+        """Return the data of one split; splits are given in the order of the analysis."""
         document: Document = {
             "at": self._place(split),
             "loc": printable(split.location),
@@ -136,7 +135,7 @@ class _Splits:
         return document
 
     def _place(self, split: SplitReport) -> tuple[int, int] | None:
-        """The node of a split; of several nodes of one name, the one with the outputs of the split."""
+        """Return the node of a split; of several nodes of one name, the one with the outputs of the split."""
         repeated = self._graphs.repeated.get(split.location)
         if repeated is None:
             return self._graphs.places.get(split.location)

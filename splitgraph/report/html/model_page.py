@@ -35,18 +35,18 @@ _STYLES = ("theme.css", "page.css", "panel.css", "drawing.css", "print.css")
 
 
 def model_page(analysis: Analysis, name: str, *, title: str | None = None) -> str:
-    """A self-contained HTML page of an analysis. name: of the model, such as its path. title: of the page; by default
-    the last part of the name.
+    """Return a self-contained HTML page of an analysis. name: of the model, such as its path. title: of the page;
+    by default the last part of the name.
     """
     shown = printable(title or last_part(name))
     return page_of({"title": shown, "models": [model_data(analysis, name).document]})
 
 
 def last_part(name: str) -> str:
-    """The last part of a path: the name of its file."""
+    """Return the last part of a path: the name of its file."""
     return PurePath(name).name or name
 
 
 def page_of(data: dict[str, Any]) -> str:
-    """The page with this data: of one model, or of two with what differs."""
+    """Return the page with this data: of one model, or of two with what differs."""
     return html_page(data["title"], data, body="page.html", scripts=_SCRIPTS, styles=_STYLES, library=True)

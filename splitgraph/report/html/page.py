@@ -47,7 +47,9 @@ _PAGE = """\
 def html_page(
     title: str, data: Any, *, body: str, scripts: Sequence[str], styles: Sequence[str], library: bool = False
 ) -> str:
-    """A page as one text. body, scripts, styles: names of assets, which are joined. library: add the layout library."""
+    """Return a page as one text. body, scripts, styles: names of assets, which are joined. library: add the layout
+    library.
+    """
     parts = [f"(() => {{\n{_joined(scripts)}\n}})();"]
     if library:
         parts = [f"/*\n{asset(_LICENCE)}*/\n{library_code()}", *parts]
@@ -71,12 +73,12 @@ def json_in_html(data: Any) -> str:
 
 @cache
 def asset(name: str) -> str:
-    """The text of a file in `assets`."""
+    """Return the text of a file in `assets`."""
     return files("splitgraph.report.html").joinpath("assets", *name.split("/")).read_text(encoding="utf-8")
 
 
 def library_code() -> str:
-    """The layout library without the name of its source map, which no page has."""
+    """Return the layout library without the name of its source map, which no page has."""
     lines = asset(LIBRARY).splitlines()
     return "\n".join(line for line in lines if not line.startswith(("//# sourceMappingURL", "/*! For license")))
 

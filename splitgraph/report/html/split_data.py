@@ -19,15 +19,15 @@ KINDS = {"Split": "split", "VariadicSplit": "variadic", "SplitToSequence": "sequ
 
 
 def operator_label(split: SplitReport) -> str:
-    """The operator with its version, "Split-18"; the operators of OpenVINO have no version of an opset."""
+    """Return the operator with its version, "Split-18"; the operators of OpenVINO have no version of an opset."""
     return split.op if split.domain else f"{split.op}-{split.since_version}"
 
 
 def part_weight(length: int | Dim | None, bounds: Bounds) -> float | None:
-    """How wide a part is drawn, relative to the others; None for an unknown length.
+    """Return how wide a part is drawn, relative to the others; None for an unknown length.
 
-    A symbolic length is computed with a nominal size for each symbol, within the symbol's bounds. So the picture shows
-    `(N + 1)//2 | N//2` as two parts of about the same width.
+    A symbolic length is computed with a nominal size for each symbol, within the symbol's bounds. So the picture
+    shows `(N + 1)//2 | N//2` as two parts of about the same width.
     """
     if length is None or isinstance(length, int):
         # A split with an error may have a negative length.
@@ -46,7 +46,9 @@ def _nominal(bounds: tuple[int, int | None]) -> int:
 
 
 def bar_weights(lengths: Iterable[int | Dim | None], bounds: Bounds) -> list[float]:
-    """The width of each part of a bar, relative to the others. An unknown part gets the mean of the known ones."""
+    """Return the width of each part of a bar, relative to the others. An unknown part gets the mean of the known
+    ones.
+    """
     found = [part_weight(length, bounds) for length in lengths]
     known = [weight for weight in found if weight is not None]
     mean = sum(known) / len(known) if known else 1.0
@@ -54,7 +56,7 @@ def bar_weights(lengths: Iterable[int | Dim | None], bounds: Bounds) -> list[flo
 
 
 def rest_parts(analysis: Analysis) -> dict[str, int]:
-    """The part of each VariadicSplit whose length is written as -1 (the rest of the dimension), by location.
+    """Return the part of each VariadicSplit whose length is written as -1 (the rest of the dimension), by location.
 
     Splits in the bodies of model-local functions are left out: a call may give them other lengths.
     """

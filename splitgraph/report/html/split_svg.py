@@ -32,7 +32,9 @@ class _Segment(NamedTuple):
 
 
 def split_svg(analysis: Analysis, split: SplitReport) -> str:
-    """The split as a standalone SVG: name, axis and input, a bar cut in proportion to the lengths, and the outputs."""
+    """Return the split as a standalone SVG: name, axis and input, a bar cut in proportion to the lengths, and the
+    outputs.
+    """
     segments = _segments(split, analysis)
     rest = rest_parts(analysis).get(split.location)
     top = _BAR_TOP + _BAR_HEIGHT + 16
@@ -64,7 +66,7 @@ def _lengths(split: SplitReport) -> str:
 
 
 def _shortened(text: str, most: int) -> str:
-    """A name with its two ends, because names differ in both."""
+    """Return a name with its two ends, because names differ in both."""
     text = printable(text)
     tail = (most - 1) * 3 // 5
     return text if len(text) <= most else f"{text[: most - 1 - tail]}…{text[-tail:]}"
@@ -146,7 +148,7 @@ def _bar(split: SplitReport, segments: Sequence[_Segment], rest: int | None) -> 
 
 
 def _row_parts(split: SplitReport) -> list[int | None]:
-    """The outputs in the table; None where some are left out."""
+    """Return the outputs in the table; None if some are left out."""
     every: list[int | None] = list(range(len(split.outputs)))
     return every if len(every) <= _MOST_ROWS else [*every[: _MOST_ROWS - 2], None, every[-1]]
 

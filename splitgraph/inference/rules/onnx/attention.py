@@ -1,4 +1,4 @@
-"""Attention of ai.onnx, and related operators that carry a state."""
+"""Attention of ai.onnx, operators that carry a state, and LSTM, GRU and RNN."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ from collections.abc import Sequence
 
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.broadcasting import differ
-from splitgraph.inference.rules.input_shapes import expect_shapes
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
+    differ,
     dims_of,
     dims_of_rank,
     exact_quotient,
     expect_dims,
+    expect_shapes,
     int_attribute,
     known_dtype,
     merged_dim,
     operator,
+    ranked_dims,
+    tolerate,
 )
 from splitgraph.value_type import ValueType, tensor
 
@@ -29,7 +31,7 @@ _UNKNOWN_HEADS: Heads = (None, None, None, None)
 
 @operator("Attention", gives=(0, 0, 2, 0))
 def attention(ctx: NodeContext) -> Sequence[ValueType]:
-    """The weighted values for each query, the keys and values with those of the past, and the weights."""
+    """Compute the weighted values for each query, the keys and values with those of the past, and the weights."""
     dtype, value_dtype = known_dtype(ctx, (0, 1)), ctx.input(2).dtype
     flat = _is_flat(ctx)
     _check_attributes(ctx, flat)
@@ -39,19 +41,25 @@ def attention(ctx: NodeContext) -> Sequence[ValueType]:
     key, value = _by_head(ctx, 1, kept_heads), _by_head(ctx, 2, kept_heads)
     if isinstance(query[1], int) and isinstance(key[1], int):
         _check_heads(query[1], key[1])
-    _agree(ctx, query, key, 0, "the batch sizes of Q and K")
-    _agree(ctx, query, value, 0, "the batch sizes of Q and V")
-    _agree(ctx, query, key, 3, "the head sizes of Q and K")
-    _agree(ctx, key, value, 1, "the numbers of heads of K and V")
-    _agree(ctx, key, value, 2, "the sequence lengths of K and V")
-    total = _total_length(ctx, key[2], 4)
+    merged_dim(ctx, query[0], key[0], "the batch sizes of Q and K")
+    merged_dim(ctx, query[0], value[0], "the batch sizes of Q and V")
+    merged_dim(ctx, query[3], key[3], "the head sizes of Q and K")
+    merged_dim(ctx, key[1], value[1], "the numbers of heads of K and V")
+    merged_dim(ctx, key[2], value[2], "the sequence lengths of K and V")
+    past = ranked_dims(ctx, 4, 4)[2]
+    total = key[2]
+    if ctx.has_input(4):
+        total = None if past is None or key[2] is None else past + key[2]
+    # One and the same in all outputs.
+    total = ctx.fresh() if total is None else total
     expect_dims(ctx, 4, (key[0], key[1], None, key[3]), "past_key")
-    expect_dims(ctx, 5, (value[0], value[1], _past_length(ctx), value[3]), "past_value")
+    expect_dims(ctx, 5, (value[0], value[1], past, value[3]), "past_value")
     shape: Sequence[DimLike | None] | None = (query[0], query[1], query[2], value[3])
     if flat is None:
         shape = None
     elif flat:
-        shape = (query[0], query[2], _joined_heads(dims_of(ctx, 2), query_heads, kept_heads))
+        values = dims_of(ctx, 2)
+        shape = (query[0], query[2], _joined_heads(None if values is None else values[-1], query_heads, kept_heads))
     return [
         tensor(dtype, shape),
         tensor(dtype, (key[0], key[1], total, key[3])),
@@ -88,18 +96,18 @@ def _check_attributes(ctx: NodeContext, flat: bool | None) -> None:
         raise InvalidNode("nonpad_kv_seqlen cannot be combined with past or present keys and values")
 
 
-def _joined_heads(value: Dims | None, query_heads: int, kept_heads: int) -> DimLike | None:
-    """The size of the values of all query heads, from the values of the heads that are kept."""
-    if value is None:
+def _joined_heads(size: DimLike | None, query_heads: int, kept_heads: int) -> DimLike | None:
+    """Return the size of the values of all query heads, from that of the heads that are kept."""
+    if size is None:
         return None
     # Whole multiples keep the dimension as it is, without a quotient.
     if query_heads % kept_heads == 0:
-        return value[-1] * (query_heads // kept_heads)
-    return value[-1] // kept_heads * query_heads
+        return size * (query_heads // kept_heads)
+    return size // kept_heads * query_heads
 
 
 def _is_flat(ctx: NodeContext) -> bool | None:
-    """Whether heads and head size share one axis (inputs of rank 3), None when no rank is known."""
+    """Return True if heads and head size share one axis (inputs of rank 3); None if no rank is known."""
     ranks = {len(dims) for index in range(3) if (dims := dims_of(ctx, index)) is not None}
     if len(ranks) > 1 or ranks - {3, 4}:
         raise InvalidNode(f"Q, K and V have the ranks {sorted(ranks)}; all must have rank 3 or all rank 4")
@@ -107,7 +115,7 @@ def _is_flat(ctx: NodeContext) -> bool | None:
 
 
 def _by_head(ctx: NodeContext, index: int, heads: int) -> Heads:
-    """Batch, heads, length and head size of an input."""
+    """Return batch, heads, length and head size of an input."""
     dims = dims_of(ctx, index)
     if dims is None:
         return _UNKNOWN_HEADS
@@ -123,28 +131,9 @@ def _by_head(ctx: NodeContext, index: int, heads: int) -> Heads:
     )
 
 
-def _agree(ctx: NodeContext, a: Heads, b: Heads, axis: int, what: str) -> None:
-    first, second = a[axis], b[axis]
-    if first is not None and second is not None:
-        merged_dim(ctx, first, second, what)
-
-
-def _total_length(ctx: NodeContext, length: DimLike | None, past: int) -> DimLike:
-    """The length of the keys with those of the past; one and the same symbol in all outputs where it is unknown."""
-    if not ctx.has_input(past):
-        return ctx.fresh() if length is None else length
-    dims = dims_of_rank(ctx, past, 4)
-    return ctx.fresh() if dims is None or length is None else dims[2] + length
-
-
-def _past_length(ctx: NodeContext) -> DimLike | None:
-    dims = dims_of_rank(ctx, 4, 4) if ctx.has_input(4) else None
-    return None if dims is None else dims[2]
-
-
 @operator("RotaryEmbedding")
 def rotary_embedding(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input, each pair of elements turned by its position."""
+    """Turn each pair of elements by its position."""
     dims = dims_of(ctx, 0)
     if dims is not None and len(dims) not in (3, 4):
         raise InvalidNode(f"the input has rank {len(dims)}; it must have rank 3 or 4")
@@ -159,13 +148,12 @@ def rotary_embedding(ctx: NodeContext) -> Sequence[ValueType]:
         expect_dims(ctx, 2, cosines, "sin_cache")
         if not ctx.has_input(3) and differ(batch, cosines[0]):
             text = f"cos_cache (input 1) is for a batch of {cosines[0]}; it must be for the batch of {batch}"
-            label = f"{ctx.node.op_type}-{ctx.since_version}"
-            ctx.tolerate("SG302", f"{label}: {text}", "OpenVINO and the reference evaluator", "with one cache for all")
+            tolerate(ctx, text, "with one cache for all")
     return [tensor(ctx.input(0).dtype, dims)]
 
 
 def _rotated_pairs(ctx: NodeContext, dims: Dims | None) -> DimLike | None:
-    """How many pairs of elements of each head turn."""
+    """Return how many pairs of elements of each head turn."""
     size = int_attribute(ctx, "rotary_embedding_dim", 0)
     if size:
         return size // 2
@@ -179,51 +167,44 @@ def _rotated_pairs(ctx: NodeContext, dims: Dims | None) -> DimLike | None:
 
 @operator("FlexAttention", domain="ai.onnx.preview")
 def flex_attention(ctx: NodeContext) -> Sequence[ValueType]:
-    """The weighted values for each query."""
-    query, key, value = (dims_of_rank(ctx, index, 4) for index in range(3))
-    if query is not None and key is not None:
-        merged_dim(ctx, query[3], key[3], "the head sizes of Q and K")
-        if isinstance(query[1], int) and isinstance(key[1], int):
-            _check_heads(query[1], key[1])
-    if key is not None and value is not None:
-        merged_dim(ctx, key[1], value[1], "the numbers of heads of K and V")
-        merged_dim(ctx, key[2], value[2], "the sequence lengths of K and V")
-    for dims, what in ((key, "Q and K"), (value, "Q and V")):
-        if query is not None and dims is not None:
-            merged_dim(ctx, query[0], dims[0], f"the batch sizes of {what}")
-    head: Dims | tuple[None, None, None] = (None, None, None) if query is None else query[:3]
-    return [tensor(ctx.input(0).dtype, (*head, None if value is None else value[3]))]
+    """Compute the weighted values for each query."""
+    query, key, value = (ranked_dims(ctx, index, 4) for index in range(3))
+    merged_dim(ctx, query[3], key[3], "the head sizes of Q and K")
+    if isinstance(query[1], int) and isinstance(key[1], int):
+        _check_heads(query[1], key[1])
+    merged_dim(ctx, key[1], value[1], "the numbers of heads of K and V")
+    merged_dim(ctx, key[2], value[2], "the sequence lengths of K and V")
+    merged_dim(ctx, query[0], key[0], "the batch sizes of Q and K")
+    merged_dim(ctx, query[0], value[0], "the batch sizes of Q and V")
+    return [tensor(ctx.input(0).dtype, (*query[:3], value[3]))]
 
 
 @operator("LinearAttention", gives=(0, 3))
 def linear_attention(ctx: NodeContext) -> Sequence[ValueType]:
-    """The output for each query, and the state after the last."""
+    """Compute the output for each query, and the state after the last query."""
     dtype = known_dtype(ctx, (0, 1, 2))
     queries, kept = int_attribute(ctx, "q_num_heads", 0), int_attribute(ctx, "kv_num_heads", 0)
     if queries < 1 or kept < 1 or queries % kept:
         raise InvalidNode(f"q_num_heads {queries} must be a multiple of kv_num_heads {kept}, which must be at least 1")
-    query, key, value = (dims_of_rank(ctx, index, 3) for index in range(3))
-    known = next((dims for dims in (query, key, value) if dims is not None), (None, None, None))
+    query, key, value = shapes = [ranked_dims(ctx, index, 3) for index in range(3)]
+    known = next((dims for dims in shapes if dims[0] is not None), query)
     query_size, key_size, value_size = (
         None
-        if dims is None
+        if dims[2] is None
         else exact_quotient(ctx, dims[2], heads, f"the last dimension of input {index} by the number of heads")
         for index, (dims, heads) in enumerate(((query, queries), (key, kept), (value, kept)))
     )
-    if query_size is not None and key_size is not None:
-        merged_dim(ctx, query_size, key_size, "the head sizes of query and key")
+    merged_dim(ctx, query_size, key_size, "the head sizes of query and key")
     for dims in (key, value):
         for axis in (0, 1):
-            if query is not None and dims is not None:
-                merged_dim(ctx, query[axis], dims[axis], f"the dimensions on axis {axis}")
+            merged_dim(ctx, query[axis], dims[axis], f"the dimensions on axis {axis}")
     _check_gates(ctx, kept)
-    dtype_of_state, past = ctx.input(3).dtype if ctx.has_input(3) else dtype, dims_of_rank(ctx, 3, 4)
-    state = [known[0], kept, key_size, value_size]
-    if past is not None:
-        for axis, dim in enumerate(state):
-            what = f"the dimensions of the past and of the new state on axis {axis}"
-            state[axis] = past[axis] if dim is None else merged_dim(ctx, past[axis], dim, what)
-    size = state[3] * queries if value is None and state[3] is not None else _joined_heads(value, queries, kept)
+    dtype_of_state, past = ctx.input(3).dtype if ctx.has_input(3) else dtype, ranked_dims(ctx, 3, 4)
+    state = [
+        merged_dim(ctx, old, new, f"the dimensions of the past and of the new state on axis {axis}")
+        for axis, (old, new) in enumerate(zip(past, (known[0], kept, key_size, value_size), strict=True))
+    ]
+    size = state[3] * queries if value[2] is None and state[3] is not None else _joined_heads(value[2], queries, kept)
     return [tensor(dtype, (state[0], known[1], size)), tensor(dtype_of_state, state)]
 
 
@@ -236,7 +217,7 @@ def _check_gates(ctx: NodeContext, heads: int) -> None:
     rule = ctx.attribute("update_rule", "gated_delta")
     if rule not in _GATES:
         raise InvalidNode(f"update_rule is {rule!r}; it must be one of {', '.join(_GATES)}")
-    query, key = dims_of(ctx, 0), dims_of_rank(ctx, 1, 3)
+    query, key = ranked_dims(ctx, 0, 3), ranked_dims(ctx, 1, 3)
     for index in (4, 5):
         if ctx.has_input(index) != (index in _GATES[rule]):
             verb = "takes no" if ctx.has_input(index) else "needs"
@@ -245,9 +226,8 @@ def _check_gates(ctx: NodeContext, heads: int) -> None:
         if gate is None:
             continue
         for axis in (0, 1):
-            if query is not None:
-                merged_dim(ctx, query[axis], gate[axis], f"dimension {axis} of input {index} and of the query")
-        allowed = {1, heads} if index == 5 else {heads, None if key is None else key[2]}
+            merged_dim(ctx, query[axis], gate[axis], f"dimension {axis} of input {index} and of the query")
+        allowed = {1, heads} if index == 5 else {heads, key[2]}
         if isinstance(gate[2], int) and gate[2] not in allowed and all(isinstance(size, int) for size in allowed):
             raise InvalidNode(
                 f"the last dimension of input {index} is {gate[2]}; it must be one of {sorted(allowed, key=str)}"
@@ -256,29 +236,90 @@ def _check_gates(ctx: NodeContext, heads: int) -> None:
 
 @operator("CausalConvWithState", gives=(0, 0))
 def causal_conv_with_state(ctx: NodeContext) -> Sequence[ValueType]:
-    """The convolution of the input, and its last positions, one less than the kernel has."""
+    """Convolve the input, and keep its last positions: one less than the kernel has."""
     activation = "none" if ctx.is_unresolved("activation") else ctx.attribute("activation", "none")
     if activation not in ("none", "silu", "swish"):
         raise InvalidNode(f"activation is {activation!r}; it must be none, silu or swish")
     dtype = known_dtype(ctx, range(4))
-    dims, weights = dims_of_rank(ctx, 0, 3), dims_of_rank(ctx, 1, 3)
-    bias = dims_of_rank(ctx, 2, 1)
-    if dims is not None and weights is not None:
-        merged_dim(ctx, dims[1], weights[0], "the channels of input and weights")
-    if dims is not None and bias is not None:
-        merged_dim(ctx, dims[1], bias[0], "the channels of input and bias")
-    batch, channels = (None, None) if dims is None else dims[:2]
-    if weights is not None and isinstance(weights[2], int) and weights[2] < 1:
-        raise InvalidNode(f"the kernel has {weights[2]} elements; it must have at least 1")
-    state = None if weights is None else weights[2] - 1
-    past = dims_of_rank(ctx, 3, 3)
-    if past is not None:
-        if dims is not None:
-            merged_dim(ctx, dims[0], past[0], "the batch sizes of input and past")
-            merged_dim(ctx, dims[1], past[1], "the channels of input and past")
-        state = (
-            past[2]
-            if state is None
-            else merged_dim(ctx, past[2], state, "the length of the past and the kernel size minus 1")
+    dims, weights, bias = ranked_dims(ctx, 0, 3), ranked_dims(ctx, 1, 3), ranked_dims(ctx, 2, 1)
+    merged_dim(ctx, dims[1], weights[0], "the channels of input and weights")
+    merged_dim(ctx, dims[1], bias[0], "the channels of input and bias")
+    size = weights[2]
+    if isinstance(size, int) and size < 1:
+        raise InvalidNode(f"the kernel has {size} elements; it must have at least 1")
+    past = ranked_dims(ctx, 3, 3)
+    merged_dim(ctx, dims[0], past[0], "the batch sizes of input and past")
+    merged_dim(ctx, dims[1], past[1], "the channels of input and past")
+    kept = None if size is None else size - 1
+    state = merged_dim(ctx, past[2], kept, "the length of the past and the kernel size minus 1")
+    return [tensor(dtype, dims), tensor(dtype, (dims[0], dims[1], state))]
+
+
+_GATE_COUNTS = {"LSTM": 4, "GRU": 3, "RNN": 1}
+_FUNCTIONS = {"LSTM": 3, "GRU": 2, "RNN": 1}
+# By their names in small letters, in which runtimes compare them.
+_ACTIVATIONS = {
+    name.lower(): name
+    for name in (
+        *("Relu", "Tanh", "Sigmoid", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "HardSigmoid"),
+        *("Elu", "Softsign", "Softplus"),
+    )
+}
+
+
+@operator("LSTM", "GRU", "RNN", gives=(0, 0, 0))
+def recurrent(ctx: NodeContext) -> Sequence[ValueType]:
+    """Compute all hidden states and the last states, for each direction. With `layout` 1, the batch comes first."""
+    dtype = known_dtype(ctx, (0, 1, 2))
+    data, weights, recurrence = (ranked_dims(ctx, index, 3) for index in range(3))
+    direction = ctx.attribute("direction", "forward")
+    if direction not in ("forward", "reverse", "bidirectional"):
+        raise InvalidNode(f"direction is {direction!r}; it must be forward, reverse or bidirectional")
+    directions = 2 if direction == "bidirectional" else 1
+    for activation in ctx.attribute("activations") or ():
+        if activation.lower() not in _ACTIVATIONS:
+            raise InvalidNode(
+                f"activation {activation!r} does not exist; it must be one of {', '.join(_ACTIVATIONS.values())}"
+            )
+    _check_count_of_activations(ctx, directions)
+    hidden = recurrence[2]
+    if ctx.has_attribute("hidden_size"):
+        size = int_attribute(ctx, "hidden_size", 0)
+        hidden = merged_dim(ctx, size, hidden, "hidden_size and the last dimension of the recurrence weights")
+    batch_first = bool(int_attribute(ctx, "layout", 0))
+    steps, batch, features = (data[1], data[0], data[2]) if batch_first else data
+    rows = None if hidden is None else hidden * _GATE_COUNTS[ctx.node.op_type]
+    for dims, what in ((weights, "the weights"), (recurrence, "the recurrence weights")):
+        merged_dim(ctx, directions, dims[0], f"the first dimension of {what} and the number of directions")
+        merged_dim(ctx, rows, dims[1], f"the rows of {what} and the total size of the gates")
+    merged_dim(ctx, features, weights[2], "the last dimensions of the weights and of the input")
+    batch = merged_dim(ctx, batch, _known_batch(ctx, batch, axis=0 if batch_first else 1), "the batch sizes")
+    expect_dims(ctx, 3, (directions, None if rows is None else 2 * rows), "the bias")
+    expect_dims(ctx, 4, (batch,), "sequence_lens")
+    state_dims = (batch, directions, hidden) if batch_first else (directions, batch, hidden)
+    expect_dims(ctx, 5, state_dims, "initial_h")
+    if ctx.node.op_type == "LSTM":
+        expect_dims(ctx, 6, state_dims, "initial_c")
+        expect_dims(ctx, 7, (directions, None if hidden is None else 3 * hidden), "the peephole tensor")
+    # One and the same in all outputs.
+    hidden, steps, batch = (ctx.fresh() if dim is None else dim for dim in (hidden, steps, batch))
+    state = tensor(dtype, (batch, directions, hidden) if batch_first else (directions, batch, hidden))
+    whole = (batch, steps, directions, hidden) if batch_first else (steps, directions, batch, hidden)
+    return [tensor(dtype, whole), state, state]
+
+
+def _check_count_of_activations(ctx: NodeContext, directions: int) -> None:
+    count, needed = len(ctx.attribute("activations") or ()), _FUNCTIONS[ctx.node.op_type] * directions
+    # The default of RNN has two for each node, and exporters write it out.
+    if count not in (0, needed) and not (ctx.node.op_type == "RNN" and count > needed):
+        raise InvalidNode(
+            f"activations has {count} elements; it must have {needed}, for each direction the same number"
         )
-    return [tensor(dtype, (None,) * 3 if dims is None else dims), tensor(dtype, (batch, channels, state))]
+
+
+def _known_batch(ctx: NodeContext, batch: DimLike | None, axis: int) -> DimLike | None:
+    """Return the batch size of the data or, if it is unknown or a symbol, the number that a state requires."""
+    states = (5, 6) if ctx.node.op_type == "LSTM" else (5,)
+    sizes = (batch, *ranked_dims(ctx, 4, 1), *(ranked_dims(ctx, index, 3)[axis] for index in states))
+    known = [dim for dim in sizes if dim is not None]
+    return next((dim for dim in known if isinstance(dim, int)), known[0] if known else None)

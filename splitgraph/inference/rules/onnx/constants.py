@@ -1,4 +1,4 @@
-"""Constants, and operators that only pass a value on or change its element type."""
+"""Constants and random numbers, and operators that only pass a value on or change its element type."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from splitgraph.attributes import CONSTANT_DTYPES
 from splitgraph.dim import DimLike
 from splitgraph.graph.values import tensor_contents, tensor_type
 from splitgraph.inference.context import NodeContext, rule
-from splitgraph.inference.rules.comparison import cast_item
+from splitgraph.inference.rules.arithmetic import cast_item
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
@@ -20,6 +20,7 @@ from splitgraph.inference.rules.operands import (
     int_attribute,
     ints_attribute,
     operator,
+    ranked_dims,
     static_count,
     vector_dims,
 )
@@ -41,7 +42,7 @@ from splitgraph.value_type import (
 
 @operator("Constant", gives=(None,))
 def constant(ctx: NodeContext) -> Sequence[ValueType]:
-    """A constant, in any of the attribute forms."""
+    """Make a constant, from any of the attributes that can hold it."""
     given = [name for name in ("value", "sparse_value", *CONSTANT_DTYPES) if name in ctx.attributes()]
     if len(given) != 1:
         raise InvalidNode(f"exactly one of its value attributes must be given, not {len(given)}")
@@ -53,20 +54,16 @@ def constant(ctx: NodeContext) -> Sequence[ValueType]:
     if value is None:
         return [UNKNOWN]
     if name == "value":
-        return [_tensor_constant(ctx, value)]
+        if not isinstance(value, TensorProto):
+            raise InvalidNode("attribute 'value' must be a tensor")
+        ctx.set_contents(0, tensor_contents(value))
+        return [tensor_type(value)]
     if name == "sparse_value":
         return [_sparse_constant(ctx, value)]
-    held = vector(value) if isinstance(value, tuple) else scalar(value)
-    if len(held.items) <= (MAX_LISTED if name == "value_ints" else MAX_ITEMS):
-        ctx.set_contents(0, held)
-    return [tensor(CONSTANT_DTYPES[name], held.shape)]
-
-
-def _tensor_constant(ctx: NodeContext, value: Any) -> ValueType:
-    if not isinstance(value, TensorProto):
-        raise InvalidNode("attribute 'value' must be a tensor")
-    ctx.set_contents(0, tensor_contents(value))
-    return tensor_type(value)
+    contents = vector(value) if isinstance(value, tuple) else scalar(value)
+    if len(contents.items) <= (MAX_LISTED if name == "value_ints" else MAX_ITEMS):
+        ctx.set_contents(0, contents)
+    return [tensor(CONSTANT_DTYPES[name], contents.shape)]
 
 
 def _sparse_constant(ctx: NodeContext, value: Any) -> ValueType:
@@ -94,7 +91,7 @@ def _sparse_constant(ctx: NodeContext, value: Any) -> ValueType:
 
 
 def _linear(coordinates: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Positions in row-major order of coordinates that are given one after another."""
+    """Return the positions in row-major order for coordinates that are listed one after another."""
     rank = len(shape)
     result = []
     for first in range(0, len(coordinates), rank):
@@ -107,7 +104,7 @@ def _linear(coordinates: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, 
 
 @operator("ConstantOfShape", gives=(None,))
 def constant_of_shape(ctx: NodeContext) -> Sequence[ValueType]:
-    """A tensor of one value, of the shape that the input holds."""
+    """Make a tensor of one value, in the shape that the input holds."""
     value = ctx.attribute("value")
     dtype, item = "float32", 0.0
     known_item: Item = item
@@ -124,9 +121,10 @@ def constant_of_shape(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("ConstantFill", gives=(None,))
 def constant_fill(ctx: NodeContext) -> Sequence[ValueType]:
-    """A tensor of one value; its shape is an attribute, that of the input, or what the input holds, and extra_shape.
+    """Make a tensor of one value. Its shape is an attribute, that of the input or what the input holds, then
+    extra_shape.
 
-    The operator was experimental, and is gone from opset 9 on. Its value is a float also where the elements are not.
+    The operator was experimental and does not exist from opset 9 on. Its value is a float even if the elements are not.
     """
     if ctx.opset >= 9:
         raise InvalidNode("it was experimental and was removed at opset 9")
@@ -150,9 +148,10 @@ def _filled_dims(ctx: NodeContext) -> Dims | None:
 
 
 def target_shape(ctx: NodeContext, index: int) -> Dims | None:
-    """The shape that a 1-D input holds, with a fresh symbol for each unknown element; None when its length is unknown.
+    """Return the shape that a 1-D input holds, with a fresh symbol for each unknown element; None if its length is
+    unknown.
 
-    Raises InvalidNode for a negative element; a symbolic one that might be negative is required not to be.
+    Raise InvalidNode for a negative element; require a symbolic element not to be negative.
     """
     elements = vector_dims(ctx, index)
     if elements is None:
@@ -161,7 +160,9 @@ def target_shape(ctx: NodeContext, index: int) -> Dims | None:
 
 
 def required_dim(ctx: NodeContext, element: DimLike | None) -> DimLike:
-    """An element of a shape as a dimension: a fresh symbol when unknown. Raises InvalidNode when it is negative."""
+    """Return an element of a shape as a dimension; a fresh symbol if it is unknown. Raise InvalidNode if it is
+    negative.
+    """
     if element is None:
         return ctx.fresh()
     expect(ctx, element, ">=", 0, lambda: f"the shape has a negative dimension {element}")
@@ -170,7 +171,7 @@ def required_dim(ctx: NodeContext, element: DimLike | None) -> DimLike:
 
 @rule("Identity")
 def identity(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input itself, whatever its kind."""
+    """Pass the input on, whatever its kind."""
     ctx.set_contents(0, ctx.contents(0))
     info = ctx.sequence(0)
     if info is not None:
@@ -180,7 +181,7 @@ def identity(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("Cast", gives=(None,))
 def cast_to(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input in another element type, which version 1 names by a string."""
+    """Cast the input to another element type, which version 1 names by a string."""
     if ctx.is_unresolved("to"):
         return [tensor(None, dims_of(ctx, 0))]
     to = ctx.attribute("to")
@@ -192,7 +193,7 @@ def cast_to(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("BitCast", gives=(None,))
 def bit_cast(ctx: NodeContext) -> Sequence[ValueType]:
-    """The bits of the input as another element type of the same width."""
+    """Read the bits of the input as another element type of the same width."""
     source, target = ctx.input(0).dtype, dtype_attribute(ctx, "to", None)
     if source is not None and target is not None and _bits(source) != _bits(target):
         raise InvalidNode(f"{source} and {target} have different widths")
@@ -210,13 +211,13 @@ _LONG_NAMES = {"float": "float32", "double": "float64"}
 
 @operator("CastLike", gives=(1,))
 def cast_like(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input in the element type of the second input."""
+    """Cast the input to the element type of the second input."""
     target = ctx.input(1).dtype
     return [tensor(None, dims_of(ctx, 0)) if target is None else converted(ctx, target)]
 
 
 def converted(ctx: NodeContext, target: str) -> ValueType:
-    """The first input in another element type; what it holds follows."""
+    """Return the type of the first input after a cast, and state its elements."""
     dims = dims_of(ctx, 0)
     contents = ctx.contents(0) if static_count(dims) is not None else None
     if contents is not None:
@@ -229,32 +230,61 @@ def converted(ctx: NodeContext, target: str) -> ValueType:
 
 @rule("Optional")
 def optional(ctx: NodeContext) -> Sequence[ValueType] | None:
-    """The input as an optional; one made from a type alone is left to onnx."""
-    held = ctx.input(0)
-    if not ctx.has_input(0) or held.kind == "unknown":
+    """Make an optional of the input. One that is made from a type alone is left to onnx."""
+    element = ctx.input(0)
+    if not ctx.has_input(0) or element.kind == "unknown":
         return None
     ctx.set_contents(0, ctx.contents(0))
-    return [ValueType("optional", held.dtype, held.shape, None if held.kind == "tensor" else held)]
+    return [ValueType("optional", element.dtype, element.shape, None if element.kind == "tensor" else element)]
 
 
 @rule("OptionalGetElement")
 def optional_get_element(ctx: NodeContext) -> Sequence[ValueType] | None:
-    """What the optional holds; from version 18 on a tensor or sequence is passed on."""
-    held = ctx.input(0)
+    """Return the type of the element of the optional. From version 18 on, a tensor or sequence is passed on."""
+    given = ctx.input(0)
     ctx.set_contents(0, ctx.contents(0))
-    if held.kind != "optional":
+    if given.kind != "optional":
         info = ctx.sequence(0)
         if info is not None:
             ctx.set_sequence(0, info)
-        return [held]
-    return [held.element or tensor(held.dtype, held.shape)]
+        return [given]
+    return [given.element or tensor(given.dtype, given.shape)]
 
 
 @operator("OptionalHasElement", gives=("bool",))
 def optional_has_element(ctx: NodeContext) -> Sequence[ValueType]:
-    """Whether there is an element: certain for a tensor or sequence and for an omitted input."""
+    """Test for an element. The result is known for a tensor or sequence, and for an omitted input."""
     if not ctx.has_input(0):
         ctx.set_contents(0, scalar(0))
     elif ctx.input(0).kind in ("tensor", "sequence"):
         ctx.set_contents(0, scalar(1))
     return [tensor("bool", ())]
+
+
+@operator("RandomNormal", "RandomUniform", gives=(None,))
+def random(ctx: NodeContext) -> Sequence[ValueType]:
+    """Draw random numbers in the shape of an attribute."""
+    dtype, shape = dtype_attribute(ctx, "dtype", "float32"), ints_attribute(ctx, "shape")
+    if shape is not None and any(dim < 0 for dim in shape):
+        raise InvalidNode(f"shape {list(shape)} has a negative dimension")
+    return [tensor(dtype, shape)]
+
+
+@operator("RandomNormalLike", "RandomUniformLike", "Bernoulli")
+def random_like(ctx: NodeContext) -> Sequence[ValueType]:
+    """Draw random numbers in the shape of the input, and in its element type unless another one is given."""
+    return [tensor(dtype_attribute(ctx, "dtype", ctx.input(0).dtype), dims_of(ctx, 0))]
+
+
+@operator("EyeLike")
+def eye_like(ctx: NodeContext) -> Sequence[ValueType]:
+    """Make a matrix with ones on a diagonal, in the shape of the input."""
+    dims = ranked_dims(ctx, 0, 2)
+    return [tensor(dtype_attribute(ctx, "dtype", ctx.input(0).dtype), dims)]
+
+
+@operator("Multinomial", gives=(None,))
+def multinomial(ctx: NodeContext) -> Sequence[ValueType]:
+    """Draw `sample_size` classes for each row of the input."""
+    dims, count = ranked_dims(ctx, 0, 2), int_attribute(ctx, "sample_size", 1)
+    return [tensor(dtype_attribute(ctx, "dtype", "int32"), (dims[0], count))]

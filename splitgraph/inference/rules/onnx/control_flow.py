@@ -9,33 +9,31 @@ from splitgraph.graph.scopes import plain_domain
 from splitgraph.graph.values import value_type
 from splitgraph.inference.context import Body, NodeContext, rule
 from splitgraph.onnx_proto import GraphProto
-from splitgraph.value_type import UNKNOWN, Shape, ValueType, scalar, sequence, tensor
+from splitgraph.value_type import UNKNOWN, ValueType, scalar, sequence, tensor
 
 
 def join(ctx: NodeContext, first: ValueType, second: ValueType) -> ValueType:
-    """The common type of two values: a fresh symbol where dimensions differ."""
+    """Return the common type of two values, with a fresh symbol where dimensions differ."""
     if first.kind != second.kind or first.kind == "unknown" or first.element != second.element:
         return UNKNOWN
     dtype = first.dtype if first.dtype == second.dtype else None
     if first.shape is None or second.shape is None or len(first.shape) != len(second.shape):
         return ValueType(first.kind, dtype, None, first.element)
     pairs = zip(first.shape, second.shape, strict=True)
-    shape = tuple(a if a == b or _are_equal(ctx, a, b) else ctx.fresh() for a, b in pairs)
+    shape = tuple(
+        a if a == b or (a is not None and b is not None and ctx.facts.prove_eq(a, b)) else ctx.fresh() for a, b in pairs
+    )
     return ValueType(first.kind, dtype, shape, first.element)
-
-
-def _are_equal(ctx: NodeContext, a: DimLike | None, b: DimLike | None) -> bool:
-    return a is not None and b is not None and ctx.facts.prove_eq(a, b)
 
 
 def settle(
     ctx: NodeContext, before: Sequence[ValueType], after: Sequence[ValueType], lost: dict[Dim, None], empty: set[int]
 ) -> list[ValueType]:
-    """The types of carried values that hold before and after an iteration.
+    """Return the types of carried values that hold before and after an iteration.
 
     lost: symbols of dimensions that change, in the order in which they are found. empty: positions of sequences that
-    have no elements yet, of which whatever the body gives holds. A lost dimension keeps its symbol from round to round,
-    so that the types settle as soon as nothing more is lost.
+    have no elements yet; for these, the type that the body gives holds. A lost dimension keeps its symbol from round to
+    round, so the types settle as soon as nothing more is lost.
     """
     settled = []
     for position, (old, new) in enumerate(zip(before, after, strict=False)):
@@ -75,7 +73,7 @@ def infer_if(ctx: NodeContext) -> Sequence[ValueType]:
 def infer_branches(
     ctx: NodeContext, walk_then: Callable[[], Body | None], walk_else: Callable[[], Body | None]
 ) -> Sequence[ValueType]:
-    """The common outputs of both branches, each walked once. The first input is the condition."""
+    """Return the common outputs of both branches, each walked once. The first input is the condition."""
     condition = ctx.contents(0)
     taken = None if condition is None else condition.scalar
     if not isinstance(taken, int):
@@ -99,12 +97,12 @@ def _taken(ctx: NodeContext, chosen: Body) -> Sequence[ValueType]:
 def _infer_either(
     ctx: NodeContext, walk_then: Callable[[], Body | None], walk_else: Callable[[], Body | None]
 ) -> Sequence[ValueType]:
-    """The common outputs of both branches; those of one branch if the other can never run."""
+    """Return the common outputs of both branches, or those of one branch if the other can never run."""
     with ctx.branches.hold() as found_then:
         then = walk_then()
     with ctx.branches.hold() as found_else:
         other = walk_else()
-    spoiled = [ctx.branches.spoil(found) for found in (found_then, found_else)]
+    spoiled = [ctx.branches.spoil(findings) for findings in (found_then, found_else)]
     if spoiled.count(True) == 1:
         ctx.avoid(found_then if spoiled[0] else found_else)
     ctx.release([*found_then, *found_else])
@@ -146,11 +144,11 @@ def infer_loop(ctx: NodeContext) -> Sequence[ValueType]:
         if given is not None and (len(given) > 1 or (given and isinstance(given[0], int) and given[0] != 1)):
             ctx.find("SG302", f"the {what} of Loop is {ctx.input(index)}; it must have one element")
             return ()
-    with ctx.branches.hold() as found:
+    with ctx.branches.hold() as findings:
         body, results = walk_until_settled(ctx, _counters(ctx, graph), carried, (), first=1)
     if not _starts(ctx):
-        ctx.avoid(found)
-    ctx.release(found)
+        ctx.avoid(findings)
+    ctx.release(findings)
     if body is None:
         return ()
     trips = _trips(ctx, graph, body)
@@ -161,7 +159,7 @@ def infer_loop(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _starts(ctx: NodeContext) -> bool:
-    """True if the loop is known to run at least once."""
+    """Return True if the loop is known to run at least once."""
     count, condition = ctx.contents(0), ctx.contents(1)
     trips = None if count is None or not count.items else count.dims[0]
     is_counted = not ctx.has_input(0) or (trips is not None and ctx.facts.prove_ge(trips, 1))
@@ -169,8 +167,8 @@ def _starts(ctx: NodeContext) -> bool:
 
 
 def _counters(ctx: NodeContext, graph: GraphProto) -> list[ValueType]:
-    """The types of the body's iteration number and condition: scalars, or vectors of one element where it declares
-    vectors, as converters from TensorFlow do and runtimes pass them. A condition that goes in as a scalar is none.
+    """Return the types of the body's iteration number and condition: scalars, or vectors of one element if it declares
+    vectors, as converters from TensorFlow do and runtimes pass them. A condition that goes in as a scalar stays one.
     """
     number, condition = (value_type(value.type).shape for value in graph.input[:2])
     is_vector = number is not None and len(number) == 1, condition is not None and len(condition) == 1
@@ -183,19 +181,20 @@ def _counters(ctx: NodeContext, graph: GraphProto) -> list[ValueType]:
 def _grown(
     ctx: NodeContext, results: Sequence[ValueType], index: int, first: ValueType, body: Body, trips: DimLike
 ) -> ValueType:
-    """The type of a carried value after a number of iterations: a dimension that each iteration changes by the same
-    amount, fixed by the model's inputs, has changed by that amount times the number of iterations.
+    """Return the type of a carried value after a number of iterations. If each iteration changes a dimension by the
+    same amount, and the model's inputs fix this amount, the dimension changes by the amount times the number of
+    iterations.
     """
     value = results[index]
     before, after = body.given[2 + index], body.types[1 + index]
     if value.kind != "tensor" or not (value.shape and first.shape and before and before.shape and after.shape):
         return value
     shape = list(value.shape)
-    for axis, (start, held, given) in enumerate(zip(first.shape, before.shape, after.shape, strict=True)):
+    for axis, (start, size, given) in enumerate(zip(first.shape, before.shape, after.shape, strict=True)):
         # Only a dimension that the walk found to change: a number that the body declares is the author's word.
-        if not ctx.is_generated(held) or held == start or given is None or start is None or held is None:
+        if not ctx.is_generated(size) or size == start or given is None or start is None or size is None:
             continue
-        growth = given - held
+        growth = given - size
         if ctx.is_of_inputs(growth):
             shape[axis] = start + trips * growth
     return value.with_shape(shape)
@@ -275,7 +274,7 @@ def _stacked(scanned: ValueType, trips: DimLike) -> ValueType:
 
 
 def _trips(ctx: NodeContext, graph: GraphProto, body: Body) -> DimLike | None:
-    """The number of iterations, if only the trip count can end the loop; else None."""
+    """Return the number of iterations if only the trip count can end the loop; else None."""
     count = ctx.contents(0)
     most = None if count is None else count.dims[0] if count.items else None
     start = ctx.contents(1)
@@ -287,7 +286,7 @@ def _trips(ctx: NodeContext, graph: GraphProto, body: Body) -> DimLike | None:
 
 
 def _passes_condition(ctx: NodeContext, graph: GraphProto) -> bool:
-    """True when the body gives its condition input back through nothing but Identity."""
+    """Return True if the body gives its condition input back through nothing but Identity."""
     source = {
         node.output[0]: node.input[0]
         for node in graph.node
@@ -315,11 +314,10 @@ def infer_sequence_map(ctx: NodeContext) -> Sequence[ValueType]:
     body = ctx.walk_body("body", elements)
     if body is None:
         return ()
-    return [sequence(made.dtype, _static(made.shape)) for made in body.types]
-
-
-def _static(shape: Shape | None) -> list[int | None] | None:
-    return None if shape is None else [dim if isinstance(dim, int) else None for dim in shape]
+    return [
+        sequence(made.dtype, None if made.shape is None else [d if isinstance(d, int) else None for d in made.shape])
+        for made in body.types
+    ]
 
 
 @rule("Scan")
@@ -343,7 +341,7 @@ def infer_scan(ctx: NodeContext) -> Sequence[ValueType] | None:
 def _slices(
     ctx: NodeContext, states: int, axes: Sequence[int], skip: int = 0
 ) -> tuple[list[ValueType], DimLike | None]:
-    """One slice of each scanned input, and the common length of the scan."""
+    """Return one slice of each scanned input, and the common length of the scan."""
     slices, length = [], None
     for position, axis in enumerate(axes):
         scanned = ctx.input(states + skip + position)
@@ -388,7 +386,9 @@ def _scan_outputs(
     for position, scanned in enumerate(body.types[states:]):
         axis = 0 if not output_axes or position >= len(output_axes) else output_axes[position]
         results.append(_inserted(scanned, axis, steps))
-    return results if batch is None else [_with_batch(value, batch) for value in results]
+    if batch is None:
+        return results
+    return [value if value.shape is None else value.with_shape((batch, *value.shape)) for value in results]
 
 
 def _fits_body(ctx: NodeContext, given: Sequence[ValueType | None]) -> bool:
@@ -425,7 +425,9 @@ def _inserted(scanned: ValueType, axis: int, steps: DimLike) -> ValueType:
 
 
 def _infer_scan_8(ctx: NodeContext) -> Sequence[ValueType]:
-    """Scan-8: a batch dimension in front of everything, sequence lengths as first input, scanning on axis 1."""
+    """Walk the body of Scan-8: a batch dimension comes first everywhere, sequence lengths are the first input, and axis
+    1 is scanned.
+    """
     count = ctx.attribute("num_scan_inputs")
     states = len(ctx.node.input) - 1 - count
     if states < 0:
@@ -434,13 +436,13 @@ def _infer_scan_8(ctx: NodeContext) -> Sequence[ValueType]:
     batch: DimLike | None = None
     for index in range(1, len(ctx.node.input)):
         shape = ctx.input(index).shape
-        found = shape[0] if shape else None
-        if found is None:
+        dim = shape[0] if shape else None
+        if dim is None:
             continue
-        text = f"Scan-8: the batch sizes are {batch} and {found}; they must be equal"
-        if batch is not None and not ctx.require(batch, "==", found, message=text):
+        text = f"Scan-8: the batch sizes are {batch} and {dim}; they must be equal"
+        if batch is not None and not ctx.require(batch, "==", dim, message=text):
             return ()
-        batch = found if batch is None else batch
+        batch = dim if batch is None else batch
     slices, length = _slices(ctx, states, (1,) * count, skip=1)
     slices = [_without_batch(value, batch) for value in slices]
     return _scan_outputs(ctx, states, slices, length, None, ctx.fresh() if batch is None else batch, skip=1)
@@ -448,7 +450,3 @@ def _infer_scan_8(ctx: NodeContext) -> Sequence[ValueType]:
 
 def _without_batch(value: ValueType, batch: DimLike | None) -> ValueType:
     return value.with_shape(value.shape[1:]) if batch is not None and value.shape else value
-
-
-def _with_batch(value: ValueType, batch: DimLike) -> ValueType:
-    return value if value.shape is None else value.with_shape((batch, *value.shape))

@@ -6,28 +6,29 @@ from collections.abc import Sequence
 
 from splitgraph.dim import DimLike, product
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.input_shapes import ONE, expect_shapes
 from splitgraph.inference.rules.onnx.constants import target_shape
 from splitgraph.inference.rules.operands import (
+    ONE,
     Dims,
     InvalidNode,
     dims_of,
-    dims_of_rank,
     exact_quotient,
     expect_dims,
+    expect_shapes,
     int_attribute,
     ints_attribute,
     known_dtype,
     merged_dim,
     operator,
+    ranked_dims,
 )
-from splitgraph.inference.rules.windows import Windows, check_each, nonnegative, read_windows, window_counts
+from splitgraph.inference.rules.windows import Windows, check_each, read_windows, spread_dim, window_counts
 from splitgraph.value_type import ValueType, tensor
 
 
 @operator("Conv")
 def conv(ctx: NodeContext) -> Sequence[ValueType]:
-    """Filters over the spatial dimensions; the channels become the number of filters."""
+    """Move filters over the spatial dimensions; there are as many output channels as filters."""
     dtype = known_dtype(ctx, (0, 1, 2))
     return [tensor(dtype, convolved(ctx, dims_of(ctx, 0), dims_of(ctx, 1), 2))]
 
@@ -37,7 +38,7 @@ operator("FusedConv", domain="com.microsoft")(conv)
 
 @operator("DeformConv")
 def deform_conv(ctx: NodeContext) -> Sequence[ValueType]:
-    """A convolution that samples at positions with offsets."""
+    """Convolve with samples at positions that have offsets."""
     dtype = known_dtype(ctx, range(5))
     data, weights = dims_of(ctx, 0), dims_of(ctx, 1)
     result = convolved(ctx, data, weights, 3)
@@ -45,15 +46,15 @@ def deform_conv(ctx: NodeContext) -> Sequence[ValueType]:
         kernel = product([1 if size is None else size for size in _kernel(ctx, weights, len(data) - 2)])
         points = None if weights is None and not ctx.has_attribute("kernel_shape") else kernel
         groups = int_attribute(ctx, "offset_group", 1)
-        for index, name, each in ((2, "the offset", len(data) - 2), (4, "the mask", 1)):
-            channels = None if points is None else points * groups * each
+        for index, name, per_point in ((2, "the offset", len(data) - 2), (4, "the mask", 1)):
+            channels = None if points is None else points * groups * per_point
             expect_dims(ctx, index, (data[0], channels, *result[2:]), name)
     return [tensor(dtype, result)]
 
 
 @operator("ConvInteger", gives=("int32",))
 def conv_integer(ctx: NodeContext) -> Sequence[ValueType]:
-    """Convolution of 8-bit integers in 32 bits."""
+    """Convolve 8-bit integers in 32 bits."""
     weights = dims_of(ctx, 1)
     filters = {"M": weights[0] if weights else None}
     expect_shapes(ctx, "", "", f"x_zero_point: {ONE}", f"w_zero_point: {ONE} | M", sizes=filters)
@@ -63,10 +64,8 @@ def conv_integer(ctx: NodeContext) -> Sequence[ValueType]:
 def convolved(
     ctx: NodeContext, data: Dims | None, weights: Dims | None, bias: int | None, *, channels_fit: bool = True
 ) -> tuple[DimLike | None, ...] | None:
-    """The dimensions that a convolution gives; bias: the number of that input, None when there is none. channels_fit:
-    the data's channels must be those that the weights have, times the groups.
-
-    Raises InvalidNode when the inputs do not fit.
+    """Return the dimensions of a convolution. bias: the number of that input, None if there is none. channels_fit: the
+    data's channels must be those of the weights, times the groups. Raise InvalidNode if the inputs do not fit.
     """
     rank = _spatial_rank(data, weights)
     if rank is None:
@@ -79,7 +78,8 @@ def convolved(
         if channels_fit:
             _check_groups(ctx, data, weights)
         if bias is not None:
-            _check_bias(ctx, bias, filters)
+            length = ranked_dims(ctx, bias, 1)[0]
+            merged_dim(ctx, length, filters, "the length of the bias and the number of filters")
     if data is None:
         return (None, filters, *(None,) * rank)
     return (data[0], filters, *window_counts(ctx, data[2:], kernel, windows))
@@ -125,15 +125,9 @@ def _check_groups(ctx: NodeContext, data: Dims | None, weights: Dims) -> None:
         )
 
 
-def _check_bias(ctx: NodeContext, index: int, filters: DimLike) -> None:
-    bias = dims_of_rank(ctx, index, 1)
-    if bias is not None:
-        merged_dim(ctx, bias[0], filters, "the length of the bias and the number of filters")
-
-
 @operator("ConvTranspose")
 def conv_transpose(ctx: NodeContext) -> Sequence[ValueType]:
-    """The transpose of a convolution: each spatial dimension is spread out by the strides."""
+    """Compute the transpose of a convolution: the strides spread each spatial dimension out."""
     dtype = known_dtype(ctx, (0, 1, 2))
     data, weights = dims_of(ctx, 0), dims_of(ctx, 1)
     rank = _spatial_rank(data, weights)
@@ -171,49 +165,45 @@ def _transposed_dims(
         check_each("output_shape", shape[-rank:], least=0)
         return list(shape[-rank:])
     result: list[DimLike | None] = []
-    for axis, dim in enumerate(dims):
-        size = kernel[axis]
-        stride = windows.strides[axis]
+    for axis, (dim, size) in enumerate(zip(dims, kernel, strict=True)):
         if size is None:
             result.append(None)
-            continue
-        extent = (size - 1) * windows.dilations[axis] + 1
-        if windows.auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        elif windows.auto_pad in ("SAME_UPPER", "SAME_LOWER"):
             # The specification says input times stride; runtimes agree only where the window covers the stride and
             # nothing is added.
+            stride, extent = windows.strides[axis], (size - 1) * windows.dilations[axis] + 1
             covers = isinstance(extent, int) and extent >= stride and extra[axis] == 0
             result.append(dim * stride if covers else None)
-            continue
-        cut = 0 if windows.auto_pad == "VALID" else windows.pads_before[axis] + windows.pads_after[axis]
-        result.append(nonnegative(stride * (dim - 1) + extra[axis] + extent - cut))
+        else:
+            result.append(spread_dim(windows, axis, dim, size, extra[axis]))
     return result
 
 
 @operator("MaxPool", gives=(0, "int64"))
 def max_pool(ctx: NodeContext) -> Sequence[ValueType]:
-    """The largest element of each window, and where it stood."""
+    """Find the largest element of each window, and its position."""
     shape = pooled_dims(ctx, dims_of(ctx, 0))
     return [tensor(ctx.input(0).dtype, shape), tensor("int64", shape)]
 
 
 @operator("AveragePool", "LpPool")
 def pool(ctx: NodeContext) -> Sequence[ValueType]:
-    """One number for each window."""
+    """Compute one number for each window."""
     return [tensor(ctx.input(0).dtype, pooled_dims(ctx, dims_of(ctx, 0)))]
 
 
 @operator("MaxUnpool")
 def max_unpool(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input of a MaxPool, 0 but for the largest elements; of the shape that the third input holds, if given."""
+    """Undo a MaxPool: all elements but the largest are 0. The third input, if given, holds the shape."""
     dtype, dims, indices = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
     if dims is not None:
         expect_dims(ctx, 1, dims, "the indices")
     kernel = ints_attribute(ctx, "kernel_shape") or ()
     check_each("kernel_shape", kernel)
-    for held in (dims, indices):
-        if held is not None and len(kernel) != len(held) - 2:
+    for known in (dims, indices):
+        if known is not None and len(kernel) != len(known) - 2:
             raise InvalidNode(
-                f"kernel_shape {list(kernel)} does not fit rank {len(held)}; it must have 2 elements fewer"
+                f"kernel_shape {list(kernel)} does not fit rank {len(known)}; it must have 2 elements fewer"
             )
     windows = read_windows(ctx, len(kernel))
     shape = target_shape(ctx, 2) if ctx.has_input(2) else None
@@ -221,19 +211,14 @@ def max_unpool(ctx: NodeContext) -> Sequence[ValueType]:
         raise InvalidNode(f"output_shape has {len(shape)} elements for an output of rank {len(kernel) + 2}")
     if ctx.has_input(2) or dims is None:
         return [tensor(dtype, (None,) * (len(kernel) + 2) if shape is None else shape)]
-    spatial = [
-        nonnegative((dim - 1) * stride - before - after + size)
-        for dim, size, stride, before, after in zip(
-            dims[2:], kernel, windows.strides, windows.pads_before, windows.pads_after, strict=True
-        )
-    ]
+    pairs = enumerate(zip(dims[2:], kernel, strict=True))
+    spatial = [spread_dim(windows, axis, dim, size) for axis, (dim, size) in pairs]
     return [tensor(dtype, (*dims[:2], *spatial))]
 
 
 def pooled_dims(ctx: NodeContext, dims: Dims | None) -> tuple[DimLike | None, ...] | None:
-    """The dimensions of an input of batch, channels and sides after pooling.
-
-    Raises InvalidNode when the window does not fit.
+    """Return the dimensions of an input of batch, channels and sides after pooling. Raise InvalidNode if the window
+    does not fit.
     """
     kernel = ints_attribute(ctx, "kernel_shape")
     if kernel is None:
@@ -250,7 +235,7 @@ def pooled_dims(ctx: NodeContext, dims: Dims | None) -> tuple[DimLike | None, ..
 
 @operator("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
 def global_pool(ctx: NodeContext) -> Sequence[ValueType]:
-    """One number for each channel."""
+    """Compute one number for each channel."""
     dims = dims_of(ctx, 0)
     if dims is None:
         return [tensor(ctx.input(0).dtype, None)]
@@ -261,16 +246,31 @@ def global_pool(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("DepthToSpace", "SpaceToDepth")
 def blocks(ctx: NodeContext) -> Sequence[ValueType]:
-    """Blocks of channels laid out in space, or blocks of space stacked into channels."""
-    dtype, dims = ctx.input(0).dtype, dims_of_rank(ctx, 0, 4)
-    size = int_attribute(ctx, "blocksize", 0)
+    """Lay blocks of channels out in space, or stack blocks of space into channels."""
+    dims = ranked_dims(ctx, 0, 4)
+    to_space = ctx.node.op_type == "DepthToSpace"
+    return moved_blocks(ctx, dims, "blocksize", int_attribute(ctx, "blocksize", 0), to_space=to_space)
+
+
+def moved_blocks(
+    ctx: NodeContext, dims: Sequence[DimLike | None] | None, name: str, size: int, *, to_space: bool
+) -> Sequence[ValueType]:
+    """Lay blocks of channels of the first input, which has these dimensions, out in space; or stack blocks of space
+    into channels. name: of the attribute that is the side of a block. Raise InvalidNode if they do not fit.
+    """
     if size < 1:
-        raise InvalidNode(f"blocksize is {size}; it must be at least 1")
-    if dims is None:
-        return [tensor(dtype, (None,) * 4)]
-    batch, channels, height, width = dims
-    if ctx.node.op_type == "DepthToSpace":
-        divided = exact_quotient(ctx, channels, size * size, "the channels by the number of elements in a block")
-        return [tensor(dtype, (batch, divided, height * size, width * size))]
-    rows, columns = (exact_quotient(ctx, dim, size, "a spatial dimension by the block size") for dim in (height, width))
-    return [tensor(dtype, (batch, channels * size * size, rows, columns))]
+        raise InvalidNode(f"{name} is {size}; it must be at least 1")
+    known = [dim for dim in dims or () if dim is not None]
+    if dims is None or len(known) < len(dims):
+        return [tensor(ctx.input(0).dtype, dims)]
+    if len(known) < 3:
+        raise InvalidNode(f"the input has rank {len(known)}; it must have batch, channels and spatial dimensions")
+    batch, channels, *sides = known
+    elements = size ** len(sides)
+    if to_space:
+        channels = exact_quotient(ctx, channels, elements, "the channels by the number of elements in a block")
+        sides = [side * size for side in sides]
+    else:
+        channels = channels * elements
+        sides = [exact_quotient(ctx, side, size, "a spatial dimension by the block size") for side in sides]
+    return [tensor(ctx.input(0).dtype, (batch, channels, *sides))]

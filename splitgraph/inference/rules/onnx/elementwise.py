@@ -2,61 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from splitgraph.dim import DimLike
-from splitgraph.inference.context import NodeContext, rule
+from splitgraph.inference.context import NodeContext, Rule, rule
 from splitgraph.inference.rules import arithmetic as exact
-from splitgraph.inference.rules import comparison
 from splitgraph.inference.rules.arithmetic import BinaryItem, UnaryItem
-from splitgraph.inference.rules.broadcasting import (
-    broadcast_dims,
-    broadcast_items,
-    differ,
-    expect_to_fit,
-    fits_into,
-    spelled_dims,
-)
+from splitgraph.inference.rules.broadcasting import broadcast_dims, broadcast_items, expect_to_fit, fits_into
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
     check_axis,
+    differ,
     dims_of,
     dims_of_rank,
+    equal_dims,
     exact_quotient,
     expect_dims,
     expect_one_element,
     int_attribute,
     known_dtype,
-    merged_dim,
+    like_input,
     operator,
+    spelled_dims,
     static_count,
+    tolerate,
 )
 from splitgraph.value_type import MAX_ITEMS, Contents, Item, ValueType, scalar, tensor
 
-_ARITHMETIC: dict[str, BinaryItem | None] = {
+ARITHMETIC: dict[str, BinaryItem | None] = {
     "Add": exact.add,
     "Sub": exact.subtract,
     "Mul": exact.multiply,
     "Div": exact.divide,
-    "Mod": exact.modulo,
     "BitShift": None,
     "BitwiseAnd": None,
     "BitwiseOr": None,
     "BitwiseXor": None,
 }
-_LOGIC: dict[str, BinaryItem] = {
-    "Equal": comparison.equal,
-    "Greater": comparison.greater,
-    "GreaterOrEqual": comparison.greater_or_equal,
-    "Less": comparison.less,
-    "LessOrEqual": comparison.less_or_equal,
-    "And": comparison.logical_and,
-    "Or": comparison.logical_or,
-    "Xor": comparison.logical_xor,
+LOGIC: dict[str, BinaryItem] = {
+    "Equal": exact.equal,
+    "Greater": exact.greater,
+    "GreaterOrEqual": exact.greater_or_equal,
+    "Less": exact.less,
+    "LessOrEqual": exact.less_or_equal,
+    "And": exact.logical_and,
+    "Or": exact.logical_or,
+    "Xor": exact.logical_xor,
 }
-_VARIADIC: dict[str, BinaryItem | None] = {"Sum": exact.add, "Min": exact.smallest, "Max": exact.largest, "Mean": None}
-_UNARY: dict[str, UnaryItem] = {
+VARIADIC: dict[str, BinaryItem | None] = {"Sum": exact.add, "Min": exact.smallest, "Max": exact.largest, "Mean": None}
+UNARY: dict[str, UnaryItem] = {
     "Neg": exact.negate,
     "Abs": exact.absolute,
     "Floor": exact.floor,
@@ -113,14 +108,14 @@ _SCALE_BY_CHANNEL_SINCE = 21
 
 @rule(*_SAME_TYPE)
 def same_type(ctx: NodeContext) -> Sequence[ValueType] | None:
-    """The output has the type and shape of the first input."""
+    """Return the type of the first input."""
     known = ctx.input(0)
     return [known] if known.kind in ("tensor", "unknown") else None
 
 
 @operator("LRN")
 def local_response(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input over a mean of neighbouring channels."""
+    """Divide the input by a mean of neighbouring channels."""
     dims = dims_of(ctx, 0)
     if dims is not None and len(dims) < 3:
         raise InvalidNode(f"input 0 has rank {len(dims)}; it must have batch, channels and at least one more dimension")
@@ -129,7 +124,9 @@ def local_response(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("PRelu")
 def prelu(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input; the slope broadcasts to it, or has one element for each channel (before version 7 by definition)."""
+    """Scale negative elements. The slope broadcasts to the input, or has one element for each channel (before version 7
+    by definition).
+    """
     dims, slope = dims_of(ctx, 0), dims_of(ctx, 1)
     known = tensor(ctx.input(0).dtype, dims)
     if dims is None or slope is None:
@@ -140,23 +137,57 @@ def prelu(ctx: NodeContext) -> Sequence[ValueType]:
     text = f"the slope {spelled_dims(slope)} does not broadcast to the input {spelled_dims(dims)}"
     if not for_channels or len(dims) == 2:
         raise InvalidNode(text)
-    label, run_by = f"PRelu-{ctx.since_version}", "OpenVINO and the reference evaluator"
-    ctx.tolerate("SG302", f"{label}: {text}", run_by, "with one slope for each channel")
+    tolerate(ctx, text, "with one slope for each channel")
     return [known]
 
 
-def _arithmetic(ctx: NodeContext) -> Sequence[ValueType]:
-    shape = _operand_shape(ctx)
-    dtype = known_dtype(ctx, (0, 1))
-    item = _ARITHMETIC[ctx.node.op_type]
-    if item is not None and dtype is not None:
-        if ctx.node.op_type == "Mod" and int_attribute(ctx, "fmod", 0):
-            item = exact.fmod
-        follow_operands(ctx, item, dtype, shape, (0, 1))
-    return [tensor(dtype, shape)]
+def _operand_shape(ctx: NodeContext) -> Dims | None:
+    a, b = dims_of(ctx, 0), dims_of(ctx, 1)
+    if ctx.since_version >= _NUMPY_BROADCAST_SINCE:
+        return a if a is not None and a == b else broadcast_dims(ctx, (a, b))
+    if a is None and not int_attribute(ctx, "broadcast", 0):
+        return b
+    return a
 
 
-def _power(ctx: NodeContext) -> Sequence[ValueType]:
+def binary(
+    item: BinaryItem | None,
+    gives: str | None = None,
+    shape_of: Callable[[NodeContext], Dims | None] = _operand_shape,
+) -> Rule:
+    """Make the rule of an operator on two operands. item: computes an element; None if elements are not followed.
+    gives: the element type of the output if it is not that of the operands. shape_of: how the shapes fit each other.
+    """
+
+    def rule(ctx: NodeContext) -> Sequence[ValueType]:
+        shape = shape_of(ctx)
+        dtype = known_dtype(ctx, (0, 1))
+        if gives is not None:
+            dtype = gives
+        if item is not None and dtype is not None:
+            follow_operands(ctx, item, dtype, shape, (0, 1))
+        return [tensor(dtype, shape)]
+
+    return rule
+
+
+def unary(item: UnaryItem) -> Rule:
+    """Make the rule of an operator on one operand. item: computes an element."""
+
+    def rule(ctx: NodeContext) -> Sequence[ValueType]:
+        shape, dtype = dims_of(ctx, 0), ctx.input(0).dtype
+        contents = ctx.contents(0) if dtype is not None and static_count(shape) is not None else None
+        if contents is not None and dtype is not None:
+            facts = ctx.facts
+            ctx.set_contents(0, Contents(contents.shape, tuple(item(facts, dtype, known) for known in contents.items)))
+        return [tensor(dtype, shape)]
+
+    return rule
+
+
+@operator("Pow")
+def power(ctx: NodeContext) -> Sequence[ValueType]:
+    """Compute powers. The exponent may have another element type."""
     shape = _operand_shape(ctx)
     dtype = ctx.input(0).dtype
     if dtype is not None:
@@ -166,13 +197,16 @@ def _power(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("Clip", "Relu")
 def clip(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input between two bounds, either of which may be missing; Relu is bounded by 0 from below."""
+    """Limit the input by two bounds, either of which may be missing; Relu has the lower bound 0."""
     dtype, shape = ctx.input(0).dtype, dims_of(ctx, 0)
     for index, name in ((1, "min"), (2, "max")):
         _check_bound(ctx, index, name, shape)
     contents = ctx.contents(0) if dtype is not None and static_count(shape) is not None else None
     if contents is not None and dtype is not None and (ctx.node.op_type == "Relu" or ctx.since_version >= 11):
-        low, high = _bounds(ctx, dtype)
+        # A bound whose element is unknown is a scalar of None.
+        low, high = (ctx.contents(index) or scalar(None) if ctx.has_input(index) else None for index in (1, 2))
+        if ctx.node.op_type == "Relu":
+            low = scalar(0 if exact.is_integer_type(dtype) else 0.0)
         facts, items = ctx.facts, contents.items
         if low is not None:
             items = tuple(exact.largest(facts, dtype, item, low.scalar) for item in items)
@@ -183,30 +217,16 @@ def clip(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _check_bound(ctx: NodeContext, index: int, name: str, dims: Dims | None) -> None:
-    """Require a bound that is a number. Two engines run one of several elements that broadcasts to the input."""
+    """Require a bound that is a number. Two engines also run a bound of several elements that broadcasts to the
+    input.
+    """
     bound = dims_of(ctx, index) if ctx.has_input(index) else None
     if not bound or bound == (1,) or dims is None or not any(isinstance(dim, int) for dim in bound):
         return
     text = f"{name} (input {index}) has the shape {spelled_dims(bound)}; it must be a scalar"
     if not fits_into(bound, dims):
         raise InvalidNode(text)
-    label = f"{ctx.node.op_type}-{ctx.since_version}"
-    ctx.tolerate("SG302", f"{label}: {text}", "OpenVINO and the reference evaluator", "with a bound for each element")
-
-
-def _bounds(ctx: NodeContext, dtype: str) -> tuple[Contents | None, Contents | None]:
-    """The bounds from below and above as scalars, of unknown element where it is not known; None without one."""
-    if ctx.node.op_type == "Relu":
-        return scalar(0 if exact.is_integer_type(dtype) else 0.0), None
-    low, high = (ctx.contents(index) or scalar(None) if ctx.has_input(index) else None for index in (1, 2))
-    return low, high
-
-
-def _logic(ctx: NodeContext) -> Sequence[ValueType]:
-    shape = _operand_shape(ctx)
-    known_dtype(ctx, (0, 1))
-    follow_operands(ctx, _LOGIC[ctx.node.op_type], "bool", shape, (0, 1))
-    return [tensor("bool", shape)]
+    tolerate(ctx, text, "with a bound for each element")
 
 
 def _variadic(ctx: NodeContext) -> Sequence[ValueType]:
@@ -218,51 +238,57 @@ def _variadic(ctx: NodeContext) -> Sequence[ValueType]:
         shape = broadcast_dims(ctx, shapes)
     else:
         shape = next((dims for dims in shapes if dims is not None), None)
-    item = _VARIADIC[ctx.node.op_type]
+    item = VARIADIC[ctx.node.op_type]
     if item is not None and dtype is not None:
         follow_operands(ctx, item, dtype, shape, indices)
     return [tensor(dtype, shape)]
 
 
-def _unary(ctx: NodeContext) -> Sequence[ValueType]:
-    shape = dims_of(ctx, 0)
-    dtype = ctx.input(0).dtype
-    contents = ctx.contents(0) if dtype is not None and static_count(shape) is not None else None
-    if contents is not None and dtype is not None:
-        item, facts = _UNARY[ctx.node.op_type], ctx.facts
-        ctx.set_contents(0, Contents(contents.shape, tuple(item(facts, dtype, held) for held in contents.items)))
+for _op_type, _item in ARITHMETIC.items():
+    operator(_op_type)(binary(_item))
+for _op_type, _test in LOGIC.items():
+    operator(_op_type, gives=("bool",))(binary(_test, "bool"))
+for _op_type, _unary in UNARY.items():
+    operator(_op_type)(unary(_unary))
+operator(*VARIADIC)(_variadic)
+
+
+@operator("Mod")
+def modulo(ctx: NodeContext) -> Sequence[ValueType]:
+    """Compute remainders with the sign of the second operand, or with `fmod` of the first."""
+    shape, dtype = _operand_shape(ctx), known_dtype(ctx, (0, 1))
+    if dtype is not None:
+        item = exact.fmod if int_attribute(ctx, "fmod", 0) else exact.modulo
+        follow_operands(ctx, item, dtype, shape, (0, 1))
     return [tensor(dtype, shape)]
-
-
-operator(*_ARITHMETIC)(_arithmetic)
-operator("Pow")(_power)
-operator(*_LOGIC, gives=("bool",))(_logic)
-operator(*_VARIADIC)(_variadic)
-operator(*_UNARY)(_unary)
 
 
 @operator("IsNaN", "IsInf", gives=("bool",))
 def tests(ctx: NodeContext) -> Sequence[ValueType]:
-    """A boolean for each element."""
+    """Return a boolean for each element."""
     return [tensor("bool", dims_of(ctx, 0))]
 
 
 @operator("Where", gives=(1,))
 def where(ctx: NodeContext) -> Sequence[ValueType]:
-    """Elements of the second or third input as the first says."""
+    """Choose elements of the second or third input by the first."""
     shape = broadcast_dims(ctx, [dims_of(ctx, index) for index in range(3)])
     dtype = known_dtype(ctx, (1, 2))
-    operands = operand_items(ctx, shape, range(3))
-    if operands is not None and dtype is not None:
-        static, rows = operands
-        ctx.set_contents(
-            0, Contents(static, tuple(chosen(condition, x, y) for condition, x, y in zip(*rows, strict=True)))
-        )
+    if dtype is not None:
+        follow_choice(ctx, shape)
     return [tensor(dtype, shape)]
 
 
-def chosen(condition: Item, x: Item, y: Item) -> Item:
-    """The element that a condition chooses; an element that is the same either way needs no condition."""
+def follow_choice(ctx: NodeContext, shape: Dims | None) -> None:
+    """State the elements that the first input chooses from the second and third, if something is known of all three."""
+    operands = operand_items(ctx, shape, range(3))
+    if operands is not None:
+        static, rows = operands
+        ctx.set_contents(0, Contents(static, tuple(_chosen(*row) for row in zip(*rows, strict=True))))
+
+
+def _chosen(condition: Item, x: Item, y: Item) -> Item:
+    """Return the element that a condition chooses. If both elements are the same, the condition need not be known."""
     if condition is None:
         return x if x == y else None
     return x if condition else y
@@ -270,7 +296,7 @@ def chosen(condition: Item, x: Item, y: Item) -> Item:
 
 @operator("Hardmax", "LogSoftmax", "LpNormalization", "Softmax", "RMSNormalization")
 def along_axis(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input, normalised along an axis or from it on."""
+    """Normalise the input along an axis, or from an axis on."""
     dims = dims_of(ctx, 0)
     of_any_version = ctx.node.op_type == "LpNormalization"
     if dims is not None and (of_any_version or ctx.since_version >= _AXIS_IN_RANGE_SINCE):
@@ -283,7 +309,7 @@ def along_axis(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("Trilu", "ReverseSequence")
 def of_matrices(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input, of which at least two axes are looked at."""
+    """Return the type of the input, checked to have rank 2 or more."""
     dims = dims_of(ctx, 0)
     if dims is not None and len(dims) < 2:
         raise InvalidNode(f"the input has rank {len(dims)}; it must have at least 2")
@@ -299,7 +325,9 @@ def of_matrices(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("InstanceNormalization", "GroupNormalization")
 def of_channels(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input, with a scale and a bias for each channel, or until version 20 of GroupNormalization for each group."""
+    """Normalise the input, with a scale and a bias for each channel, or until version 20 of GroupNormalization for each
+    group.
+    """
     dims = dims_of(ctx, 0)
     if dims is not None and len(dims) < 2:
         raise InvalidNode(f"the input has rank {len(dims)}; it must have at least 2, for batch and channels")
@@ -316,34 +344,19 @@ def of_channels(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("SwiGLU")
 def swiglu(ctx: NodeContext) -> Sequence[ValueType]:
-    """The product of a gate and a value of one shape."""
+    """Multiply a gate with a value of the same shape."""
     dtype = known_dtype(ctx, (0, 1))
-    gate, value = dims_of(ctx, 0), dims_of(ctx, 1)
-    if gate is None or value is None:
-        return [tensor(dtype, value if gate is None else gate)]
-    if len(gate) != len(value):
-        raise InvalidNode(f"the inputs have the ranks {len(gate)} and {len(value)}; both must have the same shape")
-    pairs = zip(gate, value, strict=True)
-    return [tensor(dtype, [merged_dim(ctx, a, b, f"the dimensions on axis {i}") for i, (a, b) in enumerate(pairs)])]
+    return [tensor(dtype, equal_dims(ctx, (dims_of(ctx, 0), dims_of(ctx, 1))))]
 
 
 @operator("Dropout", gives=(0, "bool"))
 def dropout(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input, and a mask of its shape: boolean from version 10 on, of the input's type before."""
+    """Return the input, and a mask of its shape: boolean from version 10 on, before of the input's type."""
     for index in (1, 2):
         dims_of_rank(ctx, index, 0)
-    known = tensor(ctx.input(0).dtype, dims_of(ctx, 0))
+    known = like_input(ctx)
     mask = known if ctx.since_version < 10 else tensor("bool", known.shape)
     return [known, mask]
-
-
-def _operand_shape(ctx: NodeContext) -> Dims | None:
-    a, b = dims_of(ctx, 0), dims_of(ctx, 1)
-    if ctx.since_version >= _NUMPY_BROADCAST_SINCE:
-        return a if a is not None and a == b else broadcast_dims(ctx, (a, b))
-    if a is None and not int_attribute(ctx, "broadcast", 0):
-        return b
-    return a
 
 
 def follow_operands(ctx: NodeContext, item: BinaryItem, dtype: str, shape: Dims | None, indices: Sequence[int]) -> None:
@@ -356,24 +369,26 @@ def follow_operands(ctx: NodeContext, item: BinaryItem, dtype: str, shape: Dims 
     result: Sequence[Item] = rows[0]
     for row in rows[1:]:
         result = [item(facts, dtype, a, b) for a, b in zip(result, row, strict=True)]
-    if any(held is not None for held in result):
+    if any(value is not None for value in result):
         ctx.set_contents(0, Contents(static, tuple(result)))
 
 
 def operand_items(
     ctx: NodeContext, shape: Dims | None, indices: Sequence[int]
 ) -> tuple[tuple[int, ...], list[tuple[Item, ...]]] | None:
-    """The static shape that the operands broadcast to, and the elements of each in it; None where one is unknown."""
+    """Return the static shape that the operands broadcast to, and the elements of each of them in this shape; None if
+    one is unknown.
+    """
     count = static_count(shape)
     if count is None or shape is None or (count > _MOST_FLOATS and exact.is_float_type(ctx.input(indices[0]).dtype)):
         return None
     if ctx.since_version < _NUMPY_BROADCAST_SINCE and ctx.has_attribute("axis"):
         return None
     static = tuple(dim for dim in shape if isinstance(dim, int))
-    held: list[Contents] = []
+    known: list[Contents] = []
     for index in indices:
         contents = ctx.contents(index)
         if contents is None or len(contents.items) > MAX_ITEMS:
             return None
-        held.append(contents)
-    return static, [broadcast_items(contents, static, count) for contents in held]
+        known.append(contents)
+    return static, [broadcast_items(contents, static, count) for contents in known]

@@ -1,34 +1,47 @@
-"""Operators on images: sampling grids, regions of interest, columns and crops."""
+"""Operators on images: sampling grids, regions of interest, columns and crops; Resize and Upsample.
+
+ImageScaler, Crop and Affine are experimental operators that onnx had below opset 10; onnxruntime runs them there.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import partial
 
-from splitgraph.dim import DimLike, product
+from splitgraph.dim import Dim, DimLike, product
 from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.arithmetic import as_fraction, round_to
 from splitgraph.inference.rules.onnx.constants import required_dim, target_shape
 from splitgraph.inference.rules.operands import (
+    Dims,
     InvalidNode,
+    contents_or_unknown,
     dims_of,
     dims_of_rank,
     exact_quotient,
+    expect,
     expect_dims,
     int_attribute,
     ints_attribute,
     known_dtype,
+    like_input,
     merged_dim,
     normal_axes,
     operator,
+    ranked_dims,
     vector_dims,
 )
 from splitgraph.inference.rules.windows import check_each
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.value_type import Item, ValueType, tensor
 
 
 @operator("AffineGrid")
 def affine_grid(ctx: NodeContext) -> Sequence[ValueType]:
-    """The coordinates of each pixel of an image of the size that the second input holds, after a transform."""
-    dtype, theta, size = ctx.input(0).dtype, dims_of_rank(ctx, 0, 3), vector_dims(ctx, 1)
+    """Compute the coordinates of each pixel of an image after a transform. The second input holds the size of the
+    image.
+    """
+    dtype, theta, size = ctx.input(0).dtype, ranked_dims(ctx, 0, 3), vector_dims(ctx, 1)
     if size is None:
         return [tensor(dtype, None)]
     if len(size) not in (4, 5):
@@ -36,17 +49,15 @@ def affine_grid(ctx: NodeContext) -> Sequence[ValueType]:
             f"the size has {len(size)} elements; it must give batch, channels and 2 or 3 spatial dimensions"
         )
     sides = tuple(required_dim(ctx, dim) for dim in size[2:])
-    batch = required_dim(ctx, size[0])
-    if theta is not None:
-        batch = merged_dim(ctx, theta[0], batch, "the batch sizes in size and in theta")
-        merged_dim(ctx, theta[1], len(sides), "the rows of theta and the number of spatial dimensions")
-        merged_dim(ctx, theta[2], len(sides) + 1, "the columns of theta and the number of spatial dimensions plus 1")
+    batch = merged_dim(ctx, theta[0], required_dim(ctx, size[0]), "the batch sizes in size and in theta")
+    merged_dim(ctx, theta[1], len(sides), "the rows of theta and the number of spatial dimensions")
+    merged_dim(ctx, theta[2], len(sides) + 1, "the columns of theta and the number of spatial dimensions plus 1")
     return [tensor(dtype, (batch, *sides, len(sides)))]
 
 
 @operator("GridSample")
 def grid_sample(ctx: NodeContext) -> Sequence[ValueType]:
-    """The channels of the image at each point of the grid."""
+    """Sample the channels of the image at each point of the grid."""
     dtype, dims, grid = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
     known = dims if dims is not None else grid
     if known is None:
@@ -62,36 +73,33 @@ def grid_sample(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("RoiAlign")
 def roi_align(ctx: NodeContext) -> Sequence[ValueType]:
-    """Each region of interest in the size of the attributes."""
+    """Resize each region of interest to the size of the attributes."""
     dtype = known_dtype(ctx, (0, 1))
-    dims, rois, batches = dims_of_rank(ctx, 0, 4), dims_of_rank(ctx, 1, 2), dims_of_rank(ctx, 2, 1)
+    dims, rois, batches = ranked_dims(ctx, 0, 4), ranked_dims(ctx, 1, 2), ranked_dims(ctx, 2, 1)
     sides = (int_attribute(ctx, "output_height", 1), int_attribute(ctx, "output_width", 1))
     if min(sides) < 0:
         raise InvalidNode(f"output_height and output_width are {sides[0]} and {sides[1]}; both must be at least 0")
-    count = rois[0] if rois is not None else (batches[0] if batches is not None else None)
-    if rois is not None:
-        merged_dim(ctx, rois[1], 4, "the coordinates of a region and 4")
-    if rois is not None and batches is not None:
-        count = merged_dim(ctx, rois[0], batches[0], "the numbers of regions and of batch indices")
-    return [tensor(dtype, (count, None if dims is None else dims[1], *sides))]
+    merged_dim(ctx, rois[1], 4, "the coordinates of a region and 4")
+    count = merged_dim(ctx, rois[0], batches[0], "the numbers of regions and of batch indices")
+    return [tensor(dtype, (count, dims[1], *sides))]
 
 
 @operator("MaxRoiPool")
 def max_roi_pool(ctx: NodeContext) -> Sequence[ValueType]:
-    """The largest elements of the parts of each region of interest."""
+    """Find the largest elements of the parts of each region of interest."""
     dtype = known_dtype(ctx, (0, 1))
-    dims, rois, sides = dims_of_rank(ctx, 0, 4), dims_of_rank(ctx, 1, 2), ints_attribute(ctx, "pooled_shape") or ()
+    dims, rois, sides = ranked_dims(ctx, 0, 4), ranked_dims(ctx, 1, 2), ints_attribute(ctx, "pooled_shape") or ()
     if len(sides) != 2:
         raise InvalidNode(f"pooled_shape {list(sides)} must have 2 elements")
     check_each("pooled_shape", sides)
     expect_dims(ctx, 1, (None, 5), "rois")
-    return [tensor(dtype, (None if rois is None else rois[0], None if dims is None else dims[1], *sides))]
+    return [tensor(dtype, (rois[0], dims[1], *sides))]
 
 
 @operator("Col2Im")
 def col2im(ctx: NodeContext) -> Sequence[ValueType]:
-    """Columns of blocks put back into an image."""
-    dtype, dims = ctx.input(0).dtype, dims_of_rank(ctx, 0, 3)
+    """Put columns of blocks back into an image."""
+    dtype, dims = ctx.input(0).dtype, ranked_dims(ctx, 0, 3)
     image, block = target_shape(ctx, 1), vector_dims(ctx, 2)
     given = [sides for name in ("strides", "dilations") if (sides := ints_attribute(ctx, name)) is not None]
     pads = ints_attribute(ctx, "pads") or ()
@@ -104,16 +112,16 @@ def col2im(ctx: NodeContext) -> Sequence[ValueType]:
         return [tensor(dtype, (None,) * (int(counts.pop()) + 2) if counts else None)]
     channels: DimLike | None = None
     known = None if block is None else [side for side in block if side is not None]
-    if dims is not None and known is not None and len(known) == len(image):
+    if dims[1] is not None and known is not None and len(known) == len(image):
         elements = product(known)
         if isinstance(elements, int):
             channels = exact_quotient(ctx, dims[1], elements, "the rows by the number of elements in a block")
-    return [tensor(dtype, (None if dims is None else dims[0], channels, *image))]
+    return [tensor(dtype, (dims[0], channels, *image))]
 
 
 @operator("CenterCropPad")
 def center_crop_pad(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input cut or padded around its centre to the sizes that the second input holds."""
+    """Cut or pad the input around its centre, to the sizes that the second input holds."""
     dtype, dims, sizes = ctx.input(0).dtype, dims_of(ctx, 0), vector_dims(ctx, 1)
     given = ints_attribute(ctx, "axes")
     if dims is None:
@@ -129,6 +137,165 @@ def center_crop_pad(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("ImageDecoder", gives=("uint8",))
 def image_decoder(ctx: NodeContext) -> Sequence[ValueType]:
-    """The pixels of an encoded image: height, width and channels."""
+    """Decode an image to height, width and channels."""
     dims_of_rank(ctx, 0, 1)
     return [tensor("uint8", (None, None, 1 if ctx.attribute("pixel_format", "RGB") == "Grayscale" else 3))]
+
+
+@operator("Upsample")
+def upsample(ctx: NodeContext) -> Sequence[ValueType]:
+    """Multiply each dimension by its scale, and round down. Before version 9 the scales are attributes."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    if dims is None:
+        return [tensor(dtype, None)]
+    scales: Sequence[Item] | None
+    if ctx.since_version >= 9:
+        scales = _scale_items(ctx, 1)
+    elif ctx.since_version >= 7:
+        scales = ctx.attribute("scales")
+    else:
+        scales = (1.0, 1.0, ctx.attribute("height_scale"), ctx.attribute("width_scale"))
+    return [tensor(dtype, _scaled(dims, scales, range(len(dims))))]
+
+
+@operator("Resize")
+def resize(ctx: NodeContext) -> Sequence[ValueType]:
+    """Multiply each dimension by its scale and round down, or use the sizes that are given."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    if dims is None:
+        return [tensor(dtype, None)]
+    if ctx.since_version < 11:
+        return [tensor(dtype, _scaled(dims, _scale_items(ctx, 1), range(len(dims))))]
+    given = ints_attribute(ctx, "axes")
+    axes: Sequence[int] = range(len(dims)) if not given else normal_axes(given, len(dims))
+    scaled, sized = _is_given(ctx, 2), _is_given(ctx, 3)
+    if scaled is not None and scaled == sized:
+        raise InvalidNode("exactly one of scales and sizes must be given")
+    if sized is False:
+        if ctx.attribute("coordinate_transformation_mode") == "tf_crop_and_resize":
+            # The region of interest changes the size in some runtimes and not in others.
+            return [tensor(dtype, (None,) * len(dims))]
+        return [tensor(dtype, _scaled(dims, _scale_items(ctx, 2), axes))]
+    sizes = vector_dims(ctx, 3)
+    if sizes is None:
+        return [tensor(dtype, [None if axis in axes else dim for axis, dim in enumerate(dims)])]
+    if len(sizes) != len(axes):
+        raise InvalidNode(f"{len(sizes)} sizes for {len(axes)} axes; one is required for each")
+    result: list[DimLike | None] = list(dims)
+    policy = ctx.attribute("keep_aspect_ratio_policy", "stretch")
+    for axis, size in zip(axes, sizes, strict=True):
+        wanted = required_dim(ctx, size)
+        result[axis] = wanted if policy == "stretch" else None
+    if policy != "stretch":
+        _keep_aspect_ratio(dims, sizes, axes, policy, result)
+    return [tensor(dtype, result)]
+
+
+def _is_given(ctx: NodeContext, index: int) -> bool | None:
+    """Return True if scales or sizes are given and not empty; None if only a run can tell."""
+    if not ctx.has_input(index):
+        return False
+    dims = dims_of_rank(ctx, index, 1)
+    return None if dims is None or not isinstance(dims[0], int) else dims[0] > 0
+
+
+def _keep_aspect_ratio(
+    dims: Dims, sizes: Sequence[DimLike | None], axes: Sequence[int], policy: str, result: list[DimLike | None]
+) -> None:
+    """Scale all the axes by one factor, so that no axis is larger, or none smaller, than its size; only for static
+    dimensions.
+    """
+    before = [dim for axis in axes if isinstance(dim := dims[axis], int) and dim > 0]
+    after = [size for size in sizes if isinstance(size, int)]
+    if not before or not len(before) == len(after) == len(axes) or policy not in ("not_larger", "not_smaller"):
+        return
+    from fractions import Fraction
+
+    scales = [Fraction(size, dim) for size, dim in zip(after, before, strict=True)]
+    scale = min(scales) if policy == "not_larger" else max(scales)
+    for axis, dim in zip(axes, before, strict=True):
+        scaled = scale * dim
+        # Halves round up where floats are exact, and who knows how where they are not.
+        result[axis] = None if scaled.denominator == 2 else math.floor(scaled + Fraction(1, 2))
+
+
+def _scale_items(ctx: NodeContext, index: int) -> Sequence[Item] | None:
+    scales = ctx.contents(index, needed=True) or contents_or_unknown(ctx, index)
+    return None if scales is None else scales.items
+
+
+def _scaled(dims: Dims, scales: Sequence[Item] | None, axes: Sequence[int]) -> list[DimLike | None]:
+    result: list[DimLike | None] = list(dims)
+    if scales is None:
+        return [None if axis in axes else dim for axis, dim in enumerate(dims)]
+    if len(scales) != len(axes):
+        raise InvalidNode(f"{len(scales)} scales for {len(axes)} axes; one is required for each")
+    for axis, scale in zip(axes, scales, strict=True):
+        result[axis] = _scaled_dim(dims[axis], scale)
+    return result
+
+
+def _scaled_dim(dim: DimLike, scale: Item) -> DimLike | None:
+    if scale == 1:
+        return dim
+    if isinstance(scale, float) and (not math.isfinite(scale) or scale <= 0):
+        raise InvalidNode(f"a scale is {scale}; it must be positive")
+    fraction = as_fraction(scale)
+    if isinstance(dim, int) and isinstance(scale, float):
+        return _rounded_down(dim, scale)
+    if fraction is None or isinstance(scale, Dim):
+        return None
+    # A scale that a float holds exactly, such as 2 or 0.5; the product of any other depends on the runtime's precision.
+    numerator, denominator = fraction
+    return dim * numerator // denominator if denominator <= 2**8 else None
+
+
+def _rounded_down(dim: int, scale: float) -> int | None:
+    """Return the size of a static dimension; None if it depends on the precision of the runtime's multiplication."""
+    size = math.floor(dim * scale)
+    length, factor = round_to("float32", dim), round_to("float32", scale)
+    single = None if length is None or factor is None else round_to("float32", length * factor)
+    return size if single is not None and size == math.floor(single) else None
+
+
+@operator("Affine")
+def affine(ctx: NodeContext) -> Sequence[ValueType]:
+    """Multiply each element by alpha and add beta."""
+    return [like_input(ctx)]
+
+
+@operator("ImageScaler")
+def image_scaler(ctx: NodeContext) -> Sequence[ValueType]:
+    """Multiply each element of an image by scale, and add the bias of its channel."""
+    dims, bias = dims_of_rank(ctx, 0, 4), ctx.attribute("bias")
+    if dims is not None and isinstance(bias, tuple):
+        told = partial("bias has {} elements for {} channels; one is required for each".format, len(bias), dims[1])
+        expect(ctx, dims[1], "==", len(bias), told)
+    return [tensor(ctx.input(0).dtype, dims)]
+
+
+@operator("Crop")
+def crop(ctx: NodeContext) -> Sequence[ValueType]:
+    """Remove the border (left, top, right, bottom) of an image, or cut it to the height and width in scale."""
+    dims, border, scale = dims_of_rank(ctx, 0, 4), ints_attribute(ctx, "border"), ints_attribute(ctx, "scale")
+    if border is None or len(border) != 4:
+        raise InvalidNode("border must be four integers: left, top, right, bottom")
+    if scale is not None and len(scale) != 2:
+        raise InvalidNode("scale must be two integers: height and width")
+    if dims is None:
+        return [tensor(ctx.input(0).dtype, None)]
+    left, top, right, bottom = border
+    sizes = []
+    for axis, (before, behind) in ((2, (top, bottom)), (3, (left, right))):
+        dim, wanted = dims[axis], None if scale is None else scale[axis - 2]
+        least = before + (behind if wanted is None else wanted)
+        if dim is not None:
+            expect(
+                ctx,
+                dim,
+                ">=",
+                least,
+                partial("the dimension is {}; border and scale need at least {}".format, dim, least),
+            )
+        sizes.append(wanted if wanted is not None else None if dim is None else dim - least)
+    return [tensor(ctx.input(0).dtype, (*dims[:2], *sizes))]

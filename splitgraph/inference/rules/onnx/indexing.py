@@ -2,42 +2,39 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
 from splitgraph.deferred import np
 from splitgraph.dim import Dim, DimLike, product
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.element_moves import (
-    compress_contents,
-    gather_element_contents,
-    gather_tuple_contents,
-    scatter_contents,
-)
-from splitgraph.inference.rules.input_shapes import expect_shapes
 from splitgraph.inference.rules.onnx.constants import required_dim
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
+    Positions,
     check_axis,
     dims_of,
     dims_of_rank,
     expect,
     expect_dims,
+    expect_shapes,
     int_attribute,
     merged_dim,
     normal_axis,
     operator,
     positions,
+    ranked_dims,
     rearranged,
     static_count,
 )
-from splitgraph.value_type import Contents, ValueType, tensor
+from splitgraph.value_type import Contents, Item, ValueType, tensor
 
 
 @operator("Gather")
 def gather(ctx: NodeContext) -> Sequence[ValueType]:
-    """The slices of the data along the axis that the indices name; the indices' dimensions take the axis' place."""
+    """Take the slices of the data along the axis that the indices name. The indices' dimensions replace the axis."""
     dtype, dims, indices = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
     if dims is None:
         return [tensor(dtype, None)]
@@ -66,7 +63,7 @@ def _gather_contents(ctx: NodeContext, dims: Dims, axis: int) -> None:
 
 
 def gathered(data: Contents, where: Sequence[int], shape: tuple[int, ...], axis: int) -> Contents:
-    """The slices of contents along an axis at indices, which are in range and of a shape."""
+    """Return the slices of contents along an axis at indices, which are in range and have this shape."""
     if len(data.shape) == 1:
         return Contents(shape, tuple([data.items[index] for index in where]))
     return rearranged(data, np.take(positions(data), np.array(where, dtype=np.int64).reshape(shape), axis=axis))
@@ -74,44 +71,68 @@ def gathered(data: Contents, where: Sequence[int], shape: tuple[int, ...], axis:
 
 @operator("GatherElements")
 def gather_elements(ctx: NodeContext) -> Sequence[ValueType]:
-    """One element of the data for each of the indices."""
+    """Take one element of the data for each of the indices."""
+    axis = None if ctx.is_unresolved("axis") else int_attribute(ctx, "axis", 0)
+    known = gathered_elements(ctx, axis)
+    if axis is not None:
+        _follow_gather(ctx, axis)
+    return known
+
+
+def gathered_elements(ctx: NodeContext, axis: int | None) -> Sequence[ValueType]:
+    """Return the type of one element of the data for each of the indices. axis: None if it is not known.
+    Raise InvalidNode if the ranks differ.
+    """
     dims, indices = dims_of(ctx, 0), dims_of(ctx, 1)
-    if dims is not None:
-        check_axis(ctx, 0, len(dims))
+    if dims is not None and axis is not None:
+        normal_axis(axis, len(dims))
     if dims is not None and indices is not None and len(dims) != len(indices):
         raise InvalidNode(f"the data has rank {len(dims)} and the indices rank {len(indices)}; the ranks must be equal")
-    gather_element_contents(ctx)
     rank = None if dims is None else (None,) * len(dims)
     return [tensor(ctx.input(0).dtype, rank if indices is None else indices)]
 
 
 @operator("GatherND")
 def gather_nd(ctx: NodeContext) -> Sequence[ValueType]:
-    """The slices of the data that index tuples name, for each batch."""
+    """Take the slices of the data that index tuples name, for each batch."""
+    batch, indices = int_attribute(ctx, "batch_dims", 0), dims_of(ctx, 1)
+    if indices and isinstance(indices[-1], Dim):
+        return [tensor(ctx.input(0).dtype, None)]
+    known = gathered_tuples(ctx, batch)
+    if batch == 0:
+        _follow_gather(ctx, None)
+    return known
+
+
+def gathered_tuples(ctx: NodeContext, batch: int, *, one_batch: bool = False) -> Sequence[ValueType]:
+    """Return the type of the slices of the data that index tuples name, for each batch. one_batch: all batch axes
+    become one. Raise InvalidNode if the data has no such slices.
+    """
     dtype, dims, indices = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
-    batch = int_attribute(ctx, "batch_dims", 0)
-    if dims is None or indices is None or (indices and isinstance(indices[-1], Dim)):
+    if dims is None or indices is None:
         return [tensor(dtype, None)]
     if not dims or not indices:
         raise InvalidNode("data and indices must have at least one axis")
     if not 0 <= batch < min(len(dims), len(indices)):
         raise InvalidNode(f"batch_dims {batch} must be less than the ranks {len(dims)} and {len(indices)}")
     depth = indices[-1]
-    if not isinstance(depth, int) or not 1 <= depth <= len(dims) - batch:
+    if not isinstance(depth, int):
+        return [tensor(dtype, None)]
+    if not 1 <= depth <= len(dims) - batch:
         raise InvalidNode(
             f"the index tuples have {depth} entries; data of rank {len(dims)} allows 1 to {len(dims) - batch}"
         )
-    if batch == 0:
-        gather_tuple_contents(ctx)
-    batches = tuple(
+    batches: Dims = tuple(
         merged_dim(ctx, dims[axis], indices[axis], f"the batch dimensions on axis {axis}") for axis in range(batch)
     )
+    if one_batch and batch > 1:
+        batches = (product(batches),)
     return [tensor(dtype, batches + indices[batch:-1] + dims[batch + depth :])]
 
 
 @operator("Scatter", "ScatterElements", "ScatterND", "TensorScatter")
 def scatter(ctx: NodeContext) -> Sequence[ValueType]:
-    """The data with some elements replaced."""
+    """Replace some elements of the data."""
     dims = dims_of(ctx, 0)
     if dims is not None and ctx.node.op_type in ("Scatter", "ScatterElements"):
         check_axis(ctx, 0, len(dims))
@@ -119,7 +140,7 @@ def scatter(ctx: NodeContext) -> Sequence[ValueType]:
         _check_update(ctx, dims)
     else:
         _check_updates(ctx, dims)
-    scatter_contents(ctx)
+    _follow_scatter(ctx)
     return [tensor(ctx.input(0).dtype, dims)]
 
 
@@ -148,10 +169,10 @@ def _check_tuple_updates(ctx: NodeContext, dims: Dims | None, indices: Dims | No
         if not 0 <= needed <= len(dims):
             least, most = len(indices) - 1, len(indices) - 1 + len(dims)
             raise InvalidNode(f"updates has rank {len(updates)}; its rank must be in [{least}, {most}]")
-        found = partial(
+        fault = partial(
             "the index tuples have {} entries; updates of rank {} need {}".format, depth, len(updates), needed
         )
-        expect(ctx, depth, "==", needed, found)
+        expect(ctx, depth, "==", needed, fault)
         depth = needed
     if not isinstance(depth, int):
         return
@@ -167,8 +188,8 @@ def _check_update(ctx: NodeContext, dims: Dims | None) -> None:
         return
     if len(dims) != len(update):
         raise InvalidNode(f"the cache has rank {len(dims)} and the update rank {len(update)}; the ranks must be equal")
-    starts = dims_of_rank(ctx, 2, 1)
-    if starts is not None and dims:
+    starts = ranked_dims(ctx, 2, 1)
+    if dims:
         merged_dim(ctx, dims[0], starts[0], "the batch size and the number of write indices")
     sequence = normal_axis(int_attribute(ctx, "axis", -2), len(dims))
     for axis, (cached, new) in enumerate(zip(dims, update, strict=True)):
@@ -178,7 +199,7 @@ def _check_update(ctx: NodeContext, dims: Dims | None) -> None:
 
 @operator("Compress")
 def compress(ctx: NodeContext) -> Sequence[ValueType]:
-    """The slices along the axis, or of the flattened data, where the condition holds."""
+    """Keep the slices along the axis, or the elements of the flattened data, for which the condition holds."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     dims_of_rank(ctx, 1, 1)
     if dims == ():
@@ -186,7 +207,7 @@ def compress(ctx: NodeContext) -> Sequence[ValueType]:
     condition = ctx.contents(1)
     holds = None if condition is None else condition.integers
     if holds is not None:
-        compress_contents(ctx, holds)
+        _follow_compress(ctx, holds)
     if not ctx.has_attribute("axis"):
         return [tensor(dtype, (_kept(ctx, None if dims is None else product(dims), holds),))]
     if dims is None:
@@ -196,40 +217,40 @@ def compress(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _kept(ctx: NodeContext, size: DimLike | None, holds: Sequence[int] | None) -> DimLike | None:
-    """How many of `size` elements a condition keeps, None when that is not certain."""
+    """Return how many of `size` elements a condition keeps; None if that is not certain."""
     if holds is None or size is None:
         return None
-    kept = [position for position, held in enumerate(holds) if held]
+    kept = [position for position, chosen in enumerate(holds) if chosen]
     # What lies beyond the last element onnxruntime passes over and numpy refuses; the specification is silent.
     return len(kept) if not kept or ctx.facts.prove_ge(size, kept[-1] + 1) else None
 
 
 @operator("NonZero", gives=("int64",))
 def non_zero(ctx: NodeContext) -> Sequence[ValueType]:
-    """The coordinates of the elements that are not 0, one column for each."""
+    """Find the coordinates of the elements that are not 0, one column for each."""
     dims = dims_of(ctx, 0)
     contents = ctx.contents(0) if static_count(dims) is not None else None
     truths = None if contents is None else contents.integers
     rank: DimLike | None = None if dims is None else len(dims)
     if contents is None or truths is None or not contents.shape:
         return [tensor("int64", (rank, None))]
-    where = np.nonzero(np.array([held != 0 for held in truths]).reshape(contents.shape))
-    found = tuple(int(coordinate) for row in where for coordinate in row)
-    ctx.set_contents(0, Contents((len(where), len(where[0])), found))
+    where = np.nonzero(np.array([truth != 0 for truth in truths]).reshape(contents.shape))
+    coordinates = tuple(int(coordinate) for row in where for coordinate in row)
+    ctx.set_contents(0, Contents((len(where), len(where[0])), coordinates))
     return [tensor("int64", (len(where), len(where[0])))]
 
 
 @operator("TopK", gives=(0, "int64"))
 def top_k(ctx: NodeContext) -> Sequence[ValueType]:
-    """The k largest or smallest elements along the axis, and their positions."""
+    """Find the k largest or smallest elements along the axis, and their positions."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     count: DimLike | None
     if ctx.since_version < 10:
         count = int_attribute(ctx, "k", -1)
     else:
         expect_shapes(ctx, "", "K: 1")
-        held = ctx.contents(1)
-        count = None if held is None or len(held.items) != 1 else held.dims[0]
+        contents = ctx.contents(1)
+        count = None if contents is None or len(contents.items) != 1 else contents.dims[0]
     if dims is None:
         return [tensor(dtype, None), tensor("int64", None)]
     axis = normal_axis(int_attribute(ctx, "axis", -1), len(dims))
@@ -241,11 +262,9 @@ def top_k(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("OneHot", gives=(2,))
 def one_hot(ctx: NodeContext) -> Sequence[ValueType]:
-    """The indices with a new axis of `depth` elements, of which one is on."""
+    """Give each index a new axis of `depth` elements, of which one is on."""
     dtype, indices = ctx.input(2).dtype, dims_of(ctx, 0)
-    values = dims_of_rank(ctx, 2, 1)
-    if values is not None:
-        merged_dim(ctx, values[0], 2, "the values, off and on, and 2")
+    merged_dim(ctx, ranked_dims(ctx, 2, 1)[0], 2, "the values, off and on, and 2")
     _require_one_element(ctx, 1, "depth")
     if indices is None:
         return [tensor(dtype, None)]
@@ -253,17 +272,19 @@ def one_hot(ctx: NodeContext) -> Sequence[ValueType]:
         raise InvalidNode("the indices are a scalar; they must have at least one axis")
     axis = normal_axis(int_attribute(ctx, "axis", -1), len(indices) + 1)
     _refuse_negative_indices(ctx)
-    held = ctx.contents(1)
-    depth = None if held is None else held.scalar
+    contents = ctx.contents(1)
+    depth = None if contents is None else contents.scalar
     whole = int(depth) if isinstance(depth, float) and depth.is_integer() else depth
     count = required_dim(ctx, whole if isinstance(whole, (int, Dim)) else None)
     return [tensor(dtype, (*indices[:axis], count, *indices[axis:]))]
 
 
 def _refuse_negative_indices(ctx: NodeContext) -> None:
-    """From version 11 on a negative index counts from the end."""
-    held = ctx.contents(0) if ctx.since_version < 11 else None
-    least = min((item for item in (() if held is None else held.items) if isinstance(item, (int, float))), default=0)
+    """Raise InvalidNode for a negative index before version 11. From version 11 on it counts from the end."""
+    contents = ctx.contents(0) if ctx.since_version < 11 else None
+    least = min(
+        (item for item in (() if contents is None else contents.items) if isinstance(item, (int, float))), default=0
+    )
     if least < 0:
         raise InvalidNode(f"an index is {least}; before version 11 indices must be at least 0")
 
@@ -278,7 +299,9 @@ def _require_one_element(ctx: NodeContext, index: int, what: str) -> None:
 
 @operator("Unique", gives=(0, "int64", "int64", "int64"))
 def unique(ctx: NodeContext) -> Sequence[ValueType]:
-    """The distinct elements, or slices along the axis; where each stood first, where each element went, how often."""
+    """Find the distinct elements, or slices along the axis; the first position of each, where each element went, and
+    how often each occurs.
+    """
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     count = ctx.fresh()
     vector = tensor("int64", (count,))
@@ -294,10 +317,91 @@ def unique(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("NonMaxSuppression", gives=("int64",))
 def non_max_suppression(ctx: NodeContext) -> Sequence[ValueType]:
-    """A row of batch, class and box for each box that is kept."""
-    boxes, scores = dims_of_rank(ctx, 0, 3), dims_of_rank(ctx, 1, 3)
+    """Return a row of batch, class and box for each box that is kept."""
+    boxes, scores = ranked_dims(ctx, 0, 3), ranked_dims(ctx, 1, 3)
     expect_dims(ctx, 0, (None, None, 4), "boxes")
-    if boxes is not None and scores is not None:
-        merged_dim(ctx, boxes[0], scores[0], "the batch sizes of boxes and scores")
-        merged_dim(ctx, boxes[1], scores[2], "the numbers of boxes and of scores")
+    merged_dim(ctx, boxes[0], scores[0], "the batch sizes of boxes and scores")
+    merged_dim(ctx, boxes[1], scores[2], "the numbers of boxes and of scores")
     return [tensor("int64", (None, 3))]
+
+
+def _data(ctx: NodeContext) -> Contents | None:
+    return ctx.contents(0) if static_count(dims_of(ctx, 0)) is not None else None
+
+
+def _indices(ctx: NodeContext) -> Positions | None:
+    """Return the second input as an array; None if one of its elements is unknown."""
+    contents = ctx.contents(1)
+    integers = None if contents is None else contents.integers
+    if contents is None or integers is None:
+        return None
+    return np.array(integers, dtype=np.int64).reshape(contents.shape)
+
+
+def _located(data: Contents, indices: Positions, axis: int | None) -> Positions | None:
+    """Return the positions in the data for indices along an axis, or without axis for index tuples on the last axis of
+    the indices; None if one is out of range or the shapes do not fit.
+    """
+    rank = len(data.shape)
+    if axis is None:
+        if not indices.ndim or not 1 <= indices.shape[-1] <= rank:
+            return None
+        where: list[Positions] = list(np.moveaxis(indices, -1, 0))
+    else:
+        if indices.ndim != rank or not rank:
+            return None
+        sizes = enumerate(zip(indices.shape, data.shape, strict=True))
+        if any(size > dim for other, (size, dim) in sizes if other != axis % rank):
+            return None
+        where = [*np.indices(indices.shape, dtype=np.int64)]
+        where[axis % rank] = indices
+    for coordinates, dim in zip(where, data.shape, strict=False):
+        if coordinates.size and not (-dim <= coordinates.min() and coordinates.max() < dim):
+            return None
+    order: Positions = positions(data)[tuple(where)]
+    return order
+
+
+def _follow_gather(ctx: NodeContext, axis: int | None) -> None:
+    """State the elements that indices take from a small tensor; axis: as for `_located`."""
+    data = _data(ctx)
+    indices = None if data is None else _indices(ctx)
+    order = None if data is None or indices is None else _located(data, indices, axis)
+    if data is not None and order is not None:
+        ctx.set_contents(0, rearranged(data, order))
+
+
+def _follow_scatter(ctx: NodeContext) -> None:
+    """State the elements that Scatter, ScatterElements and ScatterND leave in a small tensor if they only replace
+    elements.
+    """
+    data = _data(ctx)
+    if data is None or ctx.attribute("reduction", "none") != "none" or ctx.node.op_type == "TensorScatter":
+        return
+    indices, updates = _indices(ctx), ctx.contents(2)
+    if indices is None or updates is None:
+        return
+    order = _located(data, indices, None if ctx.node.op_type == "ScatterND" else int_attribute(ctx, "axis", 0))
+    if order is None or order.shape != updates.shape:
+        return
+    items = list(data.items)
+    targets = order.reshape(-1).tolist()
+    times = Counter(targets)
+    for target, item in zip(targets, updates.items, strict=True):
+        # Of two updates for one element, any may be the last.
+        replaced: Item = item if times[target] == 1 else None
+        items[target] = replaced
+    ctx.set_contents(0, Contents(data.shape, tuple(items)))
+
+
+def _follow_compress(ctx: NodeContext, holds: tuple[int, ...]) -> None:
+    """State the elements that Compress keeps of a small tensor; holds: its condition."""
+    data = _data(ctx)
+    if data is None:
+        return
+    axis = int_attribute(ctx, "axis", 0) if ctx.has_attribute("axis") else None
+    if axis is not None and not -len(data.shape) <= axis < len(data.shape):
+        return
+    length = len(data.items) if axis is None else data.shape[axis]
+    if len(holds) <= length:
+        ctx.set_contents(0, rearranged(data, np.compress([truth != 0 for truth in holds], positions(data), axis=axis)))

@@ -26,6 +26,7 @@ from splitgraph.inference.rules.operands import (
     positions,
     rearranged,
     static_count,
+    tolerate,
     vector_dims,
 )
 from splitgraph.value_type import MAX_ITEMS, Contents, Item, ValueType, tensor, vector
@@ -33,19 +34,19 @@ from splitgraph.value_type import MAX_ITEMS, Contents, Item, ValueType, tensor, 
 
 @operator("Concat")
 def concat(ctx: NodeContext) -> Sequence[ValueType]:
-    """The inputs one after another along the axis; their other dimensions must agree."""
+    """Join the inputs along the axis; their other dimensions must agree."""
     # Version 1 has an axis of 1 where none is given; later versions always give one.
-    return [concatenated(ctx, int_attribute(ctx, "axis", 1))]
+    return concatenated(ctx, int_attribute(ctx, "axis", 1))
 
 
-def concatenated(ctx: NodeContext, axis: int) -> ValueType:
-    """All inputs, one after another along the axis; what they hold follows. Raises InvalidNode when they do not fit."""
+def concatenated(ctx: NodeContext, axis: int) -> Sequence[ValueType]:
+    """Join all inputs along the axis, and state the elements. Raise InvalidNode if the inputs do not fit."""
     indices = range(len(ctx.node.input))
     dtype = known_dtype(ctx, indices)
     shapes = [dims_of(ctx, index) for index in indices]
     known = [dims for dims in shapes if dims is not None]
     if not known:
-        return tensor(dtype, None)
+        return [tensor(dtype, None)]
     rank = len(known[0])
     if any(len(dims) != rank for dims in known):
         raise InvalidNode(f"the inputs must have the same rank, not the ranks {sorted({len(dims) for dims in known})}")
@@ -54,11 +55,13 @@ def concatenated(ctx: NodeContext, axis: int) -> ValueType:
     axis = normal_axis(axis, rank)
     result = joined_dims(ctx, shapes, axis)
     _concat_contents(ctx, result, axis)
-    return tensor(dtype, result)
+    return [tensor(dtype, result)]
 
 
 def joined_dims(ctx: NodeContext, shapes: Sequence[Dims | None], axis: int) -> Dims:
-    """The dimensions of tensors of one rank, joined along an axis; a tensor of unknown shape leaves the axis open."""
+    """Return the dimensions of tensors of one rank, joined along an axis. If one shape is unknown, so is the dimension
+    of the axis.
+    """
     first = next(dims for dims in shapes if dims is not None)
     result = list(first)
     for dims in shapes:
@@ -75,10 +78,10 @@ def joined_dims(ctx: NodeContext, shapes: Sequence[Dims | None], axis: int) -> D
 def _concat_contents(ctx: NodeContext, dims: Dims, axis: int) -> None:
     if static_count(dims) is None:
         return
-    held = [ctx.contents(index) for index in range(len(ctx.node.input))]
-    if all(contents is None for contents in held):
+    known = [ctx.contents(index) for index in range(len(ctx.node.input))]
+    if all(contents is None for contents in known):
         return
-    parts = [contents or contents_or_unknown(ctx, index) for index, contents in enumerate(held)]
+    parts = [contents or contents_or_unknown(ctx, index) for index, contents in enumerate(known)]
     whole = [part for part in parts if part is not None]
     if len(whole) != len(parts):
         return
@@ -95,7 +98,7 @@ def _concat_contents(ctx: NodeContext, dims: Dims, axis: int) -> None:
 
 @operator("Tile")
 def tile(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input repeated along each axis as often as the second input says."""
+    """Repeat the input along each axis, as often as the second input says."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     if ctx.since_version < 6:
         return _tile_one_axis(ctx, dims)
@@ -110,10 +113,7 @@ def tile(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def tiled(ctx: NodeContext, dims: Dims, repeats: Sequence[DimLike | None]) -> list[DimLike | None]:
-    """The dimensions, each as often as its repeat says; what the first input holds follows.
-
-    Raises InvalidNode for a negative repeat.
-    """
+    """Return the dimensions, each times its repeat, and state the elements. Raise InvalidNode for a negative repeat."""
     result = [_times(dim, repeat) for dim, repeat in zip(dims, repeats, strict=True)]
     counts = [repeat for repeat in repeats if isinstance(repeat, int)]
     contents = ctx.contents(0) if static_count(result) is not None and len(counts) == len(dims) else None
@@ -134,7 +134,7 @@ def _times(dim: DimLike, repeat: DimLike | None) -> DimLike | None:
 def _tile_one_axis(ctx: NodeContext, dims: Dims | None) -> Sequence[ValueType]:
     # Version 1 takes the number of tiles and the axis as scalars of the input's own type.
     tiles, axis = ctx.contents(1), ctx.contents(2)
-    count, where = (None if held is None else held.scalar for held in (tiles, axis))
+    count, where = (None if contents is None else contents.scalar for contents in (tiles, axis))
     if dims is None:
         return [tensor(ctx.input(0).dtype, None)]
     result: list[DimLike | None] = list(dims)
@@ -149,7 +149,7 @@ def _tile_one_axis(ctx: NodeContext, dims: Dims | None) -> Sequence[ValueType]:
 
 @operator("Pad")
 def pad(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input with elements added, or for negative pads removed, at both ends of each axis."""
+    """Add elements at both ends of each axis, or remove elements for negative pads."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     expect_one_element(ctx, 2, "constant_value")
     if ctx.since_version >= 18 and ctx.has_input(3):
@@ -182,8 +182,8 @@ def _pad_contents(ctx: NodeContext, axes: tuple[int, ...], pads: Sequence[DimLik
         return
     added: Item = 0 if is_integer_type(ctx.input(0).dtype) else None
     if ctx.has_input(2):
-        held = ctx.contents(2)
-        added = None if held is None else held.scalar
+        value = ctx.contents(2)
+        added = None if value is None else value.scalar
     widths = [(0, 0)] * len(contents.shape)
     counts = [pad for pad in pads if isinstance(pad, int)]
     for position, axis in enumerate(axes):
@@ -206,15 +206,15 @@ def _expect_two_pads_an_axis(ctx: NodeContext) -> None:
 def _pad_axes(ctx: NodeContext, rank: int) -> tuple[int, ...] | None:
     if ctx.since_version < 18 or not ctx.has_input(3):
         return tuple(range(rank))
-    held = ctx.contents(3)
-    if held is not None and len(held.shape) != 1:
-        raise InvalidNode(f"the axes must be a 1-D tensor, not of rank {len(held.shape)}")
-    axes = None if held is None else held.integers
+    contents = ctx.contents(3)
+    if contents is not None and len(contents.shape) != 1:
+        raise InvalidNode(f"the axes must be a 1-D tensor, not of rank {len(contents.shape)}")
+    axes = None if contents is None else contents.integers
     return None if axes is None else normal_axes(axes, rank)
 
 
 def required_sum(ctx: NodeContext, dim: DimLike, before: DimLike, after: DimLike) -> DimLike:
-    """A dimension with pads, which must not be negative. Raises InvalidNode when it is."""
+    """Return a dimension with pads. Raise InvalidNode if it is negative."""
     total = dim + before + after
     expect(ctx, total, ">=", 0, lambda: f"pads {before} and {after} remove more than the dimension {dim}")
     return total
@@ -222,23 +222,24 @@ def required_sum(ctx: NodeContext, dim: DimLike, before: DimLike, after: DimLike
 
 @operator("Range")
 def range_(ctx: NodeContext) -> Sequence[ValueType]:
-    """The numbers from start up to limit in steps of delta."""
+    """Count from start up to limit in steps of delta."""
     return [counted_out(ctx, known_dtype(ctx, (0, 1, 2)))]
 
 
 def counted_out(ctx: NodeContext, dtype: str | None) -> ValueType:
-    """The numbers from the first input up to the second in steps of the third. Raises InvalidNode for a step of 0."""
-    held: list[Item] = []
+    """Return the type of the numbers from the first input up to the second in steps of the third. Raise InvalidNode for
+    a step of 0.
+    """
+    bounds: list[Item] = []
     for index in range(3):
         dims = dims_of(ctx, index)
         if dims not in (None, (), (1,)) and not (dims is not None and len(dims) == 1 and isinstance(dims[0], Dim)):
             raise InvalidNode(f"input {index} must be a scalar")
         if dims == (1,) and ctx.node.op_type == "Range":
-            text = f"Range-{ctx.since_version}: input {index} has the shape [1]; it must be a scalar"
-            ctx.tolerate("SG302", text, "OpenVINO and the reference evaluator")
+            tolerate(ctx, f"input {index} has the shape [1]; it must be a scalar")
         contents = ctx.contents(index, needed=True)
-        held.append(None if contents is None else contents.scalar)
-    start, limit, delta = held
+        bounds.append(None if contents is None else contents.scalar)
+    start, limit, delta = bounds
     if delta == 0:
         raise InvalidNode("delta is 0; it must not be 0")
     count = _range_count(ctx, start, limit, delta)
@@ -272,7 +273,7 @@ def _whole(item: Item) -> DimLike | None:
 
 
 def _float_count(start: Item, limit: Item, delta: Item) -> int | None:
-    """The length of a range of constants; None when it depends on the precision of the runtime's division."""
+    """Return the length of a range of constants; None if it depends on the precision of the runtime's division."""
     if (
         not isinstance(start, (int, float))
         or not isinstance(limit, (int, float))
@@ -287,7 +288,7 @@ def _float_count(start: Item, limit: Item, delta: Item) -> int | None:
 
 
 def _single_quotient(start: float, limit: float, delta: float) -> float | None:
-    """The quotient of a runtime that rounds to float32 after each step; None where it is infinite."""
+    """Return the quotient of a runtime that rounds to float32 after each step; None if it is infinite."""
     first, last, step = (round_to("float32", float(item)) for item in (start, limit, delta))
     if first is None or last is None or not step:
         return None

@@ -1,4 +1,5 @@
-"""Classical machine learning (domain ai.onnx.ml): encoders, linear models, support vector machines, trees, maps.
+"""Classical machine learning (domain ai.onnx.ml): encoders, linear models, support vector machines, trees, maps; and
+operators of ai.onnx on strings.
 
 Where a table of rows is expected, [C] is one row. Sources: the operators' schemas, and onnxruntime's kernels where
 those say nothing.
@@ -9,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from splitgraph.dim import DimLike, product
+from splitgraph.dim import DimLike, dim_max, product
 from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.broadcasting import broadcast_dims
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
@@ -18,6 +20,7 @@ from splitgraph.inference.rules.operands import (
     dims_of_rank,
     int_attribute,
     ints_attribute,
+    like_input,
     merged_dim,
     operator,
 )
@@ -32,14 +35,13 @@ _CAST_TO = {"TO_FLOAT": "float32", "TO_INT64": "int64", "TO_STRING": "string"}
 
 
 def _length(ctx: NodeContext, name: str) -> int:
-    """The number of elements of a list attribute, 0 when absent."""
+    """Return the number of elements of a list attribute, 0 if it is absent."""
     return len(ctx.attribute(name) or ())
 
 
 def _labels(ctx: NodeContext, strings: str, integers: str) -> tuple[str, int]:
-    """The element type and number of labels; strings come first where both lists are given.
-
-    Raises InvalidNode when there are none.
+    """Return the element type and number of labels; of two lists, the strings. Raise InvalidNode if there are no
+    labels.
     """
     for name, dtype in ((strings, "string"), (integers, "int64")):
         count = _length(ctx, name)
@@ -49,7 +51,7 @@ def _labels(ctx: NodeContext, strings: str, integers: str) -> tuple[str, int]:
 
 
 def _exactly_one(ctx: NodeContext, first: str, second: str) -> int:
-    """The number of elements of the one of two lists that is given. Raises InvalidNode for none or both."""
+    """Return the number of elements of the list that is given. Raise InvalidNode unless exactly one of two is given."""
     counts = _length(ctx, first), _length(ctx, second)
     if bool(counts[0]) == bool(counts[1]):
         raise InvalidNode(f"exactly one of the attributes {first} and {second} must be given")
@@ -57,7 +59,7 @@ def _exactly_one(ctx: NodeContext, first: str, second: str) -> int:
 
 
 def _with_axes(ctx: NodeContext) -> Dims | None:
-    """The dimensions of the input, None when unknown. Raises InvalidNode for a scalar."""
+    """Return the dimensions of the input; None if they are unknown. Raise InvalidNode for a scalar."""
     dims = dims_of(ctx, 0)
     if dims == ():
         raise InvalidNode("the input is a scalar; it must have at least one axis")
@@ -65,7 +67,7 @@ def _with_axes(ctx: NodeContext) -> Dims | None:
 
 
 def _table(ctx: NodeContext) -> Dims | None:
-    """The dimensions of the input, None when unknown. Raises InvalidNode unless it is [C] or [N, C]."""
+    """Return the dimensions of the input; None if they are unknown. Raise InvalidNode unless it is [C] or [N, C]."""
     dims = dims_of(ctx, 0)
     if dims is not None and len(dims) not in (1, 2):
         raise InvalidNode(f"the input has rank {len(dims)}; it must be [C] or [N, C]")
@@ -73,7 +75,9 @@ def _table(ctx: NodeContext) -> Dims | None:
 
 
 def _tree_rows(ctx: NodeContext) -> DimLike:
-    """The number of rows for trees, which take no single row from version 3 on. Raises InvalidNode for another rank."""
+    """Return the number of rows for trees, which take no single row from version 3 on. Raise InvalidNode for another
+    rank.
+    """
     if ctx.since_version < 3:
         return _rows(ctx)
     dims = dims_of_rank(ctx, 0, 2)
@@ -81,7 +85,7 @@ def _tree_rows(ctx: NodeContext) -> DimLike:
 
 
 def _rows(ctx: NodeContext) -> DimLike:
-    """The number of rows of the table. Raises InvalidNode unless it is [C] or [N, C]."""
+    """Return the number of rows of the table. Raise InvalidNode unless it is [C] or [N, C]."""
     dims = _table(ctx)
     if dims is None:
         return ctx.fresh()
@@ -90,7 +94,7 @@ def _rows(ctx: NodeContext) -> DimLike:
 
 @operator("ArrayFeatureExtractor", domain=DOMAIN)
 def array_feature_extractor(ctx: NodeContext) -> Sequence[ValueType]:
-    """Elements of the last axis by position; those of a vector become a row."""
+    """Take elements of the last axis by position; those of a vector become a row."""
     dtype, dims, indices = ctx.input(0).dtype, _with_axes(ctx), dims_of(ctx, 1)
     if dims is None:
         return [tensor(dtype, None)]
@@ -100,20 +104,20 @@ def array_feature_extractor(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("Binarizer", domain=DOMAIN)
 def binarizer(ctx: NodeContext) -> Sequence[ValueType]:
-    """0 or 1 for each element."""
-    return [tensor(ctx.input(0).dtype, dims_of(ctx, 0))]
+    """Return 0 or 1 for each element."""
+    return [like_input(ctx)]
 
 
 @operator("Imputer", domain=DOMAIN)
 def imputer(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input with one value replaced."""
+    """Replace one value in the input."""
     _exactly_one(ctx, "imputed_value_floats", "imputed_value_int64s")
     return [tensor(ctx.input(0).dtype, _with_axes(ctx))]
 
 
 @operator("Scaler", gives=("float32",), domain=DOMAIN)
 def scaler(ctx: NodeContext) -> Sequence[ValueType]:
-    """Each feature with an offset and a factor, as floats."""
+    """Scale each feature by an offset and a factor, as floats."""
     offsets, factors = _length(ctx, "offset"), _length(ctx, "scale")
     if offsets != factors:
         raise InvalidNode(f"offset has {offsets} elements and scale {factors}; the numbers must be equal")
@@ -122,13 +126,13 @@ def scaler(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("Normalizer", gives=("float32",), domain=DOMAIN)
 def normalizer(ctx: NodeContext) -> Sequence[ValueType]:
-    """Each row over its norm, as floats."""
+    """Divide each row by its norm, as floats."""
     return [tensor("float32", _table(ctx))]
 
 
 @operator("CategoryMapper", gives=(None,), domain=DOMAIN)
 def category_mapper(ctx: NodeContext) -> Sequence[ValueType]:
-    """Integers for strings, or strings for integers."""
+    """Map strings to integers, or integers to strings."""
     integers, strings = _length(ctx, "cats_int64s"), _length(ctx, "cats_strings")
     if not integers or integers != strings:
         raise InvalidNode(
@@ -139,7 +143,7 @@ def category_mapper(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("LabelEncoder", gives=(None,), domain=DOMAIN)
 def label_encoder(ctx: NodeContext) -> Sequence[ValueType]:
-    """Another value for each element, of the type of the values; before version 2 integers for strings or back."""
+    """Map each element to another value, in the type of the values; before version 2 strings to integers or back."""
     if ctx.since_version == 1:
         return [tensor(_SWAPPED.get(ctx.input(0).dtype or ""), dims_of(ctx, 0))]
     keys, values = _column(ctx, "keys"), _column(ctx, "values")
@@ -152,32 +156,31 @@ def label_encoder(ctx: NodeContext) -> Sequence[ValueType]:
     if isinstance(default, TensorProto) and values is not None:
         dtype = DTYPE_NAMES.get(default.data_type)
         if dtype != values[0] or list(default.dims) != [1]:
-            found = f"default_tensor is {dtype or 'unknown'}{list(default.dims)}"
-            raise InvalidNode(f"{found}; it must be {values[0]}[1], as the values are {values[0]}")
+            text = f"default_tensor is {dtype or 'unknown'}{list(default.dims)}"
+            raise InvalidNode(f"{text}; it must be {values[0]}[1], as the values are {values[0]}")
     return [tensor(None if values is None else values[0], dims_of(ctx, 0))]
 
 
 def _column(ctx: NodeContext, base: str) -> tuple[str | None, int] | None:
-    """Element type and number of the keys or values of a table, None when there are none.
-
-    Raises InvalidNode when there are two lists of them, or from version 4 on none.
+    """Return element type and number of the keys or values of a table; None if there are none. Raise InvalidNode if
+    there are two lists of them, or from version 4 on none.
     """
-    found: list[tuple[str | None, int]] = [
+    columns: list[tuple[str | None, int]] = [
         (dtype, count) for kind, dtype in _COLUMNS.items() if (count := _length(ctx, f"{base}_{kind}"))
     ]
-    held = ctx.attribute(f"{base}_tensor")
-    if isinstance(held, TensorProto):
-        found.append((DTYPE_NAMES.get(held.data_type), prod(held.dims)))
-    if len(found) > 1:
+    values = ctx.attribute(f"{base}_tensor")
+    if isinstance(values, TensorProto):
+        columns.append((DTYPE_NAMES.get(values.data_type), prod(values.dims)))
+    if len(columns) > 1:
         raise InvalidNode(f"more than one of the attributes {base}_* is given; exactly one is required")
-    if not found and ctx.since_version >= 4:
+    if not columns and ctx.since_version >= 4:
         raise InvalidNode(f"none of the attributes {base}_* is given; exactly one is required")
-    return found[0] if found else None
+    return columns[0] if columns else None
 
 
 @operator("OneHotEncoder", gives=("float32",), domain=DOMAIN)
 def one_hot_encoder(ctx: NodeContext) -> Sequence[ValueType]:
-    """A number for each category in the place of each element."""
+    """Replace each element by a number for each category."""
     dims = dims_of(ctx, 0)
     count = _exactly_one(ctx, "cats_int64s", "cats_strings")
     return [tensor("float32", None if dims is None else (*dims, count))]
@@ -185,7 +188,7 @@ def one_hot_encoder(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("FeatureVectorizer", gives=("float32",), domain=DOMAIN)
 def feature_vectorizer(ctx: NodeContext) -> Sequence[ValueType]:
-    """The columns of all inputs side by side, as many of each as `inputdimensions` says."""
+    """Put the columns of all inputs side by side, as many of each as `inputdimensions` says."""
     sizes = ints_attribute(ctx, "inputdimensions")
     if sizes is not None and len(sizes) != ctx.input_count:
         raise InvalidNode(f"{len(sizes)} inputdimensions for {ctx.input_count} inputs; one is required for each")
@@ -197,13 +200,13 @@ def feature_vectorizer(ctx: NodeContext) -> Sequence[ValueType]:
         if dims is None:
             continue
         height = dims[0] if len(dims) > 1 else 1
-        rows = height if rows is None else merged_dim(ctx, rows, height, "the numbers of rows")
+        rows = merged_dim(ctx, rows, height, "the numbers of rows")
     return [tensor("float32", (rows, None if sizes is None else sum(sizes)))]
 
 
 @operator("LinearRegressor", gives=("float32",), domain=DOMAIN)
 def linear_regressor(ctx: NodeContext) -> Sequence[ValueType]:
-    """A number for each row and target."""
+    """Compute a number for each row and target."""
     return [tensor("float32", (_rows(ctx), _targets(ctx, "targets", 1)))]
 
 
@@ -218,7 +221,9 @@ def _targets(ctx: NodeContext, name: str, default: int | None) -> int | None:
 
 @operator("LinearClassifier", gives=(None, "float32"), domain=DOMAIN)
 def linear_classifier(ctx: NodeContext) -> Sequence[ValueType]:
-    """The label of each row, and its scores: one for each intercept, and the other of two labels where there is one."""
+    """Find the label of each row, and its scores: one for each intercept. With one intercept and two labels there are
+    two scores.
+    """
     strings = _length(ctx, "classlabels_strings")
     labels, scores = strings or _length(ctx, "classlabels_ints"), _length(ctx, "intercepts")
     if strings and _length(ctx, "classlabels_ints"):
@@ -234,8 +239,8 @@ def linear_classifier(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("SVMClassifier", gives=(None, "float32"), domain=DOMAIN)
 def svm_classifier(ctx: NodeContext) -> Sequence[ValueType]:
-    """The label of each row, and its scores: one for each class, or for each pair of classes when support vectors are
-    given without probabilities.
+    """Find the label of each row, and its scores: one for each class, or for each pair of classes if there are support
+    vectors and no probabilities.
     """
     dtype, classes = _labels(ctx, "classlabels_strings", "classlabels_ints")
     scores, rows = classes, _rows(ctx)
@@ -246,13 +251,13 @@ def svm_classifier(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("SVMRegressor", gives=("float32",), domain=DOMAIN)
 def svm_regressor(ctx: NodeContext) -> Sequence[ValueType]:
-    """A number for each row."""
+    """Compute a number for each row."""
     return [tensor("float32", (_rows(ctx), 1))]
 
 
 @operator("TreeEnsembleClassifier", gives=(None, "float32"), domain=DOMAIN)
 def tree_ensemble_classifier(ctx: NodeContext) -> Sequence[ValueType]:
-    """The label of each row, and a score for each label."""
+    """Find the label of each row, and a score for each label."""
     dtype, classes = _labels(ctx, "classlabels_strings", "classlabels_int64s")
     _check_lists(ctx, "nodes_", "class_")
     rows = _tree_rows(ctx)
@@ -261,7 +266,7 @@ def tree_ensemble_classifier(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("TreeEnsembleRegressor", gives=("float32",), domain=DOMAIN)
 def tree_ensemble_regressor(ctx: NodeContext) -> Sequence[ValueType]:
-    """A number for each row and target."""
+    """Compute a number for each row and target."""
     _check_lists(ctx, "nodes_", "target_")
     return [tensor("float32", (_tree_rows(ctx), _targets(ctx, "n_targets", None)))]
 
@@ -274,18 +279,19 @@ def _check_lists(ctx: NodeContext, *prefixes: str) -> None:
     """Raise InvalidNode when the lists with one of these prefixes are not of one length, but for empty ones."""
     for prefix in prefixes:
         names = [name for name in ctx.attribute_names() if name.startswith(prefix) and name not in _OPTIONAL_LISTS]
-        held = {name: ctx.attribute(name) for name in names}
-        found = {
-            name: prod(each.dims) if isinstance(each, TensorProto) else len(each or ()) for name, each in held.items()
+        lists = {name: ctx.attribute(name) for name in names}
+        lengths = {
+            name: prod(value.dims) if isinstance(value, TensorProto) else len(value or ())
+            for name, value in lists.items()
         }
-        if len({length for length in found.values() if length}) > 1:
-            listed = ", ".join(f"{name} has {length}" for name, length in sorted(found.items()))
+        if len({length for length in lengths.values() if length}) > 1:
+            listed = ", ".join(f"{name} has {length}" for name, length in sorted(lengths.items()))
             raise InvalidNode(f"attributes must have equal lengths: {listed}")
 
 
 @operator("TreeEnsemble", domain=DOMAIN)
 def tree_ensemble(ctx: NodeContext) -> Sequence[ValueType]:
-    """A number for each row and target, in the type of the input, of which the thresholds and weights are, too."""
+    """Compute a number for each row and target. Input, thresholds, weights and output have one type."""
     _check_tree(ctx)
     return [tensor(ctx.input(0).dtype, (_tree_rows(ctx), _targets(ctx, "n_targets", None)))]
 
@@ -295,26 +301,26 @@ def _check_tree(ctx: NodeContext) -> None:
     given = ctx.input(0).dtype
     lengths: dict[str, dict[str, int]] = {"nodes_": {}, "leaf_": {}}
     for name in ctx.attribute_names():
-        held = ctx.attribute(name)
-        if held is None:
+        value = ctx.attribute(name)
+        if value is None:
             continue
-        if isinstance(held, TensorProto):
-            dtype = DTYPE_NAMES.get(held.data_type)
+        if isinstance(value, TensorProto):
+            dtype = DTYPE_NAMES.get(value.data_type)
             wanted = "uint8" if name == "nodes_modes" else given
             if wanted is not None and dtype != wanted:
                 raise InvalidNode(f"attribute {name!r} has the type {dtype}; it must be {wanted}")
-        for prefix, found in lengths.items():
+        for prefix, counts in lengths.items():
             if name.startswith(prefix):
-                found[name] = prod(held.dims) if isinstance(held, TensorProto) else len(held)
-    for found in lengths.values():
-        if len(set(found.values())) > 1:
-            listed = ", ".join(f"{name} has {length}" for name, length in sorted(found.items()))
+                counts[name] = prod(value.dims) if isinstance(value, TensorProto) else len(value)
+    for counts in lengths.values():
+        if len(set(counts.values())) > 1:
+            listed = ", ".join(f"{name} has {length}" for name, length in sorted(counts.items()))
             raise InvalidNode(f"attributes must have equal lengths: {listed}")
 
 
 @operator("CastMap", gives=(None,), domain=DOMAIN)
 def cast_map(ctx: NodeContext) -> Sequence[ValueType]:
-    """The values of a map, of no certain rank: the specification says 1, and onnxruntime gives 2."""
+    """Return the values of a map. Their rank is not certain: the specification says 1, and onnxruntime gives 2."""
     _check_map(ctx)
     cast_to = ctx.attribute("cast_to", "TO_FLOAT")
     if cast_to not in _CAST_TO:
@@ -324,11 +330,11 @@ def cast_map(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("DictVectorizer", gives=(None,), domain=DOMAIN)
 def dict_vectorizer(ctx: NodeContext) -> Sequence[ValueType]:
-    """A row with the value of each word of the vocabulary."""
+    """Make a row with the value of each word of the vocabulary."""
     _check_map(ctx)
     _, words = _labels(ctx, "string_vocabulary", "int64_vocabulary")
-    held = ctx.input(0).element
-    return [tensor(None if held is None else held.dtype, (1, words))]
+    values = ctx.input(0).element
+    return [tensor(None if values is None else values.dtype, (1, words))]
 
 
 def _check_map(ctx: NodeContext) -> None:
@@ -338,10 +344,56 @@ def _check_map(ctx: NodeContext) -> None:
 
 @operator("ZipMap", gives=(), domain=DOMAIN)
 def zip_map(ctx: NodeContext) -> Sequence[ValueType]:
-    """A map from labels to the numbers of each row."""
+    """Map labels to the numbers of each row."""
     dims = _table(ctx)
     dtype, labels = _labels(ctx, "classlabels_strings", "classlabels_int64s")
     _exactly_one(ctx, "classlabels_strings", "classlabels_int64s")
     if dims is not None:
         merged_dim(ctx, dims[-1], labels, "the numbers of columns and of labels")
     return [ValueType("sequence", None, None, ValueType("map", dtype, None, tensor("float32", None)))]
+
+
+@operator("StringConcat", gives=("string",))
+def string_concat(ctx: NodeContext) -> Sequence[ValueType]:
+    """Join the strings of both inputs one by one."""
+    return [tensor("string", broadcast_dims(ctx, (dims_of(ctx, 0), dims_of(ctx, 1))))]
+
+
+@operator("RegexFullMatch", gives=("bool",))
+def regex_full_match(ctx: NodeContext) -> Sequence[ValueType]:
+    """Test whether each string matches."""
+    return [tensor("bool", dims_of(ctx, 0))]
+
+
+@operator("StringSplit", gives=("string", "int64"))
+def string_split(ctx: NodeContext) -> Sequence[ValueType]:
+    """Split each string into parts, padded to the most parts on a new last axis, and count the parts."""
+    dims = dims_of(ctx, 0)
+    return [tensor("string", None if dims is None else (*dims, None)), tensor("int64", dims)]
+
+
+@operator("StringNormalizer", gives=("string",))
+def string_normalizer(ctx: NodeContext) -> Sequence[ValueType]:
+    """Remove stop words; if no string is left, the output is one empty string."""
+    dims = dims_of(ctx, 0)
+    if dims is None:
+        return [tensor("string", None)]
+    if len(dims) not in (1, 2):
+        raise InvalidNode(f"the input has rank {len(dims)}; it must be [C] or [1, C]")
+    if len(dims) == 2:
+        merged_dim(ctx, dims[0], 1, "the first dimension of two and 1")
+    count: DimLike | None = None if ctx.attribute("stopwords") else dim_max(1, dims[-1])
+    return [tensor("string", (count,) if len(dims) == 1 else (1, count))]
+
+
+@operator("TfIdfVectorizer", gives=("float32",))
+def tf_idf_vectorizer(ctx: NodeContext) -> Sequence[ValueType]:
+    """Compute a count or weight for each n-gram, for each row of the input."""
+    dims, indexes = dims_of(ctx, 0), ints_attribute(ctx, "ngram_indexes")
+    if not indexes:
+        raise InvalidNode("attribute 'ngram_indexes' is empty")
+    if dims is None:
+        return [tensor("float32", None)]
+    if len(dims) not in (1, 2):
+        raise InvalidNode(f"the input has rank {len(dims)}; it must be [C] or [N, C]")
+    return [tensor("float32", (*dims[:-1], max(indexes) + 1))]

@@ -7,37 +7,56 @@ from collections.abc import Sequence
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.broadcasting import broadcast_dim, broadcast_dims
-from splitgraph.inference.rules.input_shapes import PER_COLUMN, PER_ROW, expect_shapes
 from splitgraph.inference.rules.operands import (
+    PER_COLUMN,
+    PER_ROW,
     Dims,
     InvalidNode,
     dims_of,
-    dims_of_rank,
+    expect_shapes,
     int_attribute,
     known_dtype,
     merged_dim,
     operator,
+    ranked_dims,
 )
 from splitgraph.value_type import ValueType, tensor
 
 
 @operator("MatMul")
 def matmul(ctx: NodeContext) -> Sequence[ValueType]:
-    """The product of matrices in the last two axes, the others broadcast; a vector is a row or column."""
+    """Multiply matrices in the last two axes and broadcast the others; a vector is a row or column."""
+    return product_of(ctx, False, False)
+
+
+def product_of(ctx: NodeContext, transpose_a: bool, transpose_b: bool) -> Sequence[ValueType]:
+    """Multiply the first two inputs after the transposes that are asked for."""
     dtype = known_dtype(ctx, (0, 1))
-    return [tensor(dtype, product_dims(ctx, dims_of(ctx, 0), dims_of(ctx, 1)))]
+    a, b = transposed(dims_of(ctx, 0), transpose_a), transposed(dims_of(ctx, 1), transpose_b)
+    return [tensor(dtype, product_dims(ctx, a, b))]
+
+
+def transposed(dims: Dims | None, matrix: bool, batch: bool = False) -> Dims | None:
+    """Return the dimensions with the last two swapped, and with `batch` the first one behind the other batch
+    dimensions. A vector stays.
+    """
+    if dims is None or len(dims) < 2:
+        return dims
+    if batch and len(dims) > 2:
+        dims = (*dims[1:-1], dims[0], dims[-1])
+    return (*dims[:-2], dims[-1], dims[-2]) if matrix else dims
 
 
 @operator("MatMulInteger", gives=("int32",))
 def matmul_integer(ctx: NodeContext) -> Sequence[ValueType]:
-    """The matrix product of 8-bit integers in 32 bits."""
+    """Multiply matrices of 8-bit integers in 32 bits."""
     zeros = (f"a_zero_point: {PER_ROW}", f"b_zero_point: {PER_COLUMN}")
     expect_shapes(ctx, "", "", *zeros, sizes=_rows_and_columns(ctx, 0, 1))
     return [tensor("int32", product_dims(ctx, dims_of(ctx, 0), dims_of(ctx, 1)))]
 
 
 def product_dims(ctx: NodeContext, a: Dims | None, b: Dims | None) -> Dims | None:
-    """The dimensions of a matrix product. Raises InvalidNode when the operands do not fit."""
+    """Return the dimensions of a matrix product. Raise InvalidNode if the operands do not fit."""
     if a is None or b is None:
         return None
     if not a or not b:
@@ -49,7 +68,7 @@ def product_dims(ctx: NodeContext, a: Dims | None, b: Dims | None) -> Dims | Non
 
 
 def _rows_and_columns(ctx: NodeContext, a: int, b: int) -> dict[str, DimLike | None]:
-    """What the letters of scales and zero points for each row of one input and each column of another stand for."""
+    """Return the rows (M) of one input and the columns (N) of another, for scales and zero points of each."""
     left, right = dims_of(ctx, a), dims_of(ctx, b)
     return {
         "M": left[-2] if left is not None and len(left) > 1 else None,
@@ -59,7 +78,7 @@ def _rows_and_columns(ctx: NodeContext, a: int, b: int) -> dict[str, DimLike | N
 
 @operator("QLinearMatMul", gives=(7,))
 def matmul_quantized(ctx: NodeContext) -> Sequence[ValueType]:
-    """The matrix product of quantised operands in the type of the output's zero point."""
+    """Multiply quantised matrices, in the type of the output's zero point."""
     rows, columns = (
         (f"a_scale: {PER_ROW}", f"a_zero_point: {PER_ROW}"),
         (f"b_scale: {PER_COLUMN}", f"b_zero_point: {PER_COLUMN}"),
@@ -70,22 +89,26 @@ def matmul_quantized(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("Gemm")
 def gemm(ctx: NodeContext) -> Sequence[ValueType]:
-    """A @ B + C of matrices, either of which may be transposed first."""
+    """Compute A @ B + C of matrices, either of which may be transposed first."""
     dtype = known_dtype(ctx, (0, 1, 2))
-    a, b = dims_of_rank(ctx, 0, 2), dims_of_rank(ctx, 1, 2)
-    if a is not None and int_attribute(ctx, "transA", 0):
-        a = a[::-1]
-    if b is not None and int_attribute(ctx, "transB", 0):
-        b = b[::-1]
-    if a is not None and b is not None:
-        merged_dim(ctx, a[1], b[0], "the inner dimensions")
-    result: list[DimLike | None] = [None if a is None else a[0], None if b is None else b[1]]
+    result = product_of_matrices(ctx, 0, 1)
     added = dims_of(ctx, 2)
     if added is not None and len(added) > 2:
         raise InvalidNode(f"C has rank {len(added)}; it must broadcast to a matrix")
     for position, dim in enumerate(reversed(added or ())):
         _check_added(ctx, result[1 - position], dim)
     return [tensor(dtype, result)]
+
+
+def product_of_matrices(ctx: NodeContext, a_index: int, b_index: int) -> tuple[DimLike | None, DimLike | None]:
+    """Return the rows and columns of the product of two matrices, which transA and transB may transpose first."""
+    a, b = ranked_dims(ctx, a_index, 2), ranked_dims(ctx, b_index, 2)
+    if None not in a and int_attribute(ctx, "transA", 0):
+        a = a[::-1]
+    if None not in b and int_attribute(ctx, "transB", 0):
+        b = b[::-1]
+    merged_dim(ctx, a[1], b[0], "the inner dimensions")
+    return a[0], b[1]
 
 
 def _check_added(ctx: NodeContext, dim: DimLike | None, added: DimLike) -> None:
@@ -100,7 +123,7 @@ def _check_added(ctx: NodeContext, dim: DimLike | None, added: DimLike) -> None:
 
 @operator("Det")
 def det(ctx: NodeContext) -> Sequence[ValueType]:
-    """The determinant of each of the square matrices in the last two axes."""
+    """Compute the determinant of each of the square matrices in the last two axes."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     if dims is None:
         return [tensor(dtype, None)]
@@ -112,7 +135,9 @@ def det(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("Einsum")
 def einsum(ctx: NodeContext) -> Sequence[ValueType]:
-    """The sum of products that the equation describes; letters name dimensions, an ellipsis those that broadcast."""
+    """Sum products as the equation describes: letters name dimensions, an ellipsis stands for dimensions that
+    broadcast.
+    """
     dtype = known_dtype(ctx, range(len(ctx.node.input)))
     equation = "".join(str(ctx.attribute("equation", "")).split())
     left, arrow, right = equation.partition("->")

@@ -6,18 +6,21 @@ from collections.abc import Sequence
 
 from splitgraph.dim import ceildiv
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.broadcasting import differ, spelled_dims
-from splitgraph.inference.rules.input_shapes import ONE, expect_shapes
 from splitgraph.inference.rules.onnx.convolution import convolved
 from splitgraph.inference.rules.operands import (
+    ONE,
     InvalidNode,
+    differ,
     dims_of,
     dtype_attribute,
+    expect_shapes,
     int_attribute,
     known_dtype,
     merged_dim,
     normal_axis,
     operator,
+    spelled_dims,
+    tolerate,
 )
 from splitgraph.value_type import Shape, ValueType, tensor
 
@@ -29,7 +32,7 @@ _AXIS_SINCE = 13
 
 @operator("QuantizeLinear", gives=(2,))
 def quantize_linear(ctx: NodeContext) -> Sequence[ValueType]:
-    """Integers in the type of the zero point, or of the attribute, or uint8."""
+    """Round to integers in the type of the zero point, or of the attribute, or uint8."""
     by_default = ctx.input(2).dtype if ctx.has_input(2) else "uint8"
     given = dtype_attribute(ctx, "output_dtype", by_default)
     if ctx.has_input(2) and by_default is not None and given != by_default:
@@ -41,7 +44,7 @@ def quantize_linear(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("DequantizeLinear", gives=(None,))
 def dequantize_linear(ctx: NodeContext) -> Sequence[ValueType]:
-    """Floats in the type of the scale, or of the attribute."""
+    """Compute floats in the type of the scale, or of the attribute."""
     known_dtype(ctx, (0, 2) if ctx.has_input(2) else (0,))
     by_default = ctx.input(1).dtype if ctx.since_version >= _SCALE_TYPE_SINCE else "float32"
     check_scale(ctx)
@@ -72,7 +75,7 @@ def check_scale(ctx: NodeContext) -> None:
 
 
 def _check_zero_point(ctx: NodeContext, scale: Shape, block: int) -> None:
-    """Require a zero point of the shape of the scale. A vector of one element is as good as a scalar."""
+    """Require a zero point of the shape of the scale. A vector of one element counts as a scalar."""
     zero = dims_of(ctx, 2) if ctx.has_input(2) else None
     if zero is None or (_may_be_one(scale) and _may_be_one(zero)):
         return
@@ -82,14 +85,11 @@ def _check_zero_point(ctx: NodeContext, scale: Shape, block: int) -> None:
     text = f"{shapes}; the shapes must be equal"
     if zero or len(scale) != 1 or block or ctx.since_version < _AXIS_SINCE:
         raise InvalidNode(text)
-    label = f"{ctx.node.op_type}-{ctx.since_version}"
-    ctx.tolerate(
-        "SG302", f"{label}: {text}", "OpenVINO and the reference evaluator", "with one zero point for all scales"
-    )
+    tolerate(ctx, text, "with one zero point for all scales")
 
 
 def _may_be_one(shape: Shape) -> bool:
-    """True for a scalar, and for a vector that may have one element."""
+    """Return True for a scalar, and for a vector that may have one element."""
     return not shape or (len(shape) == 1 and (shape[0] == 1 or not isinstance(shape[0], int)))
 
 
@@ -110,23 +110,23 @@ def _check_blocks(ctx: NodeContext, dims: Shape | None, scale: Shape, block: int
 
 @operator("DynamicQuantizeLinear", gives=("uint8", "float32", "uint8"))
 def dynamic_quantize_linear(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input in 8 bits, with the scale and the zero point that were found."""
+    """Round the input to 8 bits, and return the scale and the zero point that were used."""
     return [tensor("uint8", dims_of(ctx, 0)), tensor("float32", ()), tensor("uint8", ())]
 
 
 @operator("QLinearConv", gives=(7,))
 def conv_quantized(ctx: NodeContext) -> Sequence[ValueType]:
-    """Convolution of quantised tensors, in the type of the output's zero point."""
+    """Convolve quantised tensors, in the type of the output's zero point."""
     check_quantized_conv(ctx)
     return [tensor(ctx.input(7).dtype, convolved(ctx, dims_of(ctx, 0), dims_of(ctx, 3), 8))]
 
 
 def check_quantized_conv(ctx: NodeContext) -> None:
-    """Require one scale and zero point for input and output; the weights may have one for each filter."""
-    weights, each = dims_of(ctx, 3), f"{ONE} | M"
+    """Require one scale and zero point for input and output. The weights may have one for each filter."""
+    weights, per_filter = dims_of(ctx, 3), f"{ONE} | M"
     expect_shapes(
         ctx,
-        *("", f"x_scale: {ONE}", f"x_zero_point: {ONE}", "", f"w_scale: {each}", f"w_zero_point: {each}"),
+        *("", f"x_scale: {ONE}", f"x_zero_point: {ONE}", "", f"w_scale: {per_filter}", f"w_zero_point: {per_filter}"),
         *(f"y_scale: {ONE}", f"y_zero_point: {ONE}"),
         sizes={"M": weights[0] if weights else None},
     )

@@ -19,17 +19,20 @@ from splitgraph.inference.rules.operands import (
     expect_one_element,
     int_attribute,
     ints_attribute,
+    like_input,
     merged_dim,
     normal_axes,
     normal_axis,
     operator,
     positions,
+    ranked_dims,
     scalar_dim,
     static_count,
+    tolerate,
 )
 from splitgraph.value_type import DTYPE_NAMES, Contents, Item, ValueType, tensor, vector
 
-_REDUCTIONS: dict[str, BinaryItem | None] = {
+REDUCTIONS: dict[str, BinaryItem | None] = {
     "ReduceSum": exact.add,
     "ReduceProd": exact.multiply,
     "ReduceMax": exact.largest,
@@ -49,25 +52,25 @@ _MEAN_VARIANCE_AXES = (0, 2, 3)
 
 
 def _reduce(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input reduced over the axes, which stay as 1 unless `keepdims` is 0."""
+    """Reduce the input over the axes, which stay as 1 unless `keepdims` is 0."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     given, axes = _axes(ctx)
     keep = bool(int_attribute(ctx, "keepdims", 1))
     if given and axes is None:
-        return [tensor(dtype, _of_unknown_axes(dims) if keep else None)]
+        return [tensor(dtype, None if dims is None else dims_after_unknown_axes(dims, keep))]
     if not axes and int_attribute(ctx, "noop_with_empty_axes", 0):
         ctx.set_contents(0, ctx.contents(0) if ctx.node.op_type in _OF_NOTHING else None)
         return [tensor(dtype, dims)]
     if dims is None:
         return [tensor(dtype, () if not axes and not keep else None)]
     where = normal_axes(axes, len(dims)) if axes else tuple(range(len(dims)))
-    return reduced(ctx, _REDUCTIONS[ctx.node.op_type], dims, where, keep)
+    return reduced(ctx, REDUCTIONS[ctx.node.op_type], dims, where, keep)
 
 
 def reduced(
     ctx: NodeContext, item: BinaryItem | None, dims: Dims, axes: Sequence[int], keep: bool
 ) -> Sequence[ValueType]:
-    """The input reduced over known axes, and what it holds where that is `item` along them."""
+    """Reduce the input over known axes, and state the elements if `item` combines them."""
     dtype, result = ctx.input(0).dtype, reduced_dims(dims, axes, keep)
     contents = ctx.contents(0) if item is not None and static_count(dims) is not None else None
     if item is not None and contents is not None and dtype is not None:
@@ -75,23 +78,23 @@ def reduced(
     return [tensor(dtype, result)]
 
 
-operator(*_REDUCTIONS)(_reduce)
+operator(*REDUCTIONS)(_reduce)
 
 
 def reduced_dims(dims: Dims, axes: Sequence[int], keep: bool) -> Dims:
-    """The dimensions without the axes, or with 1 in their places."""
+    """Return the dimensions without the axes, or with 1 in their places."""
     if keep:
         return tuple([1 if axis in axes else dim for axis, dim in enumerate(dims)])
     return tuple([dim for axis, dim in enumerate(dims) if axis not in axes])
 
 
-def _of_unknown_axes(dims: Dims | None) -> tuple[DimLike | None, ...] | None:
-    # Each dimension stays or becomes 1; which of them, nobody knows.
-    return None if dims is None else tuple(1 if dim == 1 else None for dim in dims)
+def dims_after_unknown_axes(dims: Dims, keep: bool) -> tuple[DimLike | None, ...] | None:
+    """Return the dimensions after a reduction over unknown axes: each one stays or becomes 1."""
+    return tuple(1 if dim == 1 else None for dim in dims) if keep else None
 
 
 def _axes(ctx: NodeContext) -> tuple[bool, tuple[int, ...] | None]:
-    """Whether axes are given, and which; None for those that are unknown."""
+    """Return True if axes are given, and the axes; None if they are unknown."""
     axes_input_since = 13 if ctx.node.op_type == "ReduceSum" else 18
     if ctx.since_version < axes_input_since:
         axes = ints_attribute(ctx, "axes")
@@ -109,7 +112,9 @@ def _reduce_contents(
     rest = [axis for axis in range(len(contents.shape)) if axis not in axes]
     count = static_count(result)
     adds_up = ctx.node.op_type in _OF_NOTHING and not exact.is_integer_type(dtype)
-    if count is None or (adds_up and any(isinstance(held, float) and not held.is_integer() for held in contents.items)):
+    if count is None or (
+        adds_up and any(isinstance(value, float) and not value.is_integer() for value in contents.items)
+    ):
         # Runtimes add fractions in different orders, and round after each.
         return
     groups = [list(range(len(contents.items)))]
@@ -121,16 +126,16 @@ def _reduce_contents(
         if not group:
             items.append(_OF_NOTHING.get(ctx.node.op_type) if exact.is_integer_type(dtype) else None)
             continue
-        held = contents.items[group[0]]
+        value = contents.items[group[0]]
         for position in group[1:]:
-            held = item(facts, dtype, held, contents.items[position])
-        items.append(held)
+            value = item(facts, dtype, value, contents.items[position])
+        items.append(value)
     ctx.set_contents(0, Contents(tuple(dim for dim in result if isinstance(dim, int)), tuple(items)))
 
 
 @operator("CumSum")
 def cumulative_sum(ctx: NodeContext) -> Sequence[ValueType]:
-    """The sums of all elements up to each along an axis; followed for vectors of integers."""
+    """Sum all elements up to each one along an axis. Vectors of integers are followed."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     expect_one_element(ctx, 1, "axis")
     axis = scalar_dim(ctx, 1)
@@ -149,7 +154,7 @@ def cumulative_sum(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("ArgMax", "ArgMin", gives=("int64",))
 def arg_extreme(ctx: NodeContext) -> Sequence[ValueType]:
-    """The position of the extreme along one axis."""
+    """Find the position of the extreme along one axis."""
     dims = dims_of(ctx, 0)
     if dims is None:
         return [tensor("int64", None)]
@@ -159,13 +164,13 @@ def arg_extreme(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("LayerNormalization", gives=(0, None, None))
 def layer_normalization(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input, and mean and inverse deviation with 1 for each axis that is normalised."""
+    """Normalise the input, and return mean and inverse deviation, with 1 for each axis that is normalised."""
     output, statistics = normalized(ctx)
     return [output, statistics, statistics]
 
 
 def normalized(ctx: NodeContext) -> tuple[ValueType, ValueType]:
-    """The types of a normalised input and of its statistics, for axes from `axis` on."""
+    """Return the types of a normalised input and of its statistics, for axes from `axis` on."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     stash = DTYPE_NAMES.get(int_attribute(ctx, "stash_type", 1))
     if dims is None:
@@ -180,19 +185,19 @@ def normalized(ctx: NodeContext) -> tuple[ValueType, ValueType]:
 
 @operator("MeanVarianceNormalization")
 def mean_variance_normalization(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input without its mean over the axes, over the deviation. onnxruntime and OpenVINO take an axis twice."""
+    """Subtract the mean over the axes and divide by the deviation. onnxruntime and OpenVINO accept a repeated axis."""
     dims, axes = dims_of(ctx, 0), ints_attribute(ctx, "axes")
     if dims is not None and not ctx.is_unresolved("axes"):
         chosen = [normal_axis(axis, len(dims)) for axis in axes or _MEAN_VARIANCE_AXES]
         if len(set(chosen)) < len(chosen):
-            text = f"MeanVarianceNormalization-{ctx.since_version}: axes {list(axes or ())} contain an axis twice"
-            ctx.tolerate("SG302", text, "onnxruntime and OpenVINO", "as with the axis once")
+            text = f"axes {list(axes or ())} contain an axis twice"
+            tolerate(ctx, text, "as with the axis once", "onnxruntime and OpenVINO")
     return [tensor(ctx.input(0).dtype, dims)]
 
 
 @operator("BatchNormalization")
 def batch_normalization(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input, and in training the statistics, each of the shape of its input."""
+    """Normalise the input; in training also return the statistics, each of the shape of its input."""
     dims = dims_of(ctx, 0)
     known = tensor(ctx.input(0).dtype, dims)
     # Versions 6 and 7 may have statistics for each element instead of each channel.
@@ -205,17 +210,21 @@ def batch_normalization(ctx: NodeContext) -> Sequence[ValueType]:
     else:
         channels = None if dims is None else (dims[1] if len(dims) > 1 else 1)
         for index in range(1, 5):
-            held = dims_of_rank(ctx, index, 1)
-            if held is not None and channels is not None:
-                merged_dim(ctx, channels, held[0], f"the number of channels and the length of input {index}")
+            length = ranked_dims(ctx, index, 1)[0]
+            merged_dim(ctx, channels, length, f"the number of channels and the length of input {index}")
     if len(ctx.node.output) == 1:
         return [known]
     if ctx.since_version >= 14 and not int_attribute(ctx, "training_mode", 0):
         raise InvalidNode(f"{len(ctx.node.output)} outputs without training_mode; only one is allowed")
     if ctx.since_version < 9:
-        mean, variance = (tensor(ctx.input(index).dtype, dims_of(ctx, index)) for index in (3, 4))
+        mean, variance = (like_input(ctx, index) for index in (3, 4))
     else:
-        mean, variance = (tensor(ctx.input(index).dtype, (_channels(ctx, index),)) for index in (3, 4))
+        channels = dims[1] if dims is not None and len(dims) > 1 else None
+        what = "the numbers of channels and of statistics"
+        mean, variance = (
+            tensor(ctx.input(index).dtype, (merged_dim(ctx, channels, ranked_dims(ctx, index, 1)[0], what),))
+            for index in (3, 4)
+        )
     return [known, mean, variance, mean, variance]
 
 
@@ -223,21 +232,12 @@ def _expect_length_of_6(ctx: NodeContext, index: int, dims: Dims) -> None:
     """Check a parameter of BatchNormalization-6 with spatial=0. By its document, every parameter has one dimension, so
     it has an element for each channel, or one for each activation.
     """
-    held = dims_of_rank(ctx, index, 1)
-    if held is None or not all(isinstance(dim, int) for dim in (*held, *dims[1:])):
+    parameter = dims_of_rank(ctx, index, 1)
+    if parameter is None or not all(isinstance(dim, int) for dim in (*parameter, *dims[1:])):
         return
     allowed = {math.prod(dims[1:2]), math.prod(dims[1:])}
-    if held[0] not in allowed:
+    if parameter[0] not in allowed:
         one, other = min(allowed), max(allowed)
         raise InvalidNode(
-            f"input {index} has {held[0]} elements; it must have {one} (channels) or {other} (activations)"
+            f"input {index} has {parameter[0]} elements; it must have {one} (channels) or {other} (activations)"
         )
-
-
-def _channels(ctx: NodeContext, index: int) -> DimLike | None:
-    """The number of channels, which is that of the statistics, too."""
-    dims, held = dims_of(ctx, 0), dims_of_rank(ctx, index, 1)
-    channels = dims[1] if dims is not None and len(dims) > 1 else None
-    if channels is None or held is None:
-        return channels if held is None else held[0]
-    return merged_dim(ctx, channels, held[0], "the numbers of channels and of statistics")

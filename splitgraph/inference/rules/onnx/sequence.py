@@ -12,6 +12,7 @@ from splitgraph.inference.rules.operands import (
     InvalidNode,
     dims_of,
     int_attribute,
+    like_input,
     merged_dim,
     normal_axis,
     operator,
@@ -20,7 +21,7 @@ from splitgraph.value_type import DTYPE_NAMES, MAX_ITEMS, UNKNOWN, SequenceInfo,
 
 
 def sequence_of(ctx: NodeContext, index: int) -> ValueType:
-    """The type of an input that must be a sequence. Raises InvalidNode when it is something else."""
+    """Return the type of an input that must be a sequence. Raise InvalidNode if it is something else."""
     known = ctx.input(index)
     if known.kind not in ("sequence", "unknown"):
         raise InvalidNode(f"input {index} is a {known.kind}, not a sequence")
@@ -28,7 +29,7 @@ def sequence_of(ctx: NodeContext, index: int) -> ValueType:
 
 
 def common_type(elements: Sequence[ValueType]) -> ValueType:
-    """The type of a sequence of these tensors: the dimensions that all of them share, None elsewhere."""
+    """Return the type of a sequence of these tensors: a dimension that all of them share, None elsewhere."""
     dtype = next((element.dtype for element in elements if element.dtype is not None), None)
     shapes = [element.shape for element in elements]
     first = shapes[0] if shapes else None
@@ -39,7 +40,7 @@ def common_type(elements: Sequence[ValueType]) -> ValueType:
 
 
 def element_type(ctx: NodeContext, known: ValueType, info: SequenceInfo | None) -> ValueType:
-    """The type of an element of which only the sequence is known."""
+    """Return the type of an element if only the sequence is known."""
     if known.kind != "sequence":
         return tensor(None, None)
     if known.element is not None:
@@ -59,9 +60,9 @@ def _element_dim(ctx: NodeContext, info: SequenceInfo | None, axis: int, dim: Di
 
 
 def position_in(ctx: NodeContext, index: int, length: DimLike | None, *, end_allowed: bool = False) -> int | None:
-    """A constant position, as it is written; None when it is not known. Raises InvalidNode when it is out of range."""
-    held = ctx.contents(index)
-    position = None if held is None else held.scalar
+    """Return a constant position as it is written; None if it is unknown. Raise InvalidNode if it is out of range."""
+    contents = ctx.contents(index)
+    position = None if contents is None else contents.scalar
     if not isinstance(position, int):
         return None
     if isinstance(length, int):
@@ -75,13 +76,13 @@ def position_in(ctx: NodeContext, index: int, length: DimLike | None, *, end_all
 
 @operator("SequenceAt")
 def sequence_at(ctx: NodeContext) -> Sequence[ValueType]:
-    """The element at a position, counted from the end when negative."""
+    """Take the element at a position; a negative one counts from the end."""
     known, info = sequence_of(ctx, 0), ctx.sequence(0)
     length = None if info is None else info.length
     position = position_in(ctx, 1, length)
     if info is None or info.elements is None:
-        found = element_type(ctx, known, info)
-        return [found if info is None or position is None else _part_at(found, info, position)]
+        element = element_type(ctx, known, info)
+        return [element if info is None or position is None else _part_at(element, info, position)]
     if position is not None:
         return [info.elements[position]]
     if not info.elements:
@@ -91,7 +92,7 @@ def sequence_at(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _part_at(element: ValueType, info: SequenceInfo, position: int) -> ValueType:
-    """The element at a position among the parts of a size; where there is none there the node fails."""
+    """Return the type of the element at a position among parts of one size. The node fails if there is none."""
     if info.size is None or info.total is None or info.axis is None or info.squeezed or element.shape is None:
         return element
     if position >= 0:
@@ -105,7 +106,7 @@ def _part_at(element: ValueType, info: SequenceInfo, position: int) -> ValueType
 
 @operator("SequenceLength", gives=("int64",))
 def sequence_length(ctx: NodeContext) -> Sequence[ValueType]:
-    """The number of elements."""
+    """Count the elements."""
     sequence_of(ctx, 0)
     info = ctx.sequence(0)
     if info is not None and info.length is not None:
@@ -115,7 +116,7 @@ def sequence_length(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("SequenceConstruct", gives=())
 def sequence_construct(ctx: NodeContext) -> Sequence[ValueType]:
-    """A sequence of the inputs."""
+    """Make a sequence of the inputs."""
     elements = []
     for index in range(len(ctx.node.input)):
         dims = dims_of(ctx, index)
@@ -125,7 +126,7 @@ def sequence_construct(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("SequenceEmpty", gives=())
 def sequence_empty(ctx: NodeContext) -> Sequence[ValueType]:
-    """A sequence without elements."""
+    """Make a sequence without elements."""
     dtype = DTYPE_NAMES.get(int_attribute(ctx, "dtype", 1))
     if dtype is None:
         raise InvalidNode(f"attribute 'dtype' is {ctx.attribute('dtype')}, which is not an element type")
@@ -140,9 +141,9 @@ def _built(ctx: NodeContext, elements: Sequence[ValueType]) -> ValueType:
 
 @operator("SequenceInsert", gives=())
 def sequence_insert(ctx: NodeContext) -> Sequence[ValueType]:
-    """The sequence with one more element, at the end unless a position is given."""
+    """Add one element to the sequence, at the end unless a position is given."""
     known, info = sequence_of(ctx, 0), ctx.sequence(0)
-    added = tensor(ctx.input(1).dtype, dims_of(ctx, 1))
+    added = like_input(ctx, 1)
     if known.dtype and added.dtype and known.dtype != added.dtype:
         raise InvalidNode(f"an element of {added.dtype} does not fit a sequence of {known.dtype}")
     length = None if info is None else info.length
@@ -160,7 +161,7 @@ def sequence_insert(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("SequenceErase", gives=())
 def sequence_erase(ctx: NodeContext) -> Sequence[ValueType]:
-    """The sequence without one element, the last unless a position is given."""
+    """Remove one element of the sequence, the last unless a position is given."""
     known, info = sequence_of(ctx, 0), ctx.sequence(0)
     length = None if info is None else info.length
     if length == 0:
@@ -177,7 +178,7 @@ def sequence_erase(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("ConcatFromSequence", gives=(None,))
 def concat_from_sequence(ctx: NodeContext) -> Sequence[ValueType]:
-    """The elements joined along an axis, or stacked along a new one."""
+    """Join the elements along an axis, or stack them along a new one."""
     known, info = sequence_of(ctx, 0), ctx.sequence(0)
     axis, stacked = int_attribute(ctx, "axis", 0), bool(int_attribute(ctx, "new_axis", 0))
     if info is not None and info.length == 0:

@@ -7,7 +7,6 @@ from functools import partial
 
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.input_shapes import expect_shapes
 from splitgraph.inference.rules.onnx.constants import required_dim
 from splitgraph.inference.rules.operands import (
     Dims,
@@ -16,10 +15,12 @@ from splitgraph.inference.rules.operands import (
     dims_of_rank,
     dtype_attribute,
     expect,
+    expect_shapes,
     int_attribute,
     merged_dim,
     normal_axis,
     operator,
+    ranked_dims,
     scalar_dim,
 )
 from splitgraph.value_type import ValueType, tensor
@@ -29,14 +30,14 @@ _AXIS_INPUT_SINCE = 20
 
 @operator("BlackmanWindow", "HammingWindow", "HannWindow", gives=(None,))
 def window(ctx: NodeContext) -> Sequence[ValueType]:
-    """A window of as many elements as the input says."""
+    """Make a window of as many elements as the input says."""
     expect_shapes(ctx, "size: scalar")
     return [tensor(dtype_attribute(ctx, "output_datatype", "float32"), (required_dim(ctx, scalar_dim(ctx, 0)),))]
 
 
 @operator("MelWeightMatrix", gives=(None,))
 def mel_weight_matrix(ctx: NodeContext) -> Sequence[ValueType]:
-    """A row for each frequency of a transform of `dft_length`, a column for each band."""
+    """Make a row for each frequency of a transform of `dft_length`, and a column for each band."""
     names = ("num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz")
     expect_shapes(ctx, *(f"{name}: scalar" for name in names))
     bands, length = scalar_dim(ctx, 0), scalar_dim(ctx, 1)
@@ -46,7 +47,7 @@ def mel_weight_matrix(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("DFT")
 def dft(ctx: NodeContext) -> Sequence[ValueType]:
-    """The transform along one axis; the last axis holds real and imaginary part."""
+    """Transform along one axis; the last axis holds real and imaginary part."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     expect_shapes(ctx, "", "dft_length: scalar", "axis: scalar")
     inverse, half = bool(int_attribute(ctx, "inverse", 0)), bool(int_attribute(ctx, "onesided", 0))
@@ -97,16 +98,17 @@ def _dft_length(ctx: NodeContext, dim: DimLike, doubled: bool) -> DimLike | None
 
 @operator("STFT")
 def stft(ctx: NodeContext) -> Sequence[ValueType]:
-    """The transforms of frames that move along the signal.
+    """Transform the frames that move along the signal.
 
-    The document has signals of rank 3; onnx's own inference and onnxruntime take rank 2 for real ones without the last
-    dimension, and exported models rely on it.
+    The document has signals of rank 3. onnx's own inference and onnxruntime take rank 2 for real signals, without the
+    last dimension, and exported models rely on it.
     """
-    dtype, dims, shape = ctx.input(0).dtype, dims_of(ctx, 0), dims_of_rank(ctx, 2, 1)
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    dims_of_rank(ctx, 2, 1)
     expect_shapes(ctx, "", "frame_step: scalar", "", "frame_length: scalar")
     if dims is not None and len(dims) not in (2, 3):
         raise InvalidNode(f"input 0 has rank {len(dims)}; it must have rank 3, or rank 2 for a real signal")
-    step, length = scalar_dim(ctx, 1), _frame_length(ctx, dims, shape)
+    step, length = scalar_dim(ctx, 1), _frame_length(ctx, dims)
     bins = length // 2 + 1 if length is not None and int_attribute(ctx, "onesided", 1) else length
     batch = None if dims is None else dims[0]
     if dims is None or length is None or not isinstance(step, int):
@@ -118,13 +120,10 @@ def stft(ctx: NodeContext) -> Sequence[ValueType]:
     return [tensor(dtype, (batch, room // step + 1, bins, 2))]
 
 
-def _frame_length(ctx: NodeContext, dims: Dims | None, window_dims: Dims | None) -> DimLike | None:
+def _frame_length(ctx: NodeContext, dims: Dims | None) -> DimLike | None:
     given = required_dim(ctx, scalar_dim(ctx, 3)) if ctx.has_input(3) and scalar_dim(ctx, 3) is not None else None
     if ctx.has_input(2):
-        held = None if window_dims is None else window_dims[0]
-        if given is None or held is None:
-            return held if given is None else given
-        return merged_dim(ctx, given, held, "frame_length and the length of the window")
+        return merged_dim(ctx, given, ranked_dims(ctx, 2, 1)[0], "frame_length and the length of the window")
     if ctx.has_input(3):
         return given
     return None if dims is None else dims[1]

@@ -33,7 +33,7 @@ _OPEN_END = 2**31 - 1
 
 @operator("Slice")
 def slice_(ctx: NodeContext) -> Sequence[ValueType]:
-    """The elements from starts to ends in steps, clamped to the input."""
+    """Take the elements from starts to ends in steps, clamped to the input."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     if ctx.since_version < _INPUTS_SINCE:
         starts, ends, axes, steps = (
@@ -48,15 +48,19 @@ def slice_(ctx: NodeContext) -> Sequence[ValueType]:
     starts_in, ends_in = vector_dims(ctx, 1), vector_dims(ctx, 2)
     axes_in = vector_dims(ctx, 3) if ctx.has_input(3) else None
     steps_in = vector_dims(ctx, 4) if ctx.has_input(4) else None
-    count = next((len(given) for given in (starts_in, ends_in, axes_in, steps_in) if given is not None), None)
+    known = filled_bounds(starts_in, ends_in, axes_in, steps_in)
     if dims is None:
         return [tensor(dtype, None)]
-    if count is None or (ctx.has_input(3) and (axes_in is None or not all(isinstance(axis, int) for axis in axes_in))):
+    if known is None or (ctx.has_input(3) and (axes_in is None or not all(isinstance(axis, int) for axis in axes_in))):
         return [tensor(dtype, (None,) * len(dims))]
-    unknown: Bounds = (None,) * count
     axes = None if axes_in is None else tuple(axis for axis in axes_in if isinstance(axis, int))
-    steps_known: Bounds | None = (steps_in or unknown) if ctx.has_input(4) else None
-    return sliced(ctx, dtype, dims, starts_in or unknown, ends_in or unknown, axes, steps_known)
+    return sliced(ctx, dtype, dims, known[0], known[1], axes, known[3] if ctx.has_input(4) else None)
+
+
+def filled_bounds(*lists: Bounds | None) -> list[Bounds] | None:
+    """Return the lists, each unknown one with as many unknown elements as another has; None if all are unknown."""
+    count = next((len(bounds) for bounds in lists if bounds is not None), None)
+    return None if count is None else [bounds or (None,) * count for bounds in lists]
 
 
 def sliced(
@@ -68,9 +72,8 @@ def sliced(
     axes: tuple[int, ...] | None,
     steps: Bounds | None,
 ) -> Sequence[ValueType]:
-    """The first input from starts to ends in steps along these axes (the first ones without); what it holds follows.
-
-    Raises InvalidNode for bounds that do not belong together.
+    """Take the elements of the first input from starts to ends in steps along these axes (by default the first ones),
+    and state them. Raise InvalidNode for bounds that do not belong together.
     """
     if axes is None:
         axes = tuple(range(len(starts)))
@@ -96,7 +99,7 @@ def sliced(
 
 
 def _require_a_direction(ctx: NodeContext, step: DimLike | None) -> None:
-    """A step must not be 0: a symbolic one of known sign is at least 1, or at most -1."""
+    """Require that a symbolic step of known sign is at least 1, or at most -1."""
     if not isinstance(step, Dim):
         return
     if ctx.facts.prove_ge(step, 0):
@@ -108,7 +111,7 @@ def _require_a_direction(ctx: NodeContext, step: DimLike | None) -> None:
 def slice_contents(
     ctx: NodeContext, dims: Dims, axes: Sequence[int], starts: Bounds, ends: Bounds, steps: Bounds
 ) -> Contents | None:
-    """The elements of a slice of the first input, which has these dimensions."""
+    """Return the elements of a slice of the first input, which has these dimensions."""
     whole: list[slice] = [slice(None)] * len(dims)
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         dim = dims[axis]
@@ -140,8 +143,8 @@ def slice_length(
     step: DimLike | None,
     is_nonempty: IsNonempty | None = None,
 ) -> DimLike | None:
-    """The length of a slice of a dimension, None when it is not known. is_nonempty: True for a dimension that may be
-    taken to be at least 1; without it, only proofs count.
+    """Return the length of a slice of a dimension; None if it is unknown. is_nonempty: True for a dimension that may be
+    assumed to be at least 1; without it, only proofs count.
     """
     if dim == 0:
         return 0
@@ -170,7 +173,7 @@ def _in_order(facts: Facts, start: DimLike, end: DimLike) -> bool:
 def clamped_position(
     facts: Facts, dim: DimLike, position: DimLike, is_nonempty: IsNonempty | None = None
 ) -> DimLike | None:
-    """A start or end of a forward slice as a position between 0 and the dimension; None when its sign is not known.
+    """Return a start or end of a forward slice as a position between 0 and the dimension; None if its sign is unknown.
     is_nonempty: as for `slice_length`.
     """
     if isinstance(position, int) and isinstance(dim, int):
@@ -188,7 +191,7 @@ def clamped_position(
 
 
 def _counts_from_end(facts: Facts, dim: DimLike, position: DimLike, is_nonempty: IsNonempty | None) -> bool:
-    """True for a position of at most 0 that is not 0, or is 0 only where the dimension is, too: -N or -2*N of N."""
+    """Return True for a position that is below 0, or is 0 only if the dimension is 0, too: -N or -2*N of N."""
     if not isinstance(position, Dim) or not facts.prove_ge(0, position):
         return False
     at_start = facts.child()
@@ -208,7 +211,7 @@ def _backward_length(facts: Facts, dim: DimLike, start: DimLike, end: DimLike, s
 
 
 def _first_backward(facts: Facts, dim: DimLike, start: DimLike) -> DimLike | None:
-    """The first position of a backward slice, at least -1; None when it is not known, or runtimes disagree."""
+    """Return the first position of a backward slice, at least -1; None if it is unknown, or runtimes disagree."""
     if start == -1 or (isinstance(start, int) and start >= _OPEN_END and isinstance(dim, Dim)):
         return dim - 1
     if facts.prove_ge(start, 0):
@@ -217,7 +220,7 @@ def _first_backward(facts: Facts, dim: DimLike, start: DimLike) -> DimLike | Non
 
 
 def _last_backward(facts: Facts, dim: DimLike, end: DimLike) -> DimLike | None:
-    """The position before which a backward slice ends; -1 is past the first element."""
+    """Return the position before which a backward slice ends; -1 is past the first element."""
     if isinstance(end, int) and end <= -_OPEN_END and isinstance(dim, Dim):
         return -1
     if isinstance(end, int) and end >= _OPEN_END:
@@ -234,7 +237,7 @@ def _is_disputed(dim: int, start: int, end: int, step: int) -> bool:
 
 
 def is_end_disputed(end: int, step: int) -> bool:
-    """True for a backward slice to the largest integer, which is past the first element to onnxruntime, and the last
-    one to the specification.
+    """Return True for a backward slice to the largest integer. For onnxruntime this is past the first element, for the
+    specification it is the last element.
     """
     return step < 0 and end >= _OPEN_END

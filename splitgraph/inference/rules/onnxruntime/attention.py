@@ -6,16 +6,19 @@ from collections.abc import Sequence
 
 from splitgraph.dim import DimLike, dim_max
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.input_shapes import ONE, expect_shapes
 from splitgraph.inference.rules.operands import (
+    ONE,
     Dims,
     InvalidNode,
     dims_of,
     dims_of_rank,
     exact_quotient,
+    expect_shapes,
     int_attribute,
     ints_attribute,
+    like_input,
     operator,
+    ranked_dims,
     scalar_dim,
 )
 from splitgraph.value_type import ValueType, tensor
@@ -35,7 +38,7 @@ def _heads(ctx: NodeContext, name: str = "num_heads") -> int:
 
 @operator("Attention", "QAttention", "PackedAttention", gives=(0, 0), domain=DOMAIN)
 def attention(ctx: NodeContext) -> Sequence[ValueType]:
-    """Attention that projects its input first: the output of the values' size, and keys and values with the past."""
+    """Project the input and compute attention: the output of the values' size, and keys and values with the past."""
     quantized, packed = ctx.node.op_type == "QAttention", ctx.node.op_type == "PackedAttention"
     dtype = ctx.input(3).dtype if quantized else ctx.input(0).dtype
     dims = dims_of_rank(ctx, 0, 2 if packed else 3)
@@ -66,7 +69,7 @@ def attention(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _projected_sizes(ctx: NodeContext) -> tuple[DimLike | None, DimLike | None]:
-    """The sizes of keys and values for all heads together."""
+    """Return the sizes of keys and values for all heads together."""
     sizes = ints_attribute(ctx, "qkv_hidden_sizes")
     if sizes:
         if len(sizes) != 3:
@@ -82,7 +85,7 @@ def _projected_sizes(ctx: NodeContext) -> tuple[DimLike | None, DimLike | None]:
 
 @operator("MultiHeadAttention", "DecoderMaskedMultiHeadAttention", gives=(0, 0, 0, None), domain=DOMAIN)
 def multi_head_attention(ctx: NodeContext) -> Sequence[ValueType]:
-    """Attention over projected inputs: the output, keys and values with the past, and the weights."""
+    """Compute attention over projected inputs: the output, keys and values with the past, and the weights."""
     dtype, heads = ctx.input(0).dtype, _heads(ctx)
     query, key, value = dims_of(ctx, 0), dims_of(ctx, 1), dims_of(ctx, 2)
     if query is not None and len(query) not in (3, 5):
@@ -113,7 +116,7 @@ def _check_projected(ctx: NodeContext, query: Dims | None, key: Dims | None, val
 
 
 def _value_size(ctx: NodeContext, query: Dims | None, key: Dims | None, value: Dims | None) -> DimLike | None:
-    """The size of the values for all heads together."""
+    """Return the size of the values for all heads together."""
     if query is not None and len(query) == 5:
         return query[2] * query[4]
     if ctx.has_input(2):
@@ -128,7 +131,7 @@ def _value_size(ctx: NodeContext, query: Dims | None, key: Dims | None, value: D
 def _kept(
     ctx: NodeContext, query: Dims | None, key: Dims | None, value: Dims | None, heads: int
 ) -> tuple[DimLike | None, DimLike | None, DimLike | None]:
-    """The length of the keys with the past, and the head sizes of keys and values."""
+    """Return the length of the keys with the past, and the head sizes of keys and values."""
     if query is not None and len(query) == 5:
         length, key_size, value_size = query[1], query[4], query[4]
     elif key is not None and len(key) == 5:
@@ -149,7 +152,7 @@ def _kept(
 
 @operator("GroupQueryAttention", "SparseAttention", gives=(0, 3, 4, 0), domain=DOMAIN)
 def group_query_attention(ctx: NodeContext) -> Sequence[ValueType]:
-    """Attention with fewer heads for keys and values: the output, and the buffers that hold both."""
+    """Compute attention with fewer heads for keys and values: the output, and the buffers of both."""
     dtype, query = ctx.input(0).dtype, dims_of_rank(ctx, 0, 3)
     heads, kept = _heads(ctx), _heads(ctx, "kv_num_heads")
     if heads % kept:
@@ -172,7 +175,9 @@ def group_query_attention(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _buffer(ctx: NodeContext, past: int, new: tuple[DimLike | None, int, DimLike, DimLike | None]) -> ValueType:
-    """What is kept of keys or values: as long as the past buffer, or as all tokens so far if these are more."""
+    """Return the type of a buffer of keys or values: as long as the past buffer, or as all tokens so far if these are
+    more.
+    """
     batch, kept, total, head_size = new
     if not ctx.has_input(past):
         quantized = ctx.attribute("k_quant_type", "NONE") != "NONE"
@@ -188,7 +193,7 @@ def _buffer(ctx: NodeContext, past: int, new: tuple[DimLike | None, int, DimLike
 
 @operator("RotaryEmbedding", domain=DOMAIN)
 def rotary_embedding(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input, each pair of elements turned by its position."""
+    """Turn each pair of elements by its position."""
     dims = dims_of(ctx, 0)
     length = None if dims is None or len(dims) not in (3, 4) else dims[-2] if len(dims) == 4 else dims[1]
     sizes = {"B": None if dims is None or not dims else dims[0], "S": length}
@@ -198,13 +203,12 @@ def rotary_embedding(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("GemmaRotaryEmbedding", gives=(1, 3), domain=DOMAIN)
 def gemma_rotary_embedding(ctx: NodeContext) -> Sequence[ValueType]:
-    """Queries and keys, turned by their positions."""
-    return [tensor(ctx.input(index).dtype, dims_of(ctx, index)) for index in (1, 3)]
+    """Turn queries and keys by their positions."""
+    return [like_input(ctx, index) for index in (1, 3)]
 
 
 @operator("RelativePositionBias", domain=DOMAIN)
 def relative_position_bias(ctx: NodeContext) -> Sequence[ValueType]:
-    """A bias for each head, query and key from a table of buckets by heads."""
-    table = dims_of_rank(ctx, 0, 2)
-    heads = None if table is None else table[1]
+    """Make a bias for each head, query and key from a table of buckets by heads."""
+    heads = ranked_dims(ctx, 0, 2)[1]
     return [tensor(ctx.input(0).dtype, (1, heads, scalar_dim(ctx, 1), scalar_dim(ctx, 2)))]

@@ -7,22 +7,23 @@ from collections.abc import Sequence
 from splitgraph.dim import DimLike, ceildiv, product
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.rules.broadcasting import broadcast_dims
-from splitgraph.inference.rules.input_shapes import expect_shapes
 from splitgraph.inference.rules.onnx.elementwise import same_type
 from splitgraph.inference.rules.onnx.indexing import gather_nd
-from splitgraph.inference.rules.onnx.matmul import gemm, product_dims
+from splitgraph.inference.rules.onnx.matmul import gemm, product_dims, transposed
 from splitgraph.inference.rules.onnx.reduction import normalized
 from splitgraph.inference.rules.operands import (
-    Dims,
     InvalidNode,
     dims_of,
     dims_of_rank,
     exact_quotient,
+    expect_shapes,
     int_attribute,
     known_dtype,
+    like_input,
     merged_dim,
     normal_axis,
     operator,
+    ranked_dims,
     scalar_dim,
 )
 from splitgraph.value_type import ValueType, tensor
@@ -49,14 +50,14 @@ operator("GatherND", domain=DOMAIN)(gather_nd)
 @operator("SimplifiedLayerNormalization", gives=(1, None))
 @operator("SimplifiedLayerNormalization", gives=(1, None), domain=DOMAIN)
 def simplified_layer_normalization(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input over its root mean square, in the scale's type, and the inverse of that."""
+    """Divide the input by its root mean square, in the scale's type, and return the inverse of the root."""
     output, statistics = normalized(ctx)
     return [tensor(ctx.input(1).dtype, output.shape), statistics]
 
 
 @operator("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", gives=(0, None, None, 0), domain=DOMAIN)
 def skip_layer_normalization(ctx: NodeContext) -> Sequence[ValueType]:
-    """The normalised sum of two inputs, statistics, and the sum itself."""
+    """Normalise the sum of two inputs, and return statistics and the sum itself."""
     known = tensor(known_dtype(ctx, (0, 1, 2)), dims_of(ctx, 0))
     more = ("bias: H",) if ctx.node.op_type.startswith("SkipSimplified") else ("beta: H", "bias: H")
     length = known.shape[1] if known.shape is not None and len(known.shape) == 3 else None
@@ -68,14 +69,14 @@ def skip_layer_normalization(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("SkipGroupNorm", gives=(0, 0), domain=DOMAIN)
 def skip_group_norm(ctx: NodeContext) -> Sequence[ValueType]:
-    """The normalised sum of two inputs, and the sum."""
-    known = tensor(ctx.input(0).dtype, dims_of(ctx, 0))
+    """Normalise the sum of two inputs, and return the sum."""
+    known = like_input(ctx)
     return [known, known]
 
 
 @operator("BiasDropout", "BitmaskDropout", gives=(0, None), domain=DOMAIN)
 def dropout(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input with some elements 0, and which are kept: a boolean or a bit for each."""
+    """Set some elements to 0, and return which ones are kept: a boolean or a bit for each."""
     dims = dims_of(ctx, 0)
     known = tensor(ctx.input(0).dtype, dims)
     if ctx.node.op_type == "BiasDropout":
@@ -85,21 +86,21 @@ def dropout(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("BiasGelu", "FastGelu", domain=DOMAIN)
 def biased_gelu(ctx: NodeContext) -> Sequence[ValueType]:
-    """The activation of the input and a bias for the last axis."""
+    """Activate the sum of the input and a bias for the last axis."""
     expect_shapes(ctx, "input: ... H", "bias: H")
-    return [tensor(ctx.input(0).dtype, dims_of(ctx, 0))]
+    return [like_input(ctx)]
 
 
 @operator("BiasAdd", domain=DOMAIN)
 def bias_add(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input with a bias for the last axis, and a second input, added."""
+    """Add a bias for the last axis, and a second input."""
     expect_shapes(ctx, "X: B S C", "bias: C", "skip: B S C")
-    return [tensor(ctx.input(0).dtype, dims_of(ctx, 0))]
+    return [like_input(ctx)]
 
 
 @operator("BiasSplitGelu", domain=DOMAIN)
 def bias_split_gelu(ctx: NodeContext) -> Sequence[ValueType]:
-    """One half of the last axis times the activation of the other."""
+    """Multiply one half of the last axis by the activation of the other half."""
     dims = dims_of_rank(ctx, 0, 3)
     expect_shapes(ctx, "X: B S D", "bias: D")
     if dims is None:
@@ -109,7 +110,7 @@ def bias_split_gelu(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("EmbedLayerNormalization", "QEmbedLayerNormalization", gives=(2, "int32", 2), domain=DOMAIN)
 def embed_layer_normalization(ctx: NodeContext) -> Sequence[ValueType]:
-    """The normalised sum of embeddings, the number of tokens of each sequence, and the sum itself."""
+    """Normalise the sum of embeddings, and return the number of tokens of each sequence and the sum itself."""
     tokens, words = dims_of_rank(ctx, 0, 2), dims_of_rank(ctx, 2, 2)
     quantized = ctx.node.op_type.startswith("Q")
     dtype = ctx.input(8 if quantized else 2).dtype
@@ -125,10 +126,10 @@ def embed_layer_normalization(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("FusedMatMul", "FusedMatMulActivation", "TransposeMatMul", domain=DOMAIN)
 def fused_matmul(ctx: NodeContext) -> Sequence[ValueType]:
-    """A matrix product of operands that may be transposed first."""
+    """Multiply matrices that may be transposed first."""
     a, b = dims_of(ctx, 0), dims_of(ctx, 1)
-    a = _transposed(a, _flag(ctx, "transA"), _flag(ctx, "transBatchA"))
-    b = _transposed(b, _flag(ctx, "transB"), _flag(ctx, "transBatchB"))
+    a = transposed(a, _flag(ctx, "transA"), _flag(ctx, "transBatchA"))
+    b = transposed(b, _flag(ctx, "transB"), _flag(ctx, "transBatchB"))
     return [tensor(known_dtype(ctx, (0, 1)), product_dims(ctx, a, b))]
 
 
@@ -136,18 +137,9 @@ def _flag(ctx: NodeContext, name: str) -> bool:
     return bool(int_attribute(ctx, name, 0))
 
 
-def _transposed(dims: Dims | None, matrix: bool, batch: bool) -> Dims | None:
-    """The dimensions after the first one went behind the other batch dimensions, and the last two changed places."""
-    if dims is None or len(dims) < 2:
-        return dims
-    if batch and len(dims) > 2:
-        dims = (*dims[1:-1], dims[0], dims[-1])
-    return (*dims[:-2], dims[-1], dims[-2]) if matrix else dims
-
-
 @operator("MatMulNBits", "MatMulBnb4", "MatMulFpQ4", domain=DOMAIN)
 def matmul_packed(ctx: NodeContext) -> Sequence[ValueType]:
-    """A matrix product with packed weights of K rows and N columns, which attributes say."""
+    """Multiply by packed weights of K rows and N columns, which are attributes."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     if ctx.node.op_type == "MatMulFpQ4" or not int_attribute(ctx, "transB", 1):
         return [tensor(dtype, None if dims is None else (*dims[:-1], None))]
@@ -164,38 +156,37 @@ def matmul_packed(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("GatherBlockQuantized", gives=(2,), domain=DOMAIN)
 def gather_block_quantized(ctx: NodeContext) -> Sequence[ValueType]:
-    """Rows of a quantised table, as floats; a byte may hold several elements of the last axis."""
+    """Take rows of a quantised table, as floats. A byte may hold several elements of the last axis."""
     dtype, dims, indices = ctx.input(2).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
     if dims is None or indices is None:
         return [tensor(dtype, None)]
     axis = normal_axis(int_attribute(ctx, "gather_axis", 0), len(dims), "gather_axis")
-    held: list[DimLike] = list(dims)
+    sizes: list[DimLike] = list(dims)
     if ctx.input(0).dtype == "uint8":
         bits = int_attribute(ctx, "bits", 4)
         if bits not in (2, 4, 8):
             raise InvalidNode(f"bits is {bits}; it must be 2, 4 or 8")
-        held[-1] = held[-1] * (8 // bits)
-    return [tensor(dtype, (*held[:axis], *indices, *held[axis + 1 :]))]
+        sizes[-1] = sizes[-1] * (8 // bits)
+    return [tensor(dtype, (*sizes[:axis], *indices, *sizes[axis + 1 :]))]
 
 
 @operator("ComplexMul", "ComplexMulConj", domain=DOMAIN)
 def complex_product(ctx: NodeContext) -> Sequence[ValueType]:
-    """Products of complex numbers, whose parts are on the last axis."""
+    """Multiply complex numbers, whose parts are on the last axis."""
     return [tensor(known_dtype(ctx, (0, 1)), broadcast_dims(ctx, (dims_of(ctx, 0), dims_of(ctx, 1))))]
 
 
 @operator("CDist", domain=DOMAIN)
 def distances(ctx: NodeContext) -> Sequence[ValueType]:
-    """The distance of each row of the first input from each row of the second."""
-    a, b = dims_of_rank(ctx, 0, 2), dims_of_rank(ctx, 1, 2)
-    if a is not None and b is not None:
-        merged_dim(ctx, a[1], b[1], "the numbers of columns")
-    return [tensor(known_dtype(ctx, (0, 1)), (None if a is None else a[0], None if b is None else b[0]))]
+    """Compute the distance of each row of the first input from each row of the second."""
+    a, b = ranked_dims(ctx, 0, 2), ranked_dims(ctx, 1, 2)
+    merged_dim(ctx, a[1], b[1], "the numbers of columns")
+    return [tensor(known_dtype(ctx, (0, 1)), (a[0], b[0]))]
 
 
 @operator("ExpandDims", domain=DOMAIN)
 def expand_dims(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input with a dimension of 1 at an axis, counted in the output."""
+    """Insert a dimension of 1 at an axis, counted in the output."""
     dims, axis = dims_of(ctx, 0), scalar_dim(ctx, 1)
     if dims is None:
         return [tensor(ctx.input(0).dtype, None)]
@@ -207,32 +198,31 @@ def expand_dims(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("NGramRepeatBlock", gives=(1,), domain=DOMAIN)
 def n_gram_repeat_block(ctx: NodeContext) -> Sequence[ValueType]:
-    """The scores, without those of tokens that would repeat."""
-    return [tensor(ctx.input(1).dtype, dims_of(ctx, 1))]
+    """Return the scores, without those of tokens that would repeat."""
+    return [like_input(ctx, 1)]
 
 
 @operator("Unique", gives=(0, "int64", "int64"), domain=DOMAIN)
 def unique(ctx: NodeContext) -> Sequence[ValueType]:
-    """The distinct elements of a vector, where each element went, and how often each occurs."""
+    """Find the distinct elements of a vector, where each element went, and how often each occurs."""
     dims, count = dims_of_rank(ctx, 0, 1), ctx.fresh()
-    found = tensor("int64", (None,) if dims is None else dims)
-    return [tensor(ctx.input(0).dtype, (count,)), found, tensor("int64", (count,))]
+    inverse = tensor("int64", (None,) if dims is None else dims)
+    return [tensor(ctx.input(0).dtype, (count,)), inverse, tensor("int64", (count,))]
 
 
 @operator("CropAndResize", domain=DOMAIN)
 def crop_and_resize(ctx: NodeContext) -> Sequence[ValueType]:
-    """A region of an image for each box, resized to the height and width that the last input holds."""
-    dims, boxes = dims_of_rank(ctx, 0, 4), dims_of_rank(ctx, 1, 2)
+    """Resize a region of an image for each box, to the height and width that the last input holds."""
+    dims, boxes = ranked_dims(ctx, 0, 4), ranked_dims(ctx, 1, 2)
     size = ctx.contents(3)
     sides = (None, None) if size is None or len(size.dims) != 2 else size.dims
-    count, channels = None if boxes is None else boxes[0], None if dims is None else dims[1]
-    return [tensor(ctx.input(0).dtype, (count, channels, *sides))]
+    return [tensor(ctx.input(0).dtype, (boxes[0], dims[1], *sides))]
 
 
 @operator("Tokenizer", gives=("string",), domain=DOMAIN)
 def tokenizer(ctx: NodeContext) -> Sequence[ValueType]:
-    """The tokens of each text, filled up to the longest list of tokens, in a last dimension of their own. Where there
-    is no text, onnxruntime adds no dimension.
+    """Split each text into tokens, padded to the longest list in a new last dimension. If there is no text, onnxruntime
+    adds no dimension.
     """
     dims = dims_of(ctx, 0)
     if dims is not None and len(dims) not in (1, 2):

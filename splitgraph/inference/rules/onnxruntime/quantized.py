@@ -7,23 +7,25 @@ from collections.abc import Sequence
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.rules.broadcasting import broadcast_dims
-from splitgraph.inference.rules.input_shapes import ONE, PER_COLUMN, expect_shapes
 from splitgraph.inference.rules.onnx.convolution import convolved, pooled_dims
 from splitgraph.inference.rules.onnx.elementwise import same_type
 from splitgraph.inference.rules.onnx.joining import joined_dims
-from splitgraph.inference.rules.onnx.matmul import product_dims
+from splitgraph.inference.rules.onnx.matmul import product_dims, product_of_matrices
 from splitgraph.inference.rules.onnx.quantization import check_quantized_conv, check_scale
 from splitgraph.inference.rules.onnx.reduction import reduced_dims
 from splitgraph.inference.rules.operands import (
+    ONE,
+    PER_COLUMN,
     InvalidNode,
     dims_of,
-    dims_of_rank,
+    expect_shapes,
     int_attribute,
     ints_attribute,
     merged_dim,
     normal_axes,
     normal_axis,
     operator,
+    ranked_dims,
 )
 from splitgraph.value_type import ValueType, tensor
 
@@ -34,30 +36,30 @@ rule("QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax", domain=DOMAIN)(same
 
 @operator("QuantizeLinear", gives=(2,), domain=DOMAIN)
 def quantize_linear(ctx: NodeContext) -> Sequence[ValueType]:
-    """Integers in the type of the zero point, uint8 without."""
+    """Round to integers in the type of the zero point, uint8 without one."""
     check_scale(ctx)
     return [tensor(ctx.input(2).dtype if ctx.has_input(2) else "uint8", dims_of(ctx, 0))]
 
 
 @operator("DequantizeLinear", gives=(1,), domain=DOMAIN)
 def dequantize_linear(ctx: NodeContext) -> Sequence[ValueType]:
-    """Floats in the type of the scale."""
+    """Compute floats in the type of the scale."""
     check_scale(ctx)
     return [tensor(ctx.input(1).dtype, dims_of(ctx, 0))]
 
 
 @operator("DynamicQuantizeMatMul", domain=DOMAIN)
 def dynamic_quantize_matmul(ctx: NodeContext) -> Sequence[ValueType]:
-    """The product of a float matrix and a quantised one."""
+    """Multiply a float matrix by a quantised one."""
     columns = _columns(ctx, 1)
-    each = (f"b_scale: {PER_COLUMN}", f"b_zero_point: {PER_COLUMN}", "bias: N")
-    expect_shapes(ctx, "", "", *each, sizes={"N": columns})
+    shapes = (f"b_scale: {PER_COLUMN}", f"b_zero_point: {PER_COLUMN}", "bias: N")
+    expect_shapes(ctx, "", "", *shapes, sizes={"N": columns})
     return [tensor(ctx.input(0).dtype, product_dims(ctx, dims_of(ctx, 0), dims_of(ctx, 1)))]
 
 
 @operator("MatMulIntegerToFloat", gives=(2,), domain=DOMAIN)
 def matmul_integer_to_float(ctx: NodeContext) -> Sequence[ValueType]:
-    """The product of two quantised matrices in the type of their scales."""
+    """Multiply two quantised matrices, in the type of their scales."""
     scales, zeros = (
         (f"a_scale: {ONE}", f"b_scale: {PER_COLUMN}"),
         (f"a_zero_point: {ONE}", f"b_zero_point: {PER_COLUMN}"),
@@ -73,39 +75,33 @@ def _columns(ctx: NodeContext, index: int) -> DimLike | None:
 
 @operator("MatMulInteger16", gives=("int32",), domain=DOMAIN)
 def matmul_integer_16(ctx: NodeContext) -> Sequence[ValueType]:
-    """The product of 16-bit integers in 32 bits."""
+    """Multiply 16-bit integers in 32 bits."""
     return [tensor("int32", product_dims(ctx, dims_of(ctx, 0), dims_of(ctx, 1)))]
 
 
 @operator("QGemm", gives=(None,), domain=DOMAIN)
 def gemm(ctx: NodeContext) -> Sequence[ValueType]:
-    """The product of two quantised matrices: quantised again where there is a zero point for it."""
-    a, b = dims_of_rank(ctx, 0, 2), dims_of_rank(ctx, 3, 2)
-    if a is not None and int_attribute(ctx, "transA", 0):
-        a = a[::-1]
-    if b is not None and int_attribute(ctx, "transB", 0):
-        b = b[::-1]
-    if a is not None and b is not None:
-        merged_dim(ctx, a[1], b[0], "the inner dimensions")
+    """Multiply two quantised matrices. The result is quantised if there is a zero point for it."""
+    shape = product_of_matrices(ctx, 0, 3)
     dtype = ctx.input(8).dtype if ctx.has_input(8) else ctx.input(1).dtype
-    return [tensor(dtype, (None if a is None else a[0], None if b is None else b[1]))]
+    return [tensor(dtype, shape)]
 
 
 @operator("QLinearAdd", "QLinearMul", domain=DOMAIN)
 def arithmetic(ctx: NodeContext) -> Sequence[ValueType]:
-    """Quantised operands broadcast to one shape."""
+    """Broadcast quantised operands to one shape."""
     return [tensor(ctx.input(0).dtype, broadcast_dims(ctx, (dims_of(ctx, 0), dims_of(ctx, 3))))]
 
 
 @operator("QLinearWhere", gives=(1,), domain=DOMAIN)
 def where(ctx: NodeContext) -> Sequence[ValueType]:
-    """Elements of two quantised inputs as the first says."""
+    """Choose elements of two quantised inputs by the first input."""
     return [tensor(ctx.input(1).dtype, broadcast_dims(ctx, [dims_of(ctx, index) for index in (0, 1, 4)]))]
 
 
 @operator("QLinearConcat", gives=(1,), domain=DOMAIN)
 def concat(ctx: NodeContext) -> Sequence[ValueType]:
-    """Quantised inputs, each with its scale and zero point, one after another along the axis."""
+    """Join quantised inputs, each with its scale and zero point, along the axis."""
     dtype = ctx.input(1).dtype
     shapes = [dims_of(ctx, index) for index in range(2, len(ctx.node.input), 3)]
     known = [dims for dims in shapes if dims is not None]
@@ -119,7 +115,7 @@ def concat(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("QLinearConv", gives=(7,), domain=DOMAIN)
 def conv(ctx: NodeContext) -> Sequence[ValueType]:
-    """Convolution of quantised tensors; with `channels_last` only the rank is said."""
+    """Convolve quantised tensors. With `channels_last`, only the rank is known."""
     dtype, data, weights = ctx.input(7).dtype, dims_of(ctx, 0), dims_of(ctx, 3)
     check_quantized_conv(ctx)
     if int_attribute(ctx, "channels_last", 0):
@@ -129,7 +125,7 @@ def conv(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("QLinearAveragePool", domain=DOMAIN)
 def average_pool(ctx: NodeContext) -> Sequence[ValueType]:
-    """The average of each window of a quantised tensor, whose channels may come last."""
+    """Average each window of a quantised tensor, whose channels may come last."""
     dims = dims_of(ctx, 0)
     last = bool(int_attribute(ctx, "channels_last", 0))
     if dims is not None and last and len(dims) > 2:
@@ -142,7 +138,7 @@ def average_pool(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("QLinearGlobalAveragePool", domain=DOMAIN)
 def global_average_pool(ctx: NodeContext) -> Sequence[ValueType]:
-    """One number for each channel of a quantised tensor."""
+    """Compute one number for each channel of a quantised tensor."""
     dims = dims_of(ctx, 0)
     if dims is None:
         return [tensor(ctx.input(0).dtype, None)]
@@ -155,7 +151,7 @@ def global_average_pool(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("QLinearReduceMean", domain=DOMAIN)
 def reduce_mean(ctx: NodeContext) -> Sequence[ValueType]:
-    """The average of a quantised tensor over the axes."""
+    """Average a quantised tensor over the axes."""
     dims, axes = dims_of(ctx, 0), ints_attribute(ctx, "axes")
     if dims is None:
         return [tensor(ctx.input(0).dtype, None)]
@@ -165,17 +161,16 @@ def reduce_mean(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("DynamicQuantizeLSTM", gives=(0, 0, 0), domain=DOMAIN)
 def dynamic_quantize_lstm(ctx: NodeContext) -> Sequence[ValueType]:
-    """All hidden states, the last ones, and the last cell states, for each direction. Weights are transposed: they end
-    in the rows of the four gates.
+    """Compute all hidden states, the last ones, and the last cell states, for each direction. Weights are transposed:
+    their last axis has the rows of the four gates.
     """
-    data, weights, recurrence = (dims_of_rank(ctx, index, 3) for index in range(3))
-    steps, batch, features = (None, None, None) if data is None else data
+    data, weights, recurrence = (ranked_dims(ctx, index, 3) for index in range(3))
+    steps, batch, features = data
     directions = 2 if ctx.attribute("direction", "forward") == "bidirectional" else 1
-    hidden = None if recurrence is None else recurrence[1]
+    hidden = recurrence[1]
     if ctx.has_attribute("hidden_size"):
         size = int_attribute(ctx, "hidden_size", 0)
-        hidden = size if hidden is None else merged_dim(ctx, size, hidden, "hidden_size and the recurrence weights")
-    if weights is not None and features is not None and weights[1] is not None:
-        merged_dim(ctx, features, weights[1], "the features of the weights and of the input")
+        hidden = merged_dim(ctx, size, hidden, "hidden_size and the recurrence weights")
+    merged_dim(ctx, features, weights[1], "the features of the weights and of the input")
     dtype, last = ctx.input(0).dtype, (directions, batch, hidden)
     return [tensor(dtype, (steps, directions, batch, hidden)), tensor(dtype, last), tensor(dtype, last)]

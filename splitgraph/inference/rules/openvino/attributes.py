@@ -19,12 +19,12 @@ def layer(*types: str, gives: Sequence[int | str | None] = (0,)) -> Callable[[Ru
 
 
 def text(ctx: NodeContext, name: str, default: str = "") -> str:
-    """An attribute in lower case, as OpenVINO reads the names of modes."""
+    """Return an attribute in lower case, as OpenVINO reads the names of modes."""
     return str(ctx.attribute(name, default)).strip().lower()
 
 
 def flag(ctx: NodeContext, name: str, default: bool) -> bool:
-    """A boolean attribute. Raises InvalidNode when it is something else."""
+    """Return a boolean attribute. Raise InvalidNode if it is something else."""
     written = text(ctx, name, str(default))
     if written not in _TRUTHS:
         raise InvalidNode(f"attribute {name!r} is {written!r}; it must be true or false")
@@ -32,12 +32,14 @@ def flag(ctx: NodeContext, name: str, default: bool) -> bool:
 
 
 def number(ctx: NodeContext, name: str, default: int) -> int:
-    """An integer attribute. Raises InvalidNode when it is something else."""
+    """Return an integer attribute. Raise InvalidNode if it is something else."""
     return _integer(name, text(ctx, name, str(default)))
 
 
 def numbers(ctx: NodeContext, name: str) -> tuple[int, ...] | None:
-    """An attribute that is a list of integers, None when absent. Raises InvalidNode when it is something else."""
+    """Return an attribute that is a list of integers; None if it is absent. Raise InvalidNode if it is something
+    else.
+    """
     if name not in ctx.attributes():
         return None
     return tuple(_integer(name, entry.strip()) for entry in text(ctx, name).split(",") if entry.strip())
@@ -51,19 +53,19 @@ def _integer(name: str, written: str) -> int:
 
 
 def element_type(ctx: NodeContext, name: str, default: str | None) -> str | None:
-    """The element type that an attribute names; None for one that is not known, `default` without the attribute."""
+    """Return the element type that an attribute names; None for an unknown one, `default` without the attribute."""
     return dtype_of(text(ctx, name)) if name in ctx.attributes() else default
 
 
 def operator_set(ctx: NodeContext) -> int:
-    """The number of the operator set that the layer is of: which version of an operator it is."""
+    """Return the number of the layer's operator set, which selects the version of the operator."""
     digits = str(ctx.attribute("operator_set", "")).removeprefix("opset")
     return int(digits) if digits.isascii() and digits.isdigit() else 1
 
 
 def listed(ctx: NodeContext, index: int) -> tuple[DimLike | None, ...] | None:
-    """The elements of an integer input that is a scalar or 1-D, None for each that is unknown; None when not even
-    their number is known. Raises InvalidNode for another rank.
+    """Return the elements of an integer input that is a scalar or 1-D, None for each that is unknown; None if even
+    their number is unknown. Raise InvalidNode for another rank.
     """
     dims = dims_of(ctx, index)
     if dims is not None and len(dims) > 1:
@@ -73,7 +75,7 @@ def listed(ctx: NodeContext, index: int) -> tuple[DimLike | None, ...] | None:
 
 
 def listed_axes(ctx: NodeContext, index: int) -> tuple[int, ...] | None:
-    """The axes that an input names, None when one is unknown. Raises InvalidNode for a rank above 1."""
+    """Return the axes that an input names; None if one is unknown. Raise InvalidNode for a rank above 1."""
     known = listed(ctx, index)
     axes = None if known is None else tuple(axis for axis in known if isinstance(axis, int))
     return axes if known is not None and axes is not None and len(axes) == len(known) else None

@@ -43,13 +43,13 @@ def branches(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _bound_between(ctx: NodeContext, value: ValueType, given: Sequence[ValueType]) -> None:
-    """Bound each dimension that the branches have different sizes for by the smallest and the largest of them."""
+    """Bound each dimension that has different sizes in the branches by the smallest and the largest of them."""
     for axis, dim in enumerate(value.shape or ()):
         dims = [other.shape[axis] for other in given if other.shape is not None and len(other.shape) > axis]
-        known = [each for each in dims if each is not None]
+        known = [other_dim for other_dim in dims if other_dim is not None]
         if not ctx.is_generated(dim) or dim in known or len(known) != len(given):
             continue
-        ranges = [ctx.facts.range_of(each) for each in known]
+        ranges = [ctx.facts.range_of(other_dim) for other_dim in known]
         highs = [high for _, high in ranges if high is not None]
         low = min(max(low or 0, 0) for low, _ in ranges)
         high = max(highs) if len(highs) == len(ranges) else None
@@ -60,12 +60,12 @@ def _bound_between(ctx: NodeContext, value: ValueType, given: Sequence[ValueType
 def _branch(ctx: NodeContext, name: str) -> Body:
     graph, ports = _graph(ctx, f"{name}_body"), _ports(ctx, f"{name}_port_map")
     given: list[ValueType | None] = [None] * len(graph.input)
-    held: list[Contents | None] = [None] * len(graph.input)
+    known: list[Contents | None] = [None] * len(graph.input)
     for entry in ports:
         if entry.tag == "input" and entry.external is not None and entry.internal is not None:
             given[entry.internal] = ctx.complete(ctx.input(entry.external))
-            held[entry.internal] = ctx.contents(entry.external)
-    body = ctx.walk_body(f"{name}_body", given, held=held)
+            known[entry.internal] = ctx.contents(entry.external)
+    body = ctx.walk_body(f"{name}_body", given, held=known)
     if body is None:
         raise InvalidNode(f"{name}_body is missing")
     types, contents = [UNKNOWN] * len(ctx.outputs), list[Contents | None]([None] * len(ctx.outputs))
@@ -86,19 +86,19 @@ def iterations(ctx: NodeContext) -> Sequence[ValueType]:
         if edge.internal is not None and edge.external is not None
     }
     given: list[ValueType | None] = [None] * len(graph.input)
-    held: list[Contents | None] = [None] * len(graph.input)
+    known_contents: list[Contents | None] = [None] * len(graph.input)
     for entry in ports:
         if entry.tag == "input" and entry.external is not None and entry.internal is not None:
             given[entry.internal] = ctx.complete(_passed(ctx, entry))
             if entry.axis is None and entry.internal not in back:
-                held[entry.internal] = ctx.contents(entry.external)
+                known_contents[entry.internal] = ctx.contents(entry.external)
     carried = [position for position in back if given[position] is not None]
 
     def walk(known: Sequence[ValueType], _: Iterable[int]) -> Body | None:
         now = list(given)
         for position, value in zip(carried, known, strict=True):
             now[position] = value
-        return ctx.walk_body("body", now, held=held)
+        return ctx.walk_body("body", now, held=known_contents)
 
     first = [value for position in carried if (value := given[position]) is not None]
     body, results, lost = settle_iterations(
@@ -111,7 +111,7 @@ def iterations(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _passed(ctx: NodeContext, entry: PortEntry) -> ValueType:
-    """The type of a body input: the whole layer input, or a part of it along an axis."""
+    """Return the type of a body input: the whole layer input, or a part of it along an axis."""
     known = ctx.input(entry.external) if entry.external is not None else UNKNOWN
     if entry.axis is None or known.shape is None:
         return known if entry.axis is None else known.with_shape(None)
@@ -141,21 +141,17 @@ def _outputs(
 
 
 def _without(value: ValueType, lost: Collection[Dim]) -> ValueType:
-    """The type without dimensions that differ from one iteration to the next."""
+    """Return the type without dimensions that differ from one iteration to the next."""
     if value.shape is None:
         return value
     names = {name for dim in lost for name in symbols_of(dim)}
-    shape = [dim if isinstance(dim, Dim) and not names & set(symbols_of(dim)) else _number(dim) for dim in value.shape]
+    shape = [None if isinstance(dim, Dim) and names & set(symbols_of(dim)) else dim for dim in value.shape]
     return value.with_shape(shape)
 
 
-def _number(dim: DimLike | None) -> int | None:
-    return dim if isinstance(dim, int) else None
-
-
 def _stacked(ctx: NodeContext, value: ValueType, entry: PortEntry, count: DimLike | None) -> ValueType:
-    """What the iterations give, one after the other along an axis. TensorIterator takes a part of each, Loop the whole,
-    which the map calls a part of 1.
+    """Stack the results of the iterations along an axis. TensorIterator takes a part of each, Loop the whole, which the
+    map calls a part of 1.
     """
     if value.shape is None or entry.axis is None or entry.axis >= len(value.shape):
         return tensor(value.dtype, None)
@@ -166,7 +162,7 @@ def _stacked(ctx: NodeContext, value: ValueType, entry: PortEntry, count: DimLik
 
 
 def _parts(ctx: NodeContext, ports: Sequence[PortEntry]) -> DimLike | None:
-    """How many parts the sliced inputs have, None when no input is sliced into parts that follow on one another."""
+    """Return how many parts the sliced inputs have; None if no input is sliced into parts that follow one another."""
     for entry in ports:
         if entry.tag != "input" or entry.external is None or entry.axis is None or abs(entry.stride) != entry.part_size:
             continue
@@ -183,8 +179,8 @@ def _parts(ctx: NodeContext, ports: Sequence[PortEntry]) -> DimLike | None:
 
 
 def _trips(ctx: NodeContext, ports: Sequence[PortEntry], body: Body) -> DimLike | None:
-    """The number of iterations: the trip count if nothing else can end the loop, else a dimension that is at most as
-    large; None where that is not known.
+    """Return the number of iterations: the trip count if nothing else can end the loop, else a dimension that is at
+    most as large; None if it is unknown.
     """
     count, start = ctx.contents(0), ctx.contents(1)
     most = None if count is None or len(count.items) != 1 else count.dims[0]

@@ -1,10 +1,10 @@
-"""OpenVINO's convolution and pooling, and Interpolate."""
+"""OpenVINO's convolution and pooling, Interpolate, regions of images, and conversions of images."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from splitgraph.dim import DimLike, ceildiv
+from splitgraph.dim import DimLike, ceildiv, product
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.onnx.constants import required_dim
 from splitgraph.inference.rules.openvino.attributes import (
@@ -17,8 +17,18 @@ from splitgraph.inference.rules.openvino.attributes import (
     operator_set,
     text,
 )
-from splitgraph.inference.rules.operands import Dims, InvalidNode, dims_of, known_dtype, merged_dim, normal_axis
-from splitgraph.inference.rules.windows import Windows, nonnegative, window_counts
+from splitgraph.inference.rules.operands import (
+    Dims,
+    InvalidNode,
+    dims_of,
+    dims_of_rank,
+    exact_quotient,
+    known_dtype,
+    merged_dim,
+    normal_axis,
+    ranked_dims,
+)
+from splitgraph.inference.rules.windows import Windows, nonnegative, one_per_axis, spread_dim, window_counts
 from splitgraph.value_type import ValueType, tensor
 
 AUTO_PADS = {
@@ -34,28 +44,21 @@ _FINEST_SCALE = 64
 
 
 def _windows(ctx: NodeContext, rank: int) -> Windows:
-    """Strides, dilations and pads. Raises InvalidNode when they do not fit the spatial dimensions."""
+    """Return strides, dilations and pads. Raise InvalidNode if they do not fit the spatial dimensions."""
     auto_pad = AUTO_PADS.get(text(ctx, "auto_pad", "explicit"))
     if auto_pad is None:
         raise InvalidNode(f"auto_pad is {text(ctx, 'auto_pad')!r}; it must be one of {', '.join(AUTO_PADS)}")
-    strides, dilations = _per_axis(ctx, "strides", rank, 1), _per_axis(ctx, "dilations", rank, 1)
+    strides, dilations = (one_per_axis(numbers(ctx, name) or None, name, rank, 1) for name in ("strides", "dilations"))
     if min((*strides, *dilations)) < 1:
         raise InvalidNode("strides and dilations must be at least 1")
-    pads = _per_axis(ctx, "pads_begin", rank, 0) + _per_axis(ctx, "pads_end", rank, 0)
-    return Windows(rank, strides, dilations, pads, auto_pad)
-
-
-def _per_axis(ctx: NodeContext, name: str, rank: int, default: int) -> tuple[int, ...]:
-    given = numbers(ctx, name)
-    if not given:
-        return (default,) * rank
-    if len(given) != rank:
-        raise InvalidNode(f"{len(given)} {name} for {rank} spatial dimensions; one is required for each")
-    return given
+    before, after = (one_per_axis(numbers(ctx, name) or None, name, rank, 0) for name in ("pads_begin", "pads_end"))
+    return Windows(rank, strides, dilations, before + after, auto_pad)
 
 
 def _spatial_rank(data: Dims | None, filters: Dims | None, more: int) -> int | None:
-    """How many spatial dimensions there are, None when unknown; more: how many axes more than the data filters have."""
+    """Return the number of spatial dimensions; None if it is unknown. more: how many axes the filters have more than
+    the data.
+    """
     ranks = {len(dims) - 2 for dims in (data, None if filters is None else filters[more:]) if dims is not None}
     if len(ranks) > 1:
         raise InvalidNode(
@@ -70,7 +73,9 @@ def _spatial_rank(data: Dims | None, filters: Dims | None, more: int) -> int | N
 def _outputs(
     ctx: NodeContext, data: Dims | None, filters: Dims | None, more: int, *, inputs_first: bool
 ) -> DimLike | None:
-    """How many channels filters give, None when unknown; those of the data must be those that the filters take."""
+    """Return the number of output channels of filters; None if it is unknown. The data must have the channels that the
+    filters take.
+    """
     if filters is None:
         return None
     groups = filters[0] if more else 1
@@ -85,8 +90,8 @@ def _outputs(
 
 @layer("Convolution", "GroupConvolution", "BinaryConvolution", "DeformableConvolution")
 def convolution(ctx: NodeContext) -> Sequence[ValueType]:
-    """Filters [outputs, inputs, ...] over the spatial dimensions, after a first axis of groups in GroupConvolution; in
-    DeformableConvolution after the offsets, for as many channels in each group.
+    """Move filters [outputs, inputs, ...] over the spatial dimensions. GroupConvolution has a first axis of groups;
+    DeformableConvolution has the filters after the offsets, for as many channels in each group.
     """
     place = 2 if ctx.node.op_type == "DeformableConvolution" else 1
     dtype = ctx.input(0).dtype if ctx.node.op_type == "BinaryConvolution" else known_dtype(ctx, (0, place))
@@ -104,7 +109,7 @@ def convolution(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("ConvolutionBackpropData", "GroupConvolutionBackpropData")
 def backprop(ctx: NodeContext) -> Sequence[ValueType]:
-    """The transpose of a convolution, whose filters are [inputs, outputs, ...]; a third input gives the sides."""
+    """Compute the transpose of a convolution with filters [inputs, outputs, ...]. A third input holds the sides."""
     dtype = known_dtype(ctx, (0, 1))
     data, filters = dims_of(ctx, 0), dims_of(ctx, 1)
     more = 1 if ctx.node.op_type == "GroupConvolutionBackpropData" else 0
@@ -119,27 +124,24 @@ def backprop(ctx: NodeContext) -> Sequence[ValueType]:
 def _spread(
     ctx: NodeContext, data: Dims | None, filters: Dims | None, rank: int, more: int
 ) -> Sequence[DimLike | None]:
-    """The sides that the strides spread the data out to."""
+    """Return the sides to which the strides spread the data out."""
     if ctx.has_input(2):
         sides = listed(ctx, 2)
         if sides is not None and len(sides) != rank:
             raise InvalidNode(f"{len(sides)} output sides for {rank} spatial dimensions; one is required for each")
         return (None,) * rank if sides is None else tuple(required_dim(ctx, side) for side in sides)
-    windows, extra = _windows(ctx, rank), _per_axis(ctx, "output_padding", rank, 0)
+    windows = _windows(ctx, rank)
+    extra = one_per_axis(numbers(ctx, "output_padding") or None, "output_padding", rank, 0)
     if data is None or filters is None:
         return (None,) * rank
-    result = []
-    for axis, (dim, size) in enumerate(zip(data[2:], filters[more + 2 :], strict=True)):
-        extent = (size - 1) * windows.dilations[axis] + 1
-        # Without sides to reach, nothing is known that padding should make the same.
-        cut = windows.pads_before[axis] + windows.pads_after[axis] if windows.auto_pad == "NOTSET" else 0
-        result.append(nonnegative(windows.strides[axis] * (dim - 1) + extra[axis] + extent - cut))
-    return result
+    # Without sides to reach, nothing is known that padding should make the same.
+    pairs = enumerate(zip(data[2:], filters[more + 2 :], strict=True))
+    return [spread_dim(windows, axis, dim, size, extra[axis]) for axis, (dim, size) in pairs]
 
 
 @layer("MaxPool", "AvgPool", gives=(0, None))
 def pool(ctx: NodeContext) -> Sequence[ValueType]:
-    """One number for each window, and from version 8 of MaxPool on where it stood."""
+    """Compute one number for each window, and from version 8 of MaxPool on its position."""
     dtype, dims, kernel = ctx.input(0).dtype, dims_of(ctx, 0), numbers(ctx, "kernel")
     if kernel is None:
         raise InvalidNode("attribute 'kernel' is required")
@@ -162,7 +164,7 @@ def _pooled(ctx: NodeContext, dims: Dims, kernel: tuple[int, ...]) -> Sequence[D
 
 
 def _rounded_up(windows: Windows, axis: int, dim: DimLike, size: int) -> DimLike:
-    """The number of windows of which the last may begin anywhere, in the padding after the data, too."""
+    """Return the number of windows if the last one may begin anywhere, even in the padding after the data."""
     pads = windows.pads_before[axis] + windows.pads_after[axis] if windows.auto_pad == "NOTSET" else 0
     room = dim + pads - ((size - 1) * windows.dilations[axis] + 1)
     return nonnegative(ceildiv(room, windows.strides[axis]) + 1)
@@ -170,7 +172,7 @@ def _rounded_up(windows: Windows, axis: int, dim: DimLike, size: int) -> DimLike
 
 @layer("AdaptiveAvgPool", "AdaptiveMaxPool", gives=(0, None))
 def adaptive_pool(ctx: NodeContext) -> Sequence[ValueType]:
-    """As many windows as the second input says."""
+    """Divide the data into as many windows as the second input says."""
     dtype, dims, sides = ctx.input(0).dtype, dims_of(ctx, 0), listed(ctx, 1)
     shape: tuple[DimLike | None, ...] | None = None
     if dims is not None and sides is not None:
@@ -185,12 +187,16 @@ def adaptive_pool(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("Interpolate")
 def interpolate(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input with the sides on some axes as an input says, or as scales make them of those with pads."""
+    """Resize some axes to the sides that an input holds, or multiply the padded sides by scales."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     if dims is None:
         return [tensor(dtype, None)]
     first = operator_set(ctx) < 4
-    axes = numbers(ctx, "axes") if first else _given_axes(ctx, len(dims))
+    # Version 4 has sizes, scales, axes; version 11 sizes or scales, axes.
+    index = 3 if operator_set(ctx) < 11 else 2
+    axes = (
+        numbers(ctx, "axes") if first else listed_axes(ctx, index) if ctx.has_input(index) else tuple(range(len(dims)))
+    )
     if axes is None:
         return [tensor(dtype, (None,) * len(dims))]
     result: list[DimLike | None] = list(dims)
@@ -208,7 +214,7 @@ def _pads(ctx: NodeContext, axis: int) -> int:
 
 
 def _scaled(ctx: NodeContext, dims: Sequence[DimLike]) -> list[DimLike | None] | None:
-    """Each dimension times its scale, rounded down; None where the result depends on the precision of OpenVINO's
+    """Return each dimension times its scale, rounded down; None if it depends on the precision of OpenVINO's
     multiplication.
     """
     contents = ctx.contents(2 if operator_set(ctx) < 11 else 1)
@@ -221,7 +227,59 @@ def _scaled(ctx: NodeContext, dims: Sequence[DimLike]) -> list[DimLike | None] |
     return result
 
 
-def _given_axes(ctx: NodeContext, rank: int) -> tuple[int, ...] | None:
-    # Version 4 has sizes, scales, axes; version 11 sizes or scales, axes.
-    index = 3 if operator_set(ctx) < 11 else 2
-    return listed_axes(ctx, index) if ctx.has_input(index) else tuple(range(rank))
+@layer("ROIPooling", "ROIAlign", "ROIAlignRotated")
+def pooled_regions(ctx: NodeContext) -> Sequence[ValueType]:
+    """Resize each region to sides of `pooled_h` and `pooled_w`."""
+    data, regions = ranked_dims(ctx, 0, 4), ranked_dims(ctx, 1, 2)
+    sides = (number(ctx, "pooled_h", 0) or None, number(ctx, "pooled_w", 0) or None)
+    return [tensor(ctx.input(0).dtype, (regions[0], data[1], *sides))]
+
+
+@layer("PSROIPooling", "DeformablePSROIPooling")
+def grouped_regions(ctx: NodeContext) -> Sequence[ValueType]:
+    """Resize each region to `output_dim` channels and sides of `group_size`."""
+    regions, side = ranked_dims(ctx, 1, 2), number(ctx, "group_size", 1)
+    return [tensor(ctx.input(0).dtype, (regions[0], number(ctx, "output_dim", 0), side, side))]
+
+
+@layer("Col2Im")
+def col2im(ctx: NodeContext) -> Sequence[ValueType]:
+    """Put columns of blocks back into images. The second input holds the images' sides, the third the block's."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    image, block = listed(ctx, 1), listed(ctx, 2)
+    if dims is None:
+        return [tensor(dtype, None)]
+    if len(dims) not in (2, 3):
+        raise InvalidNode(f"the data has rank {len(dims)}; it must be 2 or 3")
+    sides = [None if side is None else required_dim(ctx, side) for side in image or (None, None)]
+    elements = None if block is None or None in block else product([side for side in block if side is not None])
+    channels: DimLike | None = None
+    if isinstance(elements, int):
+        channels = exact_quotient(ctx, dims[-2], elements, "the rows by the number of elements in a block")
+    return [tensor(dtype, (*dims[:-2], channels, *sides))]
+
+
+@layer("ExtractImagePatches")
+def patches(ctx: NodeContext) -> Sequence[ValueType]:
+    """Turn the elements of each patch into channels, at each place of a patch."""
+    dtype, dims = ctx.input(0).dtype, dims_of_rank(ctx, 0, 4)
+    sizes, strides, rates = (numbers(ctx, name) for name in ("sizes", "strides", "rates"))
+    auto_pad = AUTO_PADS.get(text(ctx, "auto_pad", "valid"))
+    if dims is None or sizes is None or strides is None or rates is None or auto_pad is None:
+        return [tensor(dtype, (None,) * 4)]
+    counts = window_counts(ctx, dims[2:], sizes, Windows(2, strides, rates, (0, 0, 0, 0), auto_pad))
+    return [tensor(dtype, (dims[0], dims[1] * product(sizes), *counts))]
+
+
+@layer("NV12toRGB", "NV12toBGR", "I420toRGB", "I420toBGR")
+def colors(ctx: NodeContext) -> Sequence[ValueType]:
+    """Compute three colors for each pixel. In a single plane, the colors lie below the brightness, in half as many
+    rows.
+    """
+    dtype, dims = ctx.input(0).dtype, dims_of_rank(ctx, 0, 4)
+    if dims is None:
+        return [tensor(dtype, (None, None, None, 3))]
+    height = dims[1]
+    if not ctx.has_input(1):
+        height = 2 * exact_quotient(ctx, height, 3, "the rows of the single plane by 3")
+    return [tensor(dtype, (dims[0], height, dims[2], 3))]

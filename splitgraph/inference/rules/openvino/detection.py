@@ -24,6 +24,7 @@ from splitgraph.inference.rules.operands import (
     largest,
     merged_dim,
     normal_axis,
+    ranked_dims,
     scalar_dim,
 )
 from splitgraph.value_type import ValueType, tensor
@@ -34,15 +35,15 @@ _AS_MANY_AS_LEFT = 5
 
 @layer("NonMaxSuppression", "NMSRotated", gives=(None,))
 def non_max_suppression(ctx: NodeContext) -> Sequence[ValueType]:
-    """The batch, class and box of each selection, its scores, and the number of selections."""
+    """Find the batch, class and box of each selection, its scores, and the number of selections."""
     boxes, scores = dims_of_rank(ctx, 0, 3), dims_of_rank(ctx, 1, 3)
     most_of_class = scalar_dim(ctx, 2) if ctx.has_input(2) else 0
     dtype, version = element_type(ctx, "output_type", "int64"), operator_set(ctx)
     factors: tuple[DimLike, ...] | None = None
     if boxes is not None and scores is not None:
-        each = merged_dim(ctx, boxes[1], scores[2], "the numbers of boxes and of scores")
+        candidates = merged_dim(ctx, boxes[1], scores[2], "the numbers of boxes and of scores")
         if most_of_class is not None:
-            factors = (scores[0], scores[1], dim_min(each, most_of_class))
+            factors = (scores[0], scores[1], dim_min(candidates, most_of_class))
     if ctx.node.op_type == "NonMaxSuppression" and version < _AS_MANY_AS_LEFT:
         # What OpenVINO infers of the versions before, it does not compute.
         padded = version == _AS_MANY_AS_LEFT - 1 and factors is not None
@@ -53,14 +54,13 @@ def non_max_suppression(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("MatrixNms", "MulticlassNms", gives=(0, None, None))
 def class_nms(ctx: NodeContext) -> Sequence[ValueType]:
-    """The selected boxes of all classes and batches, their positions, and their number for each batch."""
+    """Find the selected boxes of all classes and batches, their positions, and their number for each batch."""
     boxes, dtype = dims_of_rank(ctx, 0, 3), element_type(ctx, "output_type", "int64")
     batch: DimLike | None = None
     classes: DimLike | None = None
     if ctx.has_input(2):
         # Each image has boxes of its own: their classes are the first axis.
-        scores, images = dims_of_rank(ctx, 1, 2), dims_of_rank(ctx, 2, 1)
-        batch = None if images is None else images[0]
+        scores, batch = dims_of_rank(ctx, 1, 2), ranked_dims(ctx, 2, 1)[0]
         if boxes is not None and scores is not None:
             classes = merged_dim(ctx, boxes[0], scores[0], "the classes of boxes and scores")
     elif boxes is not None and (scores := dims_of_rank(ctx, 1, 3)) is not None:
@@ -74,27 +74,26 @@ def class_nms(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _most_of_a_batch(ctx: NodeContext, classes: DimLike, boxes: DimLike) -> DimLike:
-    """The number of selected boxes of a batch at most, where that is a number."""
+    """Return an upper bound of the number of selected boxes of a batch."""
     most, kept = number(ctx, "nms_top_k", -1), number(ctx, "keep_top_k", -1)
     background = number(ctx, "background_class", -1)
     if isinstance(classes, int) and 0 <= background < classes and ctx.node.op_type == "MatrixNms":
         classes = classes - 1
     of_a_class = dim_min(boxes, most) if most >= 0 else boxes
-    found = largest(ctx, (classes, of_a_class))
+    bound = largest(ctx, (classes, of_a_class))
     if kept < 0:
-        return classes * of_a_class if found is None else found
-    return kept if found is None else min(found, kept)
+        return classes * of_a_class if bound is None else bound
+    return kept if bound is None else min(bound, kept)
 
 
 @layer("GenerateProposals", gives=(0, 3, None))
 def generate_proposals(ctx: NodeContext) -> Sequence[ValueType]:
-    """Boxes and their scores for all images, and how many each image has."""
+    """Find boxes and their scores for all images, and how many each image has."""
     dtype = ctx.input(0).dtype
     batch: DimLike | None = None
-    known = [dims_of_rank(ctx, index, rank) for index, rank in ((0, 2), (2, 4), (3, 4))]
-    for dims in known:
-        if dims is not None:
-            batch = dims[0] if batch is None else merged_dim(ctx, batch, dims[0], "the numbers of images")
+    batches = [ranked_dims(ctx, index, rank)[0] for index, rank in ((0, 2), (2, 4), (3, 4))]
+    for other in batches:
+        batch = merged_dim(ctx, batch, other, "the numbers of images")
     count = ctx.fresh() if batch is None else at_most(ctx, batch, number(ctx, "post_nms_count", 0))
     return [
         tensor(dtype, (count, 4)),
@@ -105,21 +104,21 @@ def generate_proposals(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("Proposal", gives=(0, 0))
 def proposal(ctx: NodeContext) -> Sequence[ValueType]:
-    """As many boxes for each image as `post_nms_topn` says, and their scores from version 4 on."""
-    probabilities, dtype = dims_of_rank(ctx, 0, 4), ctx.input(0).dtype
-    count = None if probabilities is None else probabilities[0] * number(ctx, "post_nms_topn", 0)
+    """Find `post_nms_topn` boxes for each image, and from version 4 on their scores."""
+    images, dtype = ranked_dims(ctx, 0, 4)[0], ctx.input(0).dtype
+    count = None if images is None else images * number(ctx, "post_nms_topn", 0)
     return [tensor(dtype, (count, 5)), tensor(dtype, (count,))][: len(ctx.outputs)]
 
 
 @layer("DetectionOutput")
 def detection_output(ctx: NodeContext) -> Sequence[ValueType]:
-    """Seven numbers for each detection, in the third axis."""
+    """Return seven numbers for each detection, in the third axis."""
     return [tensor(ctx.input(0).dtype, (1, 1, None, 7))]
 
 
 @layer("PriorBox", "PriorBoxClustered")
 def prior_boxes(ctx: NodeContext) -> Sequence[ValueType]:
-    """Corners and variances of the boxes at each place of an image, whose sides the first input holds."""
+    """Make corners and variances of the boxes at each place of an image. The first input holds the image's sides."""
     contents = ctx.contents(0)
     sides = None if contents is None or len(contents.dims) != 2 else contents.dims
     count = _boxes_at_a_place(ctx)
@@ -129,7 +128,7 @@ def prior_boxes(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _boxes_at_a_place(ctx: NodeContext) -> int | None:
-    """How many boxes a place has; None with densities or fixed sizes."""
+    """Return how many boxes a place has; None with densities or fixed sizes."""
     if ctx.node.op_type == "PriorBoxClustered":
         return len(_listed_numbers(ctx, "width"))
     if _listed_numbers(ctx, "density") or _listed_numbers(ctx, "fixed_size"):
@@ -153,7 +152,7 @@ def _listed_numbers(ctx: NodeContext, name: str) -> list[float]:
 
 @layer("RegionYolo")
 def region_yolo(ctx: NodeContext) -> Sequence[ValueType]:
-    """With softmax, the axes from `axis` to `end_axis` as one; else the channels of the masked regions."""
+    """With softmax, join the axes from `axis` to `end_axis`; else keep the channels of the masked regions."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     if dims is None:
         return [tensor(dtype, None)]
@@ -166,7 +165,7 @@ def region_yolo(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("ReorgYolo")
 def reorg_yolo(ctx: NodeContext) -> Sequence[ValueType]:
-    """Blocks of the sides moved into the channels."""
+    """Move blocks of the sides into the channels."""
     dtype, dims = ctx.input(0).dtype, dims_of_rank(ctx, 0, 4)
     stride = (numbers(ctx, "stride") or (1,))[0]
     if dims is None:

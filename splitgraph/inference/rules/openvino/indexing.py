@@ -1,20 +1,24 @@
-"""OpenVINO's layers that select elements by position: Slice, Gather*, Scatter*, TopK, OneHot and NonZero."""
+"""OpenVINO's layers that select elements by position: Slice, Gather*, Scatter*, TopK, OneHot, NonZero and StridedSlice;
+and those that reduce segments: bags of embeddings, sparse rows, labels of sequences.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from splitgraph.dim import DimLike, product
+from splitgraph.dim import Dim, DimLike, product
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.onnx.constants import required_dim
 from splitgraph.inference.rules.onnx.indexing import gathered
-from splitgraph.inference.rules.onnx.slicing import sliced
+from splitgraph.inference.rules.onnx.slicing import Bounds, filled_bounds, slice_contents, slice_length, sliced
 from splitgraph.inference.rules.openvino.attributes import (
     element_type,
     layer,
     listed,
     listed_axes,
     number,
+    numbers,
     operator_set,
 )
 from splitgraph.inference.rules.operands import (
@@ -24,6 +28,7 @@ from splitgraph.inference.rules.operands import (
     dims_of,
     merged_dim,
     normal_axis,
+    ranked_dims,
     scalar_dim,
     static_count,
 )
@@ -35,22 +40,24 @@ _NEGATIVE_INDICES_SINCE = 8
 
 @layer("Slice")
 def slice_(ctx: NodeContext) -> Sequence[ValueType]:
-    """The elements from start to stop in steps along the axes of the last input, or the first axes."""
+    """Take the elements from start to stop in steps along the axes of the last input, or the first axes."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
-    given = [listed(ctx, index) for index in (1, 2, 3)]
-    count = next((len(bounds) for bounds in given if bounds is not None), None)
+    lists = [listed(ctx, index) for index in (1, 2, 3)]
+    count = next((len(bounds) for bounds in lists if bounds is not None), None)
     axes = listed_axes(ctx, 4) if ctx.has_input(4) else None
     if dims is None:
         return [tensor(dtype, None)]
     if count is None or (ctx.has_input(4) and axes is None):
         return [tensor(dtype, (None,) * len(dims))]
-    starts, stops, steps = (bounds if bounds is not None else (None,) * count for bounds in given)
+    starts, stops, steps = ((None,) * count if bounds is None else bounds for bounds in lists)
     return sliced(ctx, dtype, dims, starts, stops, axes, steps)
 
 
 @layer("Gather")
 def gather(ctx: NodeContext) -> Sequence[ValueType]:
-    """The slices along the axis that the indices name, for each batch; their dimensions take the axis' place."""
+    """Take the slices along the axis that the indices name, for each batch. The indices' dimensions replace the
+    axis.
+    """
     dtype, dims, indices = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
     axis = scalar_dim(ctx, 2)
     if dims is None or indices is None:
@@ -87,47 +94,9 @@ def _gather_contents(ctx: NodeContext, dims: Dims, axis: int) -> None:
     ctx.set_contents(0, gathered(data, where, indices.shape, axis))
 
 
-@layer("GatherElements")
-def gather_elements(ctx: NodeContext) -> Sequence[ValueType]:
-    """One element of the data for each of the indices."""
-    dtype, dims, indices = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
-    if dims is not None:
-        normal_axis(number(ctx, "axis", 0), len(dims))
-    if dims is not None and indices is not None and len(dims) != len(indices):
-        raise InvalidNode(f"the data has rank {len(dims)} and the indices rank {len(indices)}; the ranks must be equal")
-    rank = None if dims is None else (None,) * len(dims)
-    return [tensor(dtype, rank if indices is None else indices)]
-
-
-@layer("GatherND")
-def gather_nd(ctx: NodeContext) -> Sequence[ValueType]:
-    """The slices of the data that index tuples name, for each batch; version 5 makes one dimension of all batches."""
-    dtype, dims, indices = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
-    batch = number(ctx, "batch_dims", 0)
-    if dims is None or indices is None:
-        return [tensor(dtype, None)]
-    if not dims or not indices:
-        raise InvalidNode("data and indices must have at least one axis")
-    if not 0 <= batch < min(len(dims), len(indices)):
-        raise InvalidNode(f"batch_dims {batch} must be less than the ranks {len(dims)} and {len(indices)}")
-    depth = indices[-1]
-    if not isinstance(depth, int):
-        return [tensor(dtype, None)]
-    if not 1 <= depth <= len(dims) - batch:
-        raise InvalidNode(
-            f"the index tuples have {depth} entries; data of rank {len(dims)} allows 1 to {len(dims) - batch}"
-        )
-    batches = tuple(
-        merged_dim(ctx, dims[axis], indices[axis], f"the batch dimensions on axis {axis}") for axis in range(batch)
-    )
-    if batch > 1 and operator_set(ctx) < 8:
-        batches = (product(batches),)
-    return [tensor(dtype, batches + indices[batch:-1] + dims[batch + depth :])]
-
-
 @layer("ScatterUpdate", "ScatterElementsUpdate", "ScatterNDUpdate")
 def scatter(ctx: NodeContext) -> Sequence[ValueType]:
-    """The data with some elements replaced; followed for ScatterUpdate on vectors."""
+    """Replace some elements of the data. ScatterUpdate on vectors is followed."""
     dims = dims_of(ctx, 0)
     if ctx.node.op_type == "ScatterUpdate" and dims is not None and len(dims) == 1:
         _update_contents(ctx, dims)
@@ -150,7 +119,7 @@ def _update_contents(ctx: NodeContext, dims: Dims) -> None:
 
 @layer("NonZero", gives=(None,))
 def non_zero(ctx: NodeContext) -> Sequence[ValueType]:
-    """The coordinates of the elements that are not 0, one column for each."""
+    """Find the coordinates of the elements that are not 0, one column for each."""
     dims, dtype = dims_of(ctx, 0), element_type(ctx, "output_type", "int64")
     if dims is None:
         return [tensor(dtype, (None, None))]
@@ -159,7 +128,9 @@ def non_zero(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("Unique", gives=(0, None, None, None))
 def unique(ctx: NodeContext) -> Sequence[ValueType]:
-    """The different elements or slices, where each is first, which one each of the input is, and how often each is."""
+    """Find the distinct elements or slices, the first position of each, which one each of the input is, and how often
+    each occurs.
+    """
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     index_type, count_type = (element_type(ctx, f"{name}_element_type", "int64") for name in ("index", "count"))
     axis = scalar_dim(ctx, 1) if ctx.has_input(1) else None
@@ -183,7 +154,7 @@ def unique(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("TopK", gives=(0, None))
 def top_k(ctx: NodeContext) -> Sequence[ValueType]:
-    """The k largest or smallest elements along the axis, and their positions."""
+    """Find the k largest or smallest elements along the axis, and their positions."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     index_type = element_type(ctx, "index_element_type", "int32")
     if dims is None:
@@ -197,10 +168,167 @@ def top_k(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("OneHot", gives=(2,))
 def one_hot(ctx: NodeContext) -> Sequence[ValueType]:
-    """The indices with a new axis of `depth` elements, of which one is on."""
+    """Give each index a new axis of `depth` elements, of which one is on."""
     dtype, indices = ctx.input(2).dtype, dims_of(ctx, 0)
     if indices is None:
         return [tensor(dtype, None)]
     axis = normal_axis(number(ctx, "axis", -1), len(indices) + 1)
     depth: DimLike = required_dim(ctx, scalar_dim(ctx, 1))
     return [tensor(dtype, (*indices[:axis], depth, *indices[axis:]))]
+
+
+# Past the first element, for a backward slice that goes to the end.
+_BEFORE_ALL, _AFTER_ALL = -(2**31), 2**31 - 1
+
+
+@dataclass(slots=True)
+class _Entries:
+    """The inputs and masks of each entry."""
+
+    begin: Bounds
+    end: Bounds
+    steps: Bounds
+    masks: dict[str, tuple[int, ...]]
+
+    def has(self, mask: str, position: int) -> bool:
+        """Return True if this bit of a mask is set; a mask may be shorter than the inputs."""
+        bits = self.masks[mask]
+        return position < len(bits) and bits[position] != 0
+
+
+@dataclass(slots=True)
+class _Sliced:
+    """The result of the entries that have been read: its dimensions, and the slices of the data's axes."""
+
+    dims: list[DimLike | None] = field(default_factory=list)
+    axes: list[int] = field(default_factory=list)
+    starts: list[DimLike | None] = field(default_factory=list)
+    ends: list[DimLike | None] = field(default_factory=list)
+    steps: list[DimLike | None] = field(default_factory=list)
+
+
+_MASKS = ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellipsis_mask")
+
+
+@layer("StridedSlice")
+def strided_slice(ctx: NodeContext) -> Sequence[ValueType]:
+    """Take the elements from begin to end in steps. Entries also add an axis, take one element of it, or skip some."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    begin, end = listed(ctx, 1), listed(ctx, 2)
+    known = filled_bounds(begin, end, listed(ctx, 3) if ctx.has_input(3) else None)
+    if dims is None or known is None:
+        return [tensor(dtype, None)]
+    begins, ends, steps = known
+    count = len(begins)
+    masks = {mask: numbers(ctx, mask) or () for mask in _MASKS}
+    entries = _Entries(begins, ends, steps if ctx.has_input(3) else (1,) * count, masks)
+    if not len(entries.begin) == len(entries.end) == len(entries.steps):
+        counts = f"{len(entries.begin)} begins, {len(entries.end)} ends and {len(entries.steps)} strides"
+        raise InvalidNode(f"{counts}; the numbers must be equal")
+    result = _read(ctx, dims, entries, count)
+    contents = slice_contents(ctx, dims, result.axes, tuple(result.starts), tuple(result.ends), tuple(result.steps))
+    if contents is not None and static_count(result.dims) == len(contents.items):
+        ctx.set_contents(0, Contents(tuple(dim for dim in result.dims if isinstance(dim, int)), contents.items))
+    return [tensor(dtype, result.dims)]
+
+
+def _read(ctx: NodeContext, dims: Dims, entries: _Entries, count: int) -> _Sliced:
+    result, axis = _Sliced(), 0
+    for position in range(count):
+        if entries.has("ellipsis_mask", position):
+            taken = sum(not entries.has("new_axis_mask", later) for later in range(position + 1, count))
+            skipped = max(len(dims) - axis - taken, 0)
+            result.dims += dims[axis : axis + skipped]
+            axis += skipped
+        elif entries.has("new_axis_mask", position):
+            result.dims.append(1)
+        elif axis >= len(dims):
+            raise InvalidNode(f"there are more entries than the {len(dims)} axes of the data")
+        else:
+            _slice_axis(ctx, dims[axis], axis, entries, position, result)
+            axis += 1
+    result.dims += dims[axis:]
+    return result
+
+
+def _slice_axis(ctx: NodeContext, dim: DimLike, axis: int, entries: _Entries, position: int, result: _Sliced) -> None:
+    start, end, step = entries.begin[position], entries.end[position], entries.steps[position]
+    if step == 0:
+        raise InvalidNode("a stride is 0; strides must not be 0")
+    if entries.has("shrink_axis_mask", position):
+        # For -1, the element after it is the end itself.
+        end = None if start is None else _AFTER_ALL if start == -1 else start + 1
+        step = 1
+    else:
+        backward = isinstance(step, int) and step < 0
+        known = isinstance(step, int) or (isinstance(step, Dim) and ctx.facts.prove_ge(step, 1))
+        if entries.has("begin_mask", position):
+            start = (-1 if backward else 0) if known else None
+        if entries.has("end_mask", position):
+            end = (_BEFORE_ALL if backward else _AFTER_ALL) if known else None
+        length = slice_length(ctx.facts, dim, start, end, step)
+        result.dims.append(at_most(ctx, dim) if length is None else length)
+    result.axes.append(axis)
+    result.starts.append(start)
+    result.ends.append(end)
+    result.steps.append(step)
+
+
+# Which input has an element for each bag.
+_BAGS = {
+    "EmbeddingBagOffsets": 2,
+    "EmbeddingBagOffsetsSum": 2,
+    "EmbeddingBagPacked": 1,
+    "EmbeddingBagPackedSum": 1,
+}
+
+
+@layer(*_BAGS)
+def bags(ctx: NodeContext) -> Sequence[ValueType]:
+    """Sum or average the embeddings of each bag."""
+    dtype, table, listed_bags = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, _BAGS[ctx.node.op_type])
+    if not table:
+        return [tensor(dtype, None)]
+    return [tensor(dtype, (listed_bags[0] if listed_bags else None, *table[1:]))]
+
+
+@layer("EmbeddingSegmentsSum", "SegmentMax")
+def segments(ctx: NodeContext) -> Sequence[ValueType]:
+    """Compute the sum or maximum of each segment. An input holds the number of segments."""
+    dtype, table = ctx.input(0).dtype, dims_of(ctx, 0)
+    place = 3 if ctx.node.op_type == "EmbeddingSegmentsSum" else 2
+    count = required_dim(ctx, scalar_dim(ctx, place)) if ctx.has_input(place) else None
+    return [tensor(dtype, (count, *table[1:]) if table else None)]
+
+
+@layer("SparseFillEmptyRows", gives=(None, 0, "bool"))
+def filled_rows(ctx: NodeContext) -> Sequence[ValueType]:
+    """Add an element to each empty row; return indices, values, and which rows were empty."""
+    shape = listed(ctx, 1)
+    rows = None if not shape else shape[0]
+    count = ctx.fresh()
+    return [
+        tensor(ctx.input(2).dtype, (count, 2)),
+        tensor(ctx.input(0).dtype, (count,)),
+        tensor("bool", (None if rows is None else required_dim(ctx, rows),)),
+    ]
+
+
+@layer("CTCGreedyDecoder", "CTCGreedyDecoderSeqLen", "CTCLoss", gives=(None, None))
+def connectionist(ctx: NodeContext) -> Sequence[ValueType]:
+    """Find the labels of each sequence, or their loss. The first version has the time first, the others the batch."""
+    dtype, data, other = ctx.input(0).dtype, ranked_dims(ctx, 0, 3), dims_of(ctx, 1)
+    time_first = ctx.node.op_type == "CTCGreedyDecoder"
+    time, batch = (data[0], data[1]) if time_first else (data[1], data[0])
+    if other is not None and len(other) == 1 + time_first:
+        batch = merged_dim(ctx, batch, other[-1], "the numbers of sequences")
+        time = merged_dim(ctx, time, other[0], "the lengths") if time_first else time
+    if ctx.node.op_type == "CTCLoss":
+        return [tensor(dtype, (batch,))]
+    if time_first:
+        return [tensor(dtype, (batch, time, 1, 1))]
+    batch = ctx.fresh() if batch is None else batch
+    return [
+        tensor(element_type(ctx, "classes_index_type", "int32"), (batch, time)),
+        tensor(element_type(ctx, "sequence_length_type", "int32"), (batch,)),
+    ]

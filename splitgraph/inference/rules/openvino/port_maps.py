@@ -36,14 +36,14 @@ class PortEntry:
 
 
 def write_ports(layer: Layer, key: str) -> str:
-    """A port map as text, for an attribute of the mirrored node."""
+    """Return a port map as text, for an attribute of the mirrored node."""
     prefix = key.removesuffix("port_map") if key.endswith("port_map") else ""
     body = layer.bodies.get(f"{prefix}body")
     return json.dumps([asdict(_entry(layer, body, written)) for written in layer.port_maps[key]])
 
 
 def read_ports(text: str) -> list[PortEntry]:
-    """What `write_ports` has written."""
+    """Return the entries that `write_ports` has written."""
     return [PortEntry(**entry) for entry in json.loads(text)]
 
 

@@ -1,4 +1,4 @@
-"""OpenVINO's layers that read or rewrite a shape: ShapeOf, Reshape, Squeeze, Transpose, Broadcast, blocks."""
+"""OpenVINO's layers that read or rewrite a shape, or join or enlarge tensors."""
 
 from __future__ import annotations
 
@@ -7,30 +7,38 @@ from collections.abc import Sequence
 from splitgraph.dim import DimLike, product
 from splitgraph.formats.openvino_ir.notation import parse_shape
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.broadcasting import broadcast_dims, broadcast_items
+from splitgraph.inference.rules.broadcasting import broadcast_dims
 from splitgraph.inference.rules.onnx.constants import required_dim, target_shape
-from splitgraph.inference.rules.onnx.joining import required_sum
-from splitgraph.inference.rules.onnx.reshape import reshaped
-from splitgraph.inference.rules.onnx.shape import keep_contents, squeeze_axes, squeeze_ones, transposed, unsqueezed
-from splitgraph.inference.rules.openvino.attributes import element_type, flag, layer, listed, listed_axes, number, text
+from splitgraph.inference.rules.onnx.joining import counted_out, required_sum, tiled
+from splitgraph.inference.rules.onnx.shape import (
+    follow_broadcast,
+    keep_contents,
+    reshaped,
+    squeeze_axes,
+    squeeze_ones,
+    transposed,
+    unsqueezed,
+)
+from splitgraph.inference.rules.openvino.attributes import element_type, flag, layer, listed, listed_axes, text
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
     dims_of,
-    dims_of_rank,
     exact_quotient,
+    known_dtype,
+    like_input,
     merged_dim,
     normal_axes,
     normal_axis,
+    ranked_dims,
     scalar_dim,
-    static_count,
 )
-from splitgraph.value_type import Contents, ValueType, tensor, vector
+from splitgraph.value_type import Item, ValueType, tensor, vector
 
 
 @layer("ShapeOf", gives=(None,))
 def shape_of(ctx: NodeContext) -> Sequence[ValueType]:
-    """The dimensions of the input."""
+    """Return the dimensions of the input as a value."""
     dtype, dims = element_type(ctx, "output_type", "int64"), dims_of(ctx, 0)
     if dims is None:
         return [tensor(dtype, (None,))]
@@ -40,7 +48,7 @@ def shape_of(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("Reshape")
 def reshape(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input's elements in the shape that the second input holds; with `special_zero`, 0 copies a dimension."""
+    """Give the input's elements the shape that the second input holds; with `special_zero`, 0 copies a dimension."""
     dtype, dims, target = ctx.input(0).dtype, dims_of(ctx, 0), listed(ctx, 1)
     if target is None:
         return [tensor(dtype, None)]
@@ -55,9 +63,10 @@ def reshape(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("Squeeze")
 def squeeze(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input without the axes that are named where they are 1, or without all that are 1.
+    """Remove the axes that are named if they are 1, or all axes that are 1.
 
-    An axis that is sure not to be 1 stays; from version 15 on, `allow_axis_skip` keeps one that turns out not to be.
+    An axis that is certainly not 1 stays; from version 15 on, `allow_axis_skip` keeps an axis that turns out not to be
+    1.
     """
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     given = ctx.has_input(1)
@@ -84,7 +93,7 @@ def _is_not_one(ctx: NodeContext, dim: DimLike) -> bool:
 
 @layer("Unsqueeze")
 def unsqueeze(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input with a dimension of 1 at each axis, counted in the output; one that stands twice counts once."""
+    """Insert a dimension of 1 at each axis, counted in the output. A repeated axis counts once."""
     dtype, dims, axes = ctx.input(0).dtype, dims_of(ctx, 0), listed(ctx, 1)
     if dims is None or axes is None:
         return [tensor(dtype, None)]
@@ -99,7 +108,7 @@ def unsqueeze(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("Transpose")
 def transpose(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input with its axes in the order of the second input; an empty one reverses them."""
+    """Put the axes into the order of the second input; an empty order reverses them."""
     dtype, dims, order = ctx.input(0).dtype, dims_of(ctx, 0), listed_axes(ctx, 1)
     if order is None:
         return [tensor(dtype, None if dims is None else (None,) * len(dims))]
@@ -112,7 +121,7 @@ def transpose(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("Broadcast")
 def broadcast(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input in the shape that the second input holds; in the mode `bidirectional` both broadcast together."""
+    """Give the input the shape that the second input holds; in the mode `bidirectional` both broadcast together."""
     dtype, dims, mode = ctx.input(0).dtype, dims_of(ctx, 0), text(ctx, "mode", "numpy")
     if mode == "bidirectional":
         result = broadcast_dims(ctx, (dims, _target(ctx)))
@@ -120,11 +129,8 @@ def broadcast(ctx: NodeContext) -> Sequence[ValueType]:
         result = _target(ctx)
     else:
         result = _one_way(ctx, dims, mode)
-    count = static_count(result)
-    contents = ctx.contents(0) if count is not None and mode in ("numpy", "bidirectional") else None
-    if contents is not None and count is not None and result is not None:
-        static = tuple(dim for dim in result if isinstance(dim, int))
-        ctx.set_contents(0, Contents(static, broadcast_items(contents, static, count)))
+    if mode in ("numpy", "bidirectional"):
+        follow_broadcast(ctx, result)
     return [tensor(dtype, result)]
 
 
@@ -134,7 +140,7 @@ def _target(ctx: NodeContext) -> Dims | None:
 
 
 def _one_way(ctx: NodeContext, dims: Dims, mode: str) -> Dims | None:
-    """The target, to which each dimension of the data is fitted."""
+    """Return the target, to which each dimension of the data is fitted."""
     elements = listed(ctx, 1)
     if elements is None:
         return None
@@ -156,38 +162,19 @@ def _one_way(ctx: NodeContext, dims: Dims, mode: str) -> Dims | None:
     return tuple(result)
 
 
-@layer("DepthToSpace", "SpaceToDepth")
-def depth_and_space(ctx: NodeContext) -> Sequence[ValueType]:
-    """Blocks of channels laid out in space, or blocks of space stacked into channels."""
-    dtype, dims, size = ctx.input(0).dtype, dims_of(ctx, 0), number(ctx, "block_size", 1)
-    if size < 1:
-        raise InvalidNode(f"block_size is {size}; it must be at least 1")
-    if dims is None:
-        return [tensor(dtype, None)]
-    if len(dims) < 3:
-        raise InvalidNode(f"the input has rank {len(dims)}; it must have batch, channels and spatial dimensions")
-    block = size ** (len(dims) - 2)
-    channels: DimLike
-    if ctx.node.op_type == "DepthToSpace":
-        channels = exact_quotient(ctx, dims[1], block, "the channels by the number of elements in a block")
-        space = [dim * size for dim in dims[2:]]
-    else:
-        channels = dims[1] * block
-        space = [exact_quotient(ctx, dim, size, "a spatial dimension by the block size") for dim in dims[2:]]
-    return [tensor(dtype, (dims[0], channels, *space))]
-
-
 @layer("BatchToSpace", "SpaceToBatch")
 def batches_and_space(ctx: NodeContext) -> Sequence[ValueType]:
-    """Batches laid out in space and cropped, or padded space cut into batches; the block has a side for each axis."""
+    """Lay batches out in space and crop it, or pad space and cut it into batches. The block has a side for each
+    axis.
+    """
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
-    held = [listed(ctx, index) for index in (1, 2, 3)]
+    lists = [listed(ctx, index) for index in (1, 2, 3)]
     if dims is None:
         return [tensor(dtype, None)]
-    for elements in held:
+    for elements in lists:
         if elements is not None and len(elements) != len(dims):
             raise InvalidNode(f"{len(elements)} elements for an input of rank {len(dims)}; one is required for each")
-    block, before, after = (_integers(elements) for elements in held)
+    block, before, after = (_integers(elements) for elements in lists)
     if block is None or before is None or after is None or min(block) < 1:
         return [tensor(dtype, (None,) * len(dims))]
     count = int(product(block))
@@ -211,7 +198,7 @@ def _integers(elements: Sequence[DimLike | None] | None) -> list[int] | None:
 
 @layer("Eye", gives=(None,))
 def eye(ctx: NodeContext) -> Sequence[ValueType]:
-    """Matrices with ones on a diagonal: rows, columns, and the shape of batches as inputs."""
+    """Make matrices with ones on a diagonal. Rows, columns and the shape of batches are inputs."""
     rows, columns = (required_dim(ctx, scalar_dim(ctx, index)) for index in (0, 1))
     batches = target_shape(ctx, 3) if ctx.has_input(3) else ()
     return [tensor(element_type(ctx, "output_type", None), None if batches is None else (*batches, rows, columns))]
@@ -219,20 +206,17 @@ def eye(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("GridSample")
 def grid_sample(ctx: NodeContext) -> Sequence[ValueType]:
-    """Batch and channels of the data, and the sides of the grid."""
-    data, grid = dims_of_rank(ctx, 0, 4), dims_of_rank(ctx, 1, 4)
-    batch = None if data is None else data[0]
-    if grid is not None:
-        batch = grid[0] if batch is None else merged_dim(ctx, batch, grid[0], "the batch sizes of data and grid")
-    sides = (None, None) if grid is None else grid[1:3]
-    return [tensor(ctx.input(0).dtype, (batch, None if data is None else data[1], *sides))]
+    """Sample batch and channels of the data at the sides of the grid."""
+    data, grid = ranked_dims(ctx, 0, 4), ranked_dims(ctx, 1, 4)
+    batch = merged_dim(ctx, data[0], grid[0], "the batch sizes of data and grid")
+    return [tensor(ctx.input(0).dtype, (batch, data[1], *grid[1:3]))]
 
 
 @layer("ReadValue")
 def read_value(ctx: NodeContext) -> Sequence[ValueType]:
-    """A variable, of the type and shape that the layer says; before version 6, of those of its first value."""
+    """Read a variable, of the type and shape that the layer says; before version 6, of those of its first value."""
     if "variable_shape" not in ctx.attributes():
-        return [tensor(ctx.input(0).dtype, dims_of(ctx, 0))]
+        return [like_input(ctx)]
     try:
         shape = parse_shape(text(ctx, "variable_shape"))
     except ValueError as fault:
@@ -243,15 +227,14 @@ def read_value(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("Multinomial", gives=(None,))
 def multinomial(ctx: NodeContext) -> Sequence[ValueType]:
-    """As many samples for each batch as the second input says."""
-    dims = dims_of_rank(ctx, 0, 2)
-    samples = required_dim(ctx, scalar_dim(ctx, 1))
-    return [tensor(element_type(ctx, "convert_type", None), (None if dims is None else dims[0], samples))]
+    """Draw as many samples for each batch as the second input says."""
+    batch, samples = ranked_dims(ctx, 0, 2)[0], required_dim(ctx, scalar_dim(ctx, 1))
+    return [tensor(element_type(ctx, "convert_type", None), (batch, samples))]
 
 
 @layer("StringTensorPack", "StringTensorUnpack", gives=(None, None, None))
 def string_tensor(ctx: NodeContext) -> Sequence[ValueType]:
-    """Strings of their positions and characters, or positions and characters of strings."""
+    """Make strings from their positions and characters, or positions and characters from strings."""
     dims = dims_of(ctx, 0)
     if ctx.node.op_type == "StringTensorPack":
         return [tensor("string", dims)]
@@ -260,5 +243,54 @@ def string_tensor(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("RandomUniform", gives=(None,))
 def random(ctx: NodeContext) -> Sequence[ValueType]:
-    """Random numbers in the shape that the first input holds."""
+    """Draw random numbers in the shape that the first input holds."""
     return [tensor(element_type(ctx, "output_type", None), target_shape(ctx, 0))]
+
+
+@layer("Tile")
+def tile(ctx: NodeContext) -> Sequence[ValueType]:
+    """Repeat the input along each axis. If there are fewer axes or fewer repeats, 1 is added in front."""
+    dtype, dims, repeats = ctx.input(0).dtype, dims_of(ctx, 0), listed(ctx, 1)
+    if dims is None or repeats is None:
+        return [tensor(dtype, None)]
+    rank = max(len(dims), len(repeats))
+    ones = (1,) * rank
+    return [tensor(dtype, tiled(ctx, ones[len(dims) :] + dims, ones[len(repeats) :] + repeats))]
+
+
+@layer("Pad")
+def pad(ctx: NodeContext) -> Sequence[ValueType]:
+    """Add elements at both ends of each axis, or remove elements for negative pads."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    before, after = listed(ctx, 1), listed(ctx, 2)
+    if dims is None:
+        return [tensor(dtype, None)]
+    rank = len(dims)
+    for pads in (before, after):
+        if pads is not None and len(pads) != rank:
+            raise InvalidNode(f"{len(pads)} pads for an input of rank {rank}; one is required for each axis")
+    if before is None or after is None:
+        return [tensor(dtype, (None,) * rank)]
+    result: list[DimLike | None] = [
+        None if low is None or high is None else required_sum(ctx, dim, low, high)
+        for dim, low, high in zip(dims, before, after, strict=True)
+    ]
+    return [tensor(dtype, result)]
+
+
+@layer("Range", gives=(None,))
+def range_(ctx: NodeContext) -> Sequence[ValueType]:
+    """Count from start up to stop in steps of step. Version 4 names the element type, and first converts to it."""
+    if "output_type" not in ctx.attributes():
+        return [counted_out(ctx, known_dtype(ctx, range(3)))]
+    dtype = element_type(ctx, "output_type", None)
+    if dtype is None or not all(_is_kept(ctx, index, dtype) for index in range(3)):
+        return [tensor(dtype, (None,))]
+    return [counted_out(ctx, dtype)]
+
+
+def _is_kept(ctx: NodeContext, index: int, dtype: str) -> bool:
+    """Return True if a conversion to this type leaves the number as it is."""
+    contents = ctx.contents(index)
+    item: Item = None if contents is None else contents.scalar
+    return ctx.input(index).dtype == dtype or isinstance(item, int) or (isinstance(item, float) and item.is_integer())

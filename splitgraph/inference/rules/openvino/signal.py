@@ -1,4 +1,4 @@
-"""OpenVINO's Fourier transforms, whose complex numbers have a last axis of 2."""
+"""OpenVINO's Fourier transforms, whose complex numbers have a last axis of 2, and its recurrent layers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,18 @@ from collections.abc import Sequence
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.onnx.constants import required_dim
-from splitgraph.inference.rules.openvino.attributes import flag, layer, listed, listed_axes
-from splitgraph.inference.rules.operands import Dims, InvalidNode, dims_of, normal_axes, scalar_dim
+from splitgraph.inference.rules.openvino.attributes import flag, layer, listed, listed_axes, number
+from splitgraph.inference.rules.operands import (
+    Dims,
+    InvalidNode,
+    dims_of,
+    expect_dims,
+    known_dtype,
+    merged_dim,
+    normal_axes,
+    ranked_dims,
+    scalar_dim,
+)
 from splitgraph.inference.rules.windows import nonnegative
 from splitgraph.value_type import ValueType, tensor
 
@@ -17,7 +27,7 @@ _COMPLEX = 2
 
 @layer("DFT", "IDFT")
 def transform(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input with the transformed axes in the signal sizes, where these are given."""
+    """Transform the axes, to the signal sizes if these are given."""
     dtype, dims = ctx.input(0).dtype, _complex_dims(ctx)
     if dims is None:
         return [tensor(dtype, None)]
@@ -29,14 +39,14 @@ def transform(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("RDFT")
 def real_transform(ctx: NodeContext) -> Sequence[ValueType]:
-    """Complex numbers; on the last of the transformed axes only half of them, as the others follow."""
+    """Compute complex numbers; on the last of the transformed axes only half of them, as the others follow."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     if dims is None:
         return [tensor(dtype, None)]
-    found = _transformed(ctx, dims)
-    if found is None:
+    transformed = _transformed(ctx, dims)
+    if transformed is None:
         return [tensor(dtype, (*(None,) * len(dims), _COMPLEX))]
-    sides, last = found
+    sides, last = transformed
     size = None if last is None else sides[last]
     if last is not None and size is not None:
         sides[last] = size // 2 + 1
@@ -45,14 +55,14 @@ def real_transform(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("IRDFT")
 def real_inverse(ctx: NodeContext) -> Sequence[ValueType]:
-    """Real numbers from half of the complex ones on the last of the transformed axes."""
+    """Compute real numbers from half of the complex ones on the last of the transformed axes."""
     dtype, dims = ctx.input(0).dtype, _complex_dims(ctx)
     if dims is None:
         return [tensor(dtype, None)]
-    found = _transformed(ctx, dims[:-1])
-    if found is None:
+    transformed = _transformed(ctx, dims[:-1])
+    if transformed is None:
         return [tensor(dtype, (None,) * (len(dims) - 1))]
-    sides, last = found
+    sides, last = transformed
     given = listed(ctx, 2) if ctx.has_input(2) else (-1,)
     if last is not None and given is not None and given[-1] == -1:
         sides[last] = nonnegative(2 * (dims[last] - 1))
@@ -67,7 +77,7 @@ def _complex_dims(ctx: NodeContext) -> Dims | None:
 
 
 def _transformed(ctx: NodeContext, dims: Dims) -> tuple[list[DimLike | None], int | None] | None:
-    """The sizes that signals have, and the last of the transformed axes; None where the axes are not known."""
+    """Return the sizes of the signals, and the last of the transformed axes; None if the axes are unknown."""
     axes = listed_axes(ctx, 1)
     if axes is None:
         return None
@@ -85,7 +95,9 @@ def _transformed(ctx: NodeContext, dims: Dims) -> tuple[list[DimLike | None], in
 
 @layer("STFT")
 def short_transform(ctx: NodeContext) -> Sequence[ValueType]:
-    """The transform of each frame of a signal: frequencies and frames, or these first with `transpose_frames`."""
+    """Transform each frame of a signal. The output has frames and frequencies, or with `transpose_frames` frequencies
+    first.
+    """
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     if dims is None:
         return [tensor(dtype, None)]
@@ -103,7 +115,7 @@ def short_transform(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("ISTFT")
 def short_inverse(ctx: NodeContext) -> Sequence[ValueType]:
-    """The signal of overlapping frames, in the length that the last input gives."""
+    """Compute the signal of overlapping frames, in the length that the last input holds."""
     dtype, dims = ctx.input(0).dtype, _complex_dims(ctx)
     if dims is None:
         return [tensor(dtype, None)]
@@ -114,3 +126,36 @@ def short_inverse(ctx: NodeContext) -> Sequence[ValueType]:
         cut = size // 2 * 2 if flag(ctx, "center", False) else 0
         length = nonnegative((dims[-2] - 1) * step + size - cut)
     return [tensor(dtype, (*dims[:-3], length))]
+
+
+# How many states there are besides the data: the hidden one, and the cell of an LSTM.
+_STATES = {"LSTM": 2, "GRU": 1, "RNN": 1, "AUGRU": 1}
+
+
+@layer("LSTMCell", "GRUCell", "RNNCell", "AUGRUCell", gives=(0, 0))
+def cell(ctx: NodeContext) -> Sequence[ValueType]:
+    """Compute the next states, for each batch."""
+    states = _STATES[ctx.node.op_type.removesuffix("Cell")]
+    hidden, batches = number(ctx, "hidden_size", 0) or None, [ranked_dims(ctx, i, 2)[0] for i in range(1 + states)]
+    batch = batches[0]
+    for other in batches[1:]:
+        batch = merged_dim(ctx, batch, other, "the batch sizes of data and states")
+    return [tensor(known_dtype(ctx, range(1 + states)), (batch, hidden))] * states
+
+
+@layer("LSTMSequence", "GRUSequence", "RNNSequence", "AUGRUSequence", gives=(0, 0, 0))
+def sequence(ctx: NodeContext) -> Sequence[ValueType]:
+    """Compute all hidden states for each batch and direction, and the last states."""
+    states = _STATES[ctx.node.op_type.removesuffix("Sequence")]
+    batch, length, _ = ranked_dims(ctx, 0, 3)
+    batches = [ranked_dims(ctx, 1 + index, 3)[0] for index in range(states)]
+    directions = 2 if ctx.attribute("direction", "forward") == "bidirectional" else 1
+    for other in batches:
+        batch = merged_dim(ctx, batch, other, "the batch sizes of data and states")
+    hidden = number(ctx, "hidden_size", 0) or None
+    for index in range(states):
+        expect_dims(ctx, 1 + index, (batch, directions, hidden), f"state {index}")
+    expect_dims(ctx, 1 + states, (batch,), "sequence_lengths")
+    batch = ctx.fresh() if batch is None else batch
+    dtype = known_dtype(ctx, range(1 + states))
+    return [tensor(dtype, (batch, directions, length, hidden)), *[tensor(dtype, (batch, directions, hidden))] * states]

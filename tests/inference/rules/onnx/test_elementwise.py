@@ -15,7 +15,7 @@ from onnx import TensorProto, helper
 from splitgraph.dim import Dim, Facts, evaluate, symbol
 from splitgraph.inference import infer_model
 from splitgraph.inference.analysis import Analysis
-from splitgraph.inference.rules import arithmetic, comparison
+from splitgraph.inference.rules import arithmetic
 from splitgraph.value_type import Item, Ratio
 
 INVALID = [
@@ -130,9 +130,9 @@ def test_what_is_not_certain_is_unknown(body: str) -> None:
 
 def test_a_sum_is_less_than_another_where_the_difference_is_at_least_one() -> None:
     n, m = symbol("N"), symbol("M")
-    found = [comparison.greater_or_equal(Facts(), "int64", n, n + m + more) for more in (-1, 0, 1)]
+    found = [arithmetic.greater_or_equal(Facts(), "int64", n, n + m + more) for more in (-1, 0, 1)]
     assert found == [None, None, 0]
-    assert comparison.greater_or_equal(Facts(), "int64", n + m, n) == 1
+    assert arithmetic.greater_or_equal(Facts(), "int64", n + m, n) == 1
 
 
 @pytest.mark.parametrize("a", [0, 1, None])
@@ -140,9 +140,9 @@ def test_a_sum_is_less_than_another_where_the_difference_is_at_least_one() -> No
 def test_truth_beside_what_is_unknown(a: int | None, b: int | None) -> None:
     """What is found is what all values of the unknown ones give."""
     operators: dict[Callable[[Facts, str, Item, Item], Item], Callable[[int, int], int]] = {
-        comparison.logical_and: int.__and__,
-        comparison.logical_or: int.__or__,
-        comparison.logical_xor: int.__xor__,
+        arithmetic.logical_and: int.__and__,
+        arithmetic.logical_or: int.__or__,
+        arithmetic.logical_xor: int.__xor__,
     }
     for found, python in operators.items():
         possible = {python(x, y) for x in (0, 1) for y in (0, 1) if a in (None, x) and b in (None, y)}
@@ -203,11 +203,11 @@ INTEGER_OPERATIONS = {
     arithmetic.fmod: np.fmod,
     arithmetic.smallest: np.minimum,
     arithmetic.largest: np.maximum,
-    comparison.equal: np.equal,
-    comparison.less: np.less,
-    comparison.less_or_equal: np.less_equal,
-    comparison.greater: np.greater,
-    comparison.greater_or_equal: np.greater_equal,
+    arithmetic.equal: np.equal,
+    arithmetic.less: np.less,
+    arithmetic.less_or_equal: np.less_equal,
+    arithmetic.greater: np.greater,
+    arithmetic.greater_or_equal: np.greater_equal,
 }
 N = symbol("N")
 ITEMS = st.one_of(st.integers(-5, 5), st.sampled_from([N, N + 1, N - 3, 2 * N, 2 * N + 2, -N, N // 2]))
@@ -257,7 +257,7 @@ def test_float_arithmetic_agrees_with_float32(steps: list[tuple[str, float]], la
     for name, factor in steps:
         item = STEPS[name](facts, item, float(np.float32(factor))) if item is not None else None
     if last == "cast":
-        item = comparison.cast_item(facts, "float32", "int64", item)
+        item = arithmetic.cast_item(facts, "float32", "int64", item)
     elif item is not None:
         item = LAST[last](facts, "float32", item)
     if item is None:
