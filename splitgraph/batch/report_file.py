@@ -10,12 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from splitgraph.batch.job import Job, file_hash, files_of_model
-from splitgraph.batch.remote import localized
-from splitgraph.batch.sources import is_url
+from splitgraph.batch.remote import is_url, localized
 from splitgraph.diagnostics import SplitgraphError, diagnostic
 from splitgraph.formats.text_file import write_text
 from splitgraph.outcome import Outcome, outcome_from
-from splitgraph.report.batch_documents import outcome_json
+from splitgraph.report.documents import outcome_json
 
 _Key = tuple[str, str | None]
 

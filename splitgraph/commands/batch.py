@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from splitgraph.arguments import refuse_other_kind
-from splitgraph.batch.pairs import find_pairs
 from splitgraph.batch.plan import Limits, Plan, plan_jobs, plan_pairs
 from splitgraph.batch.report_file import ReportFile, done_before, read_report
 from splitgraph.batch.run_jobs import dask_executor, run_jobs
-from splitgraph.batch.sources import find_sources, needs_onnx, without_results
+from splitgraph.batch.sources import find_pairs, find_sources, needs_onnx, without_results
 from splitgraph.batch.worker import Workers
 from splitgraph.commands.index import refuse_index, write_index
 from splitgraph.commands.progress import Progress
@@ -100,7 +99,7 @@ def run_batch(
         say_error(str(error), error.diagnostics)
         code = WRONG_USAGE
     if as_json:
-        from splitgraph.report.batch_documents import batch_json
+        from splitgraph.report.documents import batch_json
 
         print_document(batch_json(verb, outcomes))
     elif not quiet:

@@ -39,7 +39,7 @@ def _is_file(argument: str) -> bool:
     if os.path.lexists(argument):
         return not os.path.isdir(argument)
     # For a model that is there, which is most often so, nothing is imported.
-    from splitgraph.batch.sources import is_pattern, is_url
+    from splitgraph.batch.remote import is_pattern, is_url
 
     return not is_pattern(argument) and not is_url(argument)
 

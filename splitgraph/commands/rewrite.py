@@ -71,9 +71,9 @@ def _rewrite(work: RewriteWork, *, with_diff: bool, as_json: bool, quiet: bool) 
 def _report_beyond(done: Rewritten, work: RewriteWork, as_json: bool, quiet: bool) -> None:
     """Report that the model is beyond the opset that is wanted, which is no error."""
     if as_json:
-        from splitgraph.report.documents import failed_rewrite_json
+        from splitgraph.report.documents import failed_document
 
-        document = failed_rewrite_json(str(work.model), (), before=done.opset, after=done.opset)
+        document = failed_document(work.verb, str(work.model), (), **{"from": dict(done.opset)}, to=dict(done.opset))
         print_document({**document, "ok": True, "beyond": True})
     elif not quiet:
         text = f"{work.model} has opset {done.opset['']}, beyond opset {work.opset}; nothing was written."
@@ -104,10 +104,10 @@ def _report_there(done: Rewritten, work: RewriteWork, as_json: bool, quiet: bool
 def _report_blockers(done: Rewritten, work: RewriteWork, as_json: bool) -> int:
     model, opset, blockers = str(work.model), done.opset, list(done.blockers)
     if as_json:
-        from splitgraph.report.documents import failed_rewrite_json
+        from splitgraph.report.documents import failed_document
 
         after = opset if work.opset is None else {**opset, "": work.opset}
-        print_document(failed_rewrite_json(model, blockers, before=opset, after=after))
+        print_document(failed_document(work.verb, model, blockers, **{"from": dict(opset)}, to=dict(after)))
     goal = f"be converted to {work.to}" if work.target is None else f"be converted for {work.target}"
     if work.ir_version is not None:
         goal = f"go to IR version {work.ir_version}"
@@ -129,7 +129,7 @@ def _report_rewrite(done: Rewritten, work: RewriteWork, with_diff: bool, as_json
         if work.dry:
             document |= {"ok": done.code == CLEAN, "dry_run": True}
         if difference is not None:
-            from splitgraph.report.difference_documents import difference_json
+            from splitgraph.report.documents import difference_json
 
             document["diff"] = difference_json(difference)
         print_document(document)
