@@ -14,7 +14,8 @@ from splitgraph.batch.job import Job, digest
 from splitgraph.batch.remote import file_name
 from splitgraph.batch.sources import Source
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
-from splitgraph.outcome import Outcome, Verb
+from splitgraph.outcome import Outcome
+from splitgraph.work.task import Task
 
 # The share of a job's time that running models may take: reading and converting need some, too.
 _RUNNING_SHARE = 0.8
@@ -63,7 +64,7 @@ class Plan:
         resumes = earlier is not None
         results = set() if earlier is None else self._results(earlier)
         for job in self.jobs:
-            if os.path.realpath(job.model) in results and not getattr(job.work, "in_place", False):
+            if os.path.realpath(job.model) in results and not job.task.output.in_place:
                 # The earlier call wrote it: it was no model then.
                 continue
             job = replace(job, is_new=job.is_new or resumes)
@@ -84,37 +85,37 @@ class Plan:
         return {os.path.realpath(each) for each in (*places, *written) if each is not None}
 
 
-def plan_jobs(verb: Verb, work: Any, sources: Sequence[Source], limits: Limits, output: str | None) -> Plan:
+def plan_jobs(task: Task, sources: Sequence[Source], limits: Limits, output: str | None) -> Plan:
     """Plan one job for each model.
 
-    work: what is done, without a model. output: the folder of the results, None for the default place. Raises
+    task: what is done, without a model. output: the folder of the results, None for the default place. Raises
     SplitgraphError for a folder that is a file, and for an output that no model may have.
     """
     is_file = output is not None and names_file(sources, output)
     if output is not None and not is_file:
         _require_folder(output)
-    work = _within(work, limits)
-    options, plan = digest(verb, work), Plan(has_folder=output is not None and not is_file)
+    task = _within(task, limits)
+    options, plan = digest(task), Plan(has_folder=output is not None and not is_file)
     for source in sources:
-        job = Job(verb, source.name, work, options, None, limits.seconds, limits.memory, limits.hashes)
+        job = Job(source.name, task, options, None, limits.seconds, limits.memory, limits.hashes)
         try:
             if source.problem is not None:
                 raise SplitgraphError(source.problem.message, [source.problem])
             if source.is_url:
                 require_below(source)
-            placed = replace(job, work=replace(work, place=Path(str(output)))) if is_file else job
+            placed = replace(job, task=replace(task, place=Path(str(output)))) if is_file else job
             plan.jobs.append(_placed(placed, source, None if is_file else output))
         except SplitgraphError as error:
             plan.failed.append(job.failed(error.diagnostics))
     return plan
 
 
-def plan_pairs(work: Any, pairs: Iterable[tuple[str, str | None]], limits: Limits) -> Plan:
+def plan_pairs(task: Task, pairs: Iterable[tuple[str, str | None]], limits: Limits) -> Plan:
     """Plan one job for each pair of models; a model without a second one is a failure."""
-    work = _within(work, limits)
-    options, plan = digest("verify", work), Plan()
+    task = _within(task, limits)
+    options, plan = digest(task), Plan()
     for before, after in pairs:
-        job = Job("verify", before, work, options, after, limits.seconds, limits.memory, limits.hashes)
+        job = Job(before, task, options, after, limits.seconds, limits.memory, limits.hashes)
         if after is None:
             help = "Give the second model the path of the first one, or its name with a tag (model.opset18.onnx)."
             found = diagnostic(
@@ -122,18 +123,17 @@ def plan_pairs(work: Any, pairs: Iterable[tuple[str, str | None]], limits: Limit
             )
             plan.failed.append(job.failed([found]))
         else:
-            plan.jobs.append(replace(job, work=replace(work, before=before, after=after)))
+            pair: Any = {"model": before, "after": after}
+            plan.jobs.append(replace(job, task=replace(task, **pair)))
     return plan
 
 
-def _within(work: Any, limits: Limits) -> Any:
-    """The work, with what it runs within the limit of the job's time."""
-    for name in ("running", "keywords"):
-        options = getattr(work, name, {})
-        if limits.seconds is not None and "timeout" in options:
-            seconds = min(options["timeout"], _RUNNING_SHARE * limits.seconds)
-            return replace(work, **{name: {**options, "timeout": seconds}})
-    return work
+def _within(task: Task, limits: Limits) -> Task:
+    """The task, with what it runs within the limit of the job's time."""
+    if limits.seconds is None or not task.runs_models:
+        return task
+    seconds = min(task.running.timeout, _RUNNING_SHARE * limits.seconds)
+    return replace(task, running=task.running._replace(timeout=seconds))
 
 
 def names_file(sources: Sequence[Source], output: str) -> bool:
@@ -161,27 +161,28 @@ def _require_folder(output: str) -> None:
 def _placed(job: Job, source: Source, output: str | None) -> Job:
     """The job with its model, and the place of its result. Raises SplitgraphError."""
     model: Any = source.name if source.is_url else Path(source.name)
-    work: Any = replace(job.work, model=model)
-    if not hasattr(work, "path"):
-        return replace(job, work=work)
+    task: Task = replace(job.task, model=model)
+    if task.verb in ("check", "verify"):
+        return replace(job, task=task)
     if output is not None:
-        named = replace(work, model=Path(file_name(source.name) if source.is_url else source.name))
+        named = replace(task, model=Path(file_name(source.name) if source.is_url else source.name))
         # Pages of model.onnx and model.xml have two names.
-        ending = ".html" if work.verb == "report" else ""
+        ending = ".html" if task.verb == "report" else ""
         name = _default_name(named) if source.relative is None else f"{source.relative}{ending}"
-        work = replace(work, place=place_below(output, name, source))
-    elif source.is_url and getattr(work, "dry", None) is False:
+        task = replace(task, place=place_below(output, name, source))
+    elif source.is_url and task.is_rewrite and not task.output.dry_run:
         text = "the result of a model at a URL needs a folder"
         raise SplitgraphError(text, [diagnostic("SG601", text, source.name, help="Give a folder with -o.")])
     if source.is_url and output is None:
-        return replace(job, work=work)
-    path = work.path()
-    return replace(job, work=work, is_new=path is not None and not os.path.lexists(path))
+        return replace(job, task=task)
+    path = task.path()
+    return replace(job, task=task, is_new=path is not None and not os.path.lexists(path))
 
 
-def _default_name(work: Any) -> str:
+def _default_name(task: Task) -> str:
     """The name of the result of a model that was named, as if the model were alone."""
-    path: Path = replace(work, output="./", place=None).path()
+    path = replace(task, output=task.output._replace(output="./"), place=None).path()
+    assert path is not None
     return path.name
 
 
@@ -194,7 +195,6 @@ def _is_itself(job: Job) -> bool:
 
 def _in_the_way(job: Job, taken: dict[Path, str]) -> Diagnostic | None:
     """Why a job cannot begin: its result would replace a file, or the result of another model."""
-    work: Any = job.work
     place = job.place
     if place is None or _is_itself(job):
         return None
@@ -203,7 +203,7 @@ def _in_the_way(job: Job, taken: dict[Path, str]) -> Diagnostic | None:
         help = "Give the two models other names, or convert them in two calls."
         return diagnostic("SG601", f"the result of {other} goes to {place}, too", job.model, help=help)
     # A model that is as wanted needs no file beside it: whoever opens it knows.
-    if work.place is not None and not job.is_new and not work.force:
+    if job.task.place is not None and not job.is_new and not job.task.output.force:
         return diagnostic("SG108", f"{place} exists", str(place))
     return None
 

@@ -110,7 +110,7 @@ def _is_of(outcome: Outcome, job: Job) -> bool:
         return wanted is not None and os.path.abspath(outcome.output) == os.path.abspath(wanted)
     # Of these models nothing is written, or nothing where no folder is named.
     is_kept = outcome.status in ("beyond", "refused", "different", "not-verified", "findings")
-    return is_kept or wanted is None or (outcome.status == "there" and getattr(job.work, "place", None) is None)
+    return is_kept or wanted is None or (outcome.status == "there" and job.task.place is None)
 
 
 def _is_unchanged(outcome: Outcome, seconds: float | None) -> bool:

@@ -6,14 +6,14 @@ import fnmatch
 import glob
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from splitgraph.batch.remote import find_urls, is_pattern, is_url
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.formats.recognition import begins_as_ir
+from splitgraph.options import Goal
 
 _ONNX, _IR = ".onnx", ".xml"
 
@@ -42,12 +42,12 @@ class Source:
         return is_url(self.name)
 
 
-def needs_onnx(verb: str, options: Mapping[str, Any]) -> bool:
+def needs_onnx(verb: str, goal: Goal) -> bool:
     """True for a verb that OpenVINO IR has no meaning for: it has no opset and no IR version of ONNX, and targets
     read ONNX."""
-    if verb in ("upgrade", "downgrade", "check") or options.get("opset") or options.get("target"):
+    if verb in ("upgrade", "downgrade", "check") or goal.opset or goal.target:
         return True
-    return verb == "convert" and options.get("to") is None
+    return verb == "convert" and goal.to is None
 
 
 def find_sources(

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from splitgraph.formats.onnx_file import ExternalData, whole_model
+from splitgraph.formats.onnx_file import whole_model
 from splitgraph.onnx_proto import ModelProto
+from splitgraph.options import ExternalData
 
 M = TypeVar("M")
 Save = Callable[[ModelProto, "str | os.PathLike[str]", "ExternalData | None"], None]

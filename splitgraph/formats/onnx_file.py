@@ -36,13 +36,10 @@ from splitgraph.formats.serialization import MAX_PROTO_BYTES, serialized
 from splitgraph.formats.skeleton import WHOLE, without_weights
 from splitgraph.formats.unreadable import explain_unreadable
 from splitgraph.onnx_proto import IR_VERSION, ModelProto, TensorProto
+from splitgraph.options import ExternalData, StrPath
 from splitgraph.tensor_bytes import is_external
 from splitgraph.tensor_places import SourceFile, fill
 from splitgraph.wire_format import Malformed
-
-StrPath = str | os.PathLike[str]
-# What becomes of weights: all go into one data file beside the model, or those in data files are linked to.
-ExternalData = Literal["beside", "link"]
 
 
 def load_onnx(path: StrPath, *, external_data: Literal["load", "keep"] = "load") -> ModelProto:

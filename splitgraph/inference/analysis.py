@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
 from splitgraph.diagnostics import Diagnostic
 from splitgraph.dim import Dim, Obligation
-from splitgraph.formats.held_model import HeldModel, in_memory
-from splitgraph.formats.onnx_file import ExternalData
+from splitgraph.formats import HeldModel, in_memory, save_held
 from splitgraph.model_kinds import M_co
+from splitgraph.options import ExternalData
 from splitgraph.value_type import ValueType
 
 # Where `opset` has the version of a model that is OpenVINO IR.
@@ -106,6 +106,8 @@ class Analysis(Generic[M_co]):
     assumed_by: Mapping[Obligation, str] = field(default_factory=dict)
     generated: frozenset[str] = frozenset()
     accepted: tuple[Diagnostic, ...] = ()
+    # What `save` calls: the functions of the API set one that also checks the types, and converts to OpenVINO IR.
+    writer: Callable[..., None] = field(default=save_held, repr=False, compare=False)
     # For conversion and verification, not part of the public API: details of each split node as written.
     details: Any = field(default=None, repr=False, compare=False)
 
@@ -121,9 +123,7 @@ class Analysis(Generic[M_co]):
         """Write the model to a file, as `splitgraph.save` does: weights are copied and never loaded. Raises ModelError
         for what cannot be written.
         """
-        from splitgraph.api import save
-
-        save(self, path, external_data=external_data)
+        self.writer(self, path, external_data=external_data)
 
     @property
     def obligations(self) -> tuple[Obligation, ...]:

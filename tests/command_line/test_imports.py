@@ -128,7 +128,7 @@ def test_nothing_is_imported_that_is_not_used(arguments: list[str], forbidden: t
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["infer", "--help"]])
 def test_help_is_of_a_few_modules(arguments: list[str]) -> None:
     found = {name for name in imported(SCRIPT, *arguments) if name.startswith("splitgraph")}
-    modules = ("cli", "exit_codes", "parameters", "standard_output")
+    modules = ("cli", "exit_codes", "options", "parameters", "standard_output")
     assert found == {"splitgraph", *(f"splitgraph.{name}" for name in modules)}
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from splitgraph.acceptance import Acceptance
 from splitgraph.diagnostics import diagnostic
 from splitgraph.dim import DimLike, Facts, Obligation, symbol
 from splitgraph.graph.scopes import MAIN
@@ -15,7 +14,7 @@ from splitgraph.inference.analysis import IR, Analysis
 from splitgraph.inference.build_analysis import build_analysis
 from splitgraph.inference.declared_types import settle_size_conditions
 from splitgraph.inference.define_graph import define_graph_values
-from splitgraph.inference.given_sizes import NO_SIZES, InputShapes, Sizes, read_sizes
+from splitgraph.inference.given_sizes import UNBOUND, BoundSizes, read_sizes
 from splitgraph.inference.openvino_ir.layer_types import fault_of_layer
 from splitgraph.inference.openvino_ir.mirror import Mirror, mirror
 from splitgraph.inference.openvino_ir.write_dims import fill_ir
@@ -23,6 +22,7 @@ from splitgraph.inference.rules import load_openvino_rules
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_results import SetAside
 from splitgraph.inference.walk_state import WalkState
+from splitgraph.options import NO_SIZES, STRICT, Leeway, Sizes
 
 if TYPE_CHECKING:
     from splitgraph.formats.openvino_ir import OpenVINOModel
@@ -30,43 +30,40 @@ if TYPE_CHECKING:
 
 def infer_ir(
     model: OpenVINOModel,
+    given: Sizes = NO_SIZES,
+    leeway: Leeway = STRICT,
     *,
-    bind: Mapping[str, int] | None = None,
-    input_shapes: InputShapes | None = None,
-    empty_chunks: Literal["clamp", "error"] = "clamp",
-    accept: Sequence[Acceptance] = (),
     fill: bool = True,
 ) -> Analysis:
     """Infer types and shapes of every value of an IR, whose intervals become bounded symbols; arguments and errors are
     those of `infer_model`. `Analysis.model` is a copy with the dims of its ports filled in.
     """
     mirrored = mirror(model)
-    sizes = read_sizes(mirrored.model, bind, input_shapes)
-    analysis = analyse_mirror(mirrored, sizes, empty_chunks, accept)
+    sizes = read_sizes(mirrored.model, given)
+    analysis = analyse_mirror(mirrored, sizes, leeway)
     filled = fill_ir(analysis, mirrored, model, sizes) if fill else model
     return replace(analysis, held=filled, opset={IR: model.version})
 
 
 def analyse_mirror(
     mirrored: Mirror,
-    sizes: Sizes = NO_SIZES,
-    empty_chunks: Literal["clamp", "error"] = "clamp",
-    accept: Sequence[Acceptance] = (),
+    sizes: BoundSizes = UNBOUND,
+    leeway: Leeway = STRICT,
 ) -> Analysis:
     """The analysis of the mirror itself; conversion finds the layers by its nodes."""
-    analysis = _analyse(mirrored, sizes, empty_chunks)
-    if not accept:
+    analysis = _analyse(mirrored, sizes, leeway.empty_chunks)
+    if not leeway.accept:
         return analysis
-    settled = settle(accept, analysis.diagnostics, analysis.details.scopes, analysis.details.graphs)
+    settled = settle(leeway.accept, analysis.diagnostics, analysis.details.scopes, analysis.details.graphs)
     first = analysis.diagnostics
     if settled.locations:
-        analysis = _analyse(mirrored, sizes, empty_chunks, settled.locations)
+        analysis = _analyse(mirrored, sizes, leeway.empty_chunks, settled.locations)
     found = (*settled.apply(first, analysis.diagnostics), *settled.notes)
     return replace(analysis, diagnostics=found, accepted=tuple(settled.accepted))
 
 
 def _analyse(
-    mirrored: Mirror, sizes: Sizes, empty_chunks: Literal["clamp", "error"], set_aside: SetAside | None = None
+    mirrored: Mirror, sizes: BoundSizes, empty_chunks: Literal["clamp", "error"], set_aside: SetAside | None = None
 ) -> Analysis:
     state, main = _walk(mirrored, sizes, empty_chunks, frozenset(), set_aside or {})
     if state.find_scopes():
@@ -89,7 +86,7 @@ def _report_impossible_layers(state: WalkState, mirrored: Mirror) -> None:
 
 def _walk(
     mirrored: Mirror,
-    sizes: Sizes,
+    sizes: BoundSizes,
     empty_chunks: Literal["clamp", "error"],
     reserved: Set[str],
     set_aside: SetAside,

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from splitgraph.graph.scopes import MAIN, GraphPath
 from splitgraph.inference.analysis import Analysis
-from splitgraph.inference.given_sizes import NO_SIZES, Sizes, bound_type
+from splitgraph.inference.given_sizes import UNBOUND, BoundSizes, bound_type
 from splitgraph.inference.openvino_ir.mirror import Mirror
 from splitgraph.value_type import Shape, ValueType
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 Types = Mapping[GraphPath, Mapping[str, ValueType]]
 
 
-def fill_ir(analysis: Analysis, mirrored: Mirror, model: OpenVINOModel, sizes: Sizes = NO_SIZES) -> OpenVINOModel:
+def fill_ir(analysis: Analysis, mirrored: Mirror, model: OpenVINOModel, sizes: BoundSizes = UNBOUND) -> OpenVINOModel:
     """A copy of the model with the inferred dims in every port, and with the sizes that the caller gives in its
     Parameters. A dimension that is not a number is -1 in a port, as the IR has no names for dimensions.
     """
     copy = model.copy()
-    if sizes is not NO_SIZES:
+    if sizes is not UNBOUND:
         _fix_parameters(copy.graph, mirrored, sizes)
     _fill(copy.graph, MAIN, mirrored, analysis.details.types)
     copy.refresh()
@@ -44,7 +44,7 @@ def _fill(graph: Graph, path: GraphPath, mirrored: Mirror, types: Types) -> None
             _fill(body, (*path, index, key, 0), mirrored, types)
 
 
-def _fix_parameters(graph: Graph, mirrored: Mirror, sizes: Sizes) -> None:
+def _fix_parameters(graph: Graph, mirrored: Mirror, sizes: BoundSizes) -> None:
     """Write the given sizes into the shapes that the Parameters declare; open dimensions keep their text."""
     names, declared = mirrored.names[MAIN], mirrored.given[MAIN]
     shapes = {name: bound_type(known, sizes.bound).shape for name, known in declared.items()}
