@@ -11,9 +11,9 @@ from splitgraph import formats
 from splitgraph.deferred import import_whole
 from splitgraph.diagnostics import Diagnostic, SplitgraphError
 from splitgraph.formats import LoadedModel, give_back, held, load, open_model
-from splitgraph.garbage_collection import collection_paused
 from splitgraph.onnx_proto import ModelProto
 from splitgraph.options import Engine, Form, Goal, Leeway, Running, Sizes, leeway_of
+from splitgraph.process import collection_paused
 from splitgraph.results import save_result
 from splitgraph.rewrites import rewritten
 
@@ -250,15 +250,16 @@ def verify(
     available.
     """
     running = Running(True, samples, seed, bind, inputs, custom_ops, providers, engine, rtol, atol, timeout)
-    return compared(open_model(before, weights="leave"), open_model(after, weights="leave"), running)
+    return compared(before, after, running)
 
 
-def compared(before: LoadedModel, after: LoadedModel, running: Running) -> Verification:
-    """Verify two models that are open. Raises SplitgraphError for wrong arguments."""
+def compared(before: Source, after: Source, running: Running) -> Verification:
+    """Run two models as `running` says, and compare the results. Raises as `verify`."""
     from splitgraph.execution import verify_models
 
+    first, second = open_model(before, weights="leave"), open_model(after, weights="leave")
     try:
-        return verify_models(before.content, after.content, running, folders=(before.folder, after.folder))
+        return verify_models(first.content, second.content, running, folders=(first.folder, second.folder))
     except ValueError as error:
         raise SplitgraphError(str(error)) from error
 
@@ -316,19 +317,20 @@ def check(
     from splitgraph.runtimes.target import find_target
 
     wanted = [find_target(each) for each in ([target] if isinstance(target, str) else target)]
-    examined = examined_model(open_model(model, weights="leave"), leeway_of(accept, assume_defaults))
+    examined = examined_model(model, leeway_of(accept, assume_defaults))
     found = [each for one in wanted for each in check_model(examined, one)]
     return tuple(dict.fromkeys(found))
 
 
-def examined_model(loaded: LoadedModel, leeway: Leeway) -> Examined:
+def examined_model(model: Source, leeway: Leeway) -> Examined:
     """Return a model as checks of targets see it. Raises SplitgraphError for an OpenVINO IR."""
     import_whole("splitgraph.runtimes.check")
     from splitgraph.runtimes.check import examine
 
-    if not isinstance(loaded.content, ModelProto):
+    opened = open_model(model, weights="leave").content
+    if not isinstance(opened, ModelProto):
         raise SplitgraphError("targets read ONNX models; this is an OpenVINO IR, which only OpenVINO reads")
-    return examine(loaded.content, leeway)
+    return examine(opened, leeway)
 
 
 def targets() -> Mapping[str, Target]:

@@ -24,7 +24,7 @@ from splitgraph import parameters
 from splitgraph.exit_codes import BROKEN_PIPE, CLEAN, INTERNAL_ERROR, INTERRUPTED, MEANINGS, WRONG_USAGE
 from splitgraph.options import ATOL, RTOL
 from splitgraph.parameters import MANY, MANY_WITH_LIMIT, RUNNING, Command, takes
-from splitgraph.standard_output import writing
+from splitgraph.process import writing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,7 +68,7 @@ class _Program(_Command, click.Group):
         except click.UsageError as error:
             command = self.commands.get(ctx.invoked_subcommand or "")
             if command is not None and "--json" in typed and parameters.has_json(command):
-                from splitgraph.running import print_usage_failure
+                from splitgraph.commands.running import print_usage_failure
 
                 print_usage_failure(str(command.name), error.format_message())
             raise
@@ -169,7 +169,7 @@ def _run(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(**options: Any) -> int:
-        from splitgraph.running import run_command
+        from splitgraph.commands.running import run_command
 
         return run_command(command, options)
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from splitgraph.deferred import import_whole
 from splitgraph.diagnostics import ConversionError, SplitgraphError, VerificationError, diagnostic
 from splitgraph.formats import LoadedModel, held, open_model
-from splitgraph.garbage_collection import collection_paused
 from splitgraph.graph.scopes import model_imports
 from splitgraph.onnx_proto import ModelProto
 from splitgraph.options import Goal, Leeway, Running, Sizes
+from splitgraph.process import collection_paused
 from splitgraph.results import require_valid_rewrite, save_result
 
 if TYPE_CHECKING:

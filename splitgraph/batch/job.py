@@ -19,8 +19,8 @@ from splitgraph.formats.atomic_write import WriteTogether
 from splitgraph.formats.external_data import is_inside
 from splitgraph.formats.onnx_file import external_locations
 from splitgraph.formats.recognition import is_ir
-from splitgraph.garbage_collection import collection_paused
 from splitgraph.outcome import Outcome, Status
+from splitgraph.process import collection_paused
 from splitgraph.temporary_folders import temporary_folder
 from splitgraph.work.task import Task
 
@@ -216,9 +216,10 @@ def _checked(job: Job, task: Task) -> Outcome:
 
 
 def _verified(job: Job, task: Task) -> Outcome:
-    from splitgraph.work.verifying import verify_files
+    from splitgraph import api
 
-    found = verify_files(task)
+    assert task.after is not None
+    found = api.compared(task.model, task.after, task.running)
     told = found.findings() if found.verdict == "different" else ()
     diagnostics = (*(replace(each, help="") for each in told), *found.diagnostics)
     return job.ended(found.verdict, diagnostics=diagnostics, verdict=found.verdict, engine=found.engine or None)

@@ -16,7 +16,7 @@ from splitgraph.batch.run_jobs import run_jobs
 from splitgraph.batch.sources import find_sources, needs_onnx
 from splitgraph.batch.worker import Workers
 from splitgraph.diagnostics import SplitgraphError
-from splitgraph.options import Goal, Output, Running, Sizes, StrPath, leeway_of
+from splitgraph.options import ATOL, RTOL, Goal, Output, Running, Sizes, StrPath, leeway_of
 from splitgraph.outcome import VERBS, Outcome, Verb
 from splitgraph.work.task import Task
 
@@ -118,7 +118,7 @@ def _task(verb: Verb, options: Mapping[str, Any], timeout: float, *, writes: boo
     if verb == "check":
         targets = given.pop("target", ())
     if verb == "verify":
-        given["try_sizes"] = given.pop("bind", None)
+        given = {"rtol": RTOL, "atol": ATOL, **given, "try_sizes": given.pop("bind", None)}
     given_leeway = (given.get("accept", ()), given.get("assume_defaults", False), given.get("empty_chunks", "clamp"))
     return Task(
         verb,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import click
 
+from splitgraph import api
 from splitgraph.commands.many import Call, run_models
+from splitgraph.exit_codes import CLEAN
 from splitgraph.options import Shown
+from splitgraph.outcome import CODES
 from splitgraph.report.printing import print_document, print_result, working
 from splitgraph.work.task import Task
-from splitgraph.work.verifying import CODES, verify_files
 
 
 def verify(call: Call, *, pairs: bool) -> int:
@@ -21,9 +23,10 @@ def verify(call: Call, *, pairs: bool) -> int:
 
 
 def _verify(task: Task, shown: Shown) -> int:
+    assert task.after is not None
     with working("running both models"):
-        verification = verify_files(task)
-    code = CODES[verification.verdict]
+        verification = api.compared(task.model, task.after, task.running)
+    code = CODES.get(verification.verdict, CLEAN)
     if shown.as_json:
         from splitgraph.report.documents import verification_json
 

@@ -45,12 +45,13 @@ class Rewrite(Generic[M_co]):
     """The result of `upgrade`, `downgrade` and `convert`.
 
     model: of the kind that went in, converted, put together when it is first asked for; the caller's model is
-    unchanged. held: the parts it is put together from, for this package only. changes: every node that was rewritten.
-    diagnostics: warnings and notes (a blocker raises ConversionError instead). verification: None unless it was asked
-    for. from_opset, to_opset: imported version of each domain, before and after. rounding: an operator was written as
-    arithmetic with others, so that floating-point results may differ in their last bits. accepted: errors of the model
-    that the caller accepts by name; their nodes are unchanged. assumed_defaults: the inputs whose defaults were treated
-    as constants (`assume_defaults`), so that the results are equal only while no caller replaces one of these.
+    unchanged. held, writer: the parts it is put together from, and what `save` calls; for this package only. changes:
+    every node that was rewritten. diagnostics: warnings and notes (a blocker raises ConversionError instead).
+    verification: None unless it was asked for. from_opset, to_opset: imported version of each domain, before and after.
+    rounding: an operator was written as arithmetic with others, so that floating-point results may differ in their last
+    bits. accepted: errors of the model that the caller accepts by name; their nodes are unchanged. assumed_defaults:
+    the inputs whose defaults were treated as constants (`assume_defaults`), so that the results are equal only while no
+    caller replaces one of these.
     """
 
     held: M_co | HeldModel[M_co] = field(repr=False)
@@ -62,7 +63,7 @@ class Rewrite(Generic[M_co]):
     rounding: bool = False
     accepted: tuple[Diagnostic, ...] = ()
     assumed_defaults: tuple[str, ...] = ()
-    # What `save` calls: the functions of the API set one that also converts to OpenVINO IR.
+    # The functions of the API set one that also converts to OpenVINO IR.
     writer: Callable[..., None] = field(default=save_held, repr=False, compare=False)
 
     def then(self, later: Rewrite[M_co]) -> Rewrite[M_co]:

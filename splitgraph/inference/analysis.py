@@ -78,19 +78,19 @@ class Analysis(Generic[M_co]):
     """What `infer` found.
 
     model: a copy of the input, of the kind that went in, with value_info and output types filled in; put together when
-    it is first asked for. held: what the model is put together from, for this package only. splits: a report for each
-    split in graph order, subgraphs and function bodies (once for each call) included. diagnostics: every finding.
-    types: of the main graph's inputs, initializers and node outputs. symbols: known bounds (minimum, maximum or None)
-    of each symbol. opset: imported version of each domain; of OpenVINO IR its version under "openvino". completeness:
-    how much is known, over all graphs. graphs: types of each graph by its location, the main graph ("main") first, then
-    subgraphs ("main/If_3/then_branch") in node order. required_by: everything that must hold of the symbols for the
-    model to be valid (`N % 3 == 0`), with the locations of the nodes that require it; what must hold only if a body
-    runs has the body's location among its `branches`; a name that the
-    author declared for what is computed stands there with what it is (`half == (N + 1)//2`). assumed_by: what was taken
-    for granted so that dimensions have a closed form (`P <= 1023`: no side of a broadcast is empty where the other is
-    1), with the first node that needs it; it may fail in a valid model, and what is claimed holds wherever it does not.
-    generated: the symbols that are not the author's (`unk0`). accepted: errors that the caller accepts by name; they
-    are not among the diagnostics, and nothing is concluded from their nodes.
+    it is first asked for. held, writer: what the model is put together from, and what `save` calls; for this package
+    only. splits: a report for each split in graph order, subgraphs and function bodies (once for each call) included.
+    diagnostics: every finding. types: of the main graph's inputs, initializers and node outputs. symbols: known bounds
+    (minimum, maximum or None) of each symbol. opset: imported version of each domain; of OpenVINO IR its version under
+    "openvino". completeness: how much is known, over all graphs. graphs: types of each graph by its location, the main
+    graph ("main") first, then subgraphs ("main/If_3/then_branch") in node order. required_by: everything that must hold
+    of the symbols for the model to be valid (`N % 3 == 0`), with the locations of the nodes that require it; what must
+    hold only if a body runs has the body's location among its `branches`; a name that the author declared for what is
+    computed stands there with what it is (`half == (N + 1)//2`). assumed_by: what was taken for granted so that
+    dimensions have a closed form (`P <= 1023`: no side of a broadcast is empty where the other is 1), with the first
+    node that needs it; it may fail in a valid model, and what is claimed holds wherever it does not. generated: the
+    symbols that are not the author's (`unk0`). accepted: errors that the caller accepts by name; they are not among the
+    diagnostics, and nothing is concluded from their nodes.
     """
 
     # Not printed: people do not read protobuf.
@@ -106,7 +106,7 @@ class Analysis(Generic[M_co]):
     assumed_by: Mapping[Obligation, str] = field(default_factory=dict)
     generated: frozenset[str] = frozenset()
     accepted: tuple[Diagnostic, ...] = ()
-    # What `save` calls: the functions of the API set one that also checks the types, and converts to OpenVINO IR.
+    # The functions of the API set one that also checks the types, and converts to OpenVINO IR.
     writer: Callable[..., None] = field(default=save_held, repr=False, compare=False)
     # For conversion and verification, not part of the public API: details of each split node as written.
     details: Any = field(default=None, repr=False, compare=False)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from splitgraph import api
 from splitgraph.diagnostics import Diagnostic
 from splitgraph.exit_codes import CLEAN, FINDINGS
-from splitgraph.formats import open_model
 from splitgraph.runtimes.check import Examined, check_model
 from splitgraph.runtimes.target import Target, find_target, targets
 from splitgraph.work.task import Task
@@ -32,7 +31,7 @@ class Checked:
 def check_file(task: Task) -> Checked:
     """Check a model for its targets. Raises SplitgraphError."""
     wanted = [find_target(each) for each in task.targets] if task.targets else list(targets().values())
-    examined = api.examined_model(open_model(task.model, weights="leave"), task.leeway)
+    examined = api.examined_model(task.model, task.leeway)
     return Checked(examined, [(each, list(check_model(examined, each))) for each in wanted])
 
 

@@ -12,12 +12,13 @@ from typing import Literal
 from splitgraph import rewrites
 from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.diagnostics import ConversionError, Diagnostic
-from splitgraph.exit_codes import CLEAN, FINDINGS, NOT_CHECKED
+from splitgraph.exit_codes import CLEAN
 from splitgraph.formats import DataFile, LoadedModel, is_ir_name, open_model, whole_model
 from splitgraph.graph.scopes import model_imports
 from splitgraph.inference.analysis import IR
 from splitgraph.onnx_proto import ModelProto
 from splitgraph.options import NO_SIZES, Running
+from splitgraph.outcome import CODES
 from splitgraph.work.task import Task, refuse_existing
 
 # "there": the model is as wanted. "beyond": its opset is beyond the one that is wanted. "refused": the model cannot be
@@ -62,7 +63,7 @@ class Rewritten:
     @property
     def code(self) -> int:
         """The exit code."""
-        return {"refused": FINDINGS, "different": FINDINGS, "not-verified": NOT_CHECKED}.get(self.status, CLEAN)
+        return CODES.get(self.status, CLEAN)
 
 
 def _unseen(text: str, hint: str = "") -> AbstractContextManager[Callable[[str], None]]:

@@ -13,7 +13,6 @@ import pytest
 from splitgraph import api, rewrites
 from splitgraph.diagnostics import diagnostic
 from splitgraph.execution.verification import Difference, Verification
-from splitgraph.formats import LoadedModel
 from splitgraph.options import Running
 
 from .program import NOT_RUN, Run, split_model
@@ -62,8 +61,8 @@ def test_verify_that_could_not_run(run: Run, folder: Path, monkeypatch: pytest.M
 def test_verify_hands_its_options_on(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, object] = {}
 
-    def compared(before: LoadedModel, after: LoadedModel, running: Running) -> Verification:
-        seen.update(running._asdict(), before=before.path, after=after.path)
+    def compared(before: Path, after: Path, running: Running) -> Verification:
+        seen.update(running._asdict(), before=before, after=after)
         return NOT_RUN
 
     monkeypatch.setattr(api, "compared", compared)
