@@ -71,19 +71,6 @@ class Acceptance(NamedTuple):
         return wanted.endswith("/*") and found.location.startswith(wanted[:-1])
 
 
-class Leeway(NamedTuple):
-    """What a user permits a conversion to take for granted: accepted findings, and that no caller of the model replaces
-    a default of an input. tells_stale: notes are wanted about acceptances that no error needs.
-    """
-
-    accept: tuple[Acceptance, ...] = ()
-    assumes_defaults: bool = False
-    tells_stale: bool = True
-
-
-STRICT = Leeway()
-
-
 def why_not(code: str) -> str | None:
     """Why findings of a code cannot be accepted; None for a code whose findings can be."""
     if code in ACCEPTABLE:
@@ -104,31 +91,25 @@ def parse_acceptances(texts: Iterable[str]) -> tuple[Acceptance, ...]:
     text of another form, an unknown code, and a code that cannot be accepted.
     """
     if isinstance(texts, str):
-        raise _wrong(f"accept is the text {texts!r}; it must be a sequence of texts, such as [{texts!r}]")
+        raise wrong_acceptance(f"accept is the text {texts!r}; it must be a sequence of texts, such as [{texts!r}]")
     if not isinstance(texts, Iterable):
-        raise _wrong(f"accept is {texts!r}; it must be a sequence of texts, such as ['SG302'], and () for none")
+        text = f"accept is {texts!r}; it must be a sequence of texts, such as ['SG302'], and () for none"
+        raise wrong_acceptance(text)
     return tuple(dict.fromkeys(map(_parsed, texts)))
-
-
-def leeway_of(accept: Iterable[str], assumes_defaults: bool) -> Leeway:
-    """The leeway of a call. Raises SplitgraphError as `parse_acceptances`, and for what is not True or False."""
-    if not isinstance(assumes_defaults, bool):
-        raise _wrong(f"assume_defaults is {assumes_defaults!r}; it must be True or False")
-    return Leeway(parse_acceptances(accept), assumes_defaults)
 
 
 def _parsed(text: str) -> Acceptance:
     if not isinstance(text, str):
-        raise _wrong(f"accept has {text!r}; each entry must be a text, {_FORM}")
+        raise wrong_acceptance(f"accept has {text!r}; each entry must be a text, {_FORM}")
     code, sign, location = text.strip().partition("@")
     if code not in CODES:
-        raise _wrong(f"accept {text!r}: there is no code {code!r}; {_close(code)}")
+        raise wrong_acceptance(f"accept {text!r}: there is no code {code!r}; {_close(code)}")
     reason = why_not(code)
     if reason is not None:
-        raise _wrong(f"accept {text!r}: {code} ({CODES[code].title}) cannot be accepted: {reason}")
+        raise wrong_acceptance(f"accept {text!r}: {code} ({CODES[code].title}) cannot be accepted: {reason}")
     fault = _fault_of(location) if sign else None
     if fault is not None:
-        raise _wrong(f"accept {text!r}: {fault}. Write {_FORM}; the location is that of the finding")
+        raise wrong_acceptance(f"accept {text!r}: {fault}. Write {_FORM}; the location is that of the finding")
     return Acceptance(code, location if sign else None)
 
 
@@ -164,5 +145,6 @@ def stale(accept: Acceptance, errors: Iterable[Diagnostic]) -> Diagnostic:
     return diagnostic("SG606", f"{text}; did you mean {accept.code}@{close[0]}?" if close else text, severity="info")
 
 
-def _wrong(message: str) -> SplitgraphError:
+def wrong_acceptance(message: str) -> SplitgraphError:
+    """Return the error of an acceptance that is not allowed."""
     return SplitgraphError(message, [diagnostic("SG601", message)])

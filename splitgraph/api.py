@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from splitgraph import formats
-from splitgraph.acceptance import leeway_of
 from splitgraph.deferred import import_whole
 from splitgraph.diagnostics import Diagnostic, SplitgraphError
 from splitgraph.formats import LoadedModel, give_back, held, load, open_model
-from splitgraph.garbage_collection import collection_paused
-from splitgraph.model_kinds import Engine, Form
 from splitgraph.onnx_proto import ModelProto
-from splitgraph.rewrites import Checks, finished, for_target, to_opset, with_remedy, with_sizes
+from splitgraph.options import Engine, Form, Goal, Leeway, Running, Sizes, leeway_of
+from splitgraph.process import collection_paused
+from splitgraph.results import save_result
+from splitgraph.rewrites import rewritten
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -27,16 +26,8 @@ if TYPE_CHECKING:
     from splitgraph.execution.verification import Verification
     from splitgraph.formats import Model
     from splitgraph.inference.analysis import Analysis
-    from splitgraph.model_kinds import (
-        ConvertOptions,
-        GivenInputs,
-        InferOptions,
-        InMemory,
-        M,
-        RewriteOptions,
-        Source,
-        StrPath,
-    )
+    from splitgraph.model_kinds import InMemory, M, Source
+    from splitgraph.options import ConvertOptions, GivenInputs, InferOptions, RewriteOptions, StrPath
     from splitgraph.runtimes.check import Examined
     from splitgraph.runtimes.target import Target
 
@@ -72,29 +63,24 @@ def infer(
     Does not raise for a wrong model. Raises ModelError for a file that cannot be read, SplitgraphError for wrong
     arguments.
     """
-    import_whole("splitgraph.inference")
-    from splitgraph.inference import infer_model
+    sizes, leeway = Sizes(bind, input_shapes), leeway_of(accept, assume_defaults, empty_chunks)
+    return inferred(open_model(model, weights="leave"), sizes, leeway)
 
-    wanted = leeway_of(accept, assume_defaults).accept
-    loaded = open_model(model, weights="leave")
+
+def inferred(loaded: LoadedModel, sizes: Sizes, leeway: Leeway) -> Analysis:
+    """Infer a model that is open."""
     opened = loaded.content
     if not isinstance(opened, ModelProto):
         import_whole("splitgraph.inference.openvino_ir")
         from splitgraph.inference.openvino_ir import infer_ir
 
-        found = infer_ir(opened, bind=bind, input_shapes=input_shapes, empty_chunks=empty_chunks, accept=wanted)
-        return replace(found, held=give_back(found.model, loaded))
-    analysis = infer_model(
-        opened,
-        bind=bind,
-        input_shapes=input_shapes,
-        empty_chunks=empty_chunks,
-        assume_defaults=assume_defaults,
-        assumes_nonempty=True,
-        accept=wanted,
-        owned=loaded.kind != "onnx",
-    )
-    return replace(analysis, held=held(analysis.model, loaded))
+        found = infer_ir(opened, sizes, leeway)
+        return replace(found, held=give_back(found.model, loaded), writer=save_result)
+    import_whole("splitgraph.inference")
+    from splitgraph.inference import infer_model
+
+    analysis = infer_model(opened, sizes, leeway, assumes_nonempty=True, owned=loaded.kind != "onnx")
+    return replace(analysis, held=held(analysis.model, loaded), writer=save_result)
 
 
 @overload
@@ -141,10 +127,9 @@ def upgrade(
     Raises ConversionError with every blocker if any part cannot be converted exactly; then nothing is changed. With
     `verify`, raises VerificationError if the results differ. A model that has this opset already is returned unchanged.
     """
-    checks = (
-        Checks(try_sizes, inputs, custom_ops, providers, samples, seed, engine, rtol, atol, timeout) if verify else None
-    )
-    return to_opset(model, opset, ir_version, checks, leeway_of(accept, assume_defaults), newer=True, bind=bind)
+    running = Running(verify, samples, seed, try_sizes, inputs, custom_ops, providers, engine, rtol, atol, timeout)
+    goal = Goal(opset, newer=True, ir_version=ir_version)
+    return rewritten(model, goal, leeway_of(accept, assume_defaults), Sizes(bind), running)
 
 
 @overload
@@ -176,10 +161,9 @@ def downgrade(
     ir_version: None lowers the model's own to the newest one of the opset, as exporters do, unless a part of the model
     needs a newer one. "keep" keeps the model's own.
     """
-    checks = (
-        Checks(try_sizes, inputs, custom_ops, providers, samples, seed, engine, rtol, atol, timeout) if verify else None
-    )
-    return to_opset(model, opset, ir_version, checks, leeway_of(accept, assume_defaults), newer=False, bind=bind)
+    running = Running(verify, samples, seed, try_sizes, inputs, custom_ops, providers, engine, rtol, atol, timeout)
+    goal = Goal(opset, newer=False, ir_version=ir_version)
+    return rewritten(model, goal, leeway_of(accept, assume_defaults), Sizes(bind), running)
 
 
 @overload
@@ -224,44 +208,9 @@ def convert(
 
     Other arguments and errors as `upgrade`.
     """
-    import_whole("splitgraph.conversion.splits.forms")
-    from splitgraph.conversion.splits.forms import convert_forms
-
-    checks = (
-        Checks(try_sizes, inputs, custom_ops, providers, samples, seed, engine, rtol, atol, timeout) if verify else None
-    )
-    leeway = leeway_of(accept, assume_defaults)
-    if target is not None:
-        if to is not None or explicit_lengths:
-            raise SplitgraphError("a target says which forms of splits it reads; leave `to` and explicit_lengths out")
-        return for_target(model, target, opset, ir_version, checks, leeway, bind=bind)
-    if opset is not None:
-        lengths = explicit_lengths
-        return to_opset(
-            model, opset, ir_version, checks, leeway, newer=None, to=to, explicit_lengths=lengths, bind=bind
-        )
-    if to is None and (ir_version is None or explicit_lengths):
-        raise SplitgraphError("convert needs a form of the splits (to), an opset, both, a target, or an IR version")
-    with collection_paused():
-        loaded = with_sizes(open_model(model, weights="leave"), bind)
-        opened = loaded.content
-        if to is None:
-            from splitgraph.conversion.finish.ir_version import convert_ir_version
-
-            if not isinstance(opened, ModelProto):
-                raise SplitgraphError("OpenVINO IR has no IR version of ONNX; leave ir_version out")
-            rewrite = convert_ir_version(opened, ir_version)
-        elif not isinstance(opened, ModelProto):
-            import_whole("splitgraph.conversion.openvino_ir")
-            from splitgraph.conversion.openvino_ir import convert_ir
-
-            if ir_version is not None:
-                raise SplitgraphError("OpenVINO IR has no IR version of ONNX; leave ir_version out")
-            rewrite = convert_ir(opened, to, explicit_lengths=explicit_lengths, accept=leeway.accept)
-        else:
-            convert_to = partial(convert_forms, opened, to, explicit_lengths=explicit_lengths, ir_version=ir_version)
-            rewrite = with_remedy(opened, leeway, lambda given: convert_to(leeway=given))
-    return finished(loaded, rewrite, checks, leeway)
+    running = Running(verify, samples, seed, try_sizes, inputs, custom_ops, providers, engine, rtol, atol, timeout)
+    goal = Goal(opset, None, to, target, explicit_lengths, ir_version)
+    return rewritten(model, goal, leeway_of(accept, assume_defaults), Sizes(bind), running)
 
 
 def verify(
@@ -300,28 +249,19 @@ def verify(
     Raises ModelError for a file that cannot be read, SplitgraphError for wrong arguments and a provider that is not
     available.
     """
+    running = Running(True, samples, seed, bind, inputs, custom_ops, providers, engine, rtol, atol, timeout)
+    return compared(before, after, running)
+
+
+def compared(before: Source, after: Source, running: Running) -> Verification:
+    """Run two models as `running` says, and compare the results. Raises as `verify`."""
     from splitgraph.execution import verify_models
 
     first, second = open_model(before, weights="leave"), open_model(after, weights="leave")
     try:
-        verification: Verification = verify_models(
-            first.content,
-            second.content,
-            folders=(first.folder, second.folder),
-            samples=samples,
-            seed=seed,
-            bind=bind,
-            inputs=inputs,
-            custom_ops=custom_ops,
-            providers=providers,
-            engine=engine,
-            rtol=rtol,
-            atol=atol,
-            timeout=timeout,
-        )
+        return verify_models(first.content, second.content, running, folders=(first.folder, second.folder))
     except ValueError as error:
         raise SplitgraphError(str(error)) from error
-    return verification
 
 
 @collection_paused()
@@ -377,17 +317,16 @@ def check(
     from splitgraph.runtimes.target import find_target
 
     wanted = [find_target(each) for each in ([target] if isinstance(target, str) else target)]
-    examined = examine_source(model, accept=accept, assume_defaults=assume_defaults)
+    examined = examined_model(model, leeway_of(accept, assume_defaults))
     found = [each for one in wanted for each in check_model(examined, one)]
     return tuple(dict.fromkeys(found))
 
 
-def examine_source(model: Source, *, accept: Sequence[str] = (), assume_defaults: bool = False) -> Examined:
-    """A model as checks of targets see it; arguments as `check`. Raises SplitgraphError for an OpenVINO IR."""
+def examined_model(model: Source, leeway: Leeway) -> Examined:
+    """Return a model as checks of targets see it. Raises SplitgraphError for an OpenVINO IR."""
     import_whole("splitgraph.runtimes.check")
     from splitgraph.runtimes.check import examine
 
-    leeway = leeway_of(accept, assume_defaults)
     opened = open_model(model, weights="leave").content
     if not isinstance(opened, ModelProto):
         raise SplitgraphError("targets read ONNX models; this is an OpenVINO IR, which only OpenVINO reads")
@@ -419,20 +358,7 @@ def save(
     Raises ModelError if the model cannot be written, ConversionError for an ONNX model that OpenVINO refuses,
     SplitgraphError if OpenVINO is needed but not installed, InternalError for types that contradict the model.
     """
-    # Not asked of the model itself: a gs.Graph answers for what it has not with a line in its log.
-    result = getattr(model, "held") if hasattr(type(model), "held") else model  # noqa: B009
-    if hasattr(model, "obligations"):
-        from splitgraph.result_check import require_valid_types
-
-        require_valid_types(cast("Analysis", model))
-    if formats.is_ir_name(path) and not isinstance(result, (str, os.PathLike)):
-        result = open_model(formats.in_memory(result)).content
-        if isinstance(result, ModelProto):
-            import_whole("splitgraph.execution.engines.openvino_import")
-            from splitgraph.execution.engines.openvino_import import import_onnx
-
-            result = import_onnx(result).model
-    formats.save(result, path, external_data=external_data)
+    save_result(model, path, external_data=external_data)
 
 
 __all__ = ["check", "convert", "diff", "downgrade", "infer", "load", "save", "targets", "upgrade", "verify"]

@@ -14,16 +14,22 @@ import gc
 import io
 import os
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 import splitgraph
 from splitgraph import parameters
 from splitgraph.exit_codes import BROKEN_PIPE, CLEAN, INTERNAL_ERROR, INTERRUPTED, MEANINGS, WRONG_USAGE
-from splitgraph.parameters import ATOL, RTOL, Command
-from splitgraph.standard_output import writing
+from splitgraph.options import ATOL, RTOL
+from splitgraph.parameters import MANY, MANY_WITH_LIMIT, RUNNING, Command, takes
+from splitgraph.process import writing
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RewritingVerb = Literal["upgrade", "downgrade", "convert"]
 
 
 class _Command(click.Command):
@@ -62,7 +68,7 @@ class _Program(_Command, click.Group):
         except click.UsageError as error:
             command = self.commands.get(ctx.invoked_subcommand or "")
             if command is not None and "--json" in typed and parameters.has_json(command):
-                from splitgraph.running import print_usage_failure
+                from splitgraph.commands.running import print_usage_failure
 
                 print_usage_failure(str(command.name), error.format_message())
             raise
@@ -163,31 +169,27 @@ def _run(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(**options: Any) -> int:
-        from splitgraph.running import run_command
+        from splitgraph.commands.running import run_command
 
         return run_command(command, options)
 
     return run
 
 
+_OF_REPORT = "Overwrite an existing report."
+
+
+def _rewrite(verb: RewritingVerb, options: Mapping[str, Any], newer: bool | None = None) -> int:
+    from splitgraph.commands.many import read_call
+    from splitgraph.commands.rewrite import rewrite
+
+    return rewrite(read_call(verb, {"newer": newer, **options}))
+
+
 @program.command()
 @parameters.models_argument
-@parameters.output
-@parameters.force
-@parameters.external_data
-@parameters.as_json
-@click.option("--all", "with_values", is_flag=True, help="Also list every value of the main graph with its type.")
-@parameters.bind
-@click.option(
-    "--input-shape",
-    multiple=True,
-    metavar="x=1,3,H,W",
-    help="Set the shape of an input, ? for unknown; also x=[1,3,H,W], x=1x3xHxW; repeatable.",
-)
-@parameters.accept
-@parameters.assume_defaults("")
-@parameters.quiet
-@parameters.many_options_with_timeout
+@takes("output", "force", "external_data", "as_json", "values", "bind", "input_shapes", "accept", "assume_defaults")
+@takes("quiet", *MANY_WITH_LIMIT)
 @_run
 def infer(**options: Any) -> int:
     """Infer every type and shape of MODEL, and check its splits.
@@ -204,15 +206,15 @@ def infer(**options: Any) -> int:
     splitgraph infer 's3://zoo/*.onnx' --scheduler tcp://10.0.0.1:8786
     """
     from splitgraph.commands.infer import infer
+    from splitgraph.commands.many import read_call
 
-    return infer(**options)
+    return infer(read_call("infer", options))
 
 
 @program.command()
 @parameters.models_argument
-@parameters.opset
-@parameters.ir_version
-@parameters.rewriting_options
+@takes("opset", required=True)
+@parameters.rewriting
 @_run
 def upgrade(**options: Any) -> int:
     """Convert MODEL to a newer opset, exactly or not at all.
@@ -233,16 +235,13 @@ def upgrade(**options: Any) -> int:
     splitgraph upgrade models/ --opset 18 -o out/ --report r.jsonl --resume --junit r.xml
     splitgraph upgrade 's3://zoo/*.onnx' --opset 18 -o out/ --scheduler tcp://10.0.0.1:8786
     """
-    from splitgraph.commands.rewrite import rewrite
-
-    return rewrite("upgrade", **options)
+    return _rewrite("upgrade", options, newer=True)
 
 
 @program.command()
 @parameters.models_argument
-@parameters.opset
-@parameters.ir_version
-@parameters.rewriting_options
+@takes("opset", required=True)
+@parameters.rewriting
 @_run
 def downgrade(**options: Any) -> int:
     """Convert MODEL to an older opset, exactly or not at all.
@@ -263,24 +262,16 @@ def downgrade(**options: Any) -> int:
     splitgraph downgrade models/ --opset 11 -o out/ --report r.jsonl --resume --junit r.xml
     splitgraph downgrade 's3://zoo/*.onnx' --opset 11 -o out/ --scheduler tcp://10.0.0.1:8786
     """
-    from splitgraph.commands.rewrite import rewrite
-
-    return rewrite("downgrade", **options)
+    return _rewrite("downgrade", options, newer=False)
 
 
 @program.command()
 @parameters.models_argument
-@click.option("--to", type=click.Choice(["split", "variadic-split", "slice"]), help="The form of the splits.")
-@click.option("--opset", type=int, metavar="N", help="The ai.onnx opset to convert to, newer or older.")
-@click.option("--explicit-lengths", is_flag=True, help="Give every split explicit lengths; inline functions.")
-@click.option(
-    "--target",
-    metavar="NAME[@VERSION]",
-    shell_complete=parameters.target_names,
-    help="The runtime that the model is for; `check` lists them.",
-)
-@parameters.ir_version
-@parameters.rewriting_options
+@takes("to")
+@takes("opset", help="The ai.onnx opset to convert to, newer or older.")
+@takes("explicit_lengths")
+@takes("target", shell_complete=parameters.target_names)
+@parameters.rewriting
 @_run
 def convert(**options: Any) -> int:
     """Convert MODEL for a runtime, its splits to another form, or MODEL to another opset or IR version.
@@ -316,23 +307,25 @@ def convert(**options: Any) -> int:
         raise click.UsageError("--target says which forms of splits are read; it goes with --opset only.")
     if to is None and options["explicit_lengths"]:
         raise click.UsageError("--explicit-lengths needs --to, the form of the splits.")
-    from splitgraph.commands.rewrite import rewrite
-
-    return rewrite("convert", **options)
+    return _rewrite("convert", options)
 
 
 @program.command()
 @parameters.models_argument
-@parameters.targets
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="NAME[@VERSION]",
+    shell_complete=parameters.target_names,
+    help="The runtime that the model is for, such as mnn or openvino@2023.3; repeatable.",
+)
 @click.option("--all-targets", is_flag=True, help="Check for every known target, one line each.")
-@parameters.accept
-@parameters.assume_defaults("")
-@parameters.as_json
-@parameters.quiet
-@parameters.force_report
-@parameters.many_options_with_timeout
+@takes("accept", "assume_defaults", "as_json", "quiet")
+@takes("force", help=_OF_REPORT)
+@takes(*MANY_WITH_LIMIT)
 @_run
-def check(target: Sequence[str], all_targets: bool, **options: Any) -> int:
+def check(all_targets: bool, **options: Any) -> int:
     """Say what a runtime will refuse in MODEL, or silently compute wrong.
 
     \b
@@ -345,25 +338,28 @@ def check(target: Sequence[str], all_targets: bool, **options: Any) -> int:
     splitgraph check models/ --target mnn --report r.jsonl --force --junit r.xml
     splitgraph check 's3://zoo/*.onnx' --target mnn --scheduler tcp://10.0.0.1:8786
     """
-    if bool(target) == all_targets:
+    if bool(options["targets"]) == all_targets:
         raise click.UsageError("Give one or more runtimes with --target, or --all-targets.")
     from splitgraph.commands.check import check
+    from splitgraph.commands.many import read_call
 
-    return check(target=target, **options)
+    return check(read_call("check", options))
 
 
 @program.command()
 @parameters.model_argument("before")
 @parameters.model_argument("after")
-@parameters.bind_of_verify
-@parameters.running_options(RTOL, ATOL)
+@takes("bind", help="As --try; repeatable.")
+@takes(*RUNNING[: RUNNING.index("rtol")])
+@takes("rtol", default=RTOL, show_default=True)
+@takes("atol", default=ATOL, show_default=True)
+@takes("timeout")
 @click.option("--pairs", is_flag=True, help="BEFORE and AFTER are folders: compare the models of one name.")
-@parameters.as_json
-@parameters.quiet
-@parameters.force_report
-@parameters.many_options
+@takes("as_json", "quiet")
+@takes("force", help=_OF_REPORT)
+@takes(*MANY)
 @_run
-def verify(**options: Any) -> int:
+def verify(before: Path, after: Path, pairs: bool, **options: Any) -> int:
     """Run BEFORE and AFTER on the same inputs, and compare them.
 
     \b
@@ -378,16 +374,17 @@ def verify(**options: Any) -> int:
     splitgraph verify models/ out/ --pairs --report r.jsonl --junit r.xml --force
     splitgraph verify models/ out/ --pairs --scheduler tcp://10.0.0.1:8786
     """
+    from splitgraph.commands.many import read_call
     from splitgraph.commands.verify import verify
 
-    return verify(**options)
+    return verify(read_call("verify", options, model=before, after=after), pairs=pairs)
 
 
 @program.command()
 @parameters.model_argument("before")
 @parameters.model_argument("after")
 @click.option("--all", "with_all", is_flag=True, help="Show every difference; long lists are cut otherwise.")
-@parameters.as_json
+@takes("as_json")
 @_run
 def diff(**options: Any) -> int:
     """Say what differs between BEFORE and AFTER, node by node, with types; nothing is run.
@@ -406,15 +403,13 @@ def diff(**options: Any) -> int:
 @parameters.optional_models_argument
 @parameters.model_option("--before", "The model before a rewrite; with --after.")
 @parameters.model_option("--after", "The model after a rewrite; with --before.")
-@parameters.report_output
-@parameters.force
+@takes("output", required=True)
+@takes("force")
 @click.option("--svg", metavar="NODE", help="Draw one split as SVG instead: its name, or its location if names repeat.")
 @click.option("--title", metavar="TEXT", help="The title of the page. Default: the name of the model.")
-@parameters.as_json
-@parameters.quiet
-@parameters.many_options_with_timeout
+@takes("as_json", "quiet", *MANY_WITH_LIMIT)
 @_run
-def report(**options: Any) -> int:
+def report(after: Path | None, **options: Any) -> int:
     """Draw MODEL around its splits, or what a rewrite changed, as a page for a browser: one file, no network.
 
     \b
@@ -428,9 +423,10 @@ def report(**options: Any) -> int:
     splitgraph report models/ -o site/ --report r.jsonl --resume --junit r.xml
     splitgraph report 's3://zoo/*.onnx' -o site/ --scheduler tcp://10.0.0.1:8786
     """
+    from splitgraph.commands.many import read_call
     from splitgraph.commands.report import report
 
-    return report(**options)
+    return report(read_call("report", options), after=after)
 
 
 @program.command()
@@ -444,7 +440,7 @@ def explain(code: str | None) -> int:
 
 
 @program.command()
-@parameters.as_json
+@takes("as_json")
 @_run
 def doctor(as_json: bool) -> int:
     """Say what is installed, which engines work here, and what each can run.

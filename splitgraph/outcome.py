@@ -30,8 +30,8 @@ Status = Literal[
 VERBS: tuple[Verb, ...] = get_args(Verb)
 STATUSES: tuple[Status, ...] = get_args(Status)
 
-# The exit code that the command has for one model with this status; "failed" has its own.
-_CODES: Mapping[Status, int] = {
+# The exit code that the command has for one model with this status; "failed" has its own. 0 for others.
+CODES: Mapping[Status, int] = {
     "findings": FINDINGS,
     "refused": FINDINGS,
     "different": FINDINGS,
@@ -95,7 +95,7 @@ class Outcome:
         """The exit code of the command for this model alone."""
         if self.status == "failed" and any(found.code == _OWN_FAULT for found in self.diagnostics):
             return INTERNAL_ERROR
-        return _CODES.get(self.status, CLEAN)
+        return CODES.get(self.status, CLEAN)
 
     @property
     def is_unverified(self) -> bool:

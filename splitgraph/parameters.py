@@ -1,18 +1,16 @@
-"""The arguments and options that commands share, and their types.
+"""The arguments and options of the command line, made from the fields of `options`.
 
-Imports make `splitgraph --help` slower: this module needs click and nothing else.
+Imports make `splitgraph --help` slower: this module needs click and little else.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-ENGINES = ["auto", "reference", "onnxruntime", "openvino"]
-RTOL, ATOL = 1e-5, 1e-6
+from splitgraph.options import Goal, Leeway, Many, Option, Output, Running, Shown, Sizes
 
 Command = Callable[..., int]
 
@@ -107,224 +105,76 @@ def model_option(name: str, help: str) -> Callable[[Command], Command]:
     return click.option(name, type=_ModelFile(), metavar="MODEL", help=help)
 
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-quiet = click.option("--quiet", is_flag=True, help="Print only what is wrong.")
-bind = click.option("--bind", multiple=True, metavar="N=4", help="Set a symbolic dimension to a number; repeatable.")
-# Of verify, which writes nothing.
-bind_of_verify = click.option("--bind", multiple=True, metavar="N=4", help="As --try; repeatable.")
-output = click.option(
-    "-o",
-    "--output",
-    type=_File(),
-    metavar="OUT",
-    help="Output file, or a folder for the default file name.",
-)
-report_output = click.option(
-    "-o",
-    "--output",
-    type=_File(),
-    metavar="OUT",
-    required=True,
-    help="Output file, or a folder for the default file name.",
-)
-force = click.option("--force", is_flag=True, help="Overwrite an existing output.")
-force_report = click.option("--force", is_flag=True, help="Overwrite an existing report.")
-external_data = click.option(
-    "--external-data",
-    type=click.Choice(["beside", "link"]),
-    is_flag=False,
-    flag_value="beside",
-    help="beside, or no value: write the weights to OUT.data, beside the model. link: make hard links to the model's "
-    "data files instead of copies.",
-)
-targets = click.option(
-    "--target",
-    multiple=True,
-    metavar="NAME[@VERSION]",
-    shell_complete=target_names,
-    help="The runtime that the model is for, such as mnn or openvino@2023.3; repeatable.",
-)
-opset = click.option("--opset", type=int, required=True, metavar="N", help="The ai.onnx opset to convert to.")
-ir_version = click.option(
-    "--ir-version",
-    type=_IRVersion(),
-    metavar="N|keep",
-    help="IR version of the result. Default: the model's own, raised if the opset needs more; a downgrade lowers it to "
-    "the opset's. keep: never lower it.",
-)
-accept = click.option(
-    "--accept",
-    multiple=True,
-    metavar="CODE[@LOCATION]",
-    help="Accept an error that has nothing to do with the splits, such as SG302 or SG302@main/node; LOCATION/* stands "
-    "for all below it; repeatable. Also a list in [tool.splitgraph] of pyproject.toml.",
-)
+_KINDS: dict[str, Callable[[Option], Any]] = {
+    "": lambda option: None,
+    "file": lambda option: _File(),
+    "integer": lambda option: int if option.least is None else click.IntRange(min=option.least),
+    "number": lambda option: click.FloatRange(min=option.least),
+    "positive": lambda option: _Positive(),
+    "IR version": lambda option: _IRVersion(),
+}
 
 
-def assume_defaults(relies: str) -> Callable[[Command], Command]:
-    """The option to treat defaults as constants. relies: what the result relies on then."""
-    told = f"Treat initializers that are also inputs as constants{relies} (explain SG305)."
-    return click.option("--assume-defaults", is_flag=True, help=told)
+def _shown_fields() -> Iterator[tuple[str, Option, Any]]:
+    """Yield the fields that the command line shows: name, option, default."""
+    for record in (Sizes, Leeway, Goal, Running, Output, Shown, Many):
+        fields: Any = record
+        for name, kind in fields.__annotations__.items():
+            if hasattr(kind, "__metadata__"):
+                yield name, kind.__metadata__[0], fields._field_defaults[name]
 
 
-timeout = click.option(
-    "--timeout",
-    type=_Positive(),
-    default=300,
-    show_default=True,
-    metavar="SECONDS",
-    help="For everything that is run; with many models, for each model.",
-)
+_FIELDS = {name: (option, default) for name, option, default in _shown_fields()}
+MANY = tuple(name for name in Many._fields if name != "limit")
+MANY_WITH_LIMIT = ("jobs", "limit", *MANY[1:])
+RUNNING = tuple(name for name in Running._fields if name != "verify")
 
 
-def _tolerance(name: str, kind: str, default: float | None, shown: float) -> Callable[[Command], Command]:
-    """An option for a tolerance; without a default, rewrites that round differently get a larger one."""
-    told: bool | str = True if default is not None else f"{shown:g}, or more if a rewrite rounds differently"
-    return click.option(
-        name, type=click.FloatRange(min=0), default=default, show_default=told, help=f"{kind} tolerance."
-    )
+def takes(*names: str, **changes: Any) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command the options of these fields, which `--help` lists in this order.
 
-
-def running_options(rtol: float | None, atol: float | None) -> Callable[[Command], Command]:
-    """The options for running and comparing two models."""
-    options = (
-        click.option("--samples", type=click.IntRange(min=1), default=3, show_default=True, help="Sets of inputs."),
-        click.option(
-            "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random inputs."
-        ),
-        click.option(
-            "--try",
-            "try_sizes",
-            multiple=True,
-            metavar="N=4",
-            help="Run with this size of a dimension, and fix nothing; repeatable.",
-        ),
-        click.option(
-            "--inputs",
-            type=_File(),
-            metavar="DATA",
-            help="Run on these inputs: data.npz with an array for each input name, or a folder of test data as onnx "
-            "has them (test_data_set_0/input_0.pb). Other inputs are generated.",
-        ),
-        click.option(
-            "--custom-ops",
-            type=_File(),
-            multiple=True,
-            metavar="LIBRARY",
-            help="Load operators from this library, built for onnxruntime or as an extension of OpenVINO; repeatable. "
-            "A library runs code: name only those that you trust.",
-        ),
-        click.option(
-            "--provider",
-            "providers",
-            multiple=True,
-            metavar="NAME",
-            help="Run on this execution provider of onnxruntime, such as cuda, or on this device of OpenVINO, such as "
-            "GPU; repeatable, the preferred one first.",
-        ),
-        click.option(
-            "--engine", type=click.Choice(ENGINES), default="auto", show_default=True, help="Runtime for both models."
-        ),
-        _tolerance("--rtol", "Relative", rtol, RTOL),
-        _tolerance("--atol", "Absolute", atol, ATOL),
-        timeout,
-    )
-    return _all_of(options)
-
-
-def rewriting_options(command: Command) -> Command:
-    """The options of every command that rewrites a model."""
-    in_place = click.option("--in-place", is_flag=True, help="Overwrite the input model.")
-    verify = click.option(
-        "--verify/--no-verify",
-        default=None,
-        help="Run the model and the result, and compare them. Default: verify, warn if impossible. --verify: fail if "
-        "impossible. --no-verify: skip.",
-    )
-    skip_newer = click.option(
-        "--skip-newer/--no-skip-newer",
-        default=None,
-        help="Whether a model beyond the opset is left as it is, without an error. Default: with many models.",
-    )
-    dry_run = click.option("--dry-run", is_flag=True, help="Do everything, and write no model.")
-    permitting = (accept, assume_defaults("; the result relies on that"))
-    writing = (output, in_place, force, external_data, bind, *permitting, verify)
-    running = running_options(None, None)
-    diff = click.option("--diff", "with_diff", is_flag=True, help="Show what changed, node by node, with types.")
-    return _all_of((*writing, running, skip_newer, dry_run, diff, quiet, as_json, many_options))(command)
-
-
-jobs = click.option(
-    "--jobs", type=click.IntRange(min=1), metavar="N", help="How many models at a time. Default: one for each core."
-)
-_scheduler = click.option(
-    "--scheduler",
-    metavar="URL",
-    help="Let the workers of a dask.distributed cluster do the work, such as tcp://10.0.0.1:8786.",
-)
-_exclude = click.option(
-    "--exclude",
-    multiple=True,
-    metavar="PATTERN",
-    help="Leave out models whose path, name or folder matches, such as '*.int8.onnx' or old/; repeatable.",
-)
-_report = click.option(
-    "--report", type=_File(), metavar="FILE", help="Write one line of JSON for each model to FILE as it ends."
-)
-_junit = click.option("--junit", type=_File(), metavar="FILE", help="Write the results to FILE as JUnit XML.")
-_resume = click.option(
-    "--resume",
-    is_flag=True,
-    help="Skip models that --report has as done with the same content, options and version of splitgraph.",
-)
-_memory = click.option(
-    "--memory",
-    type=_Positive(),
-    metavar="GIB",
-    help="Limit of the memory of each worker process, on Linux. Default: the memory of the machine.",
-)
-_limit = click.option(
-    "--timeout",
-    type=_Positive(),
-    metavar="SECONDS",
-    help="For each model, in a worker process. Default with many models: 300.",
-)
-
-
-def many_options(command: Command) -> Command:
-    """The options for many models; the command gets them as one dict, `many`."""
-    return _gathered(command, (jobs, _scheduler, _exclude, _report, _junit, _resume, _memory))
-
-
-def many_options_with_timeout(command: Command) -> Command:
-    """The options for many models, for a command that has no option `timeout` of its own."""
-    return _gathered(command, (jobs, _limit, _scheduler, _exclude, _report, _junit, _resume, _memory))
-
-
-def _gathered(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:
-    def names(decorated: Any) -> list[str]:
-        return [parameter.name for parameter in decorated.__click_params__]
-
-    own = names(_all_of(options)(lambda: 0))
-
-    @functools.wraps(command)
-    def gathered(**values: Any) -> int:
-        return command(many={name: values.pop(name) for name in own}, **values)
-
-    return _all_of(options)(gathered)
-
-
-def _all_of(options: Sequence[Callable[[Command], Command]]) -> Callable[[Command], Command]:
-    """One decorator for several options, which `--help` lists in their order."""
+    changes: for one field, other keywords of `click.option`.
+    """
 
     def decorate(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
+        for name in reversed(names):
+            command = _option(name, changes)(command)
         return command
 
     return decorate
 
 
+def rewriting(command: Command) -> Command:
+    """Give a command the options of all that rewrite a model."""
+    relied_on = "Treat initializers that are also inputs as constants; the result relies on that (explain SG305)."
+    running = takes("verify", *RUNNING, "skip_newer", "dry_run", "diff", "quiet", "as_json", *MANY)
+    writing = takes("ir_version", "output", "in_place", "force", "external_data", "bind", "accept")
+    return writing(takes("assume_defaults", help=relied_on)(running(command)))
+
+
+def _option(name: str, changes: dict[str, Any]) -> Callable[[Command], Command]:
+    option, default = _FIELDS[name]
+    flags = option.flags or (f"--{name.replace('_', '-')}",)
+    shown: dict[str, Any] = {"help": option.help, "metavar": option.metavar}
+    if option.repeats:
+        shown["multiple"] = True
+    elif default is False:
+        shown["is_flag"] = True
+    elif default is not None:
+        shown["default"] = default
+    elif "/" in flags[0]:
+        shown["default"] = None
+    if option.choices:
+        shown["type"] = click.Choice(option.choices)
+    elif option.kind:
+        shown["type"] = _KINDS[option.kind](option)
+    if option.empty is not None:
+        shown |= {"is_flag": False, "flag_value": option.empty}
+    if option.shows:
+        shown["show_default"] = option.shows
+    return click.option(*flags, name, **{**shown, **changes})
+
+
 def has_json(command: click.Command) -> bool:
-    """True for a command with the option --json."""
+    """Return True for a command with the option --json."""
     return any(param.name == "as_json" for param in command.params)

@@ -1,144 +1,181 @@
-"""What upgrade, downgrade and convert share: they open a model, convert it, verify the result, and give it back."""
+"""Upgrade, downgrade and convert: open a model, convert it, check and verify the result, and give it back."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from splitgraph.acceptance import Leeway
 from splitgraph.deferred import import_whole
 from splitgraph.diagnostics import ConversionError, SplitgraphError, VerificationError, diagnostic
 from splitgraph.formats import LoadedModel, held, open_model
-from splitgraph.garbage_collection import collection_paused
 from splitgraph.graph.scopes import model_imports
-from splitgraph.model_kinds import Engine, Form
 from splitgraph.onnx_proto import ModelProto
-from splitgraph.result_check import require_valid_rewrite
+from splitgraph.options import Goal, Leeway, Running, Sizes
+from splitgraph.process import collection_paused
+from splitgraph.results import require_valid_rewrite, save_result
 
 if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Rewrite, Tolerance
     from splitgraph.execution.verification import Verification
+    from splitgraph.formats import Model
     from splitgraph.inference.analysis import Analysis
-    from splitgraph.model_kinds import GivenInputs, StrPath
 
 # Why no case can have a value for an input, to stand after the name of the input.
 _CONSTANT = (
     "counts as a constant because of --assume-defaults (Python: assume_defaults), so every case is run with its "
     "default; leave out its value, or --assume-defaults"
 )
+_NO_IR_VERSION = "OpenVINO IR has no IR version of ONNX; leave ir_version out"
 
 
-class Checks(NamedTuple):
-    """How to verify a rewrite: keywords of `verify_rewrite`."""
+def rewritten(model: Any, goal: Goal, leeway: Leeway, sizes: Sizes, running: Running) -> Rewrite:
+    """Return the rewrite of a model with the given sizes, verified if `running.verify` is true.
 
-    try_sizes: Mapping[str, int] | None
-    inputs: GivenInputs | None
-    custom_ops: StrPath | Sequence[StrPath]
-    providers: str | Sequence[str]
-    samples: int
-    seed: int
-    engine: Engine
-    rtol: float | None
-    atol: float | None
-    timeout: float
-
-
-def with_sizes(loaded: LoadedModel, bind: Mapping[str, int] | None) -> LoadedModel:
-    """A model that was opened, with these sizes for its symbols. Raises SplitgraphError for a symbol that it does not
-    have.
+    Raises ConversionError with every blocker, VerificationError for a result that differs, InternalError for a result
+    that is wrong where the model is not, and SplitgraphError for wrong arguments.
     """
-    if not bind:
+    goal = _checked(goal)
+    loaded = with_sizes(open_model(model, weights="leave"), sizes)
+    # Verification runs the original, too.
+    owned = loaded.kind == "path" and not running.verify
+    with collection_paused():
+        rewrite = _converted(loaded.content, goal, leeway, owned=owned)
+        if leeway.assume_defaults and isinstance(loaded.content, ModelProto):
+            import_whole("splitgraph.inference")
+            from splitgraph.inference.input_defaults import defaults_of
+
+            rewrite = replace(rewrite, assumed_defaults=tuple(value.name for value in defaults_of(loaded.content)))
+        analysis: Analysis | None = None
+        if running.verify and isinstance(rewrite.model, ModelProto):
+            import_whole("splitgraph.inference")
+            from splitgraph.inference import infer_model
+
+            # Verification needs it in any case.
+            analysis = infer_model(rewrite.model, fill=False)
+        require_valid_rewrite(loaded.content, rewrite, leeway, analysis)
+    if running.verify:
+        verification = verify_rewrite(loaded, rewrite, running, analysis=analysis)
+        if verification.verdict == "different":
+            text = "the rewritten model and the original give different results"
+            text = ": ".join(filter(None, (text, verification.difference_text)))
+            raise VerificationError(text, [diagnostic("SG502", text)])
+        warned = (*rewrite.diagnostics, *verification.warnings)
+        rewrite = replace(rewrite, verification=verification, diagnostics=warned)
+    return replace(rewrite, held=held(rewrite.model, loaded), writer=save_result)
+
+
+def with_sizes(loaded: LoadedModel, sizes: Sizes) -> LoadedModel:
+    """Return an open model with values for its symbols. Raises SplitgraphError for a symbol that it does not have."""
+    if not sizes.bind:
         return loaded
     if isinstance(loaded.content, ModelProto):
         import_whole("splitgraph.inference")
         from splitgraph.inference import fix_model
 
-        return replace(loaded, content=fix_model(loaded.content, bind, owned=loaded.kind != "onnx"))
+        return replace(loaded, content=fix_model(loaded.content, sizes, owned=loaded.kind != "onnx"))
     import_whole("splitgraph.inference.openvino_ir")
     from splitgraph.inference.openvino_ir import infer_ir
 
-    return replace(loaded, content=infer_ir(loaded.content, bind=bind).model)
+    return replace(loaded, content=infer_ir(loaded.content, sizes).model)
 
 
-def to_opset(
-    model: Any,
-    opset: int,
-    ir_version: int | Literal["keep"] | None,
-    checks: Checks | None,
-    leeway: Leeway,
-    *,
-    newer: bool | None,
-    to: Form | None = None,
-    explicit_lengths: bool = False,
-    bind: Mapping[str, int] | None = None,
-) -> Rewrite:
-    """newer: the direction of the conversion, None for both. to: the form of the splits at the new opset."""
+def _checked(goal: Goal) -> Goal:
+    """Return the goal with its opset as an int. Raises SplitgraphError for a goal that no model can have."""
+    if goal.target is not None:
+        import_whole("splitgraph.runtimes.target")
+        from splitgraph.runtimes.target import find_target
+
+        if goal.to is not None or goal.explicit_lengths:
+            raise SplitgraphError("a target says which forms of splits it reads; leave `to` and explicit_lengths out")
+        find_target(goal.target)
+        return goal
+    if goal.opset is None and goal.newer is None:
+        if goal.to is None and (goal.ir_version is None or goal.explicit_lengths):
+            raise SplitgraphError("convert needs a form of the splits (to), an opset, both, a target, or an IR version")
+        return goal
+    if goal.opset is None or isinstance(goal.opset, bool) or not hasattr(goal.opset, "__index__"):
+        import_whole("splitgraph.schemas")
+        from splitgraph.schemas import newest_opset
+
+        raise SplitgraphError(f"the opset is {goal.opset!r}; it must be an integer, such as {newest_opset()}")
+    return goal._replace(opset=operator.index(goal.opset))
+
+
+def _converted(model: Model, goal: Goal, leeway: Leeway, *, owned: bool) -> Rewrite:
+    """Convert a model. owned: nobody else has it, so that it may be edited."""
+    if not isinstance(model, ModelProto):
+        return _converted_ir(model, goal, leeway)
+    if goal.target is not None:
+        import_whole("splitgraph.conversion.targets.convert")
+        from splitgraph.conversion.targets.convert import convert_for_target
+        from splitgraph.runtimes.target import find_target
+
+        target = find_target(goal.target)
+        return _with_remedy(
+            model, leeway, lambda given: convert_for_target(model, target, goal.opset, goal.ir_version, given)
+        )
+    if goal.opset is not None:
+        return _at_opset(model, goal.opset, goal, leeway, owned=owned)
+    if goal.to is None:
+        import_whole("splitgraph.conversion.finish.ir_version")
+        from splitgraph.conversion.finish.ir_version import convert_ir_version
+
+        return convert_ir_version(model, goal.ir_version)
+    import_whole("splitgraph.conversion.splits.forms")
+    from splitgraph.conversion.splits.forms import convert_forms
+
+    return _with_remedy(model, leeway, lambda given: convert_forms(model, goal, given))
+
+
+def _converted_ir(model: Any, goal: Goal, leeway: Leeway) -> Rewrite:
+    import_whole("splitgraph.conversion.openvino_ir")
+    from splitgraph.conversion.openvino_ir import convert_ir
+
+    if goal.target is not None:
+        raise SplitgraphError("targets read ONNX models; this is an OpenVINO IR, which only OpenVINO reads")
+    if goal.opset is not None:
+        raise SplitgraphError("OpenVINO IR has no opset of ONNX; only ONNX models go from opset to opset")
+    if goal.to is None or goal.ir_version is not None:
+        raise SplitgraphError(_NO_IR_VERSION)
+    return convert_ir(model, goal.to, explicit_lengths=goal.explicit_lengths, leeway=leeway)
+
+
+def _at_opset(model: ModelProto, opset: int, goal: Goal, leeway: Leeway, *, owned: bool) -> Rewrite:
+    """Convert a model to an opset, and its splits to another form there if the goal names one."""
     import_whole("splitgraph.conversion.opset")
     from splitgraph.conversion.opset import convert_opset
     from splitgraph.inference import later_leeway
     from splitgraph.schemas import newest_opset
 
-    if isinstance(opset, bool) or not hasattr(opset, "__index__"):
-        raise SplitgraphError(f"the opset is {opset!r}; it must be an integer, such as {newest_opset()}")
-    opset = operator.index(opset)
-    loaded = with_sizes(open_model(model, weights="leave"), bind)
-    opened = loaded.content
-    if not isinstance(opened, ModelProto):
-        raise SplitgraphError("OpenVINO IR has no opset of ONNX; only ONNX models go from opset to opset")
-    source = model_imports(opened).get("", opset)
+    source = model_imports(model).get("", opset)
     # An opset that does not exist is a finding about the model, in both directions.
     newest = newest_opset(max(source, opset))
     exist = 1 <= source <= newest and 1 <= opset <= newest
-    if exist and newer is not None and opset != source and newer != (opset > source):
+    if exist and goal.newer is not None and opset != source and goal.newer != (opset > source):
         raise _other_way(source, opset)
-    # Verification runs the original, too.
-    owned = loaded.kind == "path" and checks is None
-    with collection_paused():
-        # The model may be edited in place.
-        later = leeway if to is None else later_leeway(opened, leeway)
-
-        def convert(given: Leeway) -> Rewrite:
-            made = convert_opset(opened, opset, ir_version, given, owned=owned)
-            if to is None:
-                return made
-            follow = later._replace(assumes_defaults=given.assumes_defaults)
-            return _with_form(made, to, explicit_lengths, ir_version, follow)
-
-        rewrite = with_remedy(opened, leeway, convert)
-    return finished(loaded, rewrite, checks, leeway)
-
-
-def for_target(
-    model: Any,
-    target: str,
-    opset: int | None,
-    ir_version: int | Literal["keep"] | None,
-    checks: Checks | None,
-    leeway: Leeway,
-    *,
-    bind: Mapping[str, int] | None = None,
-) -> Rewrite:
-    import_whole("splitgraph.conversion.targets.convert")
-    from splitgraph.conversion.targets.convert import convert_for_target
-    from splitgraph.runtimes.target import find_target
-
-    wanted = find_target(target)
-    loaded = with_sizes(open_model(model, weights="leave"), bind)
-    if not isinstance(loaded.content, ModelProto):
-        raise SplitgraphError("targets read ONNX models; this is an OpenVINO IR, which only OpenVINO reads")
-    with collection_paused():
-        content = loaded.content
-        rewrite = with_remedy(
-            content, leeway, lambda given: convert_for_target(content, wanted, opset, ir_version, given)
+    if goal.to is None:
+        return _with_remedy(
+            model, leeway, lambda given: convert_opset(model, opset, goal.ir_version, given, owned=owned)
         )
-    return finished(loaded, rewrite, checks, leeway)
+    import_whole("splitgraph.conversion.splits.forms")
+    from splitgraph.conversion.splits.forms import convert_forms
+
+    # The model may be edited in place.
+    later = later_leeway(model, leeway)
+
+    def convert(given: Leeway) -> Rewrite:
+        made = convert_opset(model, opset, goal.ir_version, given, owned=owned)
+        follow = later._replace(assume_defaults=given.assume_defaults)
+        return made.then(convert_forms(made.model, goal, follow))
+
+    return _with_remedy(model, leeway, convert)
 
 
-def with_remedy(model: ModelProto, leeway: Leeway, convert: Callable[[Leeway], Rewrite]) -> Rewrite:
-    """The result of a conversion. Where it is refused, it is tried once more with the defaults of inputs as constants:
-    a blocker that is gone then says so, whatever operator and value it is about.
+def _with_remedy(model: ModelProto, leeway: Leeway, convert: Callable[[Leeway], Rewrite]) -> Rewrite:
+    """Convert a model. If the conversion is refused, try once more with the defaults of inputs as constants: a blocker
+    that is gone then says so, whatever operator and value it is about.
     """
     try:
         return convert(leeway)
@@ -146,108 +183,60 @@ def with_remedy(model: ModelProto, leeway: Leeway, convert: Callable[[Leeway], R
         import_whole("splitgraph.inference.input_defaults")
         from splitgraph.inference.input_defaults import defaults_of, told_remedy
 
-        if leeway.assumes_defaults or not defaults_of(model):
+        if leeway.assume_defaults or not defaults_of(model):
             raise
         try:
-            convert(leeway._replace(assumes_defaults=True))
+            convert(leeway._replace(assume_defaults=True))
         except ConversionError as error:
             raise told_remedy(refused, error.diagnostics) from refused
         raise told_remedy(refused, ()) from refused
 
 
-def _with_form(
-    rewrite: Rewrite, to: Form, explicit_lengths: bool, ir_version: int | Literal["keep"] | None, leeway: Leeway
-) -> Rewrite:
-    """A rewrite with its splits in another form, as one rewrite."""
-    import_whole("splitgraph.conversion.splits.forms")
-    from splitgraph.conversion.rewrite import followed_by
-    from splitgraph.conversion.splits.forms import convert_forms
-
-    formed = convert_forms(rewrite.model, to, explicit_lengths=explicit_lengths, ir_version=ir_version, leeway=leeway)
-    changes = tuple(followed_by(rewrite.changes, formed.changes))
-    found = tuple(dict.fromkeys((*rewrite.diagnostics, *formed.diagnostics)))
-    return replace(rewrite, held=formed.model, changes=changes, diagnostics=found)
-
-
 def _other_way(source: int, opset: int) -> ConversionError:
-    """The error of an upgrade to an older opset, or a downgrade to a newer one."""
+    """Return the error of an upgrade to an older opset, or of a downgrade to a newer one."""
     way, verb = ("older", "downgrade") if opset < source else ("newer", "upgrade")
     text = f"the model is at opset {source}, and {opset} is {way}; use {verb}"
     help = f"Run splitgraph {verb} --opset {opset}, or convert --opset {opset}, which converts in both directions."
     return ConversionError(text, [diagnostic("SG418", text, help=help)])
 
 
-def finished(loaded: LoadedModel, rewrite: Rewrite, checks: Checks | None, leeway: Leeway) -> Rewrite:
-    """The rewrite with a model of the caller's kind, verified on request. Raises InternalError for a result that is
-    wrong where the model is not.
-    """
-    if leeway.assumes_defaults and isinstance(loaded.content, ModelProto):
-        import_whole("splitgraph.inference")
-        from splitgraph.inference.input_defaults import defaults_of
-
-        rewrite = replace(rewrite, assumed_defaults=tuple(held.name for held in defaults_of(loaded.content)))
-    analysis: Analysis | None = None
-    with collection_paused():
-        if checks is not None and isinstance(rewrite.model, ModelProto):
-            from splitgraph.inference import infer_model
-
-            # Verification needs it in any case.
-            analysis = infer_model(rewrite.model, fill=False)
-        require_valid_rewrite(loaded.content, rewrite, leeway, analysis)
-    if checks is not None:
-        verification = verify_rewrite(loaded, rewrite, analysis=analysis, **checks._asdict())
-        if verification.verdict == "different":
-            found = verification.first_difference
-            told = () if found is None else filter(None, (found.name, found.reason))
-            text = ": ".join(("the rewritten model and the original give different results", *told))
-            raise VerificationError(text, [diagnostic("SG502", text)])
-        warned = (*rewrite.diagnostics, *verification.warnings)
-        rewrite = replace(rewrite, verification=verification, diagnostics=warned)
-    return replace(rewrite, held=held(rewrite.model, loaded))
-
-
 def verify_rewrite(
     before: LoadedModel,
     rewrite: Rewrite,
+    running: Running,
     *,
-    rtol: float | None = None,
-    atol: float | None = None,
-    try_sizes: Mapping[str, int] | None = None,
     analysis: Analysis | None = None,
-    **options: Any,
+    progress: Callable[[str], None] = lambda text: None,
 ) -> Verification:
     """Run a model and its rewrite on the same inputs and compare the results. Some rewrites round differently: then a
     difference beyond the tolerances is compared with the measured effect of rounding on the original.
 
-    rtol, atol: None for the tolerances of the rewrite. try_sizes: the sizes of dimensions to run at. analysis: of the
-    rewritten ONNX model, where it is known. options: other keywords of `verify`. Raises SplitgraphError for wrong
-    arguments.
+    analysis: of the rewritten ONNX model, where it is known. Raises SplitgraphError for wrong arguments.
     """
     from splitgraph.execution import verify_models
 
     own = tolerance_of(rewrite)
-    rtol, atol = own.rtol if rtol is None else rtol, own.atol if atol is None else atol
+    running = running._replace(
+        rtol=own.rtol if running.rtol is None else running.rtol, atol=own.atol if running.atol is None else running.atol
+    )
     try:
-        found: Verification = verify_models(
+        return verify_models(
             before.content,
             rewrite.model,
+            running,
             folders=(before.folder, before.folder),
-            rtol=rtol,
-            atol=atol,
-            bind=try_sizes,
             rounding=rewrite.rounding,
             analysis=analysis,
             kept_defaults=dict.fromkeys(rewrite.assumed_defaults, _CONSTANT),
-            **options,
+            progress=progress,
         )
     except ValueError as error:
         raise SplitgraphError(str(error)) from error
-    return found
 
 
 def tolerance_of(rewrite: Rewrite) -> Tolerance:
-    """How far the results of a rewrite may be from the original's: the tolerance of the rewrite, or a larger one if
-    operators were written as arithmetic in a model that computes in float16 or bfloat16.
+    """Return how far the results of a rewrite may be from the original's: the tolerance of the rewrite, or a larger one
+    if operators were written as arithmetic in a model that computes in float16 or bfloat16.
     """
     if not rewrite.rounding or not isinstance(rewrite.model, ModelProto):
         return rewrite.tolerance

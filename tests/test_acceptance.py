@@ -10,8 +10,9 @@ import onnx.parser
 import pytest
 
 import splitgraph
-from splitgraph.acceptance import ACCEPTABLE, Acceptance, leeway_of, parse_acceptances, stale, why_not
+from splitgraph.acceptance import ACCEPTABLE, Acceptance, parse_acceptances, stale, why_not
 from splitgraph.diagnostics import CODES, SplitgraphError, diagnostic
+from splitgraph.options import STRICT, leeway_of
 
 REFUSED = {
     "a text for a list": ("SG302", "must be a sequence of texts"),
@@ -69,7 +70,7 @@ def test_arguments_of_another_type(verb: str) -> None:
 
 def test_nothing_is_accepted_unless_asked_for() -> None:
     assert parse_acceptances(()) == ()
-    assert leeway_of((), False) == ((), False, True)
+    assert leeway_of((), False) == STRICT
 
 
 def test_what_is_read() -> None:

@@ -16,6 +16,7 @@ import onnx_ir
 import pytest
 
 import splitgraph
+from splitgraph.options import Running
 
 MODELS = Path(__file__).resolve().parent.parent / "models"
 UNEVEN = MODELS / "split18_num_outputs.onnx"
@@ -263,8 +264,8 @@ def test_a_rewrite_is_verified_as_its_arguments_say(rewrite: Any, monkeypatch: p
 
     seen: dict[str, Any] = {}
 
-    def verify_models(before: object, after: object, **options: Any) -> splitgraph.Verification:
-        seen.update(options)
+    def verify_models(before: object, after: object, running: Running, **options: Any) -> splitgraph.Verification:
+        seen.update(options | running._asdict())
         return splitgraph.Verification("equal", "reference", 1, 0.0, 0.0, None, ())
 
     monkeypatch.setattr(splitgraph.execution, "verify_models", verify_models)
@@ -273,7 +274,15 @@ def test_a_rewrite_is_verified_as_its_arguments_say(rewrite: Any, monkeypatch: p
     rewrite(try_sizes={"batch": 2}, **given)
     # The result is inferred once, for the check that it has no new error and for its verification.
     assert seen.pop("analysis").ok
-    found = {"bind": {"batch": 2}, "rtol": 1e-5, "rounding": False, "kept_defaults": {}, "folders": (MODELS, MODELS)}
+    found = {
+        "verify": True,
+        "try_sizes": {"batch": 2},
+        "rtol": 1e-5,
+        "rounding": False,
+        "kept_defaults": {},
+        "folders": (MODELS, MODELS),
+    }
+    del seen["progress"]
     assert seen == {**given, **found}
     rewrite(rtol=0.25)
     assert (seen["rtol"], seen["atol"]) == (0.25, 1e-6)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from splitgraph.configuration import accepted_texts
+from splitgraph.commands.configuration import accepted_texts
 from splitgraph.diagnostics import SplitgraphError
 
 TABLE = "[tool.splitgraph]\n"

@@ -13,7 +13,7 @@ from typing import IO
 
 from splitgraph.batch.job import Job, run_job
 from splitgraph.execution.engines.parent_process import killed_with_parent
-from splitgraph.running import stopped_cleanly
+from splitgraph.process import stopped_cleanly
 
 # A process that has used more than this many bytes is replaced: memory that was used once is not given back.
 _MOST_USED = 2**30

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,20 +19,14 @@ from splitgraph.formats.atomic_write import WriteTogether
 from splitgraph.formats.external_data import is_inside
 from splitgraph.formats.onnx_file import external_locations
 from splitgraph.formats.recognition import is_ir
-from splitgraph.garbage_collection import collection_paused
-from splitgraph.outcome import Outcome, Status, Verb
+from splitgraph.outcome import Outcome, Status
+from splitgraph.process import collection_paused
 from splitgraph.temporary_folders import temporary_folder
+from splitgraph.work.task import Task
 
 if TYPE_CHECKING:
     from splitgraph.formats import DataFile
     from splitgraph.inference.analysis import Analysis
-    from splitgraph.work.checking import CheckWork
-    from splitgraph.work.inferring import InferWork
-    from splitgraph.work.reporting import ReportWork
-    from splitgraph.work.rewriting import RewriteWork
-    from splitgraph.work.verifying import VerifyWork
-
-    Work = InferWork | RewriteWork | CheckWork | VerifyWork | ReportWork
 
 _EXISTS = "SG108"
 
@@ -41,14 +35,13 @@ _EXISTS = "SG108"
 class Job:
     """The work on one of many models.
 
-    model: the source as it was given or found, a path or a URL. after: the second model of `verify`. work: what is
+    model: the source as it was given or found, a path or a URL. after: the second model of `verify`. task: what is
     done. options: see `Outcome`. seconds, memory: the limits of time, and of memory in bytes; None for none. hashes:
     whether the files are hashed. is_new: there was no file at the place of the result before the call.
     """
 
-    verb: Verb
     model: str
-    work: Work
+    task: Task
     options: str = ""
     after: str | None = None
     seconds: float | None = None
@@ -59,11 +52,9 @@ class Job:
     @property
     def place(self) -> Path | None:
         """The file of the result; None where nothing is written, or where only the worker knows."""
-        work: Any = self.work
-        if not hasattr(work, "path") or getattr(work, "dry", False) or not isinstance(work.model, Path):
-            return getattr(work, "place", None)
-        path: Path | None = work.path()
-        return path
+        if self.task.output.dry_run or not isinstance(self.task.model, Path):
+            return self.task.place
+        return self.task.path()
 
     def failed(self, found: Iterable[Diagnostic], seconds: float = 0.0) -> Outcome:
         """The outcome of a job that failed."""
@@ -71,25 +62,20 @@ class Job:
 
     def ended(self, status: Status, **known: Any) -> Outcome:
         """The outcome of the job."""
-        return Outcome(self.verb, self.model, status, after=self.after, options=self.options, **known)
+        return Outcome(self.task.verb, self.model, status, after=self.after, options=self.options, **known)
 
 
-def digest(verb: Verb, work: Work) -> str:
+def digest(task: Task) -> str:
     """The SHA-256 of everything that an outcome depends on except the files: the verb, the options, the version."""
-    options = {field.name: getattr(work, field.name) for field in fields(work)}
     # Where a model is, and where its result goes, is of the job; two trees of equal models have equal digests.
-    for place in ("model", "before", "after", "output", "place", "force"):
-        options.pop(place, None)
-    read = [_content(name) for name in _files_of(options.get("running", options.get("keywords", {})))]
-    text = json.dumps([splitgraph.__version__, verb, options, read], default=str, sort_keys=True)
+    output = task.output._replace(output=None, force=False)
+    plain = replace(task, model=Path(), before=None, after=None, place=None, output=output)
+    options = {field.name: getattr(plain, field.name) for field in fields(plain)}
+    inputs, libraries = task.running.inputs, task.running.custom_ops
+    named = [inputs, *([libraries] if isinstance(libraries, (str, os.PathLike)) else libraries)]
+    read = [_content(Path(each)) for each in named if isinstance(each, (str, os.PathLike))]
+    text = json.dumps([splitgraph.__version__, options, read], default=str, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _files_of(running: Mapping[str, Any]) -> list[Path]:
-    """The files that options name: inputs of the model, and libraries of operators."""
-    libraries = running.get("custom_ops") or ()
-    named = [running.get("inputs"), *([libraries] if isinstance(libraries, (str, os.PathLike)) else libraries)]
-    return [Path(each) for each in named if isinstance(each, (str, os.PathLike))]
 
 
 def _content(path: Path) -> list[tuple[str, str]]:
@@ -121,32 +107,32 @@ def run_job(job: Job) -> Outcome:
 def _run(job: Job, hashed: dict[str, str]) -> Outcome:
     from splitgraph.batch.remote import localized
 
-    work: Any = job.work
-    names = [field for field in ("model", "before", "after") if getattr(work, field, None) is not None]
-    places: dict[str, Path] = {name: localized(str(getattr(work, name))) for name in names}
+    task = job.task
+    named = {name: getattr(task, name) for name in ("model", "before", "after")}
+    places: Any = {name: localized(str(model)) for name, model in named.items() if model is not None}
     if job.hashes:
         # Before the model is read: where it cannot be read, its content is the reason.
         read = [path for place in places.values() for path in files_of_model(place)]
         hashed.update((str(path), file_hash(path)) for path in read if path.is_file())
-    outcome = _again_where_there(job, replace(work, **places))
+    outcome = _again_where_there(job, replace(task, **places))
     if outcome.output in hashed:
         # A model that was converted in place is done as long as it stays as it is now.
         hashed[outcome.output] = file_hash(Path(outcome.output))
     return replace(outcome, model=job.model, after=job.after)
 
 
-def _again_where_there(job: Job, work: Any) -> Outcome:
+def _again_where_there(job: Job, task: Task) -> Outcome:
     """Do the work. A job whose worker was lost runs again: then its result may be there, which is no error if the bytes
     are the same.
     """
     try:
-        return _outcome(job, work)
+        return _outcome(job, task)
     except SplitgraphError as error:
-        if not job.is_new or all(found.code != _EXISTS for found in error.diagnostics):
+        there = task.path() if job.is_new and any(found.code == _EXISTS for found in error.diagnostics) else None
+        if there is None:
             raise
-        there = work.path()
         with temporary_folder() as folder:
-            again = _outcome(job, replace(work, place=folder / "result" / there.name))
+            again = _outcome(job, replace(task, place=folder / "result" / there.name))
             if again.output is None or not _is_whole(folder / "result", there.parent):
                 raise
             data_files = {
@@ -171,25 +157,25 @@ def _is_whole(made: Path, folder: Path) -> bool:
     return True
 
 
-def _outcome(job: Job, work: Work) -> Outcome:
+def _outcome(job: Job, task: Task) -> Outcome:
     """What each verb does, and what is told of it. Each verb imports its own modules."""
-    match job.verb:
+    match task.verb:
         case "infer":
-            return _inferred(job, work)
+            return _inferred(job, task)
         case "check":
-            return _checked(job, work)
+            return _checked(job, task)
         case "verify":
-            return _verified(job, work)
+            return _verified(job, task)
         case "report":
-            return _reported(job, work)
+            return _reported(job, task)
         case _:
-            return _rewritten(job, work)
+            return _rewritten(job, task)
 
 
-def _inferred(job: Job, work: Any) -> Outcome:
+def _inferred(job: Job, task: Task) -> Outcome:
     from splitgraph.work.inferring import infer_file
 
-    done = infer_file(work)
+    done = infer_file(task)
     return replace(_analysed(job, done.analysis, done.written), data_files=_told(done.data_files))
 
 
@@ -197,10 +183,10 @@ def _told(data_files: Sequence[DataFile]) -> dict[str, str]:
     return {str(each.path): each.how for each in data_files}
 
 
-def _reported(job: Job, work: Any) -> Outcome:
+def _reported(job: Job, task: Task) -> Outcome:
     from splitgraph.work.reporting import report_file
 
-    done = report_file(work)
+    done = report_file(task)
     return _analysed(job, done.analyses[-1], done.written)
 
 
@@ -217,10 +203,10 @@ def _analysed(job: Job, found: Analysis, written: Path | None) -> Outcome:
     )
 
 
-def _checked(job: Job, work: Any) -> Outcome:
+def _checked(job: Job, task: Task) -> Outcome:
     from splitgraph.work.checking import check_file
 
-    done = check_file(work)
+    done = check_file(task)
     found = tuple(dict.fromkeys(each for _, diagnostics in done.found for each in diagnostics))
     walked = done.examined.walked
     status: Status = "findings" if done.code else "clean"
@@ -229,22 +215,20 @@ def _checked(job: Job, work: Any) -> Outcome:
     return job.ended(status, diagnostics=found, accepted=accepted, opset_before=opset, opset_after=opset)
 
 
-def _verified(job: Job, work: Any) -> Outcome:
-    from splitgraph.work.verifying import verify_files
+def _verified(job: Job, task: Task) -> Outcome:
+    from splitgraph import api
 
-    found = verify_files(work)
-    diagnostics = found.diagnostics
-    if found.first_difference is not None:
-        first = found.first_difference
-        told = ": ".join(filter(None, (first.name, first.reason)))
-        diagnostics = (diagnostic("SG502", told, help=""), *diagnostics)
+    assert task.after is not None
+    found = api.compared(task.model, task.after, task.running)
+    told = found.findings() if found.verdict == "different" else ()
+    diagnostics = (*(replace(each, help="") for each in told), *found.diagnostics)
     return job.ended(found.verdict, diagnostics=diagnostics, verdict=found.verdict, engine=found.engine or None)
 
 
-def _rewritten(job: Job, work: Any) -> Outcome:
+def _rewritten(job: Job, task: Task) -> Outcome:
     from splitgraph.work.rewriting import rewrite_file
 
-    done = rewrite_file(work)
+    done = rewrite_file(task)
     result, verification = done.rewrite, None if done.rewrite is None else done.rewrite.verification
     return job.ended(
         done.status,

@@ -8,23 +8,22 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from splitgraph import api
 from splitgraph.batch.plan import Limits, Plan, plan_jobs, plan_pairs
 from splitgraph.batch.run_jobs import run_jobs
 from splitgraph.batch.sources import find_sources, needs_onnx
 from splitgraph.batch.worker import Workers
-from splitgraph.deferred import import_whole
 from splitgraph.diagnostics import SplitgraphError
-from splitgraph.model_kinds import StrPath
+from splitgraph.options import ATOL, RTOL, Goal, Output, Running, Sizes, StrPath, leeway_of
 from splitgraph.outcome import VERBS, Outcome, Verb
+from splitgraph.work.task import Task
 
 _GIB = 2**30
 # The command line's `report` writes pages, and has no function.
 _VERBS = tuple(verb for verb in VERBS if verb != "report")
-# Keywords that say where and how a result is written.
-_WRITING = ("force", "external_data")
+_Record = TypeVar("_Record", Sizes, Goal, Running, Output)
 
 
 def map_models(
@@ -84,21 +83,23 @@ def _planned(
     exclude: Sequence[str],
     options: Mapping[str, Any],
 ) -> Plan:
-    timeout = 300 if limits.seconds is None else limits.seconds
+    known = {name: value for name, value in options.items() if name not in ("force", "external_data", "skip_newer")}
+    try:
+        inspect.signature(getattr(api, verb)).bind("", *([""] if verb == "verify" else []), **known)
+    except TypeError as error:
+        raise SplitgraphError(f"map_models({verb!r}, ...): {error}") from error
+    task = _task(verb, options, 300 if limits.seconds is None else limits.seconds, writes=output is not None)
     if verb == "verify":
-        from splitgraph.work.verifying import VerifyWork
-
-        _require_keywords(verb, options)
         pairs: list[tuple[str, str | None]] = []
         for pair in sources:
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise SplitgraphError(f"the sources of verify are pairs of models, (before, after), not {pair!r}")
             pairs.append((os.fspath(pair[0]), os.fspath(pair[1])))
-        return plan_pairs(VerifyWork(Path(), Path(), {"timeout": timeout, **options}), pairs, limits)
+        return plan_pairs(task, pairs, limits)
     names = [_name(source) for source in sources]
     below = None if output is None else Path(output)
-    found = find_sources(names, exclude, below=below, only_onnx=needs_onnx(verb, options), seconds=limits.seconds)
-    return plan_jobs(verb, _work(verb, options, timeout, writes=output is not None), found, limits, output)
+    found = find_sources(names, exclude, below=below, only_onnx=needs_onnx(verb, task.goal), seconds=limits.seconds)
+    return plan_jobs(task, found, limits, output)
 
 
 def _name(source: Any) -> str:
@@ -107,38 +108,31 @@ def _name(source: Any) -> str:
     return os.fspath(source)
 
 
-def _work(verb: Verb, options: Mapping[str, Any], timeout: float, *, writes: bool) -> Any:
-    writing = {name: options[name] for name in _WRITING if name in options}
-    keywords = {name: value for name, value in options.items() if name not in writing}
-    _require_keywords(verb, keywords)
-    if verb == "infer":
-        import_whole("splitgraph.work.inferring")
-        from splitgraph.work.inferring import InferWork
-
-        return InferWork(Path(), keywords=keywords, **writing)
-    if verb == "check":
-        import_whole("splitgraph.work.checking")
-        from splitgraph.work.checking import CheckWork
-
-        target = keywords.get("target", ())
-        others = {name: value for name, value in keywords.items() if name != "target"}
-        return CheckWork(Path(), [target] if isinstance(target, str) else target, others)
-    import_whole("splitgraph.work.rewriting")
-    from splitgraph.work.rewriting import RUNNING, RewriteWork
-
-    running = {"timeout": timeout, **{name: keywords.pop(name) for name in RUNNING if name in keywords}}
-    verify, skips = keywords.pop("verify", False), keywords.pop("skip_newer", True)
-    verify = None if verify else False
+def _task(verb: Verb, options: Mapping[str, Any], timeout: float, *, writes: bool) -> Task:
+    """Return what is done with each model. options: keywords of the verb, and of writing."""
+    given = {"timeout": timeout, "skip_newer": True, **options}
     # Without a folder for results, no file is in the way of one.
-    nowhere = {"in_place": not writes, "dry": not writes}
-    shown = {"verify": verify, "running": running, "skips_newer": skips, **nowhere}
-    return RewriteWork(verb, Path(), keywords, **writing, **shown)  # type: ignore[arg-type]
+    given |= {"in_place": not writes, "dry_run": not writes} if verb in ("upgrade", "downgrade", "convert") else {}
+    given["verify"] = None if options.get("verify") else False
+    targets = ()
+    if verb == "check":
+        targets = given.pop("target", ())
+    if verb == "verify":
+        given = {"rtol": RTOL, "atol": ATOL, **given, "try_sizes": given.pop("bind", None)}
+    given_leeway = (given.get("accept", ()), given.get("assume_defaults", False), given.get("empty_chunks", "clamp"))
+    return Task(
+        verb,
+        sizes=_given(Sizes, given),
+        leeway=leeway_of(*given_leeway),
+        goal=_given(Goal, given),
+        running=_given(Running, given),
+        output=_given(Output, given),
+        targets=[targets] if isinstance(targets, str) else targets,
+    )
 
 
-def _require_keywords(verb: Verb, keywords: Mapping[str, Any]) -> None:
-    """Raises SplitgraphError for keywords that the verb does not have, and for one that is missing."""
-    known = {name: value for name, value in keywords.items() if name != "skip_newer"}
-    try:
-        inspect.signature(getattr(api, verb)).bind("", *([""] if verb == "verify" else []), **known)
-    except TypeError as error:
-        raise SplitgraphError(f"map_models({verb!r}, ...): {error}") from error
+def _given(record: type[_Record], options: Mapping[str, Any]) -> _Record:
+    """Return a record with the options that are its fields."""
+    fields: Any = record
+    made: _Record = fields(**{name: options[name] for name in fields._fields if name in options})
+    return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import os
 import re
@@ -17,13 +18,14 @@ from threading import Event, Thread
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from splitgraph.batch.sources import file_name, is_pattern, is_url, without_query
 from splitgraph.cache_folder import cache_folder
 from splitgraph.diagnostics import ModelError, SplitgraphError, diagnostic
 from splitgraph.formats.external_data import is_inside
 from splitgraph.formats.onnx_file import external_locations
 
 _Found = TypeVar("_Found")
+# What reads another URL may stand before it, as in simplecache::http://host/model.onnx.
+_URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*::)*[A-Za-z][A-Za-z0-9+.-]*://")
 _MODELS = (".onnx", ".xml")
 # Beside a file of the cache: what the other machine said of the file's state when it was read.
 _STATE = ".state"
@@ -49,6 +51,32 @@ _TIMES = frozenset({"datetime", "lastcommit", "lastmodified", "modified", "mtime
 # the other machine's clock.
 _SETTLED = 60.0
 _PORT_OR_ADDRESS = "Write http://HOST/... or http://HOST:PORT/..., with the name of the host."
+
+
+def is_url(text: str) -> bool:
+    """True for a URL, such as s3://bucket/model.onnx."""
+    return _URL.match(text) is not None
+
+
+def without_query(url: str) -> str:
+    """A web address without what follows its path, as ?token=1; any other text as it is."""
+    return re.split("[?#]", url, maxsplit=1)[0] if url.lower().startswith(("http://", "https://")) else url
+
+
+def file_name(name: str) -> str:
+    """The name of the file at a path or a URL, where it is in an archive (zip://a.onnx::http://host/b.zip), too."""
+    if not is_url(name) and "::" not in name:
+        return Path(name).name
+    parts = [part for part in name.split("::") if "://" in part]
+    return without_query(parts[0] if parts else name).rpartition("/")[2]
+
+
+def is_pattern(text: str) -> bool:
+    """True for a text with characters that stand for others, such as zoo/*.onnx."""
+    if is_url(text):
+        # The brackets of an address, and the query of a web address, stand for themselves.
+        return glob.has_magic(re.sub(r"https?://[^/]*", "", without_query(text), flags=re.IGNORECASE))
+    return glob.has_magic(text)
 
 
 def find_urls(url: str, seconds: float | None = None) -> Iterator[tuple[str, str | None, str]]:

@@ -10,12 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from splitgraph.batch.job import Job, file_hash, files_of_model
-from splitgraph.batch.remote import localized
-from splitgraph.batch.sources import is_url
+from splitgraph.batch.remote import is_url, localized
 from splitgraph.diagnostics import SplitgraphError, diagnostic
 from splitgraph.formats.atomic_write import write_text
 from splitgraph.outcome import Outcome, outcome_from
-from splitgraph.report.batch_documents import outcome_json
+from splitgraph.report.documents import outcome_json
 
 _Key = tuple[str, str | None]
 
@@ -111,7 +110,7 @@ def _is_of(outcome: Outcome, job: Job) -> bool:
         return wanted is not None and os.path.abspath(outcome.output) == os.path.abspath(wanted)
     # Of these models nothing is written, or nothing where no folder is named.
     is_kept = outcome.status in ("beyond", "refused", "different", "not-verified", "findings")
-    return is_kept or wanted is None or (outcome.status == "there" and getattr(job.work, "place", None) is None)
+    return is_kept or wanted is None or (outcome.status == "there" and job.task.place is None)
 
 
 def _is_unchanged(outcome: Outcome, seconds: float | None) -> bool:

@@ -1,21 +1,20 @@
-"""Finds the models of a call: files, folders, patterns and URLs; and the place of each result."""
+"""Find the models of a call: files, folders, patterns and URLs; and the pairs of models in two folders."""
 
 from __future__ import annotations
 
 import fnmatch
 import glob
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 
+from splitgraph.batch.remote import find_urls, is_pattern, is_url
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.formats.recognition import begins_as_ir
+from splitgraph.options import Goal
 
-# What reads another URL may stand before it, as in simplecache::http://host/model.onnx.
-_URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*::)*[A-Za-z][A-Za-z0-9+.-]*://")
 _ONNX, _IR = ".onnx", ".xml"
 
 
@@ -43,38 +42,12 @@ class Source:
         return is_url(self.name)
 
 
-def is_url(text: str) -> bool:
-    """True for a URL, such as s3://bucket/model.onnx."""
-    return _URL.match(text) is not None
-
-
-def without_query(url: str) -> str:
-    """A web address without what follows its path, as ?token=1; any other text as it is."""
-    return re.split("[?#]", url, maxsplit=1)[0] if url.lower().startswith(("http://", "https://")) else url
-
-
-def file_name(name: str) -> str:
-    """The name of the file at a path or a URL, where it is in an archive (zip://a.onnx::http://host/b.zip), too."""
-    if not is_url(name) and "::" not in name:
-        return Path(name).name
-    parts = [part for part in name.split("::") if "://" in part]
-    return without_query(parts[0] if parts else name).rpartition("/")[2]
-
-
-def needs_onnx(verb: str, options: Mapping[str, Any]) -> bool:
+def needs_onnx(verb: str, goal: Goal) -> bool:
     """True for a verb that OpenVINO IR has no meaning for: it has no opset and no IR version of ONNX, and targets
     read ONNX."""
-    if verb in ("upgrade", "downgrade", "check") or options.get("opset") or options.get("target"):
+    if verb in ("upgrade", "downgrade", "check") or goal.opset or goal.target:
         return True
-    return verb == "convert" and options.get("to") is None
-
-
-def is_pattern(text: str) -> bool:
-    """True for a text with characters that stand for others, such as zoo/*.onnx."""
-    if is_url(text):
-        # The brackets of an address, and the query of a web address, stand for themselves.
-        return glob.has_magic(re.sub(r"https?://[^/]*", "", without_query(text), flags=re.IGNORECASE))
-    return glob.has_magic(text)
+    return verb == "convert" and goal.to is None
 
 
 def find_sources(
@@ -139,8 +112,6 @@ def _identity(source: Source) -> str:
 def _sources(argument: str, below: Path | None, seconds: float | None) -> Iterator[Source]:
     # fsspec puts what reads another URL before it: zip://a.onnx::http://host/b.zip, simplecache::http://host/a.onnx.
     if is_url(argument):
-        from splitgraph.batch.remote import find_urls
-
         for url, relative, reason in find_urls(argument, seconds):
             found = _cannot_be_read(url, reason) if reason else None
             yield Source(url, None if relative is None else PurePosixPath(relative), found)
@@ -223,3 +194,42 @@ def _is_excluded(source: Source, patterns: Iterable[str]) -> bool:
         elif any(fnmatch.fnmatchcase(text, pattern) for text in (*texts, *folders)):
             return True
     return False
+
+
+def find_pairs(before: Sequence[Source], after: Sequence[Source]) -> list[tuple[str, str | None]]:
+    """For each first model the second one, None where there is none: the model at the same path, or else the only one
+    beside that path whose name is the first one's with a tag: model.opset18.onnx for model.onnx. A second model belongs
+    to the first model with the longest such name.
+    """
+    exact = {source.relative: source.name for source in after}
+    names = {key: source.relative for source in before if source.relative is not None for key in _keys(source.relative)}
+    tagged: dict[PurePosixPath, list[str]] = defaultdict(list)
+    for source in after:
+        untagged = [] if source.relative is None else _without_tags(source.relative)
+        owner = next((names[name] for name in reversed(untagged) if name in names), None)
+        if owner is not None:
+            tagged[owner].append(source.name)
+    pairs: list[tuple[str, str | None]] = []
+    for source in before:
+        found = exact.get(source.relative)
+        if found is None and source.relative is not None:
+            candidates = [name for name in tagged[source.relative] if name != source.name]
+            found = candidates[0] if len(candidates) == 1 else None
+        pairs.append((source.name, found))
+    return pairs
+
+
+def _without_tags(path: PurePosixPath) -> list[PurePosixPath]:
+    """The names that a name may be a tagged form of: model.opset18 and model, for model.opset18.onnx."""
+    parts = path.stem.split(".")
+    return [path.with_name(".".join(parts[:length])) for length in range(1, len(parts))]
+
+
+def _keys(path: PurePosixPath) -> list[PurePosixPath]:
+    """What a tagged name without its tags is: the name without its ending, and without the tag of an opset that a
+    conversion replaces.
+    """
+    stem = path.stem
+    head, _, tag = stem.rpartition(".")
+    known = [stem, head] if head and tag.startswith("opset") else [stem]
+    return [path.with_name(name) for name in known]

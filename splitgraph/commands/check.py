@@ -3,47 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from functools import partial
-from pathlib import Path
-from typing import Any
 
-from splitgraph.commands.many import run_models
-from splitgraph.configuration import accepted_texts
+from splitgraph.commands.many import Call, run_models
+from splitgraph.options import Shown
 from splitgraph.report.layout import BLANK, Block, Cell, line, table
 from splitgraph.report.pages import accepted_findings, findings_phrase, findings_table
 from splitgraph.report.printing import print_document, print_result
 from splitgraph.runtimes.check import Examined
-from splitgraph.work.checking import CheckWork, Found, check_file, is_clean
+from splitgraph.work.checking import Found, check_file, is_clean
+from splitgraph.work.task import Task
 
 
-def check(
-    models: Sequence[str],
-    *,
-    target: Sequence[str],
-    accept: Sequence[str],
-    as_json: bool,
-    quiet: bool,
-    force: bool,
-    many: Mapping[str, Any],
-    **keywords: Any,
-) -> int:
+def check(call: Call) -> int:
     """Check models for targets, none for all, and print what is in the way of each."""
-    one = partial(_check, as_json=as_json, quiet=quiet)
-    work = CheckWork(Path(), target, {"accept": accepted_texts(accept), **keywords})
-    return run_models(models, work, one, {**many, "force": force}, as_json=as_json, quiet=quiet)
+    return run_models(call, _check)
 
 
-def _check(work: CheckWork, *, as_json: bool, quiet: bool) -> int:
-    model, done = str(work.model), check_file(work)
-    if as_json:
+def _check(task: Task, shown: Shown) -> int:
+    model, done = str(task.model), check_file(task)
+    if shown.as_json:
         from splitgraph.report.documents import check_json
 
         walked = done.examined.walked
         print_document(check_json(model, dict(walked.opset), done.found, walked.accepted))
-    elif done.code or not quiet:
+    elif done.code or not shown.quiet:
         accepted = accepted_findings(done.examined.walked.accepted)
-        page = _page(model, done.examined, done.found, is_table=not work.target)
+        page = _page(model, done.examined, done.found, is_table=not task.targets)
         print_result([*page, *([BLANK] if accepted else []), *accepted])
     return done.code
 

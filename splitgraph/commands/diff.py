@@ -13,7 +13,7 @@ def diff(before: Path, after: Path, *, with_all: bool, as_json: bool) -> int:
     """Compare two models and print what differs."""
     found = api.diff(before, after)
     if as_json:
-        from splitgraph.report.difference_documents import difference_document
+        from splitgraph.report.documents import difference_document
 
         print_document(difference_document(found, str(before), str(after)))
     else:

@@ -24,7 +24,7 @@ def doctor(*, as_json: bool) -> int:
     with working("examining the installation") as say:
         report = examine(say)
     if as_json:
-        from splitgraph.report.doctor_documents import doctor_json
+        from splitgraph.report.documents import doctor_json
 
         print_document(doctor_json(report))
     else:

@@ -1,4 +1,4 @@
-"""Decides whether a command is about one model or many."""
+"""Read what was typed for a command on models, and decide whether it is about one model or many."""
 
 from __future__ import annotations
 
@@ -6,43 +6,62 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-# Options that each command has, for one model, too.
-_OF_ONE = ("limit", "force", "skip_newer", "diff", "values")
+from splitgraph.commands.configuration import accepted_texts
+from splitgraph.options import Goal, Many, Output, Running, Shown, Sizes, leeway_of
+from splitgraph.outcome import Verb
+from splitgraph.work.arguments import parse_bindings
+from splitgraph.work.task import Task
 
 
-def run_models(
-    arguments: Sequence[str],
-    work: Any,
-    one: Callable[[Any], int],
-    options: Mapping[str, Any],
-    *,
-    as_json: bool,
-    quiet: bool,
-    pairs: str | None = None,
-) -> int:
-    """Run a command on one model, or on many. Returns the exit code.
+class Call(NamedTuple):
+    """A call of a command on models: files, folders, patterns and URLs. task: what is done with each of them."""
 
-    arguments: files, folders, patterns and URLs. work: an InferWork or another one of `work`, without its model. one:
-    runs a command on one model. options: for many models. pairs: the folder of the second models.
+    models: Sequence[str]
+    task: Task
+    shown: Shown
+    many: Many
+
+
+def read_call(verb: Verb, typed: Mapping[str, Any], **known: Any) -> Call:
+    """Return what was typed, as records. known: other fields of the task. Raises SplitgraphError."""
+    given = dict(typed)
+    if verb == "verify":
+        # Nothing is written here, so that the two options mean the same.
+        given["try_sizes"] = (*given.pop("bind"), *given["try_sizes"])
+    for name, option in (("bind", "--bind"), ("try_sizes", "--try")):
+        if name in given:
+            given[name] = parse_bindings(given[name], option)
+    accept = accepted_texts(given.pop("accept")) if "accept" in given else ()
+
+    def record(kind: Any) -> Any:
+        return kind(**{name: given.pop(name) for name in kind._fields if name in given})
+
+    leeway = leeway_of(accept, given.pop("assume_defaults", False))
+    records = {"sizes": Sizes, "goal": Goal, "running": Running, "output": Output}
+    made: Any = {name: record(kind) for name, kind in records.items()}
+    shown, many = record(Shown), record(Many)
+    models = given.pop("models", ())
+    return Call(models, Task(verb, leeway=leeway, **made, **{**given, **known}), shown, many)
+
+
+def run_models(call: Call, one: Callable[[Task, Shown], int], pairs: str | None = None) -> int:
+    """Run a command on one model, or on many. Returns the exit code. one: runs it on one model. pairs: the folder of
+    the second models.
     """
-    if pairs is None and len(arguments) == 1 and _is_file(arguments[0]) and not _has_option_for_many(options):
-        return one(replace(work, model=Path(arguments[0])))
+    if pairs is None and len(call.models) == 1 and _is_file(call.models[0]) and not any(call.many):
+        return one(replace(call.task, model=Path(call.models[0])), call.shown)
     from splitgraph.commands.batch import run_batch
 
-    return run_batch(arguments, work, options, pairs=pairs, as_json=as_json, quiet=quiet)
+    return run_batch(call, pairs)
 
 
 def _is_file(argument: str) -> bool:
-    """True for the name of one file, also of one that does not exist."""
+    """Return True for the name of one file, also of one that does not exist."""
     if os.path.lexists(argument):
         return not os.path.isdir(argument)
     # For a model that is there, which is most often so, nothing is imported.
-    from splitgraph.batch.sources import is_pattern, is_url
+    from splitgraph.batch.remote import is_pattern, is_url
 
     return not is_pattern(argument) and not is_url(argument)
-
-
-def _has_option_for_many(options: Mapping[str, Any]) -> bool:
-    return any(value for name, value in options.items() if name not in _OF_ONE)

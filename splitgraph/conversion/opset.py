@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
-from splitgraph.acceptance import STRICT, Leeway
-from splitgraph.conversion.finish.ir_version import IRVersion, check_ir_version, fit_ir_version, told_kept
+from splitgraph.conversion.finish.ir_version import check_ir_version, fit_ir_version, told_kept
 from splitgraph.conversion.finish.part_names import has_unnamed_parts, name_parts
 from splitgraph.conversion.ladder.accepted_nodes import gaining_meaning
 from splitgraph.conversion.ladder.plan_opset import plan_opset
@@ -16,12 +16,13 @@ from splitgraph.conversion.planning.plan import Plan, errors_of
 from splitgraph.conversion.prepare.collecting_loops import plan_stacking_loops
 from splitgraph.conversion.prepare.inlining import inline_functions, told_inlined
 from splitgraph.conversion.prepare.repair import repaired
-from splitgraph.conversion.rewrite import Change, Rewrite, followed_by
+from splitgraph.conversion.rewrite import Rewrite, step
 from splitgraph.conversion.splits.sequences import plan_plain_splits
-from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
-from splitgraph.graph.scopes import model_imports, plain_domain
+from splitgraph.diagnostics import SplitgraphError, diagnostic
+from splitgraph.graph.scopes import plain_domain
 from splitgraph.inference import Walked, walk_model
 from splitgraph.onnx_proto import ModelProto
+from splitgraph.options import STRICT, IRVersion, Leeway
 from splitgraph.schemas import newest_opset
 
 
@@ -48,50 +49,40 @@ def convert_opset(
     own, drafted = model.ir_version, _draft(model, target, leeway)
     if drafted.plan.blockers:
         drafted = _with_functions_inlined(drafted, model, target)
-    walked, plan = drafted.walked, drafted.plan
+    rewrite, walked, plan = drafted
     source = walked.opset.get("", target)
-    plan.raise_blockers(f"the model cannot go from opset {source} to {target}", drafted.notes)
+    plan.raise_blockers(f"the model cannot go from opset {source} to {target}", rewrite.diagnostics)
     # Asked before the model is edited.
-    has_unnamed = has_unnamed_parts(walked)
-    converted = apply_plan(plan, drafted.model, owned=owned or drafted.model is not model)
+    names_parts = source != target and has_unnamed_parts(walked)
+    rewrite = rewrite.then(apply_plan(plan, rewrite.model, owned=owned or rewrite.model is not model))
     opset = target if "" in walked.opset else None
-    converted, told = fit_ir_version(converted, ir_version, opset, own, lowers=target < source)
+    converted, told = fit_ir_version(rewrite.model, ir_version, opset, own, lowers=target < source)
     if source == opset:
         told = [*told, *told_kept(converted, source, ir_version)]
-    after = model_imports(converted)
-    changes = followed_by(drafted.changes, plan.changes)
-    if source != target and has_unnamed:
-        changes = followed_by(changes, name_parts(converted))
-    found = tuple(dict.fromkeys((*drafted.notes, *plan.notes, *told)))
-    return Rewrite(converted, tuple(changes), found, None, dict(walked.opset), after, plan.rounding, drafted.accepted)
+    changes = name_parts(converted) if names_parts else []
+    return replace(rewrite.then(step(converted, changes, told)), from_opset=dict(walked.opset))
 
 
 class _Draft(NamedTuple):
-    """A conversion up to its plan: the prepared model, its inference, the changes and notes so far, the plan, and the
-    accepted findings.
-    """
+    """A conversion up to its plan: the rewrite that prepares the model, the inference of its result, and the plan."""
 
-    model: ModelProto
+    rewrite: Rewrite[ModelProto]
     walked: Walked
-    changes: list[Change]
-    notes: list[Diagnostic]
     plan: Plan
-    accepted: tuple[Diagnostic, ...]
 
 
 def _draft(model: ModelProto, target: int, leeway: Leeway) -> _Draft:
-    model, walked, changes, notes, accepted = repaired(model, leeway)
+    rewrite, walked = repaired(model, leeway)
     for prepare in (plan_stacking_loops, plan_plain_splits):
-        first = prepare(model, walked, target)
+        first = prepare(rewrite.model, walked, target)
         if first is not None and not first.needed(walked):
-            model = apply_plan(first, model)
-            walked = walk_model(model, walked.leeway)
-            changes, notes = followed_by(changes, first.changes), [*notes, *first.notes]
-    plan = plan_opset(model, walked, target)
+            rewrite = rewrite.then(apply_plan(first, rewrite.model))
+            walked = walk_model(rewrite.model, walked.leeway)
+    plan = plan_opset(rewrite.model, walked, target)
     refuse_unknown_versions(plan, walked.scopes)
     if walked.set_aside:
         plan.blockers += [*plan.needed(walked), *gaining_meaning(walked, target)]
-    return _Draft(model, walked, changes, notes, plan, accepted)
+    return _Draft(rewrite, walked, plan)
 
 
 def _with_functions_inlined(first: _Draft, model: ModelProto, target: int) -> _Draft:
@@ -102,7 +93,7 @@ def _with_functions_inlined(first: _Draft, model: ModelProto, target: int) -> _D
     # Inlining would give other names and places to the nodes with accepted findings.
     if (
         errors_of(first.walked)
-        or first.accepted
+        or first.rewrite.accepted
         or any(plain_domain(function.domain) == "" for function in model.functions)
     ):
         return first
@@ -110,11 +101,13 @@ def _with_functions_inlined(first: _Draft, model: ModelProto, target: int) -> _D
         inlined = inline_functions(model)
     except ValueError as error:
         text = f"the local functions cannot be inlined, which might help: {error}"
-        return first._replace(notes=[*first.notes, diagnostic("SG413", text, "main", severity="warning")])
+        note = diagnostic("SG413", text, "main", severity="warning")
+        return first._replace(rewrite=first.rewrite.then(step(first.rewrite.model, (), [note])))
     if inlined is model:
         return first
     second = _draft(inlined, target, first.walked.leeway)
     if len(second.plan.blockers) >= len(first.plan.blockers):
         return first
     text = f"{told_inlined(model, ours_too=False)}; their bodies as written cannot be converted to opset {target}"
-    return second._replace(notes=[diagnostic("SG413", text, "main", severity="info"), *second.notes])
+    note = diagnostic("SG413", text, "main", severity="info")
+    return second._replace(rewrite=step(inlined, (), [note], accepted=second.rewrite.accepted).then(second.rewrite))

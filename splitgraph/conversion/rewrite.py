@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, NamedTuple
 
 from splitgraph.diagnostics import Diagnostic
-from splitgraph.formats import HeldModel, in_memory
-from splitgraph.formats.onnx_writing import ExternalData
+from splitgraph.formats import HeldModel, in_memory, save_held
+from splitgraph.graph.scopes import model_imports
 from splitgraph.model_kinds import M_co
+from splitgraph.onnx_proto import ModelProto
+from splitgraph.options import ExternalData
 
 if TYPE_CHECKING:
     from splitgraph.execution.verification import Verification
@@ -43,12 +45,13 @@ class Rewrite(Generic[M_co]):
     """The result of `upgrade`, `downgrade` and `convert`.
 
     model: of the kind that went in, converted, put together when it is first asked for; the caller's model is
-    unchanged. held: the parts it is put together from, for this package only. changes: every node that was rewritten.
-    diagnostics: warnings and notes (a blocker raises ConversionError instead). verification: None unless it was asked
-    for. from_opset, to_opset: imported version of each domain, before and after. rounding: an operator was written as
-    arithmetic with others, so that floating-point results may differ in their last bits. accepted: errors of the model
-    that the caller accepts by name; their nodes are unchanged. assumed_defaults: the inputs whose defaults were treated
-    as constants (`assume_defaults`), so that the results are equal only while no caller replaces one of these.
+    unchanged. held, writer: the parts it is put together from, and what `save` calls; for this package only. changes:
+    every node that was rewritten. diagnostics: warnings and notes (a blocker raises ConversionError instead).
+    verification: None unless it was asked for. from_opset, to_opset: imported version of each domain, before and after.
+    rounding: an operator was written as arithmetic with others, so that floating-point results may differ in their last
+    bits. accepted: errors of the model that the caller accepts by name; their nodes are unchanged. assumed_defaults:
+    the inputs whose defaults were treated as constants (`assume_defaults`), so that the results are equal only while no
+    caller replaces one of these.
     """
 
     held: M_co | HeldModel[M_co] = field(repr=False)
@@ -60,6 +63,19 @@ class Rewrite(Generic[M_co]):
     rounding: bool = False
     accepted: tuple[Diagnostic, ...] = ()
     assumed_defaults: tuple[str, ...] = ()
+    # The functions of the API set one that also converts to OpenVINO IR.
+    writer: Callable[..., None] = field(default=save_held, repr=False, compare=False)
+
+    def then(self, later: Rewrite[M_co]) -> Rewrite[M_co]:
+        """Return this rewrite and a later one, which rewrites its result, as one rewrite."""
+        return replace(
+            self,
+            held=later.held,
+            changes=tuple(followed_by(self.changes, later.changes)),
+            diagnostics=tuple(dict.fromkeys((*self.diagnostics, *later.diagnostics))),
+            to_opset=later.to_opset,
+            rounding=self.rounding or later.rounding,
+        )
 
     @property
     def model(self) -> M_co:
@@ -73,9 +89,7 @@ class Rewrite(Generic[M_co]):
         """Write the model to a file, as `splitgraph.save` does: weights are copied and never loaded. Raises ModelError
         for what cannot be written.
         """
-        from splitgraph.api import save
-
-        save(self, path, external_data=external_data)
+        self.writer(self, path, external_data=external_data)
 
     @property
     def verified(self) -> bool | None:
@@ -89,6 +103,19 @@ class Rewrite(Generic[M_co]):
         bfloat16, the verbs themselves allow for these.
         """
         return Tolerance(1e-4, 1e-5) if self.rounding else Tolerance(1e-5, 1e-6)
+
+
+def step(
+    model: ModelProto,
+    changes: Sequence[Change] = (),
+    notes: Sequence[Diagnostic] = (),
+    *,
+    rounding: bool = False,
+    accepted: tuple[Diagnostic, ...] = (),
+) -> Rewrite[ModelProto]:
+    """Return one step of a conversion, whose result is `model`; `Rewrite.then` joins steps."""
+    opset = model_imports(model)
+    return Rewrite(model, tuple(changes), tuple(notes), None, opset, opset, rounding, accepted)
 
 
 def followed_by(earlier: Sequence[Change], later: Sequence[Change]) -> list[Change]:

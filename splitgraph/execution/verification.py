@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from splitgraph.diagnostics import Diagnostic
+from splitgraph.diagnostics import Diagnostic, diagnostic
 
 Verdict = Literal["equal", "different", "not-run"]
 
@@ -45,6 +45,26 @@ class Verification:
     proofs: tuple[str, ...]
     diagnostics: tuple[Diagnostic, ...] = ()
     providers: tuple[str, ...] = ()
+
+    @property
+    def difference_text(self) -> str:
+        """The first difference in a few words; "" without one."""
+        first = self.first_difference
+        return "" if first is None else ": ".join(filter(None, (first.name, first.reason)))
+
+    def findings(self, *, must_run: bool = False) -> tuple[Diagnostic, ...]:
+        """Return the findings about a rewrite that this verification means.
+
+        must_run: without a verdict, the result is refused.
+        """
+        if self.verdict == "equal":
+            return self.warnings
+        if self.verdict == "different":
+            return (diagnostic("SG502", self.difference_text or "the rewritten model gives another result"),)
+        reasons = "; ".join(found.message for found in self.diagnostics) or "no engine could run both models"
+        cause = next((found for found in self.diagnostics if found.code in ("SG501", "SG506")), None)
+        code, help = ("SG501", None) if cause is None else (cause.code, cause.help)
+        return (diagnostic(code, reasons, severity="error" if must_run else "warning", help=help),)
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:

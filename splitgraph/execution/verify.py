@@ -78,11 +78,11 @@ from splitgraph.execution.verdict.engine_trial import EngineTrial, Question
 from splitgraph.execution.verdict.judge import Outcome
 from splitgraph.execution.verdict.proofs import prove_equal_splits
 from splitgraph.execution.verification import Difference, Verification
-from splitgraph.execution.verify_arguments import Engine, check_arguments, read_settings
+from splitgraph.execution.verify_arguments import check_running, read_settings
+from splitgraph.options import ATOL, RTOL, GivenInputs, Running
 
 if TYPE_CHECKING:
     from splitgraph.inference.analysis import Analysis
-    from splitgraph.model_kinds import GivenInputs
 
 # More seconds than any run takes. The timers of the operating system overflow at larger numbers.
 _LONGEST_TIMEOUT = 1e6
@@ -91,24 +91,16 @@ _LARGE = 5e7
 # An engine may use this share of the remaining time if another engine comes after it.
 _SHARE = 2 / 3
 
+_RUNNING = Running(rtol=RTOL, atol=ATOL)
 _NOT_RUN = Verification("not-run", "", 0, None, None, None, ())
 
 
 def verify_models(
     before: Model,
     after: Model,
+    running: Running = _RUNNING,
     *,
-    samples: int = 3,
-    seed: int = 0,
-    bind: Mapping[str, int] | None = None,
-    inputs: GivenInputs | None = None,
-    custom_ops: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
-    providers: str | Sequence[str] = (),
-    engine: Engine = "auto",
-    rtol: float = 1e-5,
-    atol: float = 1e-6,
     rounding: bool = False,
-    timeout: float = 300,
     kept_defaults: Mapping[str, str] | None = None,
     folders: Sequence[Path | None] = (None, None),
     analysis: Analysis | None = None,
@@ -116,20 +108,18 @@ def verify_models(
 ) -> Verification:
     """Run both models, ONNX or OpenVINO IR, on the same inputs and compare their outputs. Neither model is changed.
 
-    samples: the number of cases, each with other sizes of the symbolic dimensions and other elements. seed: of the
-    random elements. bind: sizes by symbol. inputs: arrays by name, a list of such cases, or the path of test data (see
-    `test_data`); the other inputs are drawn. custom_ops: libraries with operators, which run their code in the process
-    of the engine. providers: what the engine runs on (see `providers`). rtol, atol: tolerances
-    for floating-point numbers (see `comparison` for narrow types). rounding: the second model is a rewrite of the first
-    one with other arithmetic, so that more is allowed where rounding explains it (see `rounding.measure`). timeout: in
-    seconds, for everything. kept_defaults: inputs that are never given, because the second model relies on their
+    running: how; each of its samples is a case, with other sizes of the symbolic dimensions and other elements. Inputs
+    that are not given are drawn. Both tolerances are numbers here (see `comparison` for narrow types). rounding: the
+    second model is a rewrite of the first one with other arithmetic, so that more is allowed where rounding explains it
+    (see `rounding.measure`). kept_defaults: inputs that are never given, because the second model relies on their
     defaults, each with the reason for messages. folders: of the external data of each model. analysis: of the second
     model, if that is ONNX and was inferred as it is. progress: receives a text for each step.
     Raises ValueError for arguments that do not fit, and for a provider that is not available.
     """
-    check_arguments(samples, seed, engine, rtol, atol, timeout)
-    settings = read_settings(engine, custom_ops, providers)
-    deadline = time.monotonic() + min(timeout, _LONGEST_TIMEOUT)
+    check_running(running)
+    settings = read_settings(running)
+    engine, bind, seed = running.engine, running.try_sizes, running.seed
+    deadline = time.monotonic() + min(running.timeout, _LONGEST_TIMEOUT)
     pair = read_model_pair(before, after, folders, analysis)
     if isinstance(pair, Difference):
         return replace(_NOT_RUN, verdict="different", first_difference=pair)
@@ -139,7 +129,7 @@ def verify_models(
         return replace(_NOT_RUN, diagnostics=(fault,))
     engines = engines_for(engine, settings, first, second)
     refuse_unfit_providers(engines, settings)
-    given = _read_given(inputs, first)
+    given = _read_given(running.inputs, first)
     left_out = {**dict.fromkeys(first.left_out, IN_ONE_MODEL), **(kept_defaults or {})}
     maker = InputMaker(first.analysis, seed=seed, bind=bind, given=given, left_out=left_out)
     not_run = replace(_NOT_RUN, proofs=prove_equal_splits(first.analysis, second.analysis))
@@ -156,7 +146,9 @@ def verify_models(
     if repaired is not first:
         maker = InputMaker(repaired.analysis, seed=seed, bind=bind, given=given, left_out=left_out)
     second_maker = None if bind or maker.given else _second_maker(second, first, seed)
-    question = Question(repaired, second, maker, second_maker, maker.count(samples), rtol, atol, rounding)
+    assert running.rtol is not None and running.atol is not None
+    count = maker.count(running.samples)
+    question = Question(repaired, second, maker, second_maker, count, running.rtol, running.atol, rounding)
     queue = _EngineQueue(question, "onnxruntime" if engine == "auto" else engine, not_run)
     return queue.run(engines, settings, folders, deadline, progress)
 

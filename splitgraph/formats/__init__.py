@@ -27,14 +27,14 @@ from splitgraph.formats.broken_text import find_broken_text_in_memory
 from splitgraph.formats.graphsurgeon import from_model, is_graphsurgeon, to_model
 from splitgraph.formats.onnx_file import load_onnx, model_folder, put_back, read_onnx, require_path, whole_model
 from splitgraph.formats.onnx_ir_model import is_onnx_ir
-from splitgraph.formats.onnx_writing import DataFile, ExternalData, save_onnx
+from splitgraph.formats.onnx_writing import DataFile, save_onnx
 from splitgraph.formats.recognition import is_ir, model_error
 from splitgraph.onnx_proto import GraphProto, ModelProto
+from splitgraph.options import ExternalData
 from splitgraph.tensor_data import SourceFile
 
 __all__ = [
     "DataFile",
-    "ExternalData",
     "HeldModel",
     "LoadedModel",
     "Model",
@@ -49,6 +49,7 @@ __all__ = [
     "load_onnx",
     "open_model",
     "save",
+    "save_held",
     "save_ir",
     "save_onnx",
     "whole_model",
@@ -138,6 +139,10 @@ class LoadedModel:
         """True where weights are in files beside the model's own."""
         return len(self.files) > 1
 
+    def content_only(self) -> LoadedModel:
+        """Return the content as a model in memory: results then hold it as it is."""
+        return LoadedModel(self.content, "openvino" if is_openvino_ir(self.content) else "onnx")
+
     @property
     def openvino(self) -> OpenVINOModel | None:
         """The model as OpenVINO IR, None when it is ONNX."""
@@ -152,7 +157,7 @@ def open_model(source: Any, *, weights: Literal["load", "leave"] = "load") -> Lo
     that a verb needs, and what `held` gives back. Raises ModelError for anything that is not a readable model.
     """
     if isinstance(source, LoadedModel):
-        return LoadedModel(source.content, "openvino" if is_openvino_ir(source.content) else "onnx")
+        return source.content_only()
     if isinstance(source, ModelProto):
         broken = find_broken_text_in_memory(source)
         if broken is not None:
@@ -289,6 +294,11 @@ def save(model: Any, path: str | os.PathLike[str], *, external_data: ExternalDat
     loaded = open_model(model)
     require_path(path)
     write(loaded.content, Path(path), source=loaded, external_data=external_data)
+
+
+def save_held(result: Any, path: str | os.PathLike[str], *, external_data: ExternalData | None = None) -> None:
+    """Write the model that a result holds, as `save` does."""
+    save(result.held, path, external_data=external_data)
 
 
 def write(

@@ -28,10 +28,9 @@ from splitgraph.formats.external_data import (
 from splitgraph.formats.recognition import describe_content, model_error, system_reason
 from splitgraph.formats.skeleton import MAX_PROTO_BYTES, WHOLE, explain_unreadable, without_weights
 from splitgraph.onnx_proto import IR_VERSION, ModelProto, NodeProto, TensorProto
+from splitgraph.options import StrPath
 from splitgraph.tensor_data import SourceFile, byte_size, fill, is_external
 from splitgraph.wire_format import Malformed
-
-StrPath = str | os.PathLike[str]
 
 # If nodes take more bytes than this, they hold weights, which must not be copied.
 _BYTES_FOR_A_NODE = 4096

@@ -30,10 +30,11 @@ from splitgraph.formats.external_data import (
     refer_to,
     stage_copies,
 )
-from splitgraph.formats.onnx_file import StrPath, model_folder, require_path
+from splitgraph.formats.onnx_file import model_folder, require_path
 from splitgraph.formats.recognition import model_error, shown, system_reason
 from splitgraph.formats.skeleton import MAX_PROTO_BYTES, Piece, size_of, with_weights_between
 from splitgraph.onnx_proto import GraphProto, ModelProto, TensorProto
+from splitgraph.options import ExternalData, StrPath
 from splitgraph.tensor_data import (
     KEY_BYTES,
     Place,
@@ -43,9 +44,6 @@ from splitgraph.tensor_data import (
     place_of,
 )
 from splitgraph.wire_format import head, total
-
-# Where weights go: all into one data file beside the model, or those in data files stay there and are linked to.
-ExternalData = Literal["beside", "link"]
 
 # In bytes: smaller files are written in one go.
 _RESERVED_FROM = 2**20

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
 from splitgraph.diagnostics import Diagnostic
 from splitgraph.dim import Dim, Obligation
-from splitgraph.formats import HeldModel, in_memory
-from splitgraph.formats.onnx_writing import ExternalData
+from splitgraph.formats import HeldModel, in_memory, save_held
 from splitgraph.model_kinds import M_co
+from splitgraph.options import ExternalData
 from splitgraph.value_type import ValueType
 
 # Where `opset` has the version of a model that is OpenVINO IR.
@@ -78,19 +78,19 @@ class Analysis(Generic[M_co]):
     """What `infer` found.
 
     model: a copy of the input, of the kind that went in, with value_info and output types filled in; put together when
-    it is first asked for. held: what the model is put together from, for this package only. splits: a report for each
-    split in graph order, subgraphs and function bodies (once for each call) included. diagnostics: every finding.
-    types: of the main graph's inputs, initializers and node outputs. symbols: known bounds (minimum, maximum or None)
-    of each symbol. opset: imported version of each domain; of OpenVINO IR its version under "openvino". completeness:
-    how much is known, over all graphs. graphs: types of each graph by its location, the main graph ("main") first, then
-    subgraphs ("main/If_3/then_branch") in node order. required_by: everything that must hold of the symbols for the
-    model to be valid (`N % 3 == 0`), with the locations of the nodes that require it; what must hold only if a body
-    runs has the body's location among its `branches`; a name that the
-    author declared for what is computed stands there with what it is (`half == (N + 1)//2`). assumed_by: what was taken
-    for granted so that dimensions have a closed form (`P <= 1023`: no side of a broadcast is empty where the other is
-    1), with the first node that needs it; it may fail in a valid model, and what is claimed holds wherever it does not.
-    generated: the symbols that are not the author's (`unk0`). accepted: errors that the caller accepts by name; they
-    are not among the diagnostics, and nothing is concluded from their nodes.
+    it is first asked for. held, writer: what the model is put together from, and what `save` calls; for this package
+    only. splits: a report for each split in graph order, subgraphs and function bodies (once for each call) included.
+    diagnostics: every finding. types: of the main graph's inputs, initializers and node outputs. symbols: known bounds
+    (minimum, maximum or None) of each symbol. opset: imported version of each domain; of OpenVINO IR its version under
+    "openvino". completeness: how much is known, over all graphs. graphs: types of each graph by its location, the main
+    graph ("main") first, then subgraphs ("main/If_3/then_branch") in node order. required_by: everything that must hold
+    of the symbols for the model to be valid (`N % 3 == 0`), with the locations of the nodes that require it; what must
+    hold only if a body runs has the body's location among its `branches`; a name that the author declared for what is
+    computed stands there with what it is (`half == (N + 1)//2`). assumed_by: what was taken for granted so that
+    dimensions have a closed form (`P <= 1023`: no side of a broadcast is empty where the other is 1), with the first
+    node that needs it; it may fail in a valid model, and what is claimed holds wherever it does not. generated: the
+    symbols that are not the author's (`unk0`). accepted: errors that the caller accepts by name; they are not among the
+    diagnostics, and nothing is concluded from their nodes.
     """
 
     # Not printed: people do not read protobuf.
@@ -106,6 +106,8 @@ class Analysis(Generic[M_co]):
     assumed_by: Mapping[Obligation, str] = field(default_factory=dict)
     generated: frozenset[str] = frozenset()
     accepted: tuple[Diagnostic, ...] = ()
+    # The functions of the API set one that also checks the types, and converts to OpenVINO IR.
+    writer: Callable[..., None] = field(default=save_held, repr=False, compare=False)
     # For conversion and verification, not part of the public API: details of each split node as written.
     details: Any = field(default=None, repr=False, compare=False)
 
@@ -121,9 +123,7 @@ class Analysis(Generic[M_co]):
         """Write the model to a file, as `splitgraph.save` does: weights are copied and never loaded. Raises ModelError
         for what cannot be written.
         """
-        from splitgraph.api import save
-
-        save(self, path, external_data=external_data)
+        self.writer(self, path, external_data=external_data)
 
     @property
     def obligations(self) -> tuple[Obligation, ...]:

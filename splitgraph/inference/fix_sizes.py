@@ -8,14 +8,14 @@ from splitgraph.dim import DimLike, read_dim_param, substitute
 from splitgraph.graph.names import declared_values
 from splitgraph.graph.scopes import GraphPath, Scope
 from splitgraph.graph.values import tensor_types, write_dim, write_shape
-from splitgraph.inference.given_sizes import Sizes
+from splitgraph.inference.given_sizes import BoundSizes
 from splitgraph.onnx_proto import ModelProto, ValueInfoProto
 from splitgraph.value_type import ValueType
 
 _Types = Mapping[GraphPath, Mapping[str, ValueType]]
 
 
-def fix_sizes(model: ModelProto, sizes: Sizes, scopes: Sequence[Scope], types: _Types) -> None:
+def fix_sizes(model: ModelProto, sizes: BoundSizes, scopes: Sequence[Scope], types: _Types) -> None:
     """Write the sizes into the types that a model declares of inputs, outputs and inner values, in subgraphs too.
     Everything else stays byte for byte.
 

@@ -23,13 +23,12 @@ from splitgraph.dim import (
 from splitgraph.graph.names import dimension_names
 from splitgraph.graph.values import LARGEST_DIM, value_type
 from splitgraph.onnx_proto import ModelProto, ValueInfoProto
+from splitgraph.options import Sizes
 from splitgraph.value_type import ValueType
 
-InputShapes = Mapping[str, Sequence["int | str | Dim | None"]]
 
-
-class Sizes(NamedTuple):
-    """The sizes that the caller gives.
+class BoundSizes(NamedTuple):
+    """The sizes that the caller gives, for the symbols and inputs of a model.
 
     bound: the values of the model's symbols: numbers, or other symbols where a given shape names a dimension
     differently. given: for each input of the model its type with the given shape, None for an input without one; empty
@@ -40,19 +39,19 @@ class Sizes(NamedTuple):
     given: Sequence[ValueType | None]
 
 
-NO_SIZES = Sizes({}, ())
+UNBOUND = BoundSizes({}, ())
 
 
-def read_sizes(model: ModelProto, bind: Mapping[str, int] | None, input_shapes: InputShapes | None) -> Sizes:
-    """Read the sizes that the caller gives. Raises SplitgraphError for a name that the model does not have, or for
+def read_sizes(model: ModelProto, sizes: Sizes) -> BoundSizes:
+    """Return the sizes for a model. Raises SplitgraphError for a name that the model does not have, or for
     something that is no size.
     """
-    given = _read_input_shapes(model, input_shapes)
-    numbers = _read_bindings(model, bind, given)
+    given = _read_input_shapes(model, sizes.input_shapes)
+    numbers = _read_bindings(model, sizes.bind, given)
     if not numbers and not any(given):
-        return NO_SIZES
+        return UNBOUND
     given = [None if known is None or known.shape is None else bound_type(known, numbers) for known in given]
-    return Sizes({**_implied_bindings(model, given), **numbers}, given)
+    return BoundSizes({**_implied_bindings(model, given), **numbers}, given)
 
 
 def bound_type(value: ValueType, bound: Mapping[str, DimLike]) -> ValueType:
@@ -89,7 +88,7 @@ def _read_bindings(
     return {name: _number(value, f"the dimension {name!r}") for name, value in bind.items()}
 
 
-def _read_input_shapes(model: ModelProto, input_shapes: InputShapes | None) -> list[ValueType | None]:
+def _read_input_shapes(model: ModelProto, input_shapes: object) -> list[ValueType | None]:
     """For each input of the model its type with the shape given, None for one without; empty when no shapes are given.
 
     Raises SplitgraphError for what is no mapping, no input of the model, or no shape.

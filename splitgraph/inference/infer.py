@@ -6,9 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal
 
-from splitgraph.acceptance import STRICT, Acceptance, Leeway
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Facts
 from splitgraph.graph.scopes import (
@@ -31,7 +29,7 @@ from splitgraph.inference.define_graph import define_graph_values
 from splitgraph.inference.demanded_types import Demands, demanded_types
 from splitgraph.inference.fix_sizes import fix_sizes
 from splitgraph.inference.function_bodies import walk_function_bodies
-from splitgraph.inference.given_sizes import NO_SIZES, InputShapes, Sizes, read_sizes
+from splitgraph.inference.given_sizes import UNBOUND, BoundSizes, read_sizes
 from splitgraph.inference.input_defaults import (
     defaults_left_open,
     defaults_of,
@@ -45,18 +43,19 @@ from splitgraph.inference.walk_results import GraphDetail, NodePlace, SetAside, 
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.inference.write_value_info import fill_model
 from splitgraph.onnx_proto import GraphProto, ModelProto
+from splitgraph.options import NO_SIZES, STRICT, Leeway, Sizes
 from splitgraph.schemas import newest_opset
 
 NOTHING_ASIDE: SetAside = {}
 NO_DEMANDS: Demands = {}
 
 
-def fix_model(model: ModelProto, bind: Mapping[str, int], *, owned: bool) -> ModelProto:
+def fix_model(model: ModelProto, given: Sizes, *, owned: bool) -> ModelProto:
     """A model with values for symbols written into what it declares, all else of it as it was. owned: as `infer_model`.
     Raises SplitgraphError for a binding that fits nothing in the model.
     """
-    sizes = read_sizes(model, bind, None)
-    types = _analyse(model, sizes, "clamp", False, False).details.types
+    sizes = read_sizes(model, given)
+    types = _analyse(model, sizes, STRICT, False).details.types
     if not owned:
         fixed = ModelProto()
         fixed.CopyFrom(model)
@@ -67,35 +66,28 @@ def fix_model(model: ModelProto, bind: Mapping[str, int], *, owned: bool) -> Mod
 
 def infer_model(
     model: ModelProto,
+    given: Sizes = NO_SIZES,
+    leeway: Leeway = STRICT,
     *,
-    bind: Mapping[str, int] | None = None,
-    input_shapes: InputShapes | None = None,
-    empty_chunks: Literal["clamp", "error"] = "clamp",
-    assume_defaults: bool = False,
     assumes_nonempty: bool = False,
-    accept: Sequence[Acceptance] = (),
     fill: bool = True,
     owned: bool = False,
 ) -> Analysis:
     """Infer types and shapes of every value of a model, which is not changed unless it is `owned`.
 
-    bind: values for symbols. input_shapes: shapes for inputs, in place of the declared ones; a dimension is an int, an
-    expression, a Dim or None. empty_chunks: what num_outputs chunks that overrun the dimension are.
-    assume_defaults: take initializers that are also inputs for constants. assumes_nonempty: take the larger of two
-    dimensions for what they broadcast to, and say what that takes for granted (`Analysis.assumptions`); without it, for
-    callers that must be right at every size, nothing is assumed. accept: findings that the caller accepts; nothing is
-    concluded from their nodes. fill: make the copy with the types filled in; without
-    it `Analysis.model` is the model itself, for callers that need only the facts.
-    owned: nobody else has the model, so that it is filled in itself and no copy is made.
+    assumes_nonempty: take the larger of two dimensions for what they broadcast to, and say what that takes for granted
+    (`Analysis.assumptions`); without it, for callers that must be right at every size, nothing is assumed. fill: make
+    the copy with the types filled in; without it `Analysis.model` is the model itself, for callers that need only the
+    facts. owned: nobody else has the model, so that it is filled in itself and no copy is made.
     Raises SplitgraphError for a binding or an input shape that fits nothing in the model; never for a wrong model.
     """
-    sizes = read_sizes(model, bind, input_shapes)
-    analysis = _analyse(model, sizes, empty_chunks, assume_defaults, assumes_nonempty)
-    if accept:
-        settled = settle(accept, analysis.diagnostics, analysis.details.scopes, analysis.details.graphs)
+    sizes = read_sizes(model, given)
+    analysis = _analyse(model, sizes, leeway, assumes_nonempty)
+    if leeway.accept:
+        settled = settle(leeway.accept, analysis.diagnostics, analysis.details.scopes, analysis.details.graphs)
         first = analysis.diagnostics
         if settled.locations:
-            analysis = _analyse(model, sizes, empty_chunks, assume_defaults, assumes_nonempty, settled.locations)
+            analysis = _analyse(model, sizes, leeway, assumes_nonempty, settled.locations)
         found = (*settled.apply(first, analysis.diagnostics), *settled.notes)
         analysis = replace(analysis, diagnostics=found, accepted=tuple(settled.accepted))
     if not fill:
@@ -185,10 +177,9 @@ def _walked(model: ModelProto, leeway: Leeway, set_aside: SetAside = NOTHING_ASI
     walk = partial(
         _walk,
         model,
-        NO_SIZES,
-        "clamp",
+        UNBOUND,
+        leeway,
         is_reported=False,
-        assumes_defaults=leeway.assumes_defaults,
         set_aside=set_aside,
     )
     state, _ = walk()
@@ -214,28 +205,28 @@ def _walked(model: ModelProto, leeway: Leeway, set_aside: SetAside = NOTHING_ASI
 
 def _analyse(
     model: ModelProto,
-    sizes: Sizes,
-    empty_chunks: str,
-    assume_defaults: bool,
+    sizes: BoundSizes,
+    leeway: Leeway,
     assumes_nonempty: bool,
     set_aside: SetAside = NOTHING_ASIDE,
 ) -> Analysis:
     # A function of its own, so that what the walks kept is gone when the model is copied and filled.
-    state, main = _believing(model, sizes, empty_chunks, assume_defaults, assumes_nonempty, set_aside)
+    state, main = _believing(model, sizes, leeway, assumes_nonempty, set_aside)
     if (state.assumed_pairs or state.assumed_sizes) and (_errors(state) or may_be_settled(state, main.facts)):
         # A requirement that came later may rest on what was assumed before it: only a walk that assumes nothing tells.
-        exact, exact_main = _believing(model, sizes, empty_chunks, assume_defaults, False, set_aside)
+        exact, exact_main = _believing(model, sizes, leeway, False, set_aside)
         if _errors(state) <= _errors(exact):
             settle_assumptions(state, exact_main.facts)
         else:
             # What is wrong only where something is assumed is wrong with the assumption.
             state, main = exact, exact_main
-    _settle_branches(state, sizes)
+    _settle_branches(state, sizes, leeway)
     defaults = defaults_of(model)
-    for found in told_defaults(model, assumed=assume_defaults):
+    for found in told_defaults(model, assumed=leeway.assume_defaults):
         state.report(found)
-    if not assume_defaults and any(map(may_tell_shapes, defaults)):
-        _, assumed = _walk(model, sizes, empty_chunks, is_reported=False, assumes_defaults=True, set_aside=set_aside)
+    if not leeway.assume_defaults and any(map(may_tell_shapes, defaults)):
+        constant = leeway._replace(assume_defaults=True)
+        _, assumed = _walk(model, sizes, constant, is_reported=False, set_aside=set_aside)
         count = left_open(main.types, assumed.types, frozenset(state.generated))
         if count:
             state.report(defaults_left_open(len(defaults), count))
@@ -244,9 +235,8 @@ def _analyse(
 
 def _believing(
     model: ModelProto,
-    sizes: Sizes,
-    empty_chunks: str,
-    assumes_defaults: bool,
+    sizes: BoundSizes,
+    leeway: Leeway,
     assumes_nonempty: bool,
     set_aside: SetAside,
 ) -> tuple[WalkState, Walk]:
@@ -255,8 +245,7 @@ def _believing(
         _walk,
         model,
         sizes,
-        empty_chunks,
-        assumes_defaults=assumes_defaults,
+        leeway,
         assumes_nonempty=assumes_nonempty,
         set_aside=set_aside,
     )
@@ -274,17 +263,18 @@ def _errors(state: WalkState) -> set[tuple[str, str]]:
     return {(found.code, found.location) for found in state.diagnostics if found.severity == "error"}
 
 
-def _settle_branches(state: WalkState, sizes: Sizes) -> None:
+def _settle_branches(state: WalkState, sizes: BoundSizes, leeway: Leeway) -> None:
     """Separate errors in branches that the given sizes rule out from errors that the model has at any size."""
     if not state.branches.avoidable:
         return
     at_any_size: set[tuple[str, str]] = set()
-    if sizes is not NO_SIZES:
-        plain, _ = _walk(state.model, NO_SIZES, state.empty_chunks, is_reported=False, set_aside=state.set_aside)
+    if sizes is not UNBOUND:
+        plain_leeway = STRICT._replace(empty_chunks=leeway.empty_chunks)
+        plain, _ = _walk(state.model, UNBOUND, plain_leeway, is_reported=False, set_aside=state.set_aside)
         at_any_size = {(found.code, found.location) for found in plain.diagnostics}
 
     def is_of_sizes(error: Diagnostic) -> bool:
-        return sizes is not NO_SIZES and (error.code, error.location) not in at_any_size
+        return sizes is not UNBOUND and (error.code, error.location) not in at_any_size
 
     state.diagnostics[:], avoided = state.branches.settled(state.diagnostics, is_of_sizes)
     state.never_run.update(dict.fromkeys(avoided))
@@ -292,13 +282,12 @@ def _settle_branches(state: WalkState, sizes: Sizes) -> None:
 
 def _walk(
     model: ModelProto,
-    sizes: Sizes,
-    empty_chunks: str,
+    sizes: BoundSizes,
+    leeway: Leeway,
     reserved: Set[str] = frozenset(),
     *,
     is_reported: bool = True,
     believes_shapes: bool = True,
-    assumes_defaults: bool = False,
     assumes_nonempty: bool = False,
     sorts: bool = False,
     set_aside: SetAside = NOTHING_ASIDE,
@@ -306,12 +295,12 @@ def _walk(
 ) -> tuple[WalkState, Walk]:
     state = WalkState(
         model,
-        empty_chunks,
+        leeway.empty_chunks,
         sizes.bound,
         reserved=set(reserved),
         is_reported=is_reported,
         believes_shapes=believes_shapes,
-        assumes_defaults=assumes_defaults,
+        assumes_defaults=leeway.assume_defaults,
         assumes_nonempty=assumes_nonempty,
         sorts=sorts,
         set_aside=set_aside,
@@ -344,11 +333,10 @@ def _walk(
         return _walk(
             model,
             sizes,
-            empty_chunks,
+            leeway,
             state.reserved,
             is_reported=is_reported,
             believes_shapes=believes_shapes,
-            assumes_defaults=assumes_defaults,
             assumes_nonempty=assumes_nonempty,
             sorts=sorts or state.is_disordered,
             set_aside=set_aside,

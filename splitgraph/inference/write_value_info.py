@@ -21,17 +21,17 @@ from splitgraph.graph.values import type_proto
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.fix_sizes import fix_sizes
 from splitgraph.inference.generated_symbols import tally
-from splitgraph.inference.given_sizes import NO_SIZES, Sizes
+from splitgraph.inference.given_sizes import UNBOUND, BoundSizes
 from splitgraph.onnx_proto import FunctionProto, GraphProto, ModelProto, TensorShapeProto, TypeProto, ValueInfoProto
 from splitgraph.value_type import ValueType
 from splitgraph.wire_format import field, head
 
 
-def fill_model(analysis: Analysis, model: ModelProto, sizes: Sizes = NO_SIZES) -> Analysis:
+def fill_model(analysis: Analysis, model: ModelProto, sizes: BoundSizes = UNBOUND) -> Analysis:
     """The analysis with the inferred types filled into the model, and the sizes that the caller gives into what it
     declares; everything else of it stays as it was.
     """
-    if sizes is not NO_SIZES:
+    if sizes is not UNBOUND:
         fix_sizes(model, sizes, tuple(scopes(model)), analysis.details.types)
     encoded = _EncodedTypes()
     has_twice = any(each.code == "SG104" for each in analysis.diagnostics)

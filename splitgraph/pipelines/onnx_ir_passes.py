@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from splitgraph.conversion.rewrite import Change
     from splitgraph.execution.verification import Verification
-    from splitgraph.model_kinds import ConvertOptions, Form, InferOptions
+    from splitgraph.options import ConvertOptions, Form, InferOptions
 
 
 class InferTypesPass(FunctionalPass):

@@ -1,13 +1,16 @@
 """JSON documents, as docs and outside programs rely on them: every name here is part of the contract.
 
 Every document begins with `splitgraph`, the version that printed it. docs/reference/schemas/ has a JSON Schema of each.
+A command has one skeleton, with the value of each entry for a command that failed before it knew more.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import splitgraph
@@ -15,64 +18,37 @@ from splitgraph.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Rewrite
+    from splitgraph.differences import ModelDifference, NodeDifference, NodeForm, PartDifference, ValueDifference
     from splitgraph.dim import Dim
     from splitgraph.execution.verification import Verification
     from splitgraph.formats import DataFile
     from splitgraph.inference.analysis import Analysis, SplitReport
+    from splitgraph.installation.packages import PackageReport
+    from splitgraph.installation.report import InstallationReport
+    from splitgraph.outcome import Outcome
     from splitgraph.runtimes.target import Target
     from splitgraph.value_type import ValueType
 
 Document = dict[str, Any]
 
-
-def document_text(document: Document) -> str:
-    """The document as text; ASCII only, so that it is valid JSON whatever the encoding of the terminal or pipe."""
-    return json.dumps(document, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
-
-
-def analysis_json(analysis: Analysis, model_name: str, with_values: bool = False) -> Document:
-    """What `infer --json` prints; `values` (of the main graph) and `graphs` (of each, by location) only on request."""
-    document: Document = {
-        "splitgraph": splitgraph.__version__,
-        "model": model_name,
-        "opset": dict(analysis.opset),
-        "ok": analysis.ok,
-        "splits": [_split_json(split) for split in analysis.splits],
-    }
-    if with_values:
-        document["values"] = {name: type_json(value) for name, value in analysis.types.items()}
-        document["graphs"] = {
-            location: {name: type_json(value) for name, value in types.items()}
-            for location, types in analysis.graphs.items()
-        }
-    document["symbols"] = {name: {"min": low, "max": high} for name, (low, high) in analysis.symbols.items()}
-    document["obligations"] = [str(each) for each in analysis.obligations if not each.branches]
-    document["branch_obligations"] = [
-        {"obligation": str(each), "branch": branch} for each in analysis.obligations for branch in each.branches
-    ]
-    document["assumptions"] = [str(each) for each in analysis.assumptions]
-    document["diagnostics"] = diagnostics_json(analysis.diagnostics)
-    document["accepted"] = diagnostics_json(analysis.accepted)
-    found = analysis.completeness
-    origin = found.first_unknown
-    document["completeness"] = {
-        "dims": found.dims,
-        "known": found.known,
-        "symbolic": found.symbolic,
-        "unknown_rank": found.unknown_rank,
-        "nodes": found.nodes,
-        "unknown_operators": list(found.unknown_operators),
-        "left_open": found.left_open,
-        "first_unknown": None if origin is None else {"location": origin.location, "reason": origin.reason},
-    }
-    return document
-
-
-def failed_analysis_json(model_name: str, diagnostics: Iterable[Diagnostic]) -> Document:
-    """What `infer --json` prints of a file that cannot be read."""
-    return {
-        "splitgraph": splitgraph.__version__,
-        "model": model_name,
+_REWRITING: Document = {
+    "ok": False,
+    "model": "",
+    "output": None,
+    "data_files": [],
+    "from": {},
+    "to": {},
+    "changes": [],
+    "diagnostics": [],
+    "accepted": [],
+    "assumed_defaults": [],
+    "verified": None,
+    "verification": None,
+}
+# The entries of each command's document in their order, with their values where nothing is known.
+_SKELETONS: Mapping[str, Document] = {
+    "infer": {
+        "model": "",
         "opset": {},
         "ok": False,
         "splits": [],
@@ -80,90 +56,147 @@ def failed_analysis_json(model_name: str, diagnostics: Iterable[Diagnostic]) -> 
         "obligations": [],
         "branch_obligations": [],
         "assumptions": [],
-        "diagnostics": diagnostics_json(diagnostics),
+        "diagnostics": [],
         "accepted": [],
         "completeness": None,
-    }
+    },
+    "upgrade": _REWRITING,
+    "downgrade": _REWRITING,
+    "convert": _REWRITING,
+    "report": {"ok": False, "output": None, "models": [], "diagnostics": []},
+    "verify": {
+        "verdict": "not-run",
+        "engine": "",
+        "providers": [],
+        "cases": 0,
+        "max_abs_diff": None,
+        "max_rel_diff": None,
+        "first_difference": None,
+        "proofs": [],
+        "diagnostics": [],
+    },
+    "check": {"model": "", "opset": {}, "ok": False, "targets": [], "diagnostics": [], "accepted": []},
+    "diff": {
+        "same": None,
+        "before": None,
+        "after": None,
+        "parts": [],
+        "nodes": [],
+        "values": [],
+        "new_findings": [],
+        "gone_findings": [],
+        "diagnostics": [],
+    },
+    "doctor": {
+        "ok": False,
+        "python": "",
+        "executable": "",
+        "system": "",
+        "packages": [],
+        "extras": {},
+        "engines": [],
+        "folders": [],
+        "machine": None,
+        "diagnostics": [],
+    },
+}
+
+
+def document_text(document: Document) -> str:
+    """Return the document as text: ASCII only, so that any terminal or pipe can carry it."""
+    return json.dumps(document, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def failed_document(command: str, model_name: str, diagnostics: Iterable[Diagnostic], **known: Any) -> Document:
+    """Return what a command prints with `--json` when it fails. known: entries of the document that are known."""
+    named = {"model": model_name} if "model" in _SKELETONS[command] else {}
+    return _document(command, **named, **known, diagnostics=diagnostics_json(diagnostics))
+
+
+def _document(command: str, **known: Any) -> Document:
+    """Return the document of a command. known: the entries that differ from the skeleton."""
+    return {"splitgraph": splitgraph.__version__, **_SKELETONS[command], **known}
+
+
+def analysis_json(analysis: Analysis, model_name: str, with_values: bool = False) -> Document:
+    """Return what `infer --json` prints. with_values: with `values` of the main graph, and `graphs`, by location."""
+    found, branches = analysis.completeness, [each for each in analysis.obligations if each.branches]
+    origin = found.first_unknown
+    values: Document = {}
+    if with_values:
+        values["values"] = {name: type_json(value) for name, value in analysis.types.items()}
+        values["graphs"] = {
+            location: {name: type_json(value) for name, value in types.items()}
+            for location, types in analysis.graphs.items()
+        }
+    document = _document(
+        "infer",
+        model=model_name,
+        opset=dict(analysis.opset),
+        ok=analysis.ok,
+        splits=[_split_json(split) for split in analysis.splits],
+        symbols={name: {"min": low, "max": high} for name, (low, high) in analysis.symbols.items()},
+        obligations=[str(each) for each in analysis.obligations if not each.branches],
+        branch_obligations=[{"obligation": str(each), "branch": name} for each in branches for name in each.branches],
+        assumptions=[str(each) for each in analysis.assumptions],
+        diagnostics=diagnostics_json(analysis.diagnostics),
+        accepted=diagnostics_json(analysis.accepted),
+        completeness={
+            "dims": found.dims,
+            "known": found.known,
+            "symbolic": found.symbolic,
+            "unknown_rank": found.unknown_rank,
+            "nodes": found.nodes,
+            "unknown_operators": list(found.unknown_operators),
+            "left_open": found.left_open,
+            "first_unknown": None if origin is None else {"location": origin.location, "reason": origin.reason},
+        },
+    )
+    # The values stand after the splits.
+    before = {name: document[name] for name in ("splitgraph", "model", "opset", "ok", "splits")}
+    return {**before, **values, **document}
 
 
 def rewrite_json(
     rewrite: Rewrite, model_name: str, *, output: str | None, data_files: Iterable[DataFile] = ()
 ) -> Document:
-    """What a rewriting command prints with `--json`; output: the file that was written, None when it was kept back;
-    data_files: those that it depends on.
+    """Return what a rewriting command prints with `--json`. output: the file that was written, None when it was kept
+    back. data_files: those that it depends on.
 
     `verified`: true when the result was run and is equal, false for any other outcome, null with --no-verify.
     """
-    return {
-        "splitgraph": splitgraph.__version__,
-        "ok": output is not None,
-        "model": model_name,
-        "output": output,
-        "data_files": [{"path": str(each.path), "how": each.how} for each in data_files],
-        "from": dict(rewrite.from_opset),
-        "to": dict(rewrite.to_opset),
-        "changes": [
+    return _document(
+        "convert",
+        ok=output is not None,
+        model=model_name,
+        output=output,
+        data_files=[{"path": str(each.path), "how": each.how} for each in data_files],
+        **{"from": dict(rewrite.from_opset)},
+        to=dict(rewrite.to_opset),
+        changes=[
             {"location": change.location, "before": change.before, "after": change.after, "why": change.why}
             for change in rewrite.changes
         ],
-        "diagnostics": diagnostics_json(rewrite.diagnostics),
-        "accepted": diagnostics_json(rewrite.accepted),
-        "assumed_defaults": list(rewrite.assumed_defaults),
-        "verified": rewrite.verified,
-        "verification": None if rewrite.verification is None else _comparison_json(rewrite.verification),
-    }
-
-
-def failed_rewrite_json(
-    model_name: str, diagnostics: Iterable[Diagnostic], *, before: Mapping[str, int], after: Mapping[str, int]
-) -> Document:
-    """What a rewriting command prints with `--json` when nothing could be rewritten; before, after: the opsets."""
-    return {
-        "splitgraph": splitgraph.__version__,
-        "ok": False,
-        "model": model_name,
-        "output": None,
-        "data_files": [],
-        "from": dict(before),
-        "to": dict(after),
-        "changes": [],
-        "diagnostics": diagnostics_json(diagnostics),
-        "accepted": [],
-        "assumed_defaults": [],
-        "verified": None,
-        "verification": None,
-    }
+        diagnostics=diagnostics_json(rewrite.diagnostics),
+        accepted=diagnostics_json(rewrite.accepted),
+        assumed_defaults=list(rewrite.assumed_defaults),
+        verified=rewrite.verified,
+        verification=None if rewrite.verification is None else _comparison_json(rewrite.verification),
+    )
 
 
 def report_json(models: Iterable[tuple[str, Analysis]], output: str) -> Document:
-    """What `report --json` prints: the page that was written, and the findings of each model on it."""
+    """Return what `report --json` prints: the page that was written, and the findings of each model on it."""
     drawn = [
         {"model": name, "ok": analysis.ok, "diagnostics": diagnostics_json(analysis.diagnostics)}
         for name, analysis in models
     ]
-    return {
-        "splitgraph": splitgraph.__version__,
-        "ok": all(each["ok"] for each in drawn),
-        "output": output,
-        "models": drawn,
-        "diagnostics": [],
-    }
-
-
-def failed_report_json(diagnostics: Iterable[Diagnostic]) -> Document:
-    """What `report --json` prints when nothing could be drawn."""
-    return {
-        "splitgraph": splitgraph.__version__,
-        "ok": False,
-        "output": None,
-        "models": [],
-        "diagnostics": diagnostics_json(diagnostics),
-    }
+    return _document("report", ok=all(each["ok"] for each in drawn), output=output, models=drawn)
 
 
 def verification_json(verification: Verification) -> Document:
-    """What `verify --json` prints."""
-    return {"splitgraph": splitgraph.__version__, **_comparison_json(verification)}
+    """Return what `verify --json` prints."""
+    return _document("verify", **_comparison_json(verification))
 
 
 def _comparison_json(verification: Verification) -> Document:
@@ -182,30 +215,15 @@ def _comparison_json(verification: Verification) -> Document:
     }
 
 
-def failed_verification_json(diagnostics: Iterable[Diagnostic]) -> Document:
-    """What `verify --json` prints when a model cannot be read."""
-    return {
-        "splitgraph": splitgraph.__version__,
-        "verdict": "not-run",
-        "engine": "",
-        "providers": [],
-        "cases": 0,
-        "max_abs_diff": None,
-        "max_rel_diff": None,
-        "first_difference": None,
-        "proofs": [],
-        "diagnostics": diagnostics_json(diagnostics),
-    }
-
-
 def check_json(
     model_name: str,
     opset: Mapping[str, int],
     found: Iterable[tuple[Target, Sequence[Diagnostic]]],
     accepted: Iterable[Diagnostic] = (),
 ) -> Document:
-    """What `check --json` prints: for each target whether anything is in the way, and what. accepted: errors of the
-    model that the user accepts.
+    """Return what `check --json` prints: for each target whether anything is in the way, and what.
+
+    accepted: errors of the model that the user accepts.
     """
     checked = [
         {
@@ -218,51 +236,125 @@ def check_json(
         }
         for target, diagnostics in found
     ]
+    return _document(
+        "check",
+        model=model_name,
+        opset=dict(opset),
+        ok=all(each["ok"] for each in checked),
+        targets=checked,
+        accepted=diagnostics_json(accepted),
+    )
+
+
+def difference_document(difference: ModelDifference, before_name: str, after_name: str) -> Document:
+    """Return what `diff --json` prints."""
+    return _document(
+        "diff",
+        same=difference.is_empty,
+        before=_side(before_name, difference.before_opset, difference.before_nodes),
+        after=_side(after_name, difference.after_opset, difference.after_nodes),
+        **difference_json(difference),
+    )
+
+
+def difference_json(difference: ModelDifference) -> Document:
+    """Return the differences alone, for documents of other commands and for the report."""
     return {
-        "splitgraph": splitgraph.__version__,
-        "model": model_name,
-        "opset": dict(opset),
-        "ok": all(each["ok"] for each in checked),
-        "targets": checked,
-        "diagnostics": [],
-        "accepted": diagnostics_json(accepted),
+        "parts": [_part(each) for each in difference.parts],
+        "nodes": [_node(each) for each in difference.nodes],
+        "values": [_value(each) for each in difference.values],
+        "new_findings": diagnostics_json(difference.new_findings),
+        "gone_findings": diagnostics_json(difference.gone_findings),
     }
 
 
-def failed_check_json(model_name: str, diagnostics: Iterable[Diagnostic]) -> Document:
-    """What `check --json` prints where a model cannot be read, or a target is not known."""
+def _side(name: str, opset: Mapping[str, int], nodes: int) -> Document:
+    return {"model": name, "opset": dict(opset), "nodes": nodes}
+
+
+def _part(part: PartDifference) -> Document:
     return {
-        "splitgraph": splitgraph.__version__,
-        "model": model_name,
-        "opset": {},
-        "ok": False,
-        "targets": [],
-        "diagnostics": diagnostics_json(diagnostics),
-        "accepted": [],
+        "part": part.part,
+        "location": part.location,
+        "name": part.name,
+        "kind": part.kind,
+        "before": part.before,
+        "after": part.after,
     }
 
 
-def failed_document(command: str, model_name: str, diagnostics: Iterable[Diagnostic]) -> Document:
-    """What a command prints with `--json` when it fails before it has anything to tell of the model."""
-    match command:
-        case "infer":
-            return failed_analysis_json(model_name, diagnostics)
-        case "report":
-            return failed_report_json(diagnostics)
-        case "check":
-            return failed_check_json(model_name, diagnostics)
-        case "diff":
-            from splitgraph.report.difference_documents import failed_difference_document
+def _node(node: NodeDifference) -> Document:
+    return {
+        "location": node.location,
+        "kind": node.kind,
+        "is_split": node.is_split,
+        "before": None if node.before is None else _form(node.before),
+        "after": None if node.after is None else _form(node.after),
+        "aspects": list(node.aspects),
+        "attributes": list(node.attributes),
+        "inputs": list(node.inputs),
+        "others": list(node.others),
+    }
 
-            return failed_difference_document(diagnostics)
-        case "verify":
-            return failed_verification_json(diagnostics)
-        case "doctor":
-            from splitgraph.report.doctor_documents import failed_doctor_json
 
-            return failed_doctor_json(diagnostics)
-        case _:
-            return failed_rewrite_json(model_name, diagnostics, before={}, after={})
+def _form(form: NodeForm) -> Document:
+    return {
+        "location": form.location,
+        "name": form.name,
+        "operator": form.operator,
+        "inputs": list(form.inputs),
+        "outputs": list(form.outputs),
+        "attributes": dict(form.attributes),
+    }
+
+
+def _value(value: ValueDifference) -> Document:
+    return {
+        "location": value.location,
+        "name": value.name,
+        "old_name": value.old_name,
+        "kind": value.kind,
+        "before": None if value.before is None else type_json(value.before),
+        "after": None if value.after is None else type_json(value.after),
+    }
+
+
+def doctor_json(report: InstallationReport) -> Document:
+    """Return what `doctor --json` prints: everything that was looked at, and what is wrong."""
+    return _document(
+        "doctor",
+        ok=report.ok,
+        python=report.python,
+        executable=report.executable,
+        system=report.system,
+        packages=[_package_json(package) for package in report.packages],
+        extras={name: _package_json(package) for name, package in report.extras.items()},
+        engines=[{**asdict(engine), "devices": list(engine.devices)} for engine in report.engines],
+        folders=[asdict(folder) for folder in report.folders],
+        machine=asdict(report.machine),
+        diagnostics=diagnostics_json(report.diagnostics),
+    )
+
+
+def _package_json(package: PackageReport) -> Document:
+    return {"name": package.name, "version": package.version, "oldest": package.oldest or None}
+
+
+def batch_json(verb: str, outcomes: Sequence[Outcome]) -> Document:
+    """Return what a command prints of many models with `--json`: how many ended with each status, and each of them."""
+    numbers = Counter(outcome.status for outcome in outcomes)
+    return {
+        "splitgraph": splitgraph.__version__,
+        "verb": verb,
+        "ok": all(outcome.ok for outcome in outcomes),
+        "counts": dict(sorted(numbers.items())),
+        "models": [outcome.document() for outcome in outcomes],
+    }
+
+
+def outcome_json(outcome: Outcome) -> Document:
+    """Return one line of a report of many models."""
+    return {"splitgraph": splitgraph.__version__, **outcome.document()}
 
 
 def diagnostics_json(diagnostics: Iterable[Diagnostic]) -> list[Document]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from splitgraph.diagnostics import Diagnostic
-from splitgraph.standard_output import writing
+from splitgraph.process import writing
 
 if TYPE_CHECKING:
     from splitgraph.report.documents import Document

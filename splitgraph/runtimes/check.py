@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from splitgraph.acceptance import STRICT, Leeway
 from splitgraph.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.input_defaults import told_defaults
 from splitgraph.onnx_proto import ModelProto
+from splitgraph.options import STRICT, Leeway
 from splitgraph.runtimes.node_traits import NodeTraits, traits_of
 from splitgraph.runtimes.target import Answer, Failure, Target
 from splitgraph.runtimes.traits import FORMS, MODIFIERS, title
@@ -38,7 +38,7 @@ class Examined(NamedTuple):
     @property
     def notes(self) -> list[Diagnostic]:
         """What is no error: stale acceptances, defaults taken for constants, and equal initializers of one name."""
-        assumed = told_defaults(self.model, assumed=self.walked.leeway.assumes_defaults)
+        assumed = told_defaults(self.model, assumed=self.walked.leeway.assume_defaults)
         return [*self.walked.stale, *assumed, *self.walked.doubled]
 
     @property

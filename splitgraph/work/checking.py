@@ -1,33 +1,18 @@
-"""Checks one model for runtimes."""
+"""Check one model for runtimes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from splitgraph import api
 from splitgraph.diagnostics import Diagnostic
 from splitgraph.exit_codes import CLEAN, FINDINGS
-from splitgraph.outcome import Verb
 from splitgraph.runtimes.check import Examined, check_model
 from splitgraph.runtimes.target import Target, find_target, targets
+from splitgraph.work.task import Task
 
 Found = Sequence[tuple[Target, Sequence[Diagnostic]]]
-
-
-@dataclass(frozen=True, slots=True)
-class CheckWork:
-    """What `check` does with a model. target: names of runtimes; none for all that are known. keywords: others of
-    `api.check`.
-    """
-
-    verb: ClassVar[Verb] = "check"
-
-    model: Path
-    target: Sequence[str] = ()
-    keywords: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +28,13 @@ class Checked:
         return CLEAN if all(is_clean(each) for _, each in self.found) else FINDINGS
 
 
-def check_file(work: CheckWork) -> Checked:
+def check_file(task: Task) -> Checked:
     """Check a model for its targets. Raises SplitgraphError."""
-    wanted = [find_target(each) for each in work.target] if work.target else list(targets().values())
-    examined = api.examine_source(work.model, **work.keywords)
+    wanted = [find_target(each) for each in task.targets] if task.targets else list(targets().values())
+    examined = api.examined_model(task.model, task.leeway)
     return Checked(examined, [(each, list(check_model(examined, each))) for each in wanted])
 
 
 def is_clean(found: Sequence[Diagnostic]) -> bool:
-    """True where nothing is known to be in the way."""
+    """Return True if nothing is known to be in the way."""
     return all(each.severity != "error" for each in found)

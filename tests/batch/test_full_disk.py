@@ -16,7 +16,7 @@ from command_line.program import Run
 
 from splitgraph.batch.junit import write_junit
 from splitgraph.batch.report_file import ReportFile, read_report
-from splitgraph.commands.index import write_index
+from splitgraph.commands.batch import write_index
 from splitgraph.diagnostics import SplitgraphError
 from splitgraph.outcome import Outcome
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from splitgraph.batch.pairs import find_pairs
-from splitgraph.batch.sources import Source, find_sources
+from splitgraph.batch.sources import Source, find_pairs, find_sources
 from splitgraph.diagnostics import SplitgraphError
 
 IR = Path(__file__).parents[2] / "models" / "interval_split.xml"

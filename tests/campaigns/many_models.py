@@ -37,20 +37,19 @@ FAULTY_NAMES = ("crash", "hang")
 # Does the work on each model of stdin, and prints how many seconds it took.
 ALONE = f"""
 import sys, time
-from dataclasses import replace
 from pathlib import Path
 import splitgraph.api, splitgraph.conversion.opset
 from splitgraph.batch.job import Job, run_job
-from splitgraph.work.rewriting import RewriteWork
+from splitgraph.options import Goal, Running
+from splitgraph.work.task import Task
 
 verify = None if "verify" in sys.argv else False
 began = time.monotonic()
 for number, name in enumerate(sys.stdin.read().splitlines()):
     place = Path("alone") / f"{{number}}.onnx"
-    keywords = {{"opset": {OPSET}}}
-    work = RewriteWork("upgrade", Path(name), keywords, verify=verify, place=place, skips_newer=True)
-    work = work if verify is False else replace(work, running={{"timeout": 60}})
-    run_job(Job("upgrade", name, work, hashes=True))
+    goal = Goal({OPSET}, newer=True, skip_newer=True)
+    task = Task("upgrade", Path(name), goal=goal, running=Running(verify, timeout=60), place=place)
+    run_job(Job(name, task, hashes=True))
 print(time.monotonic() - began)
 """
 

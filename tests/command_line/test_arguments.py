@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from splitgraph.arguments import parse_bindings, parse_input_shapes, rewritten_path
 from splitgraph.diagnostics import SplitgraphError
 from splitgraph.dim import parse_expression, symbol
+from splitgraph.options import Goal
+from splitgraph.work.arguments import parse_bindings, parse_input_shapes
+from splitgraph.work.task import Task
 
 from .program import Run, files
 
@@ -168,7 +170,7 @@ def test_two_shapes_for_one_input() -> None:
     ],
 )
 def test_default_output(model: str, output: str) -> None:
-    assert rewritten_path(Path(model), None, in_place=False, tag="opset18") == Path(output)
+    assert Task("upgrade", Path(model), goal=Goal(opset=18)).path() == Path(output)
 
 
 @pytest.mark.parametrize(

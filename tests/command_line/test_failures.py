@@ -14,7 +14,7 @@ import pytest
 from json_schemas import wrong
 from nested_models import branches, calls_in_branches
 
-from splitgraph import api, cli
+from splitgraph import api, cli, rewrites
 
 from .program import Run, files
 
@@ -25,6 +25,7 @@ COMMANDS = {
     "convert": ("convert", "model.onnx", "--to", "variadic-split"),
     "verify": ("verify", "model.onnx", "model.onnx"),
 }
+PLACES = {"infer": (api, "inferred"), "verify": (api, "compared")}
 ERRORS = [
     (RecursionError("too\ndeep"), 70, "SG603", "RecursionError: too\ndeep"),
     (AssertionError(), 70, "SG603", "AssertionError: "),
@@ -53,7 +54,8 @@ def test_an_error_that_nobody_expects_is_told_in_json_too(
         raise error
 
     monkeypatch.delenv("SPLITGRAPH_DEBUG", raising=False)
-    monkeypatch.setattr(api, command, fail)
+    home, name = PLACES.get(command, (rewrites, "rewritten"))
+    monkeypatch.setattr(home, name, fail)
     told, out, err = run(*COMMANDS[command], "--json")
     document = json.loads(out)
     assert [wrong(document, schema) for schema in (schema_of(command), "failure")] == [[], []]

@@ -46,7 +46,6 @@ STARTING = (
     "splitgraph.dim",
     "splitgraph.formats",
     "splitgraph.report",
-    "splitgraph.running",
 )
 EXPLAINING = (*RUNTIMES, "difflib", "google", "json", "pathlib", "rich", "splitgraph.api", "splitgraph.dim")
 INFERRING = (
@@ -128,7 +127,7 @@ def test_nothing_is_imported_that_is_not_used(arguments: list[str], forbidden: t
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["infer", "--help"]])
 def test_help_is_of_a_few_modules(arguments: list[str]) -> None:
     found = {name for name in imported(SCRIPT, *arguments) if name.startswith("splitgraph")}
-    modules = ("cli", "exit_codes", "parameters", "standard_output")
+    modules = ("cli", "exit_codes", "options", "parameters", "process")
     assert found == {"splitgraph", *(f"splitgraph.{name}" for name in modules)}
 
 

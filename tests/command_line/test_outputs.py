@@ -14,14 +14,14 @@ import onnx.numpy_helper
 import pytest
 from onnx import helper
 
-from splitgraph import api
+from splitgraph import rewrites
 
 from .program import Run, files, split_model
 
 
 def test_an_existing_output_is_refused_before_any_work(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("model.opset18.onnx").write_text("precious")
-    monkeypatch.setattr(api, "upgrade", None)
+    monkeypatch.setattr(rewrites, "rewritten", None)
     code, out, err = run("upgrade", "model.onnx", "--opset", "18", "--json")
     assert code == 2
     assert [found["code"] for found in json.loads(out)["diagnostics"]] == ["SG108"]

@@ -104,7 +104,7 @@ def raising(error: BaseException) -> Callable[..., None]:
 
 def test_a_fault_of_our_own_is_one_line(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SPLITGRAPH_DEBUG", raising=False)
-    monkeypatch.setattr(api, "infer", raising(ZeroDivisionError("by\nzero\x1b[2J")))
+    monkeypatch.setattr(api, "inferred", raising(ZeroDivisionError("by\nzero\x1b[2J")))
     code, out, err = run("infer", "model.onnx")
     assert (code, out) == (70, "")
     assert err.startswith(r"internal error: ZeroDivisionError: by\nzero\x1b[2J (please report it")

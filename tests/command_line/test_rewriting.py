@@ -11,10 +11,11 @@ import onnx.numpy_helper
 import pytest
 from onnx import TensorProto, helper
 
-from splitgraph import api, rewrites
+from splitgraph import rewrites
 from splitgraph.conversion.rewrite import Change, Rewrite
 from splitgraph.diagnostics import diagnostic
 from splitgraph.execution.verification import Difference, Verification
+from splitgraph.options import Running
 
 from .program import NOT_RUN, Run, files, split_model
 
@@ -254,7 +255,7 @@ def test_what_verification_decides(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(rewrites, "verify_rewrite", lambda before, rewrite, **options: verification)
+    monkeypatch.setattr(rewrites, "verify_rewrite", lambda before, rewrite, running, **options: verification)
     exit_code, out, err = run("upgrade", "model.onnx", "--opset", "18", *arguments)
     assert exit_code == code
     assert bool(out) == written
@@ -280,7 +281,7 @@ def test_what_verification_decides(
 def test_what_differs_is_told(
     verification: Verification, told: str, run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rewrites, "verify_rewrite", lambda before, rewrite, **options: verification)
+    monkeypatch.setattr(rewrites, "verify_rewrite", lambda before, rewrite, running, **options: verification)
     assert f"  {told}\n" in run("upgrade", "model.onnx", "--opset", "18")[2]
 
 
@@ -311,9 +312,9 @@ def test_notes_about_a_rewrite_go_to_stderr(run: Run, folder: Path, monkeypatch:
     note = diagnostic("SG401", "num_outputs = 2 was missing", "main/s", severity="info")
     change = Change("main/s", "Split-18", "Split-18", "repaired")
     monkeypatch.setattr(
-        api,
-        "upgrade",
-        lambda opened, opset, **_: Rewrite(opened.content, (change,), (note,), from_opset={"": 13}, to_opset={"": 18}),
+        rewrites,
+        "rewritten",
+        lambda opened, *_: Rewrite(opened.content, (change,), (note,), from_opset={"": 13}, to_opset={"": 18}),
     )
     code, out, err = run("upgrade", "model.onnx", "--opset", "18", "--no-verify")
     assert (code, out) == (0, "opset 13 → 18 · 1 split rewritten · not verified\nwrote model.opset18.onnx\n")
@@ -326,21 +327,21 @@ def test_the_options_of_a_verification_are_handed_on(
 ) -> None:
     seen: dict[str, object] = {}
 
-    def verify_rewrite(before: object, rewrite: object, **options: object) -> Verification:
-        assert callable(options.pop("progress"))
-        seen.update(options)
+    def verify_rewrite(before: object, rewrite: object, running: Running, *, progress: object) -> Verification:
+        assert callable(progress)
+        seen.update(running._asdict())
         return NOT_RUN
 
     monkeypatch.setattr(rewrites, "verify_rewrite", verify_rewrite)
     run(*command, "model.onnx")
     tolerances = {"rtol": None, "atol": None}
     settings = {"inputs": None, "custom_ops": (), "providers": ()}
-    defaults = {"try_sizes": {}, "samples": 3, "seed": 0, "engine": "auto", "timeout": 300}
+    defaults = {"try_sizes": {}, "samples": 3, "seed": 0, "engine": "auto", "timeout": 300, "verify": None}
     assert seen == {**defaults, **tolerances, **settings}
     given = {"samples": 5, "seed": 7, "engine": "reference", "rtol": 0.5, "atol": 0.25, "timeout": 9}
     typed = [text for name, value in given.items() for text in (f"--{name}", str(value))]
     run(*command, "model.onnx", "--force", "--try", "N=4", "--try", "M=2", *typed)
-    assert seen == {**given, "try_sizes": {"N": 4, "M": 2}, **settings}
+    assert seen == {**given, "try_sizes": {"N": 4, "M": 2}, "verify": None, **settings}
 
 
 @pytest.mark.parametrize(

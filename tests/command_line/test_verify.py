@@ -13,6 +13,7 @@ import pytest
 from splitgraph import api, rewrites
 from splitgraph.diagnostics import diagnostic
 from splitgraph.execution.verification import Difference, Verification
+from splitgraph.options import Running
 
 from .program import NOT_RUN, Run, split_model
 
@@ -50,7 +51,7 @@ def test_verify_different_models(run: Run, folder: Path) -> None:
 
 
 def test_verify_that_could_not_run(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api, "verify", lambda before, after, **options: NOT_RUN)
+    monkeypatch.setattr(api, "compared", lambda before, after, running: NOT_RUN)
     code, out, _ = run("verify", "model.onnx", "model.onnx")
     assert (code, out.splitlines()[0]) == (3, "not-run")
     assert "reference crashed" in out
@@ -60,15 +61,15 @@ def test_verify_that_could_not_run(run: Run, folder: Path, monkeypatch: pytest.M
 def test_verify_hands_its_options_on(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, object] = {}
 
-    def verify(before: Path, after: Path, **options: object) -> Verification:
-        seen.update(options, before=before, after=after)
+    def compared(before: Path, after: Path, running: Running) -> Verification:
+        seen.update(running._asdict(), before=before, after=after)
         return NOT_RUN
 
-    monkeypatch.setattr(api, "verify", verify)
+    monkeypatch.setattr(api, "compared", compared)
     run(
         "verify",
-        "a.onnx",
-        "b.onnx",
+        "model.onnx",
+        "model.onnx",
         "--samples",
         "5",
         "--seed",
@@ -82,11 +83,12 @@ def test_verify_hands_its_options_on(run: Run, folder: Path, monkeypatch: pytest
         *("--inputs", "data.npz", "--custom-ops", "a.so", "--custom-ops", "b.so", "--provider", "cuda"),
     )
     assert seen == {
-        "before": Path("a.onnx"),
-        "after": Path("b.onnx"),
+        "before": Path("model.onnx"),
+        "after": Path("model.onnx"),
+        "verify": None,
         "samples": 5,
         "seed": 7,
-        "bind": {"N": 4},
+        "try_sizes": {"N": 4},
         "inputs": "data.npz",
         "custom_ops": ("a.so", "b.so"),
         "providers": ("cuda",),
@@ -112,14 +114,14 @@ def test_verify_says_which_engine_did_not_run_the_models(
 ) -> None:
     refused = diagnostic("SG503", "onnxruntime: loading the second model: no kernel", severity="warning")
     found = Verification("equal", "reference", 3, 0.0, 0.0, None, (), (refused,))
-    monkeypatch.setattr(api, "verify", lambda before, after, **options: found)
-    monkeypatch.setattr(rewrites, "verify_rewrite", lambda before, rewrite, **options: found)
+    monkeypatch.setattr(api, "compared", lambda before, after, running: found)
+    monkeypatch.setattr(rewrites, "verify_rewrite", lambda before, rewrite, running, **options: found)
     note = "  not decided by onnxruntime: loading the second model: no kernel\n"
     assert run("verify", "model.onnx", "model.onnx")[1].endswith(f"largest difference: 0\n{note}")
     out = run("upgrade", "model.onnx", "--opset", "18")[1]
     assert f"verified equal on 3 inputs (reference)\n{note}wrote " in out
     different = Verification("different", "reference", 3, 0.0, 0.0, Difference("p0", 0, "1 is not 2"), (), (refused,))
-    monkeypatch.setattr(rewrites, "verify_rewrite", lambda before, rewrite, **options: different)
+    monkeypatch.setattr(rewrites, "verify_rewrite", lambda before, rewrite, running, **options: different)
     code, out, err = run("upgrade", "model.onnx", "--opset", "18", "--force")
     assert (code, out) == (1, "")
     assert err.endswith(f"{note}Nothing was written.\n")

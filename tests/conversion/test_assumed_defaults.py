@@ -12,8 +12,8 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 import splitgraph
-from splitgraph.acceptance import leeway_of
 from splitgraph.conversion.targets.convert import convert_for_target
+from splitgraph.options import leeway_of
 from splitgraph.runtimes.target import Failure, find_target
 
 

@@ -12,10 +12,10 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from verifying import verify_models
 
 import splitgraph
 from splitgraph.diagnostics import SplitgraphError
-from splitgraph.execution import verify_models
 
 from .layer_ir import of_layer
 from .small_models import constant, model_of, node, value

@@ -6,8 +6,9 @@ import importlib.util
 from importlib import metadata
 
 import pytest
+from verifying import verify_models
 
-from splitgraph.execution import help_texts, verify_models
+from splitgraph.execution import help_texts
 from splitgraph.execution.engines.engine_process import EngineRun, Failure, Workplace
 from splitgraph.execution.help_texts import after_failure, where_engines_fail
 

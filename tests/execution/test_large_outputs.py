@@ -10,8 +10,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from verifying import verify_models
 
-from splitgraph.execution import values, verify_models
+from splitgraph.execution import values
 from splitgraph.execution.comparison import Comparison, OutOfTimeError, has_finite
 from splitgraph.execution.engines import worker
 from splitgraph.execution.values import UnsupportedError, are_identical, blocks, read_values, write_values

@@ -8,8 +8,8 @@ import numpy as np
 import onnx
 import openvino
 import pytest
+from verifying import verify_models
 
-from splitgraph.execution import verify_models
 from splitgraph.execution.verification import Verification
 from splitgraph.formats import open_model
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 import pytest
+from verifying import verify_models
 
-from splitgraph.execution import verify_models
 from splitgraph.execution.inputs.unusual import unusual_inputs
 from splitgraph.execution.models.dependence import index_inputs, shape_inputs
 

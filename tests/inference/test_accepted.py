@@ -7,8 +7,8 @@ import onnx.parser
 import pytest
 
 import splitgraph
-from splitgraph.acceptance import leeway_of
 from splitgraph.inference import walk_model
+from splitgraph.options import leeway_of
 from splitgraph.value_type import UNKNOWN, tensor
 
 INVALID = "[bad] y = Sqrt(z)"

@@ -15,6 +15,7 @@ from obligation_texts import obligation_of
 import splitgraph
 from splitgraph.dim import Obligation, evaluate, parse_expression, sum_dims, symbol
 from splitgraph.inference import infer_model
+from splitgraph.options import Sizes as GivenSizes
 
 Sizes = dict[str, int]
 
@@ -140,7 +141,7 @@ def test_what_is_told_holds_and_fails_where_its_text_says(case: Case) -> None:
 def test_obligations_hold_where_the_model_is_valid(name: str) -> None:
     case = CASES[name]
     for sizes in (*case.hold, *case.fail):
-        assert infer_model(case.model, bind=sizes).ok == (sizes in case.hold), sizes
+        assert infer_model(case.model, GivenSizes(sizes)).ok == (sizes in case.hold), sizes
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)

@@ -11,9 +11,9 @@ import onnx
 import openvino
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from verifying import verify_models
 
 import splitgraph
-from splitgraph.execution import verify_models
 from splitgraph.execution.engines.engine_process import EngineRun, Workplace
 
 from .split_ir import variadic_split

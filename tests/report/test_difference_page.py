@@ -7,8 +7,8 @@ import pytest
 import splitgraph
 from splitgraph.diagnostics import diagnostic
 from splitgraph.differences import ModelDifference, NodeDifference, NodeForm, PartDifference, ValueDifference
-from splitgraph.report.difference_documents import difference_document, failed_difference_document
 from splitgraph.report.differences import difference_blocks, difference_page
+from splitgraph.report.documents import difference_document, failed_document
 from splitgraph.report.layout import plain_text
 from splitgraph.value_type import tensor
 
@@ -173,7 +173,7 @@ def test_the_document() -> None:
         nodes=(SPLIT,), values=(value,), before_opset={"": 11}, after_opset={"": 18}, before_nodes=1
     )
     document = difference_document(found, "a.onnx", "b.onnx")
-    assert list(document) == list(failed_difference_document([]))
+    assert list(document) == list(failed_document("diff", "", []))
     assert (document["splitgraph"], document["same"]) == (splitgraph.__version__, False)
     assert document["before"] == {"model": "a.onnx", "opset": {"": 11}, "nodes": 1}
     (node,) = document["nodes"]

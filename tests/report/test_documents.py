@@ -13,9 +13,7 @@ from splitgraph.execution.verification import Difference
 from splitgraph.report.documents import (
     analysis_json,
     document_text,
-    failed_analysis_json,
-    failed_rewrite_json,
-    failed_verification_json,
+    failed_document,
     rewrite_json,
     type_json,
     verification_json,
@@ -135,7 +133,7 @@ def test_rewrite_json_is_the_contract() -> None:
     verdicts = [None, *map(make_verification, ("equal", "different", "not-run"))]
     verified = [rewrite_json(make_rewrite(verification=each), "m", output="o")["verified"] for each in verdicts]
     assert verified == [None, True, False, False]
-    assert failed_rewrite_json("m", (), before={}, after={})["verified"] is None
+    assert failed_document("upgrade", "m", ())["verified"] is None
 
 
 def test_verification_json_is_the_contract() -> None:
@@ -162,9 +160,9 @@ def test_verification_json_is_the_contract() -> None:
 def test_failed_documents_have_the_keys_of_the_good_ones() -> None:
     found = [diagnostic("SG101", "empty file")]
     pairs = [
-        (failed_analysis_json("m", found), analysis_json(make_analysis(), "m")),
-        (failed_rewrite_json("m", found, before={}, after={}), rewrite_json(make_rewrite(), "m", output="o")),
-        (failed_verification_json(found), verification_json(make_verification())),
+        (failed_document("infer", "m", found), analysis_json(make_analysis(), "m")),
+        (failed_document("convert", "m", found), rewrite_json(make_rewrite(), "m", output="o")),
+        (failed_document("verify", "m", found), verification_json(make_verification())),
     ]
     for failed, good in pairs:
         assert list(failed) == list(good)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from splitgraph.conversion.finish.ir_needs import INITIALIZER_IR_VERSION, IRNeeds, Need, ir_needs
 from splitgraph.conversion.prepare.inlining import inline_functions, told_inlined
 from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.diagnostics import ConversionError, Diagnostic, SplitgraphError, diagnostic
 from splitgraph.graph.scopes import opset_imports
 from splitgraph.onnx_proto import IR_VERSION, ModelProto, TensorProto, TypeProto
+from splitgraph.options import IRVersion
 from splitgraph.schemas.table import minimum_ir_version
-
-# A number; "keep" for the version of the model; None to let a downgrade lower it.
-IRVersion = int | Literal["keep"] | None
 
 
 def check_ir_version(version: IRVersion) -> None:

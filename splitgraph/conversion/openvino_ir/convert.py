@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from splitgraph.acceptance import Acceptance
 from splitgraph.conversion.openvino_ir.editor import GraphEditor, NewPort, Place, insert_input, set_data
 from splitgraph.conversion.rewrite import Change, Rewrite
 from splitgraph.diagnostics import ConversionError, Diagnostic, SplitgraphError, diagnostic
@@ -16,6 +15,7 @@ from splitgraph.inference.analysis import IR
 from splitgraph.inference.openvino_ir import is_split, mirror
 from splitgraph.inference.openvino_ir.infer import analyse_mirror
 from splitgraph.inference.walk_results import GraphDetail, SplitDetail
+from splitgraph.options import STRICT, Leeway
 from splitgraph.variants.lowering import lengths_with_rest
 
 if TYPE_CHECKING:
@@ -44,13 +44,11 @@ class _Plan:
     blockers: list[Diagnostic] = field(default_factory=list)
 
 
-def convert_ir(
-    model: OpenVINOModel, to: str, *, explicit_lengths: bool = False, accept: Sequence[Acceptance] = ()
-) -> Rewrite:
+def convert_ir(model: OpenVINOModel, to: str, *, explicit_lengths: bool = False, leeway: Leeway = STRICT) -> Rewrite:
     """A copy of the model with its splits as Split or as VariadicSplit; names, ports and all other layers stay.
 
-    explicit_lengths: replace a -1 of a VariadicSplit by its length where that is known. accept: findings that the user
-    accepts; conversion changes splits only, so that no other layer is needed. Raises ConversionError with
+    explicit_lengths: replace a -1 of a VariadicSplit by its length where that is known. leeway: what the user permits;
+    conversion changes splits only, so that no other layer is needed. Raises ConversionError with
     every split that the target cannot express, SplitgraphError for wrong arguments.
     """
     if to == "slice":
@@ -60,7 +58,7 @@ def convert_ir(
     if explicit_lengths and to == "split":
         raise SplitgraphError("OpenVINO's Split has no lengths to write out; explicit_lengths is for 'variadic-split'")
     mirrored = mirror(model)
-    analysis = analyse_mirror(mirrored, accept=accept)
+    analysis = analyse_mirror(mirrored, leeway=leeway)
     plan = _Plan(blockers=[found for found in analysis.diagnostics if found.severity == "error"])
     locations = {scope.path: scope.location for scope in analysis.details.scopes}
     for path, layers in mirrored.layers.items():

@@ -7,6 +7,7 @@ from typing import Any
 
 from splitgraph.conversion.nodes.crossing import AttributeEdit
 from splitgraph.conversion.planning.plan import GraphEdits, Plan
+from splitgraph.conversion.rewrite import Rewrite, step
 from splitgraph.graph.scopes import graph_at, implies_opset, model_imports, plain_domain, write_implied_opset
 from splitgraph.onnx_proto import FunctionProto, GraphProto, ModelProto, NodeProto
 from splitgraph.schemas.table import minimum_ir_version
@@ -16,9 +17,9 @@ from splitgraph.variants.variadic_split_1 import DOMAIN, variadic_function
 _FUNCTION_IR_VERSION = 8
 
 
-def apply_plan(plan: Plan, model: ModelProto, *, owned: bool = False) -> ModelProto:
-    """A copy of the model with every edit of the plan made; the model itself is not changed, unless it is `owned`: then
-    nobody else has it, and it is edited itself.
+def apply_plan(plan: Plan, model: ModelProto, *, owned: bool = False) -> Rewrite[ModelProto]:
+    """Make every edit of the plan in a copy of the model; the model itself is not changed, unless it is `owned`: then
+    nobody else has it, and it is edited itself. Return the rewrite, with the changes and notes of the plan.
     """
     copy = model
     if not owned:
@@ -35,7 +36,7 @@ def apply_plan(plan: Plan, model: ModelProto, *, owned: bool = False) -> ModelPr
     if plan.opset is not None:
         _set_opset(copy, plan.opset)
     _set_functions(copy, plan)
-    return copy
+    return step(copy, plan.changes, plan.notes, rounding=plan.rounding)
 
 
 def _edit_graph(proto: Any, edits: GraphEdits) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from splitgraph.acceptance import REPAIRED, STRICT, Leeway
+from splitgraph.acceptance import REPAIRED
 from splitgraph.conversion.nodes.crossing import AttributeEdit
 from splitgraph.conversion.planning.apply import apply_plan
 from splitgraph.conversion.planning.plan import NodeEdit, Plan
-from splitgraph.conversion.rewrite import Change
+from splitgraph.conversion.rewrite import Change, Rewrite, step
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.names import FreshNames, named_outputs, used_names
 from splitgraph.graph.scopes import Scope, node_label, sort_nodes
@@ -16,36 +14,28 @@ from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.input_defaults import told_defaults
 from splitgraph.inference.repairs import Repair
 from splitgraph.onnx_proto import ModelProto
+from splitgraph.options import STRICT, Leeway
 from splitgraph.schemas.history import version_at
 
 
-class Repaired(NamedTuple):
-    """A model with its nodes repaired and in topological order, its inference, and what was changed. accepted: findings
-    of the original that the user accepts and that are left.
+def repaired(model: ModelProto, leeway: Leeway = STRICT) -> tuple[Rewrite[ModelProto], Walked]:
+    """Return the rewrite that repairs nodes and sorts them into topological order, and the inference of its model: a
+    copy, or the model itself where nothing changes. Accepted are the findings of the original that are left.
     """
-
-    model: ModelProto
-    walked: Walked
-    changes: list[Change]
-    notes: list[Diagnostic]
-    accepted: tuple[Diagnostic, ...] = ()
-
-
-def repaired(model: ModelProto, leeway: Leeway = STRICT) -> Repaired:
-    """The model with its nodes repaired and in topological order: a copy, or itself where nothing changes."""
     walked = walk_model(model, leeway)
     accepted = tuple(found for found in walked.accepted if found.code not in REPAIRED)
-    assumed = told_defaults(model, assumed=leeway.assumes_defaults)
+    assumed = told_defaults(model, assumed=leeway.assume_defaults)
     notes = [*walked.stale, *assumed, *walked.doubled, *walked.lenient, *walked.tolerated]
     model, told_order = _in_order(model, walked)
     if told_order is not None:
         walked = walk_model(model, walked.leeway)
         notes.append(told_order)
+    rewrite = step(model, (), notes, accepted=accepted)
     plan = plan_repairs(model, walked)
     if plan is None or plan.needed(walked):
-        return Repaired(model, walked, [], notes, accepted)
-    model = apply_plan(plan, model)
-    return Repaired(model, walk_model(model, walked.leeway), list(plan.changes), [*notes, *plan.notes], accepted)
+        return rewrite, walked
+    rewrite = rewrite.then(apply_plan(plan, model))
+    return rewrite, walk_model(rewrite.model, walked.leeway)
 
 
 def plan_repairs(model: ModelProto, walked: Walked) -> Plan | None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from splitgraph.acceptance import STRICT, Leeway
 from splitgraph.attributes import make_attribute
 from splitgraph.canonical import CanonicalSplit, SplitForm, clamped_lengths
-from splitgraph.conversion.finish.ir_version import IRVersion, check_ir_version, fit_ir_version
+from splitgraph.conversion.finish.ir_version import check_ir_version, fit_ir_version
 from splitgraph.conversion.finish.part_names import has_unnamed_parts, name_parts
 from splitgraph.conversion.ladder.unknown_versions import refuse_unknown_versions
 from splitgraph.conversion.nodes.omitted_arguments import find_left_out
@@ -18,23 +17,20 @@ from splitgraph.conversion.planning.plan import Plan, opset_of
 from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.prepare.inlining import inline_functions, told_inlined
 from splitgraph.conversion.prepare.repair import repaired
-from splitgraph.conversion.rewrite import Rewrite, followed_by
+from splitgraph.conversion.rewrite import Rewrite, step
 from splitgraph.conversion.splits.joined_slices import plan_partitions
-from splitgraph.conversion.splits.lengths_pattern import (
-    axis_reference,
-    has_no_rest,
-    lengths_are_computed,
-)
+from splitgraph.conversion.splits.lengths_pattern import axis_reference, has_no_rest, lengths_are_computed
 from splitgraph.conversion.splits.lower import LENGTHS_INPUT, SplitNode
 from splitgraph.conversion.splits.same_opset import SplitRewrites
 from splitgraph.conversion.splits.sequences import TargetAt, plain_split_at, plan_sequences
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import ceildiv
 from splitgraph.graph.names import FreshNames, Producers, used_names
-from splitgraph.graph.scopes import Scope, model_imports, plain_domain, roots, scopes
+from splitgraph.graph.scopes import Scope, plain_domain, roots, scopes
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.walk_results import SplitDetail
 from splitgraph.onnx_proto import AttributeProto, ModelProto, NodeProto
+from splitgraph.options import STRICT, Goal, Leeway
 from splitgraph.variants import variadic_split_1, variant_at
 from splitgraph.variants.slices import slice_variant
 from splitgraph.variants.variadic_split_1 import FORM_KEY, is_variadic_function
@@ -42,29 +38,23 @@ from splitgraph.variants.variadic_split_1 import FORM_KEY, is_variadic_function
 FORMS = ("split", "variadic-split", "slice")
 
 
-def convert_forms(
-    model: ModelProto,
-    to: str,
-    *,
-    explicit_lengths: bool = False,
-    ir_version: IRVersion = None,
-    leeway: Leeway = STRICT,
-) -> Rewrite:
+def convert_forms(model: ModelProto, goal: Goal, leeway: Leeway = STRICT) -> Rewrite[ModelProto]:
     """A copy of the model with its splits as plain Split, as VariadicSplit functions, or as slices; the model itself is
     not changed.
 
-    to: one of `FORMS`. explicit_lengths: write lengths out and inline local functions, for runtimes that
-    read nothing else. ir_version, leeway: as for `convert_opset`. Raises ConversionError with every blocker,
-    SplitgraphError for another target.
+    goal: the form, one of `FORMS`; whether lengths are written out and local functions inlined, for runtimes that read
+    nothing else; and the IR version. leeway: what the user permits. Raises ConversionError with every blocker,
+    SplitgraphError for another form.
     """
-    if to not in FORMS:
+    to, explicit_lengths, ir_version = goal.to, goal.explicit_lengths, goal.ir_version
+    if to is None or to not in FORMS:
         raise SplitgraphError(f"splits cannot be converted to {to!r}; the targets are {', '.join(map(repr, FORMS))}")
     if to == "slice" and explicit_lengths:
         raise SplitgraphError("slices have bounds and no lengths; explicit_lengths is for 'split'")
     check_ir_version(ir_version)
     own = model.ir_version
-    model, walked, repairs, notes, accepted = repaired(model, leeway)
-    before = walked.opset
+    rewrite, walked = repaired(model, leeway)
+    model, before = rewrite.model, walked.opset
     plan = Plan(left_out=find_left_out(model, walked.scopes))
     plan.refuse_errors(walked)
     if to == "split" and explicit_lengths and not plan.blockers:
@@ -87,16 +77,13 @@ def convert_forms(
                 _plan_plain(plan, model, walked, root, names, to, explicit_lengths)
     refuse_unknown_versions(plan, walked.scopes)
     plan.blockers += plan.needed(walked)
-    plan.raise_blockers(f"the splits cannot be converted to {to}", notes)
+    plan.raise_blockers(f"the splits cannot be converted to {to}", rewrite.diagnostics)
     if to != "variadic-split":
         plan.gone_functions = ours - _still_called(plan, model)
-    converted = apply_plan(plan, model)
-    converted, told = fit_ir_version(converted, ir_version, before.get(""), own, lowers=False)
-    after = model_imports(converted)
-    changes = followed_by(repairs, plan.changes)
-    changes = followed_by(changes, name_parts(converted) if has_unnamed_parts(walked) else [])
-    found = (*notes, *plan.notes, *told)
-    return Rewrite(converted, tuple(changes), found, None, dict(before), after, accepted=accepted)
+    rewrite = rewrite.then(apply_plan(plan, model))
+    converted, told = fit_ir_version(rewrite.model, ir_version, before.get(""), own, lowers=False)
+    changes = name_parts(converted) if has_unnamed_parts(walked) else []
+    return replace(rewrite.then(step(converted, changes, told)), from_opset=dict(before))
 
 
 def _with_functions_inlined(plan: Plan, model: ModelProto) -> ModelProto:

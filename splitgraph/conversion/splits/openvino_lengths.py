@@ -39,7 +39,7 @@ def write_uneven_lengths(model: ModelProto) -> tuple[ModelProto, tuple[Change, .
     walked = walk_model(inlined)
     repairs = plan_repairs(inlined, walked)
     if repairs is not None:
-        inlined = apply_plan(repairs, inlined)
+        inlined = apply_plan(repairs, inlined).model
         walked = walk_model(inlined)
     plan = Plan(left_out=find_left_out(inlined, walked.scopes))
     plan.refuse_errors(walked)
@@ -53,7 +53,7 @@ def write_uneven_lengths(model: ModelProto) -> tuple[ModelProto, tuple[Change, .
         return model, ()
     # OpenVINO reads explicit lengths as this operator.
     changes = tuple(replace(change, after=variadic_split_1.VARIANT.label) for change in plan.changes)
-    return apply_plan(plan, inlined), changes
+    return apply_plan(plan, inlined).model, changes
 
 
 def _has_chunks(model: ModelProto) -> bool:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from splitgraph.acceptance import STRICT, Leeway
-from splitgraph.conversion.finish.ir_version import IRVersion, check_ir_version, fit_ir_version
+from splitgraph.conversion.finish.ir_version import check_ir_version, fit_ir_version
 from splitgraph.conversion.nodes.omitted_arguments import find_left_out
 from splitgraph.conversion.opset import convert_opset
 from splitgraph.conversion.planning.apply import apply_plan
 from splitgraph.conversion.planning.plan import Plan
 from splitgraph.conversion.prepare.inlining import inline_functions, told_inlined
 from splitgraph.conversion.prepare.repair import repaired
-from splitgraph.conversion.rewrite import Rewrite, followed_by
+from splitgraph.conversion.rewrite import Rewrite, step
 from splitgraph.conversion.splits.forms import convert_forms
 from splitgraph.conversion.targets.user_names import UserNames
 from splitgraph.conversion.targets.write import TargetPlanner
@@ -21,6 +20,7 @@ from splitgraph.diagnostics import ConversionError, Diagnostic, diagnostic
 from splitgraph.graph.scopes import model_imports
 from splitgraph.inference import later_leeway
 from splitgraph.onnx_proto import ModelProto
+from splitgraph.options import STRICT, Goal, IRVersion, Leeway
 from splitgraph.runtimes.check import Examined, check_model, examine
 from splitgraph.runtimes.target import Target
 from splitgraph.runtimes.traits import FORMS, title
@@ -98,7 +98,9 @@ def _at_opset(model: ModelProto, target: Target, opset: int | None, ir_version: 
             joins = False
         if further is None:
             break
-        rewrite = _followed(rewrite, further, names)
+        # Their changes, with the locations of the user's nodes.
+        located = tuple(names.located(further.changes, rewrite.model))
+        rewrite = rewrite.then(replace(further, changes=located))
         examined = examine(rewrite.model, leeway)
     rewrite = _with_ir_version(rewrite, target, ir_version)
     if rewrite.model is not examined.model:
@@ -115,17 +117,11 @@ def _at_opset(model: ModelProto, target: Target, opset: int | None, ir_version: 
 
 def _repaired(model: ModelProto, leeway: Leeway) -> Rewrite:
     """The model with its nodes repaired. Raises ConversionError for a model that is wrong."""
-    found = repaired(model, leeway)
+    rewrite, walked = repaired(model, leeway)
     plan = Plan()
-    plan.refuse_errors(found.walked)
-    plan.raise_blockers("the model is wrong", found.notes)
-    made = replace(_unchanged(found.model), changes=tuple(found.changes), diagnostics=tuple(found.notes))
-    return replace(made, accepted=found.accepted)
-
-
-def _unchanged(model: ModelProto) -> Rewrite:
-    opsets = dict(model_imports(model))
-    return Rewrite(model, (), (), None, opsets, opsets)
+    plan.refuse_errors(walked)
+    plan.raise_blockers("the model is wrong", rewrite.diagnostics)
+    return rewrite
 
 
 def _with_other_forms(examined: Examined, target: Target, joins: bool, reasons: dict[str, str]) -> Rewrite | None:
@@ -136,10 +132,7 @@ def _with_other_forms(examined: Examined, target: Target, joins: bool, reasons: 
     TargetPlanner(plan, examined, target, joins).run()
     Plan(blockers=plan.needed(examined.walked)).raise_blockers(f"the model cannot be converted for {target.label}")
     reasons.update((note.location, note.message) for note in (*plan.notes, *plan.blockers))
-    if not plan.changes:
-        return None
-    opsets = dict(examined.walked.opset)
-    return Rewrite(apply_plan(plan, examined.model), tuple(plan.changes), tuple(plan.notes), None, opsets, opsets)
+    return apply_plan(plan, examined.model) if plan.changes else None
 
 
 def _without_functions(model: ModelProto, leeway: Leeway) -> Rewrite | None:
@@ -147,7 +140,7 @@ def _without_functions(model: ModelProto, leeway: Leeway) -> Rewrite | None:
     ValueError where functions that are not ours cannot be inlined, and no function is ours.
     """
     has_ours = any(map(is_variadic_function, model.functions))
-    plain = convert_forms(model, "split", leeway=leeway) if has_ours else _unchanged(model)
+    plain = convert_forms(model, Goal(to="split"), leeway) if has_ours else step(model)
     try:
         inlined = inline_functions(plain.model, ours_too=True)
     except ValueError as error:
@@ -155,18 +148,11 @@ def _without_functions(model: ModelProto, leeway: Leeway) -> Rewrite | None:
         note = diagnostic("SG413", text, "main", severity="warning")
         if not plain.changes:
             raise
-        return replace(plain, diagnostics=(*plain.diagnostics, note))
+        return plain.then(step(plain.model, (), [note]))
     if inlined is plain.model:
         return plain if plain.changes else None
     note = diagnostic("SG413", told_inlined(plain.model), "main", severity="info")
-    found = (*plain.diagnostics, note)
-    return replace(plain, held=inlined, diagnostics=found, to_opset=model_imports(inlined))
-
-
-def _followed(first: Rewrite, second: Rewrite, names: UserNames) -> Rewrite:
-    changes = tuple(followed_by(first.changes, names.located(second.changes, first.model)))
-    found = tuple(dict.fromkeys((*first.diagnostics, *second.diagnostics)))
-    return replace(first, held=second.model, changes=changes, diagnostics=found, to_opset=second.to_opset)
+    return plain.then(step(inlined, (), [note]))
 
 
 def _left(examined: Examined, target: Target, *, is_own: bool) -> list[Diagnostic]:
@@ -226,4 +212,4 @@ def _with_ir_version(rewrite: Rewrite, target: Target, version: IRVersion) -> Re
     copy = ModelProto()
     copy.CopyFrom(model)
     fitted, told = fit_ir_version(copy, wanted, rewrite.to_opset.get(""), model.ir_version, lowers=False)
-    return replace(rewrite, held=fitted, diagnostics=tuple(dict.fromkeys((*rewrite.diagnostics, *told))))
+    return replace(rewrite.then(step(fitted, (), told)), to_opset=rewrite.to_opset)

@@ -69,7 +69,7 @@ def repair_first(first: ComparedModel, second: ComparedModel) -> tuple[ComparedM
         if other is not None:
             return first, _bad_model("both models are invalid", other)
         plan = plan_repairs(first.model, walk_model(first.model))
-        first = first if plan is None else first.with_onnx(apply_plan(plan, first.model))
+        first = first if plan is None else first.with_onnx(apply_plan(plan, first.model).model)
     found = (each for each in first.analysis.diagnostics if each.severity == "error" and each.code.startswith("SG2"))
     invalid = next(found, None)
     return first, None if invalid is None else _bad_model("the first model is invalid", invalid)

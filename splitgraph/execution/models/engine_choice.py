@@ -17,7 +17,7 @@ from splitgraph.execution.limits import OLDEST_OPSET
 from splitgraph.execution.models.model_edits import is_default_domain
 from splitgraph.execution.models.model_pair import ComparedModel
 from splitgraph.execution.providers import provider_of
-from splitgraph.execution.verify_arguments import Engine
+from splitgraph.options import Engine
 
 
 def find_missing_engine(engine: Engine, *pair: ComparedModel) -> Diagnostic | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 from xml.etree.ElementTree import Element, SubElement
 
-from splitgraph.acceptance import Acceptance
 from splitgraph.diagnostics import diagnostic
 from splitgraph.dim import DimLike, Facts, Obligation, symbol
 from splitgraph.graph.scopes import MAIN, GraphPath
@@ -16,13 +15,14 @@ from splitgraph.inference.analysis import IR, Analysis
 from splitgraph.inference.build_analysis import build_analysis
 from splitgraph.inference.declared_types import settle_size_conditions
 from splitgraph.inference.define_graph import define_graph_values
-from splitgraph.inference.given_sizes import NO_SIZES, InputShapes, Sizes, bound_type, read_sizes
+from splitgraph.inference.given_sizes import UNBOUND, BoundSizes, bound_type, read_sizes
 from splitgraph.inference.openvino_ir.layer_types import fault_of_layer
 from splitgraph.inference.openvino_ir.mirror import Mirror, mirror
 from splitgraph.inference.rules import load_openvino_rules
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_results import SetAside
 from splitgraph.inference.walk_state import WalkState
+from splitgraph.options import NO_SIZES, STRICT, Leeway, Sizes
 from splitgraph.value_type import Shape, ValueType
 
 if TYPE_CHECKING:
@@ -31,43 +31,40 @@ if TYPE_CHECKING:
 
 def infer_ir(
     model: OpenVINOModel,
+    given: Sizes = NO_SIZES,
+    leeway: Leeway = STRICT,
     *,
-    bind: Mapping[str, int] | None = None,
-    input_shapes: InputShapes | None = None,
-    empty_chunks: Literal["clamp", "error"] = "clamp",
-    accept: Sequence[Acceptance] = (),
     fill: bool = True,
 ) -> Analysis:
     """Infer types and shapes of every value of an IR, whose intervals become bounded symbols; arguments and errors are
     those of `infer_model`. `Analysis.model` is a copy with the dims of its ports filled in.
     """
     mirrored = mirror(model)
-    sizes = read_sizes(mirrored.model, bind, input_shapes)
-    analysis = analyse_mirror(mirrored, sizes, empty_chunks, accept)
+    sizes = read_sizes(mirrored.model, given)
+    analysis = analyse_mirror(mirrored, sizes, leeway)
     filled = fill_ir(analysis, mirrored, model, sizes) if fill else model
     return replace(analysis, held=filled, opset={IR: model.version})
 
 
 def analyse_mirror(
     mirrored: Mirror,
-    sizes: Sizes = NO_SIZES,
-    empty_chunks: Literal["clamp", "error"] = "clamp",
-    accept: Sequence[Acceptance] = (),
+    sizes: BoundSizes = UNBOUND,
+    leeway: Leeway = STRICT,
 ) -> Analysis:
     """The analysis of the mirror itself; conversion finds the layers by its nodes."""
-    analysis = _analyse(mirrored, sizes, empty_chunks)
-    if not accept:
+    analysis = _analyse(mirrored, sizes, leeway.empty_chunks)
+    if not leeway.accept:
         return analysis
-    settled = settle(accept, analysis.diagnostics, analysis.details.scopes, analysis.details.graphs)
+    settled = settle(leeway.accept, analysis.diagnostics, analysis.details.scopes, analysis.details.graphs)
     first = analysis.diagnostics
     if settled.locations:
-        analysis = _analyse(mirrored, sizes, empty_chunks, settled.locations)
+        analysis = _analyse(mirrored, sizes, leeway.empty_chunks, settled.locations)
     found = (*settled.apply(first, analysis.diagnostics), *settled.notes)
     return replace(analysis, diagnostics=found, accepted=tuple(settled.accepted))
 
 
 def _analyse(
-    mirrored: Mirror, sizes: Sizes, empty_chunks: Literal["clamp", "error"], set_aside: SetAside | None = None
+    mirrored: Mirror, sizes: BoundSizes, empty_chunks: Literal["clamp", "error"], set_aside: SetAside | None = None
 ) -> Analysis:
     state, main = _walk(mirrored, sizes, empty_chunks, frozenset(), set_aside or {})
     if state.find_scopes():
@@ -90,7 +87,7 @@ def _report_impossible_layers(state: WalkState, mirrored: Mirror) -> None:
 
 def _walk(
     mirrored: Mirror,
-    sizes: Sizes,
+    sizes: BoundSizes,
     empty_chunks: Literal["clamp", "error"],
     reserved: Set[str],
     set_aside: SetAside,
@@ -124,12 +121,12 @@ def _require_intervals(
 Types = Mapping[GraphPath, Mapping[str, ValueType]]
 
 
-def fill_ir(analysis: Analysis, mirrored: Mirror, model: OpenVINOModel, sizes: Sizes = NO_SIZES) -> OpenVINOModel:
+def fill_ir(analysis: Analysis, mirrored: Mirror, model: OpenVINOModel, sizes: BoundSizes = UNBOUND) -> OpenVINOModel:
     """Return a copy of the model with the inferred dims in every port, and with the sizes that the caller gives in its
     Parameters. A dimension that is not a number is -1 in a port, as the IR has no names for dimensions.
     """
     copy = model.copy()
-    if sizes is not NO_SIZES:
+    if sizes is not UNBOUND:
         _fix_parameters(copy.graph, mirrored, sizes)
     _fill(copy.graph, MAIN, mirrored, analysis.details.types)
     copy.refresh()
@@ -150,7 +147,7 @@ def _fill(graph: Graph, path: GraphPath, mirrored: Mirror, types: Types) -> None
             _fill(body, (*path, index, key, 0), mirrored, types)
 
 
-def _fix_parameters(graph: Graph, mirrored: Mirror, sizes: Sizes) -> None:
+def _fix_parameters(graph: Graph, mirrored: Mirror, sizes: BoundSizes) -> None:
     """Write the given sizes into the shapes that the Parameters declare; open dimensions keep their text."""
     names, declared = mirrored.names[MAIN], mirrored.given[MAIN]
     shapes = {name: bound_type(known, sizes.bound).shape for name, known in declared.items()}

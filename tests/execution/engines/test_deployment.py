@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from verifying import verify_models
 
-from splitgraph.execution import verify_models
 from splitgraph.execution.engine_settings import EngineSettings
 from splitgraph.execution.engines import worker
 from splitgraph.execution.engines.deployment import deployment_note

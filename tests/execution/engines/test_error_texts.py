@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
+from verifying import verify_models
 
-from splitgraph.execution import verify_models
 from splitgraph.execution.engines import onnxruntime_engine
 from splitgraph.execution.engines.error_texts import is_invalid, reason_of
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from verifying import verify_models
 
-from splitgraph.execution import verify_models
 from splitgraph.execution.engines.openvino_engine import load_ir, load_onnx
 
 from ..inputs.test_layer_roles import LAYERS

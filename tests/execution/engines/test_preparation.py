@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from verifying import verify_models
 
 import splitgraph
 from splitgraph.diagnostics import SplitgraphError
-from splitgraph.execution import help_texts, verify_models
+from splitgraph.execution import help_texts
 from splitgraph.execution.engine_settings import EngineSettings
 from splitgraph.execution.engines.onnxruntime_engine import load_onnx
 from splitgraph.execution.values import UnsupportedError

@@ -6,8 +6,8 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto
+from verifying import verify_models
 
-from splitgraph.execution import verify_models
 from splitgraph.execution.inputs.input_maker import InputMaker
 from splitgraph.execution.inputs.retry_policy import RETRY_POLICY
 from splitgraph.inference import infer_model

@@ -9,8 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto
-
-from splitgraph.execution import verify_models
+from verifying import verify_models
 
 from ..drawing import draw, maker
 from ..small_models import constant, graph_of, model_of, node, parsed, split_model, value

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
+from verifying import verify_models
 
-from splitgraph.execution import verify_models
 from splitgraph.execution.engines.engine_process import EngineRun, Failure, Workplace
 
 from ..small_models import constant, model_of, node, split_model, value

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from onnx import TensorProto, helper
+from verifying import verify_models
 
-from splitgraph.execution import verify_models
 from splitgraph.execution.comparison import Comparison
 from splitgraph.execution.rounding.allowance import (
     EACH,

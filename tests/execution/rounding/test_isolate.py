@@ -9,8 +9,8 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from verifying import verify_models
 
-from splitgraph.execution import verify_models
 from splitgraph.execution.models.model_pair import ComparedModel
 from splitgraph.execution.rounding import measure
 from splitgraph.execution.rounding.isolate import Case, Isolated, agree_in_isolation, isolate

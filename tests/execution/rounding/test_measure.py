@@ -9,8 +9,8 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto
+from verifying import verify_models
 
-from splitgraph.execution import verify_models
 from splitgraph.execution.engines.engine import load_engine
 from splitgraph.execution.models.model_pair import ComparedModel
 from splitgraph.execution.rounding import measure

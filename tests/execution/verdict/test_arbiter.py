@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from verifying import verify_models
 
 from splitgraph import convert
-from splitgraph.execution import verify_models
 from splitgraph.execution.engines import onnxruntime_engine
 
 from ..small_models import parsed

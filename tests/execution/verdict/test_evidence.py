@@ -8,8 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import numpy_helper
-
-from splitgraph.execution import verify_models
+from verifying import verify_models
 
 from ..small_models import parsed
 

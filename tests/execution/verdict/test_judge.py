@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from verifying import verify_models
 
-from splitgraph.execution import verify_models
 from splitgraph.execution.engines.engine_process import EngineRun, Failure, Workplace
 
 from ..small_models import halves, split_model

@@ -19,8 +19,8 @@ from onnx import TensorProto, helper
 import splitgraph
 from splitgraph.batch.job import Job, run_job
 from splitgraph.exit_codes import INTERNAL_ERROR
-from splitgraph.work.inferring import InferWork
-from splitgraph.work.rewriting import RewriteWork
+from splitgraph.options import Goal, Output
+from splitgraph.work.task import Task
 
 Spoil = Callable[[onnx.ModelProto], None]
 
@@ -130,12 +130,12 @@ def test_infer_writes_no_wrong_model(
 def test_a_batch_tells_whose_fault_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     spoil_results(monkeypatch, VERBS["upgrade"][0], undefined_input)
     spoil_results(monkeypatch, "splitgraph.inference:infer_model", undefined_input)
-    works: list[RewriteWork | InferWork] = [
-        RewriteWork("upgrade", Path("model.onnx"), {"opset": 18}, output="out.onnx"),
-        InferWork(Path("model.onnx"), output="out.onnx"),
+    works: list[Task] = [
+        Task("upgrade", Path("model.onnx"), goal=Goal(opset=18), output=Output("out.onnx")),
+        Task("infer", Path("model.onnx"), output=Output("out.onnx")),
     ]
     for work in works:
-        outcome = run_job(Job(work.verb, "model.onnx", work))
+        outcome = run_job(Job("model.onnx", work))
         assert (outcome.status, outcome.code, outcome.output) == ("failed", INTERNAL_ERROR, None)
         assert [found.code for found in outcome.diagnostics] == ["SG603"]
     assert not Path("out.onnx").exists()
@@ -200,9 +200,9 @@ def test_a_result_that_is_verified_is_inferred_once(monkeypatch: pytest.MonkeyPa
     given, verify, infer = list[Any](), execution.verify_models, inference.infer_model
     inferred = list[onnx.ModelProto]()
 
-    def verified(before: Any, after: Any, **options: Any) -> Any:
+    def verified(before: Any, after: Any, running: Any, **options: Any) -> Any:
         given.append((after, options["analysis"]))
-        return verify(before, after, **options)
+        return verify(before, after, running, **options)
 
     def counted(model: onnx.ModelProto, **options: Any) -> Any:
         inferred.append(model)

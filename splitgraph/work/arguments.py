@@ -1,12 +1,10 @@
-"""Parses command line arguments: bindings, input shapes, output paths."""
+"""Read the texts of the command line: bindings and input shapes."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection, Iterable
 from itertools import accumulate
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from splitgraph.diagnostics import SplitgraphError, diagnostic, meant
@@ -67,101 +65,6 @@ def _input_and_shape(text: str, inputs: Collection[str] | None) -> tuple[str, st
     near = meant(name.strip(), inputs)
     unknown = f"the model has no input {_shortened(name.strip())!r}{near}; it has: {', '.join(inputs) or 'none'}"
     raise _usage(f"--input-shape {_shortened(text)}: {unknown}{several}")
-
-
-_SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
-# The tag of an earlier conversion.
-_OPSET_TAG = re.compile(r"\.opset\d+$")
-
-
-def rewritten_path(model: Path, output: str | None, *, in_place: bool, tag: str) -> Path:
-    """The path of a rewritten model: the output, the model itself, or its name with the tag ("model.opset18.onnx"),
-    which replaces the tag of an earlier opset.
-
-    Raises SplitgraphError (SG601, SG109) before any work is done when that is not allowed.
-    """
-    if in_place:
-        if output is not None:
-            raise _usage("--in-place overwrites the model, so -o has no meaning; give one of the two")
-        return model
-    if output is not None:
-        refuse_other_kind("-o", output)
-    name = f"{_OPSET_TAG.sub('', model.stem)}.{tag}{model.suffix or '.onnx'}"
-    return model.with_name(name) if output is None else output_path(output, name)
-
-
-def output_path(output: str, name: str) -> Path:
-    """The file for an output. A folder, or a path with a separator at its end, means this name in the folder.
-
-    Raises SplitgraphError (SG109) if nothing can be written there.
-    """
-    if output.endswith(_SEPARATORS):
-        path = Path(output) / name
-        # The folder is made when there is something to write.
-        existing = next(folder for folder in (path.parent, *path.parent.parents) if folder.exists())
-    else:
-        path = Path(output) / name if os.path.isdir(output) else Path(output)
-        existing = path.parent
-    problem = None
-    if not existing.is_dir():
-        problem = "is a file" if existing.exists() else "does not exist"
-    elif not os.access(existing, os.W_OK):
-        problem = "cannot be written to"
-    if problem is not None:
-        message = f"the folder {existing} of the output {problem}"
-        raise SplitgraphError(message, [diagnostic("SG109", message, str(path))])
-    return path
-
-
-# What the endings of files say that is in them, and the option that writes it.
-_KINDS = {
-    ".onnx": ("a model", "-o FILE"),
-    ".pb": ("a model", "-o FILE"),
-    ".bin": ("weights", "-o FILE"),
-    ".npz": ("arrays", "--inputs FILE"),
-    ".html": ("a page", "splitgraph report MODEL -o FILE"),
-    ".htm": ("a page", "splitgraph report MODEL -o FILE"),
-    ".svg": ("a picture", "splitgraph report MODEL --svg NODE -o FILE"),
-    ".json": ("JSON", "--json > FILE"),
-    ".jsonl": ("lines of JSON", "--report FILE"),
-    ".ndjson": ("lines of JSON", "--report FILE"),
-}
-_XML = {"-o": ("OpenVINO IR", "-o FILE"), "page": ("OpenVINO IR", "-o FILE")}
-# What each option writes, and the endings of the table that it may have.
-_WRITES = {
-    "--report": ("one line of JSON for each model", (".json", ".jsonl", ".ndjson")),
-    "--junit": ("JUnit XML", (".xml",)),
-    "-o": ("a model", (".onnx", ".xml", ".pb", ".bin")),
-    "page": ("a page", (".html", ".htm", ".svg")),
-}
-
-
-def refuse_other_kind(option: str, file: str) -> None:
-    """Raises SplitgraphError (SG601) where the ending of a file says that something else is meant than what an option
-    writes. option: "--report", "--junit", "-o" of a model, or "page" for the -o of pages.
-    """
-    told, endings = _WRITES[option]
-    ending = Path(file).suffix.lower()
-    kind, meant = _XML.get(option, ("JUnit XML", "--junit FILE")) if ending == ".xml" else _KINDS.get(ending, ("", ""))
-    if not kind or ending in endings or os.path.isdir(file) or file.endswith(_SEPARATORS):
-        return
-    named = "-o" if option == "page" else option
-    wanted = next(iter(endings))
-    text = f"{named} writes {told}, and {file} is a name for {kind}"
-    help = f"Give a name that ends in {wanted}, or use {meant} for {kind}."
-    raise SplitgraphError(f"{text}. {help}", [diagnostic("SG601", text, file, help=help)])
-
-
-def refuse_existing(path: Path, model: Path, *, force: bool, advice: str) -> None:
-    """Raises SplitgraphError if the path is the model itself (SG601), or if the path exists and force is not given
-    (SG108). advice: help for SG601.
-    """
-    # Path.exists raises for a name that is too long.
-    if os.path.exists(path) and os.path.exists(model) and os.path.samefile(path, model):
-        raise _usage(f"{path} is the model itself; {advice}")
-    if not force and os.path.lexists(path):
-        message = f"{path} exists; choose another name with -o, or pass --force to overwrite it"
-        raise SplitgraphError(message, [diagnostic("SG108", message, str(path))])
 
 
 def _parse_dimension(text: str, argument: str, names: Collection[str]) -> int | Dim | None:

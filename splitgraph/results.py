@@ -1,15 +1,20 @@
-"""Refuses a result with an error that its source does not have: such a result is a fault of splitgraph."""
+"""Check results, and write them.
+
+A result with an error that its source does not have is a fault of splitgraph, and is refused.
+"""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
-from splitgraph.acceptance import Leeway, leeway_of
+from splitgraph import formats
 from splitgraph.deferred import import_whole
 from splitgraph.diagnostics import Diagnostic, InternalError, abridged, diagnostic
 from splitgraph.onnx_proto import ModelProto
+from splitgraph.options import ExternalData, Leeway, leeway_of
 
 if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Rewrite
@@ -30,7 +35,7 @@ def require_valid_rewrite(source: Model, rewrite: Rewrite, leeway: Leeway, analy
     if analysis is not None and all(found.severity != "error" for found in analysis.diagnostics):
         return
     # A rewrite moves nodes, so an accepted finding may have another place in the result.
-    same = leeway_of(sorted({found.code for found in rewrite.accepted}), leeway.assumes_defaults)
+    same = leeway_of(sorted({found.code for found in rewrite.accepted}), leeway.assume_defaults)
     inlined = any(found.code == "SG413" for found in rewrite.diagnostics)
     found = _errors(rewrite.model, same)
     new = _new_errors(rewrite.accepted, found, multiplies=inlined)
@@ -54,15 +59,28 @@ def require_valid_types(analysis: Analysis) -> None:
     """Infer a model that inference filled in. Raises InternalError for an error that the first inference did not
     find.
     """
-    import_whole("splitgraph.formats")
-    from splitgraph.formats import HeldModel, open_model
-
     held = analysis.held
     # Without the weights, which a held model leaves in their file.
-    model = held.content if isinstance(held, HeldModel) else open_model(held).content
+    model = held.content if isinstance(held, formats.HeldModel) else formats.open_model(held).content
     known = [*analysis.accepted, *(found for found in analysis.diagnostics if found.severity == "error")]
-    same = leeway_of(sorted({found.code for found in analysis.accepted}), assumes_defaults=False)
+    same = leeway_of(sorted({found.code for found in analysis.accepted}), assume_defaults=False)
     _refuse(_new_errors(known, _errors(model, same)))
+
+
+def save_result(result: Any, path: str | os.PathLike[str], *, external_data: ExternalData | None = None) -> None:
+    """Write a model, an Analysis or a Rewrite to a file, as `splitgraph.save` does."""
+    # Not asked of the model itself: a gs.Graph answers for what it has not with a line in its log.
+    model = getattr(result, "held") if hasattr(type(result), "held") else result  # noqa: B009
+    if hasattr(result, "obligations"):
+        require_valid_types(cast("Analysis", result))
+    if formats.is_ir_name(path) and not isinstance(model, (str, os.PathLike)):
+        model = formats.open_model(formats.in_memory(model)).content
+        if isinstance(model, ModelProto):
+            import_whole("splitgraph.execution.engines.openvino_import")
+            from splitgraph.execution.engines.openvino_import import import_onnx
+
+            model = import_onnx(model).model
+    formats.save(model, path, external_data=external_data)
 
 
 def _new_errors(
@@ -96,7 +114,7 @@ def _errors(model: Model, leeway: Leeway) -> list[Diagnostic]:
         import_whole("splitgraph.inference.openvino_ir")
         from splitgraph.inference.openvino_ir import infer_ir
 
-        analysis = infer_ir(model, accept=leeway.accept, fill=False)
+        analysis = infer_ir(model, leeway=leeway, fill=False)
         found = (*analysis.diagnostics, *analysis.accepted)
     return [each for each in found if each.severity == "error"]
 

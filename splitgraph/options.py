@@ -1,0 +1,350 @@
+"""What a caller may set: each option once, with its type, its default, and what the command line shows of it.
+
+The functions of the API and the commands of the command line build these records, and all that is below passes them on.
+`parameters` makes the options of a command from the fields. This module is imported for `splitgraph --help`, so it
+imports little: `NamedTuple` and not `dataclass`, whose module takes longer to import than everything here.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict
+
+if TYPE_CHECKING:
+    from splitgraph.acceptance import Acceptance
+    from splitgraph.dim import Dim
+
+Engine = Literal["auto", "reference", "onnxruntime", "openvino"]
+Form = Literal["split", "variadic-split", "slice"]
+ExternalData = Literal["beside", "link"]
+# A number; "keep" for the version of the model; None to let a downgrade lower it.
+IRVersion = int | Literal["keep"] | None
+StrPath = str | os.PathLike[str]
+# Arrays by the names of inputs, several such cases, or the path of test data.
+GivenInputs = Mapping[str, Any] | Sequence[Mapping[str, Any]] | StrPath
+InputShapes = Mapping[str, Sequence["int | str | Dim | None"]]
+
+RTOL, ATOL = 1e-5, 1e-6
+
+
+class Option(NamedTuple):
+    """How the command line shows a field.
+
+    flags: () for the name of the field, with dashes. kind: of a value: "file", "integer", "number", "positive" for a
+    finite number of more than 0, "IR version", or "" for what the type of the field says; least: its minimum.
+    repeats: the option may be given several times. choices: of the texts that are allowed. empty: the value of an
+    option that is given without one. shows: whether `--help` shows the default; or a text to show instead.
+    """
+
+    help: str
+    flags: tuple[str, ...] = ()
+    metavar: str | None = None
+    kind: str = ""
+    least: int | None = None
+    repeats: bool = False
+    choices: tuple[str, ...] = ()
+    empty: str | None = None
+    shows: bool | str = False
+
+
+class Sizes(NamedTuple):
+    """The sizes that a caller gives.
+
+    bind: values for symbols. input_shapes: shapes that replace the declared ones; the texts of the command line are
+    read when the names in the model are known.
+    """
+
+    bind: Annotated[
+        Mapping[str, int] | None,
+        Option("Set a symbolic dimension to a number; repeatable.", metavar="N=4", repeats=True),
+    ] = None
+    input_shapes: Annotated[
+        "InputShapes | tuple[str, ...] | None",
+        Option(
+            "Set the shape of an input, ? for unknown; also x=[1,3,H,W], x=1x3xHxW; repeatable.",
+            ("--input-shape",),
+            metavar="x=1,3,H,W",
+            repeats=True,
+        ),
+    ] = None
+
+
+NO_SIZES = Sizes()
+
+
+class Leeway(NamedTuple):
+    """What a user permits to take for granted about a model.
+
+    accept: findings that the user accepts; nothing is concluded from their nodes. assume_defaults: no caller of the
+    model replaces a default of an input. empty_chunks: what num_outputs chunks beyond the dimension are.
+    tells_stale: notes are wanted about acceptances that no error needs.
+    """
+
+    accept: Annotated[
+        tuple["Acceptance", ...],
+        Option(
+            "Accept an error that has nothing to do with the splits, such as SG302 or SG302@main/node; LOCATION/* "
+            "stands for all below it; repeatable. Also a list in [tool.splitgraph] of pyproject.toml.",
+            metavar="CODE[@LOCATION]",
+            repeats=True,
+        ),
+    ] = ()
+    assume_defaults: Annotated[
+        bool, Option("Treat initializers that are also inputs as constants (explain SG305).")
+    ] = False
+    empty_chunks: Literal["clamp", "error"] = "clamp"
+    tells_stale: bool = True
+
+
+STRICT = Leeway()
+
+
+class Goal(NamedTuple):
+    """What a rewrite makes of a model.
+
+    opset: of ai.onnx; None keeps the model's own. newer: the direction to the opset, None for both. to: the form of the
+    splits. target: the runtime that the model is for. explicit_lengths: splits get explicit lengths, and functions are
+    inlined. ir_version: of the result. skip_newer: a model beyond the opset is left as it is, without an error; None
+    means so with many models.
+    """
+
+    opset: Annotated[int | None, Option("The ai.onnx opset to convert to.", metavar="N", kind="integer")] = None
+    newer: bool | None = None
+    to: Annotated[Form | None, Option("The form of the splits.", choices=("split", "variadic-split", "slice"))] = None
+    target: Annotated[
+        str | None, Option("The runtime that the model is for; `check` lists them.", metavar="NAME[@VERSION]")
+    ] = None
+    explicit_lengths: Annotated[bool, Option("Give every split explicit lengths; inline functions.")] = False
+    ir_version: Annotated[
+        IRVersion,
+        Option(
+            "IR version of the result. Default: the model's own, raised if the opset needs more; a downgrade lowers it "
+            "to the opset's. keep: never lower it.",
+            metavar="N|keep",
+            kind="IR version",
+        ),
+    ] = None
+    skip_newer: Annotated[
+        bool | None,
+        Option(
+            "Whether a model beyond the opset is left as it is, without an error. Default: with many models.",
+            ("--skip-newer/--no-skip-newer",),
+        ),
+    ] = None
+
+
+class Running(NamedTuple):
+    """How two models are run and compared.
+
+    verify: of a rewrite, whether its result is verified. Without a verdict, the command line writes the result for
+    None, and not for True. try_sizes: sizes to run at. rtol, atol: None for the tolerances of the rewrite. timeout: in
+    seconds, for everything. The others are described by `splitgraph.verify`.
+    """
+
+    verify: Annotated[
+        bool | None,
+        Option(
+            "Run the model and the result, and compare them. Default: verify, warn if impossible. --verify: fail if "
+            "impossible. --no-verify: skip.",
+            ("--verify/--no-verify",),
+        ),
+    ] = None
+    samples: Annotated[int, Option("Sets of inputs.", kind="integer", least=1, shows=True)] = 3
+    seed: Annotated[int, Option("Seed of the random inputs.", kind="integer", least=0, shows=True)] = 0
+    try_sizes: Annotated[
+        Mapping[str, int] | None,
+        Option(
+            "Run with this size of a dimension, and fix nothing; repeatable.", ("--try",), metavar="N=4", repeats=True
+        ),
+    ] = None
+    inputs: Annotated[
+        GivenInputs | None,
+        Option(
+            "Run on these inputs: data.npz with an array for each input name, or a folder of test data as onnx has "
+            "them (test_data_set_0/input_0.pb). Other inputs are generated.",
+            metavar="DATA",
+            kind="file",
+        ),
+    ] = None
+    custom_ops: Annotated[
+        StrPath | Sequence[StrPath],
+        Option(
+            "Load operators from this library, built for onnxruntime or as an extension of OpenVINO; repeatable. A "
+            "library runs code: name only those that you trust.",
+            metavar="LIBRARY",
+            kind="file",
+            repeats=True,
+        ),
+    ] = ()
+    providers: Annotated[
+        str | Sequence[str],
+        Option(
+            "Run on this execution provider of onnxruntime, such as cuda, or on this device of OpenVINO, such as GPU; "
+            "repeatable, the preferred one first.",
+            ("--provider",),
+            metavar="NAME",
+            repeats=True,
+        ),
+    ] = ()
+    engine: Annotated[
+        Engine,
+        Option("Runtime for both models.", choices=("auto", "reference", "onnxruntime", "openvino"), shows=True),
+    ] = "auto"
+    rtol: Annotated[
+        float | None,
+        Option(
+            "Relative tolerance.", kind="number", least=0, shows=f"{RTOL:g}, or more if a rewrite rounds differently"
+        ),
+    ] = None
+    atol: Annotated[
+        float | None,
+        Option(
+            "Absolute tolerance.", kind="number", least=0, shows=f"{ATOL:g}, or more if a rewrite rounds differently"
+        ),
+    ] = None
+    timeout: Annotated[
+        float,
+        Option(
+            "For everything that is run; with many models, for each model.",
+            metavar="SECONDS",
+            kind="positive",
+            shows=True,
+        ),
+    ] = 300
+
+
+class Output(NamedTuple):
+    """Where and how a result is written.
+
+    output: a file or a folder; None for the default, or for nothing. in_place: over the model. force: over an existing
+    file. external_data: see `splitgraph.save`. dry_run: write no model.
+    """
+
+    output: Annotated[
+        str | None,
+        Option("Output file, or a folder for the default file name.", ("-o", "--output"), metavar="OUT", kind="file"),
+    ] = None
+    in_place: Annotated[bool, Option("Overwrite the input model.")] = False
+    force: Annotated[bool, Option("Overwrite an existing output.")] = False
+    external_data: Annotated[
+        ExternalData | None,
+        Option(
+            "beside, or no value: write the weights to OUT.data, beside the model. link: make hard links to the "
+            "model's data files instead of copies.",
+            choices=("beside", "link"),
+            empty="beside",
+        ),
+    ] = None
+    dry_run: Annotated[bool, Option("Do everything, and write no model.")] = False
+
+
+class Shown(NamedTuple):
+    """What a command prints. values: every value with its type. diff: what changed, node by node."""
+
+    as_json: Annotated[bool, Option("Print one JSON document.", ("--json",))] = False
+    quiet: Annotated[bool, Option("Print only what is wrong.")] = False
+    values: Annotated[bool, Option("Also list every value of the main graph with its type.", ("--all",))] = False
+    diff: Annotated[bool, Option("Show what changed, node by node, with types.")] = False
+
+
+class Many(NamedTuple):
+    """How many models are worked on. limit: seconds for each model, None for the default. memory: in GiB."""
+
+    jobs: Annotated[
+        int | None,
+        Option("How many models at a time. Default: one for each core.", metavar="N", kind="integer", least=1),
+    ] = None
+    limit: Annotated[
+        float | None,
+        Option(
+            "For each model, in a worker process. Default with many models: 300.",
+            ("--timeout",),
+            metavar="SECONDS",
+            kind="positive",
+        ),
+    ] = None
+    scheduler: Annotated[
+        str | None,
+        Option(
+            "Let the workers of a dask.distributed cluster do the work, such as tcp://10.0.0.1:8786.", metavar="URL"
+        ),
+    ] = None
+    exclude: Annotated[
+        Sequence[str],
+        Option(
+            "Leave out models whose path, name or folder matches, such as '*.int8.onnx' or old/; repeatable.",
+            metavar="PATTERN",
+            repeats=True,
+        ),
+    ] = ()
+    report: Annotated[
+        str | None,
+        Option("Write one line of JSON for each model to FILE as it ends.", metavar="FILE", kind="file"),
+    ] = None
+    junit: Annotated[str | None, Option("Write the results to FILE as JUnit XML.", metavar="FILE", kind="file")] = None
+    resume: Annotated[
+        bool,
+        Option("Skip models that --report has as done with the same content, options and version of splitgraph."),
+    ] = False
+    memory: Annotated[
+        float | None,
+        Option(
+            "Limit of the memory of each worker process, on Linux. Default: the memory of the machine.",
+            metavar="GIB",
+            kind="positive",
+        ),
+    ] = None
+
+
+# The keywords of the functions, for type checkers: no type checker makes them from the records. A test compares them.
+
+
+class LeewayOptions(TypedDict, total=False):
+    """The keywords of `check`, which all other functions have, too."""
+
+    accept: Sequence[str]
+    assume_defaults: bool
+
+
+class InferOptions(LeewayOptions, total=False):
+    """The keywords of `infer`."""
+
+    bind: Mapping[str, int] | None
+    input_shapes: "Mapping[str, Sequence[int | str | Dim | None]] | None"
+    empty_chunks: Literal["clamp", "error"]
+
+
+class RewriteOptions(LeewayOptions, total=False):
+    """The keywords that all rewriting functions have."""
+
+    ir_version: int | Literal["keep"] | None
+    bind: Mapping[str, int] | None
+    verify: bool
+    try_sizes: Mapping[str, int] | None
+    inputs: GivenInputs | None
+    custom_ops: StrPath | Sequence[StrPath]
+    providers: str | Sequence[str]
+    samples: int
+    seed: int
+    engine: Engine
+    rtol: float | None
+    atol: float | None
+    timeout: float
+
+
+class ConvertOptions(RewriteOptions, total=False):
+    """The keywords of `convert`."""
+
+    opset: int | None
+    target: str | None
+    explicit_lengths: bool
+
+
+def leeway_of(
+    accept: Sequence[str], assume_defaults: bool, empty_chunks: Literal["clamp", "error"] = "clamp"
+) -> Leeway:
+    """Return the leeway of a call. Raises SplitgraphError as `parse_acceptances`, and for what is not True or False."""
+    from splitgraph.acceptance import parse_acceptances, wrong_acceptance
+
+    if not isinstance(assume_defaults, bool):
+        raise wrong_acceptance(f"assume_defaults is {assume_defaults!r}; it must be True or False")
+    return Leeway(parse_acceptances(accept), assume_defaults, empty_chunks)

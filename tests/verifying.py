@@ -1,0 +1,17 @@
+"""`verify_models` with the keywords of `splitgraph.verify`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from splitgraph.execution.models.model_pair import Model
+from splitgraph.execution.verification import Verification
+from splitgraph.execution.verify import verify_models as verify_with
+from splitgraph.options import ATOL, RTOL, Running
+
+
+def verify_models(before: Model, after: Model, **options: Any) -> Verification:
+    """Verify two models. options: of `splitgraph.verify`, and of `verify_models`."""
+    running = {name: options.pop(name) for name in Running._fields if name in options}
+    running = {"rtol": RTOL, "atol": ATOL, "try_sizes": options.pop("bind", None), **running}
+    return verify_with(before, after, Running(**running), **options)
