@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -20,6 +17,7 @@ from splitgraph.diagnostics import (
 )
 from splitgraph.exit_codes import FINDINGS, WRONG_USAGE
 from splitgraph.garbage_collection import collection_paused
+from splitgraph.processes.ending import stopped_cleanly
 from splitgraph.standard_output import OutputError
 
 # Wrong calls and the end of the program; errors after which nothing can be printed.
@@ -86,27 +84,3 @@ def _model(options: Mapping[str, Any]) -> str:
     """The model of a command; "" where there are many."""
     models = options.get("models", ())
     return models[0] if len(models) == 1 else ""
-
-
-@contextmanager
-def stopped_cleanly() -> Iterator[None]:
-    """Turn signals that stop the process (`timeout`, a container, a closed terminal) into an exception, which ends
-    engines and removes temporary files.
-    """
-
-    def stop(number: int, _: object) -> None:
-        raise SystemExit(128 + number)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    asked = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    # Ignored signals, as under `nohup`, stay ignored.
-    earlier = {number: signal.getsignal(number) for number in asked if signal.getsignal(number) is signal.SIG_DFL}
-    for number in earlier:
-        signal.signal(number, stop)
-    try:
-        yield
-    finally:
-        for number, handler in earlier.items():
-            signal.signal(number, handler)

@@ -21,7 +21,7 @@ from splitgraph.formats.onnx_file import external_locations
 from splitgraph.formats.recognition import is_ir
 from splitgraph.garbage_collection import collection_paused
 from splitgraph.outcome import Outcome, Status, Verb
-from splitgraph.temporary_folders import temporary_folder
+from splitgraph.processes.folders import temporary_folder
 
 if TYPE_CHECKING:
     from splitgraph.formats import DataFile

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from splitgraph.outcome import Outcome, Verb
 
 if TYPE_CHECKING:
-    from splitgraph.batch.worker import Workers
+    from splitgraph.batch.run_jobs import Workers
 
 # Models that are named while they are worked on.
 _MOST_NAMED = 3

@@ -59,7 +59,7 @@ from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.execution import help_texts
 from splitgraph.execution.engine_settings import EngineSettings
 from splitgraph.execution.engines.engine_process import Workplace, workplace
-from splitgraph.execution.engines.memory import says_out_of_memory
+from splitgraph.execution.engines.error_texts import says_out_of_memory
 from splitgraph.execution.inputs.given_inputs import IN_ONE_MODEL, GivenCase, as_cases
 from splitgraph.execution.inputs.input_maker import InputMaker
 from splitgraph.execution.inputs.model_inputs import InputError

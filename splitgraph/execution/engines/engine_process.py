@@ -1,7 +1,8 @@
-"""Let an engine run models in its own process (see `warm_processes`), and read the events that it reports.
+"""Let an engine run models in its own process (see `processes`), and read the events that it reports.
 
-A crash, a time-out or an abort of the engine ends the engine process and nothing else. If this process ends, the engine
-process ends, too. Both share files in a private temporary folder, which is always removed.
+A crash, a time-out or an abort of the engine ends the engine process and nothing else. Both processes share files in a
+private temporary folder, which is always removed. A healthy process is kept for the next run of the same engine with
+the same settings: a process that ran on a GPU keeps memory of the GPU.
 """
 
 from __future__ import annotations
@@ -15,12 +16,16 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from splitgraph.execution.engine_settings import DEFAULT, EngineSettings
-from splitgraph.execution.engines.memory import out_of_memory, says_out_of_memory
-from splitgraph.execution.engines.warm_processes import run_job
+from splitgraph.execution.engines.error_texts import says_out_of_memory
 from splitgraph.execution.limits import memory_limit
 from splitgraph.execution.models.model_files import Model, write_model
 from splitgraph.execution.values import Value, read_values, write_values
-from splitgraph.temporary_folders import temporary_folder
+from splitgraph.processes.folders import temporary_folder
+from splitgraph.processes.inner_loop import ProcessLimits
+from splitgraph.processes.kept_processes import KeptProcesses
+from splitgraph.processes.worker_process import ProcessEnded
+
+_PROCESSES = KeptProcesses("splitgraph.execution.engines.worker:main")
 
 Stage = Literal["library", "load", "run"]
 
@@ -158,7 +163,7 @@ class Workplace:
         # Drivers of GPUs reserve far more address space than they use.
         memory = 0 if self.settings.has_devices else memory_limit(sum(model.weights for model in self._models))
         engines = (engine.split("+") * len(models))[: len(models)]
-        job = {"engines": engines, "seconds": seconds, "memory": memory, "models": models, "cases": cases}
+        job = {"engines": engines, "models": models, "cases": cases}
         job["ports"] = self._ports
         job["rounded"] = self._rounded
         job["folders"] = [None if model.folder is None else str(model.folder) for model in self._models]
@@ -166,7 +171,8 @@ class Workplace:
         job["probe"] = asdict(probe or Probe())
         job["extras"] = _write_extras(folder, extras or Extras())
         (folder / "job.json").write_text(json.dumps(job), "utf-8")
-        return _collect(folder, _run_worker(_key(engine, self.settings), folder, seconds), memory)
+        key = json.dumps([engine, self.settings.as_json()])
+        return _collect(folder, _run_worker(key, folder, ProcessLimits(seconds, address_space=memory)), memory)
 
 
 @contextmanager
@@ -193,14 +199,15 @@ def _write_extras(folder: Path, extras: Extras) -> dict[str, Any]:
     return {"inputs": names, "rtol": extras.rtol, "atol": extras.atol, "only_finite": extras.only_finite}
 
 
-def _key(engine: str, settings: EngineSettings) -> str:
-    """Return a text for what a process loads: one that runs on a GPU keeps memory of the GPU."""
-    return json.dumps([engine, settings.as_json()])
-
-
-def _run_worker(engine: str, folder: Path, seconds: float) -> str:
-    """Run the worker on a folder; tests replace this function to run the worker in their own process."""
-    return run_job(engine, folder, seconds)
+def _run_worker(key: str, folder: Path, limits: ProcessLimits) -> str:
+    """Run the worker on a folder; return "" or why its process did not end normally. Tests replace this function to run
+    the worker in their own process.
+    """
+    try:
+        _PROCESSES.run(folder, limits, key=key, folder=folder, is_kept=bool)
+    except ProcessEnded as ended:
+        return str(ended)
+    return ""
 
 
 def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
@@ -253,7 +260,8 @@ def _add_extra(run: EngineRun, folder: Path, event: Mapping[str, Any]) -> None:
 def _with_limit(failure: Failure, memory: int) -> Failure:
     if not memory or not says_out_of_memory(failure.reason):
         return failure
-    return replace(failure, reason=out_of_memory(memory, failure.reason))
+    text = f"needs more memory than the limit of {memory / 2**30:.3g} GiB: {failure.reason}"
+    return replace(failure, reason=text)
 
 
 def _failure(event: Mapping[str, Any], unsupported: bool, reason: str, *, invalid: bool = False) -> Failure:
