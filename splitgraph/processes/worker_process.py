@@ -138,8 +138,6 @@ class WorkerProcess:
         """Let the process work on a message; return its answer. Raises ProcessEnded; the process must be ended then."""
         deadline = None if limits.seconds is None else time.monotonic() + max(limits.seconds, 0.0)
         self.is_healthy = has_begun = False
-        self._stderr.seek(0)
-        self._stderr.truncate()
         # What cannot be pickled raises an error here.
         self._messages.put(pickle.dumps((message, limits)))
         try:
@@ -152,6 +150,9 @@ class WorkerProcess:
             text = f"did not finish within {limits.seconds:.3g} seconds"
             raise ProcessEnded(text, is_late=True) from None
         answer, is_last = pickle.loads(said)
+        # The process shares the position in this file. Not before the first message: its start may have failed.
+        self._stderr.seek(0)
+        self._stderr.truncate()
         self.is_healthy = not is_last
         return answer
 
