@@ -1,15 +1,17 @@
-"""Plans the jobs of a call: where each result goes, and what cannot begin."""
+"""Plans the jobs of a call: which models belong together, where each result goes, and what cannot begin."""
 
 from __future__ import annotations
 
 import os
+import re
+from collections import defaultdict
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import unquote
 
 from splitgraph.batch.job import Job, digest
-from splitgraph.batch.places import place_below, require_below
 from splitgraph.batch.sources import Source, file_name
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.outcome import Outcome, Verb
@@ -18,6 +20,11 @@ from splitgraph.outcome import Outcome, Verb
 _RUNNING_SHARE = 0.8
 # The endings of files that the commands write.
 _FILES = frozenset({".onnx", ".xml", ".html", ".htm", ".svg", ".json", ".jsonl"})
+# A name with three rounds of %25 is no name that anybody gave to a model.
+_ROUNDS = 4
+_DRIVE = re.compile("[A-Za-z]:")
+_HELP = "Name the model itself, or give the folder that it is in."
+_LINK_HELP = "Remove the link, or give the folder that it leads to with -o."
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,3 +205,86 @@ def _in_the_way(job: Job, taken: dict[Path, str]) -> Diagnostic | None:
     if work.place is not None and not job.is_new and not work.force:
         return diagnostic("SG108", f"{place} exists", str(place))
     return None
+
+
+def find_pairs(before: Sequence[Source], after: Sequence[Source]) -> list[tuple[str, str | None]]:
+    """For each first model the second one, None where there is none: the model at the same path, or else the only one
+    beside that path whose name is the first one's with a tag: model.opset18.onnx for model.onnx. A second model belongs
+    to the first model with the longest such name.
+    """
+    exact = {source.relative: source.name for source in after}
+    names = {key: source.relative for source in before if source.relative is not None for key in _keys(source.relative)}
+    tagged: dict[PurePosixPath, list[str]] = defaultdict(list)
+    for source in after:
+        untagged = [] if source.relative is None else _without_tags(source.relative)
+        owner = next((names[name] for name in reversed(untagged) if name in names), None)
+        if owner is not None:
+            tagged[owner].append(source.name)
+    pairs: list[tuple[str, str | None]] = []
+    for source in before:
+        found = exact.get(source.relative)
+        if found is None and source.relative is not None:
+            candidates = [name for name in tagged[source.relative] if name != source.name]
+            found = candidates[0] if len(candidates) == 1 else None
+        pairs.append((source.name, found))
+    return pairs
+
+
+def _without_tags(path: PurePosixPath) -> list[PurePosixPath]:
+    """The names that a name may be a tagged form of: model.opset18 and model, for model.opset18.onnx."""
+    parts = path.stem.split(".")
+    return [path.with_name(".".join(parts[:length])) for length in range(1, len(parts))]
+
+
+def _keys(path: PurePosixPath) -> list[PurePosixPath]:
+    """What a tagged name without its tags is: the name without its ending, and without the tag of an opset that a
+    conversion replaces.
+    """
+    stem = path.stem
+    head, _, tag = stem.rpartition(".")
+    known = [stem, head] if head and tag.startswith("opset") else [stem]
+    return [path.with_name(name) for name in known]
+
+
+def require_below(source: Source) -> None:
+    """Raises SplitgraphError (SG601) for a source that is not below what it was found in. Names of other machines may
+    be written in any way that a server or a system reads as another folder.
+    """
+    if source.relative is None:
+        parts: tuple[str, ...] = ()
+    elif source.is_url:
+        parts = tuple(_decoded(str(source.relative)).split("/"))
+    else:
+        parts = source.relative.parts
+    is_wrong = (lambda part: _is_no_name(part)) if source.is_url else (lambda part: part in ("..", os.sep))
+    if source.relative == PurePosixPath() or any(map(is_wrong, parts)):
+        text = f"{source.name} is not below the folder that it was found in"
+        raise SplitgraphError(text, [diagnostic("SG601", text, source.name, help=_HELP)])
+
+
+def place_below(folder: str, name: str, source: Source) -> Path:
+    """The place of a result in a folder. Raises SplitgraphError (SG601) for one that would be outside."""
+    require_below(source)
+    place = Path(folder) / name
+    outside = not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(folder))
+    if outside or "\0" in name or not Path(name).name:
+        text = f"the result of {source.name} would be outside of {folder}"
+        raise SplitgraphError(text, [diagnostic("SG601", text, source.name, help=_LINK_HELP if outside else _HELP)])
+    return place
+
+
+def _decoded(text: str) -> str:
+    """A path without %2e and the like, which a server decodes once, or more often."""
+    for _ in range(_ROUNDS):
+        text, before = unquote(text), text
+        if text == before:
+            break
+    return text
+
+
+def _is_no_name(part: str) -> bool:
+    """True for a part of a path that some system takes for another folder: .., "", a drive, a part with a backslash, or
+    with characters that end a name.
+    """
+    has_separator = "\\" in part or any(ord(char) < 32 for char in part)
+    return not part.strip(". ") or has_separator or _DRIVE.match(part) is not None

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from splitgraph.arguments import refuse_other_kind
-from splitgraph.batch.pairs import find_pairs
-from splitgraph.batch.plan import Limits, Plan, plan_jobs, plan_pairs
+from splitgraph.batch.plan import Limits, Plan, find_pairs, plan_jobs, plan_pairs
 from splitgraph.batch.report_file import ReportFile, done_before, read_report
 from splitgraph.batch.run_jobs import Workers, dask_executor, run_jobs
 from splitgraph.batch.sources import find_sources, needs_onnx, without_results

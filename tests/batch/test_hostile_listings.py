@@ -11,8 +11,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from command_line.program import split_model
 
-from splitgraph.batch.places import place_below
-from splitgraph.batch.plan import Limits, plan_jobs
+from splitgraph.batch.plan import Limits, place_below, plan_jobs
 from splitgraph.batch.remote import find_urls, localized
 from splitgraph.batch.sources import Source, find_sources
 from splitgraph.diagnostics import ModelError, SplitgraphError

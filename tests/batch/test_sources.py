@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from splitgraph.batch.pairs import find_pairs
+from splitgraph.batch.plan import find_pairs
 from splitgraph.batch.sources import Source, find_sources
 from splitgraph.diagnostics import SplitgraphError
 
