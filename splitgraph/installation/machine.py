@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from splitgraph.execution.limits import memory_limit
+from splitgraph.execution.engine_settings import memory_limit
 from splitgraph.processes.folders import cache_folder, temporary_folder
 
 

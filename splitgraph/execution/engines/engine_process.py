@@ -15,9 +15,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from splitgraph.execution.engine_settings import DEFAULT, EngineSettings
+from splitgraph.execution.engine_settings import DEFAULT, EngineSettings, memory_limit
 from splitgraph.execution.engines.error_texts import says_out_of_memory
-from splitgraph.execution.limits import memory_limit
 from splitgraph.execution.models.model_files import Model, write_model
 from splitgraph.execution.values import Value, read_values, write_values
 from splitgraph.processes.folders import temporary_folder
@@ -169,7 +168,12 @@ class Workplace:
         job["folders"] = [None if model.folder is None else str(model.folder) for model in self._models]
         job["settings"] = self.settings.as_json()
         job["probe"] = asdict(probe or Probe())
-        job["extras"] = _write_extras(folder, extras or Extras())
+        extras = extras or Extras()
+        names = [f"extra_{number}.bin" for number in range(len(extras.inputs))]
+        for name, values in zip(names, extras.inputs, strict=True):
+            write_values(folder / name, values)
+        compared = {"rtol": extras.rtol, "atol": extras.atol, "only_finite": extras.only_finite}
+        job["extras"] = {"inputs": names, **compared}
         (folder / "job.json").write_text(json.dumps(job), "utf-8")
         key = json.dumps([engine, self.settings.as_json()])
         return _collect(folder, _run_worker(key, folder, ProcessLimits(seconds, address_space=memory)), memory)
@@ -190,13 +194,6 @@ def workplace(
     """
     with temporary_folder() as folder:
         yield Workplace(folder, models, ports, folders, settings, rounded)
-
-
-def _write_extras(folder: Path, extras: Extras) -> dict[str, Any]:
-    names = [f"extra_{number}.bin" for number in range(len(extras.inputs))]
-    for name, values in zip(names, extras.inputs, strict=True):
-        write_values(folder / name, values)
-    return {"inputs": names, "rtol": extras.rtol, "atol": extras.atol, "only_finite": extras.only_finite}
 
 
 def _run_worker(key: str, folder: Path, limits: ProcessLimits) -> str:
@@ -245,7 +242,10 @@ def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
         run.undeployed.setdefault(last["model"], {})[last["level"]] = abnormal
     elif abnormal and last["stage"] in get_args(Stage):
         run.failures.append(_failure(last, True, abnormal))
-    run.failures = [_with_limit(failure, memory) for failure in run.failures]
+    for position, failure in enumerate(run.failures):
+        if memory and says_out_of_memory(failure.reason):
+            text = f"needs more memory than the limit of {memory / 2**30:.3g} GiB: {failure.reason}"
+            run.failures[position] = replace(failure, reason=text)
     return run
 
 
@@ -255,13 +255,6 @@ def _add_extra(run: EngineRun, folder: Path, event: Mapping[str, Any]) -> None:
     elif event["event"] == "differs":
         first, second = (list(read_values(folder / name).values()) for name in event["outputs"])
         run.extras[event["extra"]] = first, second
-
-
-def _with_limit(failure: Failure, memory: int) -> Failure:
-    if not memory or not says_out_of_memory(failure.reason):
-        return failure
-    text = f"needs more memory than the limit of {memory / 2**30:.3g} GiB: {failure.reason}"
-    return replace(failure, reason=text)
 
 
 def _failure(event: Mapping[str, Any], unsupported: bool, reason: str, *, invalid: bool = False) -> Failure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from splitgraph.execution.models.model_edits import is_default_domain
+from splitgraph.execution.models.model_files import is_default_domain
 from splitgraph.execution.values import UnsupportedError
 
 # What NumPy, onnxruntime and the C++ library say when an allocation fails.

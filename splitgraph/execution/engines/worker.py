@@ -44,12 +44,10 @@ from typing import Any, NamedTuple, TextIO
 
 from splitgraph.execution.comparison import Comparison
 from splitgraph.execution.engine_settings import EngineSettings
-from splitgraph.execution.engines.engine import Loaded, load_engine, normalise
+from splitgraph.execution.engines.engine import Loaded, load_engine, load_library, normalise, settings_of
 from splitgraph.execution.engines.error_texts import is_invalid, is_unsupported, reason_of, says_out_of_memory
-from splitgraph.execution.engines.moved_weights import round_onnx, rounded_to_half
 from splitgraph.execution.engines.onnxruntime_engine import LEVELS, session_at
-from splitgraph.execution.engines.preparation import load_library, settings_of
-from splitgraph.execution.engines.weight_probe import CaseFiles, find_moving
+from splitgraph.execution.engines.weight_probe import CaseFiles, find_moving, round_onnx, rounded_to_half
 from splitgraph.execution.values import (
     Run,
     UnsupportedError,

@@ -15,7 +15,7 @@ import pytest
 from onnx import TensorProto, helper
 from processes.watching import comes_true, has_ended
 
-from splitgraph.execution import limits
+from splitgraph.execution import engine_settings
 from splitgraph.execution.engines import engine_process
 from splitgraph.execution.engines.engine_process import Attempt, EngineRun, workplace
 from splitgraph.execution.models import model_files
@@ -106,7 +106,7 @@ def test_a_model_that_takes_too_much_memory_is_told_so_and_proves_nothing(engine
 
 def test_the_memory_of_a_run_grows_with_the_models_and_stays_below_the_machines() -> None:
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    assert 0 < limits.memory_limit(0) <= limits.MEMORY_LIMIT
+    assert 0 < engine_settings.memory_limit(0) <= engine_settings.MEMORY_LIMIT
     assert (
         engine_process.memory_limit(0)
         <= engine_process.memory_limit(1 << 30)
