@@ -11,9 +11,11 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import splitgraph
-from splitgraph.execution.engines import engine_process, warm_processes
+from splitgraph.execution.engines import engine_process
+from splitgraph.processes import kept_processes
 
 MODELS = Path(__file__).resolve().parent.parent / "models"
 
@@ -21,17 +23,17 @@ MODELS = Path(__file__).resolve().parent.parent / "models"
 def verified(opset: int) -> tuple[dict[str, object], float, float, int]:
     """The verification of each model, the seconds, those in engines, and how many runs of engines there were."""
     spent = [0.0, 0]
-    run_job = warm_processes.run_job
+    run_worker = engine_process._run_worker
 
-    def timed(engine: str, folder: Path, seconds: float) -> str:
+    def timed(*job: Any) -> str:
         began = time.perf_counter()
         try:
-            return run_job(engine, folder, seconds)
+            return run_worker(*job)
         finally:
             spent[0] += time.perf_counter() - began
             spent[1] += 1
 
-    engine_process.run_job = timed
+    engine_process._run_worker = timed
     found: dict[str, object] = {}
     began = time.perf_counter()
     for path in sorted(MODELS.glob("*.onnx")):
@@ -40,7 +42,7 @@ def verified(opset: int) -> tuple[dict[str, object], float, float, int]:
         except splitgraph.ConversionError:
             found[path.name] = None
     total = time.perf_counter() - began
-    engine_process.run_job = run_job
+    engine_process._run_worker = run_worker
     return found, total, spent[0], int(spent[1])
 
 
@@ -48,7 +50,7 @@ def main() -> None:
     """Measure with kept processes first: the imports of this process are then paid."""
     opset = int(sys.argv[1]) if len(sys.argv) > 1 else 18
     kept = verified(opset)
-    warm_processes.IDLE_SECONDS = 0
+    kept_processes.IDLE_SECONDS = 0
     new = verified(opset)
     for name, (found, total, spent, runs) in (("kept", kept), ("new", new)):
         each = 1000 * total / len(found)

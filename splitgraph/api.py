@@ -13,7 +13,7 @@ from splitgraph.diagnostics import Diagnostic, SplitgraphError
 from splitgraph.formats import LoadedModel, give_back, held, load, open_model
 from splitgraph.onnx_proto import ModelProto
 from splitgraph.options import Engine, Form, Goal, Leeway, Running, Sizes, leeway_of
-from splitgraph.process import collection_paused
+from splitgraph.processes.this_process import collection_paused
 from splitgraph.results import save_result
 from splitgraph.rewrites import rewritten
 

@@ -24,7 +24,7 @@ from splitgraph import parameters
 from splitgraph.exit_codes import BROKEN_PIPE, CLEAN, INTERNAL_ERROR, INTERRUPTED, MEANINGS, WRONG_USAGE
 from splitgraph.options import ATOL, RTOL
 from splitgraph.parameters import MANY, MANY_WITH_LIMIT, RUNNING, Command, takes
-from splitgraph.process import writing
+from splitgraph.processes.this_process import writing
 
 if TYPE_CHECKING:
     from pathlib import Path

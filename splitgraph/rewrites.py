@@ -13,7 +13,7 @@ from splitgraph.formats import LoadedModel, held, open_model
 from splitgraph.graph.scopes import model_imports
 from splitgraph.onnx_proto import ModelProto
 from splitgraph.options import Goal, Leeway, Running, Sizes
-from splitgraph.process import collection_paused
+from splitgraph.processes.this_process import collection_paused
 from splitgraph.results import require_valid_rewrite, save_result
 
 if TYPE_CHECKING:

@@ -32,11 +32,11 @@ def check_every_result() -> None:
 
 def keep_engines() -> None:
     """Let the processes of engines serve more than one test: pytest changes their environment with every test."""
-    from splitgraph.execution.engines import warm_processes
+    from splitgraph.processes import worker_process
 
-    environment = warm_processes.environment
+    environment = worker_process.environment
     ignored = "PYTEST_CURRENT_TEST"
-    warm_processes.environment = lambda: {name: text for name, text in environment().items() if name != ignored}
+    worker_process.environment = lambda: {name: text for name, text in environment().items() if name != ignored}
 
 
 @pytest.fixture
@@ -46,9 +46,8 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     from splitgraph.execution.engines import engine_process, worker
 
-    def run_worker(engine: str, folder: Path, seconds: float) -> str:
-        worker.main(folder)
+    def run_worker(key: str, folder: Path, limits: object) -> str:
+        worker.run_job_in(folder)
         return ""
 
-    monkeypatch.setattr(worker, "_limit", lambda seconds, memory: None)
     monkeypatch.setattr(engine_process, "_run_worker", run_worker)

@@ -130,9 +130,13 @@ def test_an_engine_that_hangs_is_ended(tmp_path: Path) -> None:
     script = """
 import sys
 from pathlib import Path
-from splitgraph.execution.engines.child_process import run_module
-print(run_module("hanging", Path(sys.argv[1]), 1))
+from splitgraph.processes.kept_processes import run_once
+from splitgraph.processes.worker_process import ProcessEnded
+try:
+    run_once("hanging:hang", "", Path(sys.argv[1]), 1)
+except ProcessEnded as ended:
+    print(ended)
 """
-    (tmp_path / "hanging.py").write_text("import time\ntime.sleep(600)\n", encoding="utf-8")
+    (tmp_path / "hanging.py").write_text("import time\ndef hang(message): time.sleep(600)\n", encoding="utf-8")
     done = run("-c", f"import sys; sys.path.append({str(tmp_path)!r})\n{script}", str(tmp_path), folder=tmp_path)
     assert (done.stdout.strip(), done.stderr) == ("did not finish within 1 seconds", "")

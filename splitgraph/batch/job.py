@@ -20,13 +20,14 @@ from splitgraph.formats.external_data import is_inside
 from splitgraph.formats.onnx_file import external_locations
 from splitgraph.formats.recognition import is_ir
 from splitgraph.outcome import Outcome, Status
-from splitgraph.process import collection_paused
-from splitgraph.temporary_folders import temporary_folder
+from splitgraph.processes.folders import temporary_folder
+from splitgraph.processes.this_process import collection_paused
 from splitgraph.work.task import Task
 
 if TYPE_CHECKING:
     from splitgraph.formats import DataFile
     from splitgraph.inference.analysis import Analysis
+
 
 _EXISTS = "SG108"
 

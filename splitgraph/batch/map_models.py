@@ -12,9 +12,8 @@ from typing import Any, TypeVar
 
 from splitgraph import api
 from splitgraph.batch.plan import Limits, Plan, plan_jobs, plan_pairs
-from splitgraph.batch.run_jobs import run_jobs
+from splitgraph.batch.run_jobs import Workers, run_jobs
 from splitgraph.batch.sources import find_sources, needs_onnx
-from splitgraph.batch.worker import Workers
 from splitgraph.diagnostics import SplitgraphError
 from splitgraph.options import ATOL, RTOL, Goal, Output, Running, Sizes, StrPath, leeway_of
 from splitgraph.outcome import VERBS, Outcome, Verb
@@ -45,8 +44,8 @@ def map_models(
     verb: "infer", "upgrade", "downgrade", "convert", "check" or "verify". sources: files, folders (with their
     subfolders), patterns and URLs; for "verify" pairs of files.
     executor: of concurrent.futures, such as `distributed.Client(...).get_executor()`; None for worker processes of this
-    machine. Each thread of an executor keeps a worker process, in which the models run, so that a crash of a model is
-    none of the executor. jobs: without an executor, how many models at a time; None for one for each core.
+    machine. Under an executor, too, the models run in worker processes, so that a crash of a model is none of the
+    executor. jobs: without an executor, how many models at a time; None for one for each core.
     timeout: seconds for each model, None for no limit. memory: GiB for each worker process, on Linux only.
     output: the folder of the results, None to write nothing. Models of folders and patterns keep their path below it,
     models that were named get their default name. exclude: patterns of models to leave out. hashes: whether

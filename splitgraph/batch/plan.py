@@ -1,4 +1,4 @@
-"""Plans the jobs of a call: where each result goes, and what cannot begin."""
+"""Plans the jobs of a call: which models belong together, where each result goes, and what cannot begin."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ from splitgraph.work.task import Task
 _RUNNING_SHARE = 0.8
 # The endings of files that the commands write.
 _FILES = frozenset({".onnx", ".xml", ".html", ".htm", ".svg", ".json", ".jsonl"})
+# A name with three rounds of %25 is no name that anybody gave to a model.
+_ROUNDS = 4
+_DRIVE = re.compile("[A-Za-z]:")
+_HELP = "Name the model itself, or give the folder that it is in."
+_LINK_HELP = "Remove the link, or give the folder that it leads to with -o."
 
 # A name with three rounds of %25 is no name that anybody gave to a model.
 _ROUNDS = 4

@@ -18,10 +18,10 @@ from threading import Event, Thread
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from splitgraph.cache_folder import cache_folder
 from splitgraph.diagnostics import ModelError, SplitgraphError, diagnostic
 from splitgraph.formats.external_data import is_inside
 from splitgraph.formats.onnx_file import external_locations
+from splitgraph.processes.folders import cache_folder
 
 _Found = TypeVar("_Found")
 # What reads another URL may stand before it, as in simplecache::http://host/model.onnx.

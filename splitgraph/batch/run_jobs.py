@@ -1,19 +1,80 @@
-"""Runs jobs on an executor; the outcomes come in the order in which the jobs end."""
+"""Runs jobs in worker processes, on threads of this process or on an executor; the outcomes come in the order in which
+the jobs end. A model that crashes its process, or hangs, takes no other model with it: the process is replaced.
+"""
 
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 
 from splitgraph.batch.job import Job
-from splitgraph.batch.worker import Workers, run_in_worker
 from splitgraph.diagnostics import SplitgraphError, diagnostic
 from splitgraph.outcome import Outcome
+from splitgraph.processes.inner_loop import ProcessLimits
+from splitgraph.processes.kept_processes import KeptProcesses
+from splitgraph.processes.worker_process import ProcessEnded
 
 # Seconds that a scheduler has to answer.
 CONNECTING = 10.0
+# A model that ends its process twice is left.
+_ATTEMPTS = 2
+# Seconds that a process has to remove its temporary files once it is told to end.
+_GRACE = 2.0
+
+
+class Workers:
+    """Worker processes for jobs. May be used from several threads, each of which has a process for itself meanwhile."""
+
+    def __init__(self) -> None:
+        self._processes = KeptProcesses("splitgraph.batch.job:run_job", grace=_GRACE)
+        self._models: dict[int, str] = {}
+
+    @property
+    def running(self) -> list[str]:
+        """The models that are worked on now."""
+        return list(self._models.values())
+
+    def run(self, job: Job) -> Outcome:
+        """Do a job: its outcome, whatever happens to the process. A job that ends its process is tried once more."""
+        limits = ProcessLimits(job.seconds, data=job.memory or 0)
+        # Engines that a process keeps have its limit of memory, and the paths of models begin in its current folder.
+        key = f"{job.memory} {os.getcwd()}"
+        began = time.monotonic()
+        death = ""
+        self._models[threading.get_ident()] = job.model
+        try:
+            for _ in range(_ATTEMPTS):
+                attempted = time.monotonic()
+                try:
+                    outcome: Outcome = self._processes.run(job, limits, key=key)
+                    return outcome
+                except ProcessEnded as ended:
+                    if ended.is_late:
+                        text = f"the model took longer than the limit of {job.seconds:g} s, and its process was ended"
+                        return job.failed([diagnostic("SG605", text, job.model)], time.monotonic() - attempted)
+                    death = ended.cause
+            message = f"the process of the model was ended {_ATTEMPTS} times: {death}"
+            return job.failed([diagnostic("SG604", message, job.model)], time.monotonic() - began)
+        finally:
+            del self._models[threading.get_ident()]
+
+    def close(self) -> None:
+        """End all processes for good. To be called again where something interrupts that."""
+        self._processes.close()
+
+
+_OF_PROCESS = Workers()
+
+
+def run_in_worker(job: Job) -> Outcome:
+    """Do a job in a worker process of this process. Any executor of `concurrent.futures` can run this function, on
+    whatever machine.
+    """
+    return _OF_PROCESS.run(job)
 
 
 def run_jobs(

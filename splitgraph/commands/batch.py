@@ -17,9 +17,8 @@ from typing import Any
 
 from splitgraph.batch.plan import Limits, Plan, plan_jobs, plan_pairs
 from splitgraph.batch.report_file import ReportFile, done_before, read_report
-from splitgraph.batch.run_jobs import dask_executor, run_jobs
+from splitgraph.batch.run_jobs import Workers, dask_executor, run_jobs
 from splitgraph.batch.sources import find_pairs, find_sources, needs_onnx, without_results
-from splitgraph.batch.worker import Workers
 from splitgraph.commands.many import Call
 from splitgraph.diagnostics import SplitgraphError, diagnostic
 from splitgraph.exit_codes import CLEAN, FINDINGS, INTERNAL_ERROR, WRONG_USAGE

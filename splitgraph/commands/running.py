@@ -16,7 +16,7 @@ from splitgraph.diagnostics import (
     diagnostic,
 )
 from splitgraph.exit_codes import FINDINGS, WRONG_USAGE
-from splitgraph.process import OutputError, collection_paused, stopped_cleanly
+from splitgraph.processes.this_process import OutputError, collection_paused, stopped_cleanly
 
 # Wrong calls and the end of the program; errors after which nothing can be printed.
 _NO_FAILURES = (click.ClickException, click.exceptions.Exit, click.Abort, OutputError, BrokenPipeError)

@@ -1,7 +1,8 @@
-"""Hold what engines load and use besides the models."""
+"""What engines load and use besides the models, and their limits: memory, and the oldest opset of onnxruntime."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,6 +12,12 @@ from splitgraph.execution.providers import CPU_DEVICE, CPU_PROVIDER, provider_of
 _ENGINES = ("onnxruntime", "openvino")
 # None: the engine has no provider of that name.
 _ON_CPU = (CPU_PROVIDER, CPU_DEVICE, None)
+# An engine process may use this many bytes of address space, and in addition hold the models this many times: as read,
+# as arrays, and as the engine keeps them. It never gets more than this share of the memory of the machine.
+MEMORY_LIMIT = 8 * 2**30
+_COPIES_OF_MODELS = 4
+_SHARE_OF_MEMORY = 0.75
+OLDEST_OPSET = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +47,11 @@ class EngineSettings:
 
 
 DEFAULT = EngineSettings()
+
+
+def memory_limit(models: int) -> int:
+    """Return how many bytes of address space an engine process may use for models of so many bytes."""
+    limit = MEMORY_LIMIT + _COPIES_OF_MODELS * models
+    if not hasattr(os, "sysconf"):
+        return limit
+    return min(limit, int(_SHARE_OF_MEMORY * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))

@@ -68,12 +68,11 @@ def _is_identical(one: Value, other: Value) -> bool:
         return False
     if one.dtype != other.dtype or one.shape != other.shape:
         return False
-    pairs = ((np.ascontiguousarray(one[block]), np.ascontiguousarray(other[block])) for block in blocks(one))
-    return all(left.view(np.uint8).data == right.view(np.uint8).data for left, right in map(_flat, pairs))
-
-
-def _flat(pair: tuple[Array, Array]) -> tuple[Array, Array]:
-    return pair[0].reshape(-1), pair[1].reshape(-1)
+    for block in blocks(one):
+        left, right = (np.ascontiguousarray(array[block]).reshape(-1).view(np.uint8) for array in (one, other))
+        if left.data != right.data:
+            return False
+    return True
 
 
 def blocks(array: Array, *others: Array) -> Iterator[Block]:

@@ -32,7 +32,7 @@ The rules for a verdict:
   are tried then; if they do not help, there is no verdict. No other engine is asked: it would compute the same.
 - Differences of floating-point numbers that rounding explains do not count, if the rewrite rounds differently.
 - If onnxruntime gives other outputs for rewritten nodes, and the reference evaluator gives equal ones, onnxruntime has
-  not decided: its kernels have faults of their own (see `verdict.arbiter`).
+  not decided: its kernels have faults of their own (see `verdict.judge`).
 - NaN and infinity are equal if both models give one of them. Between two engines, only finite numbers count, and
   inputs that are not finite prove no difference.
 - Both models also run on unusual inputs (see `inputs.unusual`), and on dimensions of size 1 and 0. A failure there says
@@ -59,21 +59,22 @@ from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.execution import help_texts
 from splitgraph.execution.engine_settings import EngineSettings
 from splitgraph.execution.engines.engine_process import Workplace, workplace
-from splitgraph.execution.engines.memory import says_out_of_memory
+from splitgraph.execution.engines.error_texts import says_out_of_memory
 from splitgraph.execution.inputs.given_inputs import IN_ONE_MODEL, GivenCase, as_cases
 from splitgraph.execution.inputs.input_maker import InputMaker
 from splitgraph.execution.inputs.model_inputs import InputError
 from splitgraph.execution.inputs.test_data import read_test_data
 from splitgraph.execution.models.comparability import (
+    engines_for,
     find_incomparable,
+    find_missing_engine,
     find_missing_memory,
     find_too_deep,
+    refuse_unfit_providers,
     repair_first,
     with_sorted_nodes,
 )
-from splitgraph.execution.models.engine_choice import engines_for, find_missing_engine, refuse_unfit_providers
-from splitgraph.execution.models.interfaces import compare_interfaces
-from splitgraph.execution.models.model_pair import ComparedModel, Model, read_model_pair
+from splitgraph.execution.models.model_pair import ComparedModel, Model, compare_interfaces, read_model_pair
 from splitgraph.execution.verdict.engine_trial import EngineTrial, Question
 from splitgraph.execution.verdict.judge import Outcome
 from splitgraph.execution.verdict.proofs import prove_equal_splits

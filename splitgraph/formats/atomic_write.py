@@ -25,7 +25,7 @@ from typing import BinaryIO
 
 from splitgraph.diagnostics import ModelError
 from splitgraph.formats.recognition import model_error, shown, system_reason
-from splitgraph.ownership import owned, taken_over
+from splitgraph.processes.folders import owned, taken_over
 
 # What file systems answer that cannot sync a folder; there is nothing to sync on them.
 _FOLDER_SYNC_UNSUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}

@@ -36,7 +36,7 @@ def from_ov_model(model: Any) -> OpenVINOModel:
     require_openvino()
     import openvino
 
-    from splitgraph.temporary_folders import temporary_folder
+    from splitgraph.processes.folders import temporary_folder
 
     if not is_ov_model(model):
         raise model_error("SG101", f"an ov.Model is needed, not {type(model).__name__}")
@@ -66,7 +66,7 @@ def to_ov_model(model: OpenVINOModel) -> Any:
     require_openvino()
     import openvino
 
-    from splitgraph.temporary_folders import temporary_folder
+    from splitgraph.processes.folders import temporary_folder
 
     with temporary_folder() as folder:
         path = folder / "model.xml"

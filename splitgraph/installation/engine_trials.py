@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from splitgraph.execution.engines.child_process import run_module
-from splitgraph.temporary_folders import temporary_folder
+from splitgraph.processes.folders import temporary_folder
+from splitgraph.processes.kept_processes import run_once
+from splitgraph.processes.worker_process import ProcessEnded
 
 # Each engine with the module that it is made of.
 ENGINES: Mapping[str, str] = {"reference": "onnx", "onnxruntime": "onnxruntime", "openvino": "openvino"}
@@ -45,8 +46,11 @@ def try_engine(name: str, seconds: float = SECONDS) -> EngineReport:
             return EngineReport(name, "broken", reason="onnx is not installed")
         return EngineReport(name, "not installed")
     with temporary_folder() as folder:
-        (folder / "engine.json").write_text(json.dumps(name), "utf-8")
-        abnormal = run_module("splitgraph.execution.engines.capabilities", folder, seconds)
+        abnormal = ""
+        try:
+            run_once("splitgraph.execution.engines.capabilities:main", (name, folder), folder, seconds)
+        except ProcessEnded as ended:
+            abnormal = str(ended)
         found = _found(folder / "found.json")
     newest = found.get("newest_opset")
     version, devices = found.get("version"), tuple(found.get("devices", ()))

@@ -9,9 +9,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from splitgraph.cache_folder import cache_folder
-from splitgraph.execution.limits import memory_limit
-from splitgraph.temporary_folders import temporary_folder
+from splitgraph.execution.engine_settings import memory_limit
+from splitgraph.processes.folders import cache_folder, temporary_folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from splitgraph.diagnostics import Diagnostic
-from splitgraph.process import writing
+from splitgraph.processes.this_process import writing
 
 if TYPE_CHECKING:
     from splitgraph.report.documents import Document

@@ -24,7 +24,7 @@ import splitgraph
 from batch.conftest import hearing_interrupts
 from splitgraph import SplitgraphError
 from splitgraph.batch import run_jobs
-from splitgraph.batch.worker import Workers
+from splitgraph.batch.run_jobs import Workers
 
 UPGRADE = ("upgrade", "--opset", "18", "--no-verify", "--jobs", "1")
 

@@ -22,7 +22,7 @@ import splitgraph
 from batch.conftest import hearing_interrupts
 from splitgraph import Outcome, SplitgraphError
 from splitgraph.batch.job import Job
-from splitgraph.batch.worker import Workers
+from splitgraph.batch.run_jobs import Workers
 from splitgraph.work.task import Task
 
 IR = Path(__file__).parents[2] / "models" / "interval_split.xml"
@@ -113,20 +113,24 @@ def test_a_lost_result_is_not_taken_for_another_one(zoo: Path) -> None:
     assert Path("out.onnx").read_bytes() == b"another"
 
 
+def waiting(workers: Workers) -> list[subprocess.Popen[bytes]]:
+    """The processes that wait for a job."""
+    return [process._process for kept in workers._processes._waiting.values() for _, process in kept]
+
+
 def test_a_worker_is_used_again(zoo: Path) -> None:
     workers = Workers()
     job = Job("zoo/a.onnx", Task("infer", Path("zoo/a.onnx")))
     try:
         assert [workers.run(job).status for _ in range(3)] == ["clean"] * 3
-        (worker,) = workers._all
-        first = worker._process
-        assert first is not None
+        (first,) = waiting(workers)
         workers.run(job)
-        assert worker._process is first
+        assert waiting(workers) == [first]
         first.kill()
         first.wait()
         assert workers.run(job).status == "clean"
-        assert worker._process is not first
+        (second,) = waiting(workers)
+        assert second is not first
     finally:
         workers.close()
 
@@ -144,7 +148,7 @@ def _children() -> set[str]:
     listed = subprocess.run(
         ["ps", "-o", "args=", "--ppid", str(os.getpid())], capture_output=True, text=True, check=False
     )
-    return {line for line in listed.stdout.splitlines() if "splitgraph.batch.child" in line}
+    return {line for line in listed.stdout.splitlines() if "splitgraph.batch.job" in line}
 
 
 def test_outcomes_are_pickled_and_read_again(zoo: Path) -> None:

@@ -29,7 +29,7 @@ from old_runtimes_trial import Finding, try_export
 
 import splitgraph
 from splitgraph.conversion.rewrite import Rewrite
-from splitgraph.execution.models.model_edits import scoped_nodes
+from splitgraph.execution.models.model_files import scoped_nodes
 from splitgraph.schemas.table import minimum_ir_version
 
 HERE = Path(__file__).resolve().parent

@@ -24,10 +24,8 @@ from splitgraph.execution.engines.engine import normalise
 from splitgraph.execution.engines.engine_process import Attempt, EngineRun, Extras, Failure, Probe, Workplace
 from splitgraph.execution.engines.error_texts import reason_of
 from splitgraph.execution.inputs.input_maker import InputMaker
-from splitgraph.execution.models.comparability import find_incomparable, repair_first, with_sorted_nodes
-from splitgraph.execution.models.engine_choice import engines_for
-from splitgraph.execution.models.interfaces import compare_interfaces
-from splitgraph.execution.models.model_pair import ComparedModel, read_model_pair
+from splitgraph.execution.models.comparability import engines_for, find_incomparable, repair_first, with_sorted_nodes
+from splitgraph.execution.models.model_pair import ComparedModel, compare_interfaces, read_model_pair
 from splitgraph.execution.verdict.engine_trial import EngineTrial, Question
 from splitgraph.execution.verdict.judge import Outcome
 from splitgraph.execution.verification import Difference

@@ -23,7 +23,7 @@ from splitgraph.diagnostics import ConversionError
 from splitgraph.execution.comparison import Comparison
 from splitgraph.execution.engines.engine import load_engine, normalise
 from splitgraph.execution.engines.error_texts import is_unsupported, reason_of
-from splitgraph.execution.models.interfaces import compare_interfaces
+from splitgraph.execution.models.model_pair import compare_interfaces
 from splitgraph.schemas.table import minimum_ir_version
 
 from .model_cases import ModelCase, opset_of

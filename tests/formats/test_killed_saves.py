@@ -11,7 +11,7 @@ import pytest
 from killed_saves import PLACES, is_right, killed_saves
 
 from splitgraph.formats.atomic_write import WriteTogether, remove_abandoned
-from splitgraph.ownership import owned
+from splitgraph.processes.folders import owned
 
 # From here on, not all moments are early ones.
 MANY = 60

@@ -23,7 +23,7 @@ from onnx import ModelProto, TensorProto, helper
 
 import splitgraph
 from splitgraph.conversion.prepare import inlining
-from splitgraph.execution.inputs.roles import find_uses
+from splitgraph.execution.inputs.model_inputs import find_uses
 from splitgraph.execution.models.dependence import read_dependence
 from splitgraph.graph.scopes import MOST_NESTED, inlined_nodes, nested_depth
 

@@ -18,6 +18,7 @@ from splitgraph import cli
 from splitgraph.execution.engines import openvino_import
 from splitgraph.formats import OpenVINOModel, load_ir
 from splitgraph.formats.openvino_ir import Layer
+from splitgraph.processes.worker_process import ProcessEnded
 
 MODELS = Path(__file__).parents[2] / "models"
 Run = Callable[..., tuple[int, str, str]]
@@ -39,11 +40,10 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 def imported_in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """OpenVINO reads models in this process; the tests of the command line below let it have one of its own."""
 
-    def run_module(module: str, folder: Path, seconds: float) -> str:
-        openvino_import.main(folder)
-        return ""
+    def run_once(work: str, folder: Path, *_: object) -> str:
+        return openvino_import.main(folder)
 
-    monkeypatch.setattr(openvino_import, "run_module", run_module)
+    monkeypatch.setattr(openvino_import, "run_once", run_once)
 
 
 def variadic_layers(model: OpenVINOModel) -> list[Layer]:
@@ -250,9 +250,9 @@ def test_a_crash_of_openvino_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     def crash(*arguments: object) -> str:
         told.append(arguments)
-        return "crashed (SIGSEGV)"
+        raise ProcessEnded("crashed (SIGSEGV)")
 
-    monkeypatch.setattr(openvino_import, "run_module", crash)
+    monkeypatch.setattr(openvino_import, "run_once", crash)
     with pytest.raises(splitgraph.ConversionError, match=r"crashed \(SIGSEGV\)"):
         splitgraph.save(onnx.load(MODELS / "split2_equal.onnx"), tmp_path / "model.xml")
     assert len(told) == 1

@@ -1,7 +1,6 @@
-"""Find out what an engine can run, in its process: `python -m splitgraph.execution.engines.capabilities FOLDER`.
+"""Find out what an engine can run, in its process.
 
-FOLDER holds `engine.json`, the name of the engine. `found.json` is written there anew at each step, so that the file
-shows what was known when the engine crashed:
+`found.json` is written anew at each step, so that the file shows what was known when the engine crashed:
 
     {"version": "1.32.0", "devices": ["CPUExecutionProvider"], "opset": 27, "newest_opset": null, "reason": ""}
 
@@ -12,7 +11,6 @@ Split gave the right results. reason: why the last one that was tried did not.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,6 @@ from onnx import TensorProto, helper
 from splitgraph.execution.engines import onnxruntime_engine
 from splitgraph.execution.engines.engine import load_engine
 from splitgraph.execution.engines.error_texts import reason_of
-from splitgraph.execution.engines.parent_process import end_with_parent
 from splitgraph.execution.values import Array, Value
 from splitgraph.schemas.table import newest_in_table
 
@@ -36,9 +33,9 @@ _IR_VERSION = 8
 _GIVEN: Array = np.arange(6, dtype=np.float32).reshape(3, 2)
 
 
-def main(folder: Path) -> None:
-    """Try the engine that the folder names."""
-    engine = json.loads((folder / "engine.json").read_text("utf-8"))
+def main(message: tuple[str, Path]) -> None:
+    """Try an engine, and write `found.json` in a folder. message: the name of the engine, and the folder."""
+    engine, folder = message
     found: dict[str, Any] = {"version": None, "devices": [], "opset": None, "newest_opset": None, "reason": ""}
 
     def keep(**known: Any) -> None:
@@ -113,7 +110,3 @@ _RUN: Mapping[str, Callable[[Path], list[Value]]] = {
     "onnxruntime": _run_onnxruntime,
     "openvino": lambda path: load_engine("openvino", path).run({"x": _GIVEN}),
 }
-
-if __name__ == "__main__":
-    end_with_parent()
-    main(Path(sys.argv[1]))

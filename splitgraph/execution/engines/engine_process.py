@@ -1,7 +1,8 @@
-"""Let an engine run models in its own process (see `warm_processes`), and read the events that it reports.
+"""Let an engine run models in its own process (see `processes`), and read the events that it reports.
 
-A crash, a time-out or an abort of the engine ends the engine process and nothing else. If this process ends, the engine
-process ends, too. Both share files in a private temporary folder, which is always removed.
+A crash, a time-out or an abort of the engine ends the engine process and nothing else. Both processes share files in a
+private temporary folder, which is always removed. A healthy process is kept for the next run of the same engine with
+the same settings: a process that ran on a GPU keeps memory of the GPU.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from splitgraph.execution.engine_settings import DEFAULT, EngineSettings
-from splitgraph.execution.engines.memory import out_of_memory, says_out_of_memory
-from splitgraph.execution.engines.warm_processes import run_job
-from splitgraph.execution.limits import memory_limit
+from splitgraph.execution.engine_settings import DEFAULT, EngineSettings, memory_limit
+from splitgraph.execution.engines.error_texts import says_out_of_memory
 from splitgraph.execution.models.model_files import Model, write_model
 from splitgraph.execution.values import Value, read_values, write_values
-from splitgraph.temporary_folders import temporary_folder
+from splitgraph.processes.folders import temporary_folder
+from splitgraph.processes.inner_loop import ProcessLimits
+from splitgraph.processes.kept_processes import KeptProcesses
+from splitgraph.processes.worker_process import ProcessEnded
+
+_PROCESSES = KeptProcesses("splitgraph.execution.engines.worker:main")
 
 Stage = Literal["library", "load", "run"]
 
@@ -158,15 +162,21 @@ class Workplace:
         # Drivers of GPUs reserve far more address space than they use.
         memory = 0 if self.settings.has_devices else memory_limit(sum(model.weights for model in self._models))
         engines = (engine.split("+") * len(models))[: len(models)]
-        job = {"engines": engines, "seconds": seconds, "memory": memory, "models": models, "cases": cases}
+        job = {"engines": engines, "models": models, "cases": cases}
         job["ports"] = self._ports
         job["rounded"] = self._rounded
         job["folders"] = [None if model.folder is None else str(model.folder) for model in self._models]
         job["settings"] = self.settings.as_json()
         job["probe"] = asdict(probe or Probe())
-        job["extras"] = _write_extras(folder, extras or Extras())
+        extras = extras or Extras()
+        names = [f"extra_{number}.bin" for number in range(len(extras.inputs))]
+        for name, values in zip(names, extras.inputs, strict=True):
+            write_values(folder / name, values)
+        compared = {"rtol": extras.rtol, "atol": extras.atol, "only_finite": extras.only_finite}
+        job["extras"] = {"inputs": names, **compared}
         (folder / "job.json").write_text(json.dumps(job), "utf-8")
-        return _collect(folder, _run_worker(_key(engine, self.settings), folder, seconds), memory)
+        key = json.dumps([engine, self.settings.as_json()])
+        return _collect(folder, _run_worker(key, folder, ProcessLimits(seconds, address_space=memory)), memory)
 
 
 @contextmanager
@@ -186,21 +196,15 @@ def workplace(
         yield Workplace(folder, models, ports, folders, settings, rounded)
 
 
-def _write_extras(folder: Path, extras: Extras) -> dict[str, Any]:
-    names = [f"extra_{number}.bin" for number in range(len(extras.inputs))]
-    for name, values in zip(names, extras.inputs, strict=True):
-        write_values(folder / name, values)
-    return {"inputs": names, "rtol": extras.rtol, "atol": extras.atol, "only_finite": extras.only_finite}
-
-
-def _key(engine: str, settings: EngineSettings) -> str:
-    """Return a text for what a process loads: one that runs on a GPU keeps memory of the GPU."""
-    return json.dumps([engine, settings.as_json()])
-
-
-def _run_worker(engine: str, folder: Path, seconds: float) -> str:
-    """Run the worker on a folder; tests replace this function to run the worker in their own process."""
-    return run_job(engine, folder, seconds)
+def _run_worker(key: str, folder: Path, limits: ProcessLimits) -> str:
+    """Run the worker on a folder; return "" or why its process did not end normally. Tests replace this function to run
+    the worker in their own process.
+    """
+    try:
+        _PROCESSES.run(folder, limits, key=key, folder=folder, is_kept=bool)
+    except ProcessEnded as ended:
+        return str(ended)
+    return ""
 
 
 def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
@@ -238,7 +242,10 @@ def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
         run.undeployed.setdefault(last["model"], {})[last["level"]] = abnormal
     elif abnormal and last["stage"] in get_args(Stage):
         run.failures.append(_failure(last, True, abnormal))
-    run.failures = [_with_limit(failure, memory) for failure in run.failures]
+    for position, failure in enumerate(run.failures):
+        if memory and says_out_of_memory(failure.reason):
+            text = f"needs more memory than the limit of {memory / 2**30:.3g} GiB: {failure.reason}"
+            run.failures[position] = replace(failure, reason=text)
     return run
 
 
@@ -248,12 +255,6 @@ def _add_extra(run: EngineRun, folder: Path, event: Mapping[str, Any]) -> None:
     elif event["event"] == "differs":
         first, second = (list(read_values(folder / name).values()) for name in event["outputs"])
         run.extras[event["extra"]] = first, second
-
-
-def _with_limit(failure: Failure, memory: int) -> Failure:
-    if not memory or not says_out_of_memory(failure.reason):
-        return failure
-    return replace(failure, reason=out_of_memory(memory, failure.reason))
 
 
 def _failure(event: Mapping[str, Any], unsupported: bool, reason: str, *, invalid: bool = False) -> Failure:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from splitgraph.execution.engines.memory import says_out_of_memory
-from splitgraph.execution.models.model_edits import is_default_domain
+from splitgraph.execution.models.model_files import is_default_domain
 from splitgraph.execution.values import UnsupportedError
 
+# What NumPy, onnxruntime and the C++ library say when an allocation fails.
+_OUT_OF_MEMORY = ("unable to allocate", "failed to allocate memory", "bad_alloc", "bad allocation", "memoryerror")
 # How onnxruntime refuses a node: In Node, ("name", Split, "domain", -1) : ("x": tensor(float),) -> ("y",) , Error ...
 _REFUSED_NODE = re.compile(
     r'In Node, \("(?P<name>.*?)", (?P<operator>\w+), "(?P<domain>[^"]*)", -?\d+\) : .* , Error (?P<error>.+)'
@@ -29,6 +30,12 @@ _EMPTY_PARTS = re.compile(
 )
 # The place in the source of onnxruntime that precedes the message: a file, a line and a function.
 _PLACE_IN_SOURCE = re.compile(r"/\S+:\d+ [^(]*?onnxruntime::[^(]*\([^)]*\)(?:::<lambda\(\)>)?\s+(?:const )?")
+
+
+def says_out_of_memory(text: str) -> bool:
+    """Return True if the text of an exception or a crash reports a failed allocation."""
+    lowered = text.lower()
+    return any(sign in lowered for sign in _OUT_OF_MEMORY)
 
 
 def is_invalid(error: Exception) -> bool:

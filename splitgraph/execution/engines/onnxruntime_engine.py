@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import onnx
 
-from splitgraph.execution.engine_settings import DEFAULT, EngineSettings
+from splitgraph.execution.engine_settings import DEFAULT, OLDEST_OPSET, EngineSettings
 from splitgraph.execution.engines.error_texts import is_invalid, reason_of
-from splitgraph.execution.limits import OLDEST_OPSET
-from splitgraph.execution.models.model_edits import (
+from splitgraph.execution.models.model_files import (
     clear_unknown_marks,
     is_default_domain,
     name_omitted_outputs,
@@ -60,7 +59,8 @@ def load_onnx(
     model = onnx.load(str(path), load_external_data=False)
     name_omitted_outputs(model)
     clear_unknown_marks(model)
-    is_guaranteed, own = _is_of_guaranteed_opset(model), _opset_of(model)
+    imports = [item.version for item in model.opset_import if is_default_domain(item.domain)]
+    is_guaranteed, own = all(version >= OLDEST_OPSET for version in imports), _opset_of(model)
     is_original = not relabel(model, _NEWEST_OPSET, _NEWEST_IR)
     try:
         session = _session(model, path, folder, settings)
@@ -70,7 +70,11 @@ def load_onnx(
         oldest = max(oldest_equal_opset(model), _SAFE_OPSET)
         if not relabel(model, oldest, _SAFE_IR):
             raise UnsupportedError(reason_of(error)) from None
-        session = _relabelled_session(model, path, folder, settings)
+        try:
+            session = _session(model, path, folder, settings)
+        except Exception as relabelled:
+            # The label may be to blame: types may be too new for the older opset.
+            raise UnsupportedError(reason_of(relabelled)) from None
     providers = session.get_providers()
     idle = _without_nodes(session, settings.providers)
     label = _opset_of(model) if _opset_of(model) != own else None
@@ -90,19 +94,6 @@ def _without_nodes(session: Any, wanted: Sequence[str]) -> list[str]:
 def _opset_of(model: onnx.ModelProto) -> int | None:
     """Return the opset of ai.onnx that a model imports; None without one."""
     return next((item.version for item in model.opset_import if is_default_domain(item.domain)), None)
-
-
-def _is_of_guaranteed_opset(model: onnx.ModelProto) -> bool:
-    imports = (item for item in model.opset_import if is_default_domain(item.domain))
-    return all(item.version >= OLDEST_OPSET for item in imports)
-
-
-def _relabelled_session(model: onnx.ModelProto, path: Path, folder: Path | None, settings: EngineSettings) -> Any:
-    """Create a session for a relabelled model. A failure blames the label: types may be too new for the older opset."""
-    try:
-        return _session(model, path, folder, settings)
-    except Exception as error:
-        raise UnsupportedError(reason_of(error)) from None
 
 
 def _session(model: onnx.ModelProto, path: Path, folder: Path | None, settings: EngineSettings) -> Any:

@@ -1,13 +1,10 @@
 """Convert an ONNX model to OpenVINO IR with OpenVINO's own reader and writer, in a process of its own.
 
-OpenVINO may crash. The process is `python -m splitgraph.execution.engines.openvino_import FOLDER`: it reads
-`model.onnx` and writes `result.xml` and `result.bin`, or `failed.json` with the reason why it cannot.
+OpenVINO may crash. Its process reads `model.onnx` in a folder and writes `result.xml` and `result.bin` there.
 """
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,16 +13,16 @@ import onnx
 from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.splits.openvino_lengths import write_uneven_lengths
 from splitgraph.diagnostics import ConversionError, diagnostic
-from splitgraph.execution.engines.child_process import run_module
 from splitgraph.execution.engines.error_texts import reason_of
-from splitgraph.execution.engines.parent_process import end_with_parent
 from splitgraph.execution.models.model_files import save_model
 from splitgraph.formats.openvino_ir import OpenVINOModel
 from splitgraph.formats.openvino_runtime import load_into_memory, require_openvino
 from splitgraph.openvino.onnx_import import read_onnx
-from splitgraph.temporary_folders import temporary_folder
+from splitgraph.processes.folders import temporary_folder
+from splitgraph.processes.kept_processes import run_once
+from splitgraph.processes.worker_process import ProcessEnded
 
-_MODEL, _RESULT, _FAILED = "model.onnx", "result.xml", "failed.json"
+_MODEL, _RESULT = "model.onnx", "result.xml"
 
 
 class Imported(NamedTuple):
@@ -49,10 +46,10 @@ def import_onnx(model: onnx.ModelProto, *, timeout: float = 600) -> Imported:
         raise _refusal(str(error)) from error
     with temporary_folder() as folder:
         save_model(readable, folder / _MODEL)
-        reason = run_module("splitgraph.execution.engines.openvino_import", folder, timeout)
-        failed = folder / _FAILED
-        if failed.exists():
-            reason = json.loads(failed.read_text("utf-8"))
+        try:
+            reason = run_once("splitgraph.execution.engines.openvino_import:main", folder, folder, timeout)
+        except ProcessEnded as ended:
+            reason = str(ended)
         if reason:
             raise _refusal(reason)
         return Imported(load_into_memory(folder / _RESULT), changes)
@@ -63,8 +60,8 @@ def _refusal(reason: str) -> ConversionError:
     return ConversionError(text, [diagnostic("SG411", text, "main")])
 
 
-def main(folder: Path) -> None:
-    """Convert the model in a folder."""
+def main(folder: Path) -> str:
+    """Convert the model in a folder; return "" or why OpenVINO cannot."""
     import openvino
 
     path = folder / _MODEL
@@ -73,9 +70,5 @@ def main(folder: Path) -> None:
         result = folder / _RESULT
         openvino.serialize(read, str(result), str(result.with_suffix(".bin")))
     except Exception as error:
-        (folder / _FAILED).write_text(json.dumps(reason_of(error)), "utf-8")
-
-
-if __name__ == "__main__":
-    end_with_parent()
-    main(Path(sys.argv[1]))
+        return reason_of(error)
+    return ""

@@ -1,6 +1,6 @@
-"""Run models inside an engine process, one job after the other (see `worker_loop`).
+"""Run models inside an engine process, one job after the other (see `processes.inner_loop`).
 
-A job is a folder with `job.json`: {"engines": [name, name], "seconds", "memory": bytes,
+A job is a folder with `job.json`: {"engines": [name, name],
 "models": [file, file], "rounded": [whether the weights of each are rounded to float16, ...],
 "folders": [of the external data of each, ...], "ports": [see `engine.load_engine`, ...],
 "cases": [{"case": 0, "attempt": 0, "inputs": file}, ...], "settings": see `engine_settings.EngineSettings`,
@@ -36,8 +36,7 @@ each, and the outputs are compared here:
 from __future__ import annotations
 
 import json
-import signal
-import sys
+import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -45,13 +44,10 @@ from typing import Any, NamedTuple, TextIO
 
 from splitgraph.execution.comparison import Comparison
 from splitgraph.execution.engine_settings import EngineSettings
-from splitgraph.execution.engines.engine import Loaded, load_engine, normalise
-from splitgraph.execution.engines.error_texts import is_invalid, is_unsupported, reason_of
-from splitgraph.execution.engines.memory import says_out_of_memory
-from splitgraph.execution.engines.moved_weights import round_onnx, rounded_to_half
+from splitgraph.execution.engines.engine import Loaded, load_engine, load_library, normalise, settings_of
+from splitgraph.execution.engines.error_texts import is_invalid, is_unsupported, reason_of, says_out_of_memory
 from splitgraph.execution.engines.onnxruntime_engine import LEVELS, session_at
-from splitgraph.execution.engines.preparation import load_library, settings_of
-from splitgraph.execution.engines.weight_probe import CaseFiles, find_moving
+from splitgraph.execution.engines.weight_probe import CaseFiles, find_moving, round_onnx, rounded_to_half
 from splitgraph.execution.values import (
     Run,
     UnsupportedError,
@@ -85,13 +81,17 @@ class _Events:
             self.is_healthy = False
 
 
-def main(folder: Path, held: int = 0) -> bool:
-    """Run the job that a folder describes; return whether this process may take another job.
+def main(folder: Path) -> bool:
+    """Run the job of a folder (see `run_job_in`), which is the current folder meanwhile: engines may write there."""
+    os.chdir(folder)
+    is_healthy = run_job_in(folder)
+    os.chdir(folder.parents[1])
+    return is_healthy
 
-    held: how many bytes of address space earlier jobs left, which the memory limit of this job does not count.
-    """
+
+def run_job_in(folder: Path) -> bool:
+    """Run the job that a folder describes; return whether this process may take another job."""
     job = json.loads((folder / "job.json").read_text("utf-8"))
-    _limit(job["seconds"], job["memory"] and job["memory"] + held)
     with (folder / "events.jsonl").open("a", encoding="utf-8") as file:
         events = _Events(file)
         settings = _prepare(job, events)
@@ -211,25 +211,6 @@ def _load(task: _Task, model: int) -> Loaded:
     elif task.job["rounded"][model]:
         path = round_onnx(path, folder)
     return load_engine(engine, path, ports, move, folder=folder, settings=task.settings_of(model))
-
-
-def _limit(seconds: float, memory: int) -> None:
-    """Limit the address space of this process, disable core dumps, and end the process after its time is over, because
-    the parent process may have been killed. memory: 0 for no limit.
-
-    macOS does not enforce a limit of the address space, and Windows has none.
-    """
-    if not hasattr(signal, "alarm"):
-        return
-    import resource
-
-    signal.alarm(int(seconds) + 5)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if sys.platform != "darwin":
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        wanted = memory or hard
-        allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_AS, (allowed, hard))
 
 
 def _run(run: Run, feeds: Mapping[str, Any], where: Mapping[str, Any], task: _Task) -> Path | None:

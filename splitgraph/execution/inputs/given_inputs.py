@@ -151,18 +151,15 @@ def _plain(array: Array, dtype: str | None) -> Array:
         return as_text(array)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    if _is_nameless(array) and dtype in DTYPE_NUMBERS and dtype != "string":
+    # NumPy writes the types of ml_dtypes, such as bfloat16, to a file as plain bytes.
+    is_nameless = array.dtype.type is np.void and array.dtype.names is None
+    if is_nameless and dtype in DTYPE_NUMBERS and dtype != "string":
         wanted = numpy_dtype(dtype)
         if wanted.isbuiltin == _FROM_A_LIBRARY and wanted.itemsize == array.dtype.itemsize:
             return array.view(wanted)
     if dtype is None and array.dtype.kind not in "biufc" and array.dtype.isbuiltin != _FROM_A_LIBRARY:
         raise ValueError(f"is of type {array.dtype.name}, which no model takes")
     return array
-
-
-def _is_nameless(array: Array) -> bool:
-    """Return True for plain bytes, as which NumPy writes the types of ml_dtypes, such as bfloat16, to a file."""
-    return array.dtype.type is np.void and array.dtype.names is None
 
 
 def _described(inputs: Sequence[ModelInput]) -> str:

@@ -14,17 +14,14 @@ from functools import cached_property
 import numpy as np
 
 from splitgraph.dim import evaluate
-from splitgraph.execution.inputs.constraint import Sizes
-from splitgraph.execution.inputs.element_hints import ElementHints
-from splitgraph.execution.inputs.elements import draw_elements
+from splitgraph.execution.inputs.elements import ElementHints, draw_elements
 from splitgraph.execution.inputs.given_inputs import GivenCase, as_cases, fitted_arrays, fixed_symbols, names_of
-from splitgraph.execution.inputs.model_inputs import InputError, ModelInput, describe_inputs, numpy_dtype
-from splitgraph.execution.inputs.refill import refill, suggested_numbers
-from splitgraph.execution.inputs.retry_policy import RETRY_POLICY, AttemptRule
-from splitgraph.execution.inputs.roles import has_role
+from splitgraph.execution.inputs.later_attempts import RETRY_POLICY, AttemptRule, refill, suggested_numbers
+from splitgraph.execution.inputs.model_inputs import InputError, ModelInput, describe_inputs, has_role, numpy_dtype
 from splitgraph.execution.inputs.sizes import SizeChooser
+from splitgraph.execution.inputs.solver import Sizes
 from splitgraph.execution.inputs.unusual import Kind, fixed_inputs, has_open_loops, unusual_inputs
-from splitgraph.execution.models.interfaces import caller_inputs
+from splitgraph.execution.models.model_pair import caller_inputs
 from splitgraph.execution.values import Value
 from splitgraph.inference.analysis import Analysis
 from splitgraph.value_type import DTYPE_NUMBERS, ValueType
@@ -162,7 +159,7 @@ class InputMaker:
         return values
 
     def refill(self, accepted: Sequence[Mapping[str, Value]], numbers: Iterable[int]) -> Iterator[dict[str, Value]]:
-        """Yield inputs with other elements (see `refill`), and with the shapes of inputs that the model accepted.
+        """Yield inputs with the shapes of accepted inputs, and with other elements (see `later_attempts`).
 
         Arrays that the caller gave do not change. numbers: of the added cases.
         """

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field, replace
 import onnx
 
 from splitgraph.dim import Dim, DimLike, evaluate, substitute, symbol, symbols_of
-from splitgraph.execution.inputs.constraint import Constraint
-from splitgraph.execution.inputs.solver import Solver
+from splitgraph.execution.inputs.solver import Constraint, Solver
 from splitgraph.graph.scopes import MAIN
 from splitgraph.inference.analysis import Analysis
 from splitgraph.value_type import UNKNOWN, ValueType

@@ -12,10 +12,13 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from splitgraph.dim import Dim, DimLike, evaluate, substitute, symbol, symbols_of
-from splitgraph.execution.inputs.constraint import Constraint, Sizes
 
+# A size for each symbol.
+Sizes = dict[str, int]
+Relation = Literal["==", ">="]
 Bounds = Mapping[str, "tuple[int, int | None]"]
 
 # Later attempts prefer larger sizes: enough for deep strides, and the usual sizes of images.
@@ -25,6 +28,31 @@ _LARGEST_CONSTANT = 1 << 20
 _BUDGET = 4000
 # In an equation of more symbols than this, the sum is chosen last: the other symbols determine it.
 _WIDE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A condition on the symbols: `lhs == rhs` or `lhs >= rhs`.
+
+    location: of the node that needs it, "" for the model. symbols: the symbols in it.
+    """
+
+    lhs: DimLike
+    relation: Relation
+    rhs: DimLike
+    location: str = ""
+    symbols: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "symbols", symbols_of(self.lhs) | symbols_of(self.rhs))
+
+    def holds(self, values: Mapping[str, int]) -> bool:
+        """Return True if the condition holds for these values of its symbols."""
+        try:
+            left, right = evaluate(self.lhs, values), evaluate(self.rhs, values)
+        except ArithmeticError:
+            return False
+        return left == right if self.relation == "==" else left >= right
 
 
 @dataclass(slots=True)
@@ -193,12 +221,11 @@ def _passes(
         (above(1),),
         (),
     )
-    for wishes in passes:
-        yield _all_of(wishes)
 
+    def all_of(wishes: tuple[Wish, ...]) -> Wish:
+        return lambda name, value, partial: all(wish(name, value, partial) for wish in wishes)
 
-def _all_of(wishes: Sequence[Wish]) -> Wish:
-    return lambda name, value, partial: all(wish(name, value, partial) for wish in wishes)
+    yield from map(all_of, passes)
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ import numpy as np
 import onnx
 
 from splitgraph.execution.models.dependence import index_inputs, shape_inputs
-from splitgraph.execution.models.model_edits import is_default_domain, scoped_nodes
+from splitgraph.execution.models.model_files import is_default_domain, scoped_nodes
 from splitgraph.execution.values import Array, Value
 
 Kind = Literal["steps", "ends", "gaps"]

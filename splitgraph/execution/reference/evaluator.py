@@ -18,8 +18,7 @@ import onnx
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
-from splitgraph.execution.models.model_edits import name_omitted_outputs, nodes_within, scoped_nodes
-from splitgraph.execution.models.model_files import read_elements
+from splitgraph.execution.models.model_files import name_omitted_outputs, nodes_within, read_elements, scoped_nodes
 from splitgraph.execution.reference.kernels import ONNX_KERNEL_VERSIONS
 from splitgraph.execution.reference.operators import implementation
 from splitgraph.execution.values import UnsupportedError, Value

@@ -191,14 +191,10 @@ def _log_softmax(rows: Array) -> Array:
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
 
 
-def _hardmax(rows: Array) -> Array:
-    return np.asarray(np.arange(rows.shape[1]) == rows.argmax(axis=1)[:, None])
-
-
 _FLATTENING: Mapping[str, Callable[[Array], Array]] = {
     "Softmax": _softmax,
     "LogSoftmax": _log_softmax,
-    "Hardmax": _hardmax,
+    "Hardmax": lambda rows: np.asarray(np.arange(rows.shape[1]) == rows.argmax(axis=1)[:, None]),
 }
 _BY_VERSION: Mapping[tuple[str, int], type[OpRun]] = (
     {

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import onnx
 
 from splitgraph.execution.comparison import HALF_TYPES, narrow_tolerances
-from splitgraph.execution.models.model_edits import nodes_within
+from splitgraph.execution.models.model_files import nodes_within
 from splitgraph.execution.values import Array, Value
 from splitgraph.graph.scopes import scopes
 from splitgraph.inference import infer_model

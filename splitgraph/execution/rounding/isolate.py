@@ -16,7 +16,7 @@ import onnx
 
 from splitgraph.execution.engine_settings import DEFAULT, EngineSettings
 from splitgraph.execution.engines.engine_process import Attempt, workplace
-from splitgraph.execution.models.model_edits import is_default_domain, nodes_within
+from splitgraph.execution.models.model_files import is_default_domain, nodes_within
 from splitgraph.execution.models.model_pair import ComparedModel
 from splitgraph.execution.rounding.allowance import COPYING, FLOATS
 from splitgraph.execution.values import Value

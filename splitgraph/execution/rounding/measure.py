@@ -115,16 +115,13 @@ def with_noise(compared: ComparedModel, positions: Collection[int], seed: int) -
     taken = set(used_names(noisy))
     names = (name for number in itertools.count() if (name := f"noise_{number}") not in taken)
     dtypes = {name: found.dtype for name, found in compared.analysis.types.items()}
-    maker = _NoiseMaker(dtypes, names, itertools.count(_SEEDS * seed + 1), _constants(noisy.graph))
+    constants = {name for node in noisy.graph.node if node.op_type == "Constant" for name in node.output}
+    constants |= {tensor.name for tensor in noisy.graph.initializer}
+    maker = _NoiseMaker(dtypes, names, itertools.count(_SEEDS * seed + 1), constants)
     nodes = [each for index, node in enumerate(noisy.graph.node) for each in maker.around(node, index in positions)]
     del noisy.graph.node[:]
     noisy.graph.node.extend(nodes)
     return noisy
-
-
-def _constants(graph: onnx.GraphProto) -> set[str]:
-    found = {name for node in graph.node if node.op_type == "Constant" for name in node.output}
-    return found | {tensor.name for tensor in graph.initializer}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,12 @@ from typing import Literal, NamedTuple
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.execution.comparison import MOST_MEASURED, Comparison, OutOfTimeError
-from splitgraph.execution.engines.deployment import deployment_note
 from splitgraph.execution.engines.engine_process import Attempt, EngineRun, Extras, Failure, Workplace
-from splitgraph.execution.engines.openvino_faults import openvino_fault
 from splitgraph.execution.help_texts import is_installed
-from splitgraph.execution.inputs.constraint import Sizes
 from splitgraph.execution.inputs.input_maker import InputMaker
+from splitgraph.execution.inputs.later_attempts import FURTHER_ROUNDS, RETRY_POLICY, batches
 from splitgraph.execution.inputs.model_inputs import InputError
-from splitgraph.execution.inputs.refill import batches
-from splitgraph.execution.inputs.retry_policy import FURTHER_ROUNDS, RETRY_POLICY
+from splitgraph.execution.inputs.solver import Sizes
 from splitgraph.execution.inputs.unusual import Kind
 from splitgraph.execution.models.dependence import read_dependence
 from splitgraph.execution.models.model_files import weights_of
@@ -26,10 +23,17 @@ from splitgraph.execution.models.model_pair import ComparedModel
 from splitgraph.execution.rounding.isolate import Case, agree_in_isolation, isolate
 from splitgraph.execution.rounding.measure import measure_rounding, rounding_note
 from splitgraph.execution.values import Value, tensors_of
-from splitgraph.execution.verdict.arbiter import ask_reference, rewritten_nodes
 from splitgraph.execution.verdict.evidence import Evidence
-from splitgraph.execution.verdict.expected_outputs import find_unexpected
-from splitgraph.execution.verdict.judge import Judge, Outcome, obstacle_of
+from splitgraph.execution.verdict.judge import (
+    Judge,
+    Outcome,
+    ask_reference,
+    deployment_note,
+    find_unexpected,
+    obstacle_of,
+    openvino_fault,
+    rewritten_nodes,
+)
 from splitgraph.value_type import UNKNOWN
 
 # Above so many bytes of weights, loading a model once more takes too long for what it shows.

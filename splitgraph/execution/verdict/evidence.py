@@ -63,7 +63,8 @@ class Evidence:
         """Record a run. given: the inputs of its cases."""
         self._moving |= run.moving
         for key in sorted(run.outputs[0].keys() & run.outputs[1].keys()):
-            self.numbers[key] = self._note(run.outputs[0][key], _shapes_of(given[key]))
+            shapes = {name: [array.shape for array in tensors_of(value)] for name, value in given[key].items()}
+            self.numbers[key] = self._note(run.outputs[0][key], shapes)
 
     def best(self) -> list[tuple[int, int]]:
         """Return the cases and attempts in which the most outputs hold a number."""
@@ -158,10 +159,6 @@ class Evidence:
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(names[:_MOST_NAMES])
     return shown if len(names) <= _MOST_NAMES else f"{shown} and {len(names) - _MOST_NAMES} more"
-
-
-def _shapes_of(inputs: Mapping[str, Value]) -> Shapes:
-    return {name: [array.shape for array in tensors_of(value)] for name, value in inputs.items()}
 
 
 def _differ(before: Value, after: Value, comparison: Comparison, *, same: bool) -> bool:

@@ -1,22 +1,45 @@
-"""Judge the runs of both models by one engine: which values differ, what was refused, what did not run."""
+"""Judge the runs of both models by one engine: which values differ, what was refused, what did not run.
+
+Other witnesses follow: the outputs that the caller expects, as in onnx's test data; the reference evaluator, where
+onnxruntime differs; faults of OpenVINO that are known; and whether onnxruntime loads the rewritten model as users do.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.execution import help_texts
 from splitgraph.execution.comparison import Comparison, is_finite
-from splitgraph.execution.engines.engine_process import EngineRun, Failure
+from splitgraph.execution.engines.engine_process import Attempt, EngineRun, Failure, Workplace
 from splitgraph.execution.engines.error_texts import is_known_limit
-from splitgraph.execution.models.interfaces import caller_inputs, wrong_shapes, wrong_types
-from splitgraph.execution.models.model_pair import ComparedModel
+from splitgraph.execution.engines.onnxruntime_engine import LEVELS
+from splitgraph.execution.inputs.given_inputs import GivenCase
+from splitgraph.execution.models.model_files import is_default_domain, scoped_nodes
+from splitgraph.execution.models.model_pair import ComparedModel, caller_inputs, wrong_shapes, wrong_types
+from splitgraph.execution.rounding.isolate import isolate
 from splitgraph.execution.values import Value, blocks, tensors_of
 from splitgraph.execution.verification import Difference, Verdict
+from splitgraph.graph.scopes import node_label
+from splitgraph.inference.analysis import Analysis, SplitReport
 
 # The inputs of each attempt, by case and attempt.
 Given = Mapping[tuple[int, int], Mapping[str, Value]]
+# Test data comes from other engines, which round differently: relative to each number, and to the largest number of an
+# output, of which small numbers may be differences.
+_RTOL_OF_TEST_DATA = 1e-3
+_ATOL_OF_TEST_DATA = 1e-4
+_ARBITER = "reference"
+_MOST_NAMES = 3
+# The reference evaluator may use this share of the time that is left: it is slow on large models.
+_SHARE_OF_ARBITER = 0.5
+# 4-bit types that OpenVINO splits wrongly along every axis except the first.
+_PACKED = ("float4e2m1", "nf4")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,3 +174,121 @@ def _describe(failure: Failure) -> str:
     which = "first" if failure.model == 0 else "second"
     doing = "loading" if failure.stage == "load" else "running"
     return f"{doing} the {which} model: {failure.reason}"
+
+
+def find_unexpected(
+    before: ComparedModel,
+    outputs: Mapping[tuple[int, int], Sequence[Value]],
+    cases: Mapping[tuple[int, int], GivenCase],
+    plain: Comparison,
+) -> Diagnostic | None:
+    """Return a warning about the first output that is not as expected; None without one, and for random numbers.
+
+    outputs: of the first model. cases: what the caller gave, for the same keys. plain: has the tolerances of the two
+    models, which hold here if they are larger.
+    """
+    if before.draws_random_numbers:
+        return None
+    names = [value.name for value in before.interface.graph.output]
+    for key, case in sorted(cases.items(), key=lambda item: item[0]):
+        for position, wanted in case.outputs.items():
+            comparison = _comparison_with_expected(wanted, plain)
+            found = comparison.compare_outputs([names[position]], [wanted], [outputs[key][position]], key[0])
+            if found is not None:
+                text = f"the first model does not give the outputs of {case.name}: {found.name}: {found.reason}"
+                return diagnostic("SG509", text, severity="warning")
+    return None
+
+
+def _comparison_with_expected(wanted: Value, plain: Comparison) -> Comparison:
+    arrays = [array for array in tensors_of(wanted) if array.dtype.kind == "f" or "float" in array.dtype.name]
+    sizes = [np.abs(array[is_finite(array)].astype(np.float64)) for array in arrays]
+    largest = max([1.0, *(float(size.max()) for size in sizes if size.size)])
+    sides = ("the test data has", "the model")
+    tolerances = max(plain.rtol, _RTOL_OF_TEST_DATA), max(plain.atol, _ATOL_OF_TEST_DATA * largest)
+    return Comparison(*tolerances, sides=sides, deadline=plain.deadline)
+
+
+def rewritten_nodes(before: ComparedModel, after: ComparedModel) -> str | None:
+    """Return which nodes of the first model the second one computes in another way; None where neither arithmetic nor
+    opset differs. An engine may have another kernel for another version of an operator.
+    """
+    isolated = isolate(before, after)
+    if isolated is None:
+        opsets = [model.analysis.opset.get("") for model in (before, after)]
+        return None if opsets[0] == opsets[1] else f"all, from opset {opsets[0]} to {opsets[1]}"
+    nodes = before.analysis.model.graph.node
+    labels = [node_label(nodes[position], position) for position in isolated.positions]
+    more = f" and {len(labels) - _MOST_NAMES} more" if len(labels) > _MOST_NAMES else ""
+    return ", ".join(labels[:_MOST_NAMES]) + more
+
+
+def ask_reference(
+    place: Workplace,
+    inputs: Mapping[str, Value],
+    outputs: tuple[list[Value], list[Value]],
+    names: list[str],
+    comparison: Comparison,
+) -> tuple[Literal["equal", "different"] | None, str]:
+    """Return whether the outputs of both models differ in the reference evaluator, None if it does not run them; and
+    which models the other engine computes differently from it: "first", "second", "both" or "neither".
+
+    outputs: of both models, by the other engine.
+    """
+    left = _SHARE_OF_ARBITER * (comparison.deadline - time.monotonic())
+    if left <= 0 or place.settings.custom_ops or place.settings.has_devices:
+        return None, ""
+    run = place.run(_ARBITER, [Attempt(0, 0, inputs)], left)
+    found = [each.get((0, 0)) for each in run.outputs]
+    first, second = found
+    if first is None or second is None:
+        return None, ""
+    plain = replace(comparison, excuse=None)
+    differs = plain.compare_outputs(names, first, second, 0) is not None
+    deviates = [
+        plain.compare_outputs(names, own, theirs, 0) is not None
+        for own, theirs in zip((first, second), outputs, strict=True)
+    ]
+    who = "both" if all(deviates) else "first" if deviates[0] else "second" if deviates[1] else "neither"
+    return "different" if differs else "equal", who
+
+
+def openvino_fault(analysis: Analysis) -> str | None:
+    """Return the first known fault of OpenVINO that affects a model; None without one."""
+    for split in analysis.splits:
+        fault = _fault_at(split)
+        if fault is not None:
+            return f"{split.location}: {fault}"
+    for node, imports in scoped_nodes(analysis.model):
+        if not (node.op_type == "Split" and is_default_domain(node.domain) and imports.get("", 0) < 2):
+            continue
+        if len(node.input) > 1 and node.input[1]:
+            return f"{node.name or node.op_type}: OpenVINO ignores the lengths input of Split-1"
+    return None
+
+
+def _fault_at(split: SplitReport) -> str | None:
+    if split.op not in ("Split", "VariadicSplit"):
+        return None
+    if split.input.dtype == "string":
+        return "OpenVINO gives wrong values or crashes when it splits strings"
+    if split.input.dtype in _PACKED and split.axis != 0:
+        return f"OpenVINO gives wrong values when it splits {split.input.dtype} along any axis except the first"
+    return None
+
+
+def deployment_note(failures: Mapping[int, Mapping[str, str]]) -> Diagnostic | None:
+    """Return a warning if the second model does not load with the default optimisations of onnxruntime.
+
+    failures: of each model (0 first, 1 second), why it does not load, by optimisation level; of the first model only if
+    the second one fails.
+    """
+    own = failures.get(1)
+    if not own:
+        return None
+    works = next(level for level in LEVELS if level not in own)
+    text = f"onnxruntime loads the result with {works}, but not with its default, {LEVELS[0]}: {own[LEVELS[0]]}"
+    if LEVELS[0] in failures.get(0, {}):
+        text += ". The first model fails in the same way, so the rewrite is not the cause"
+    help = f"Set SessionOptions.graph_optimization_level to {works}, or try another version of onnxruntime."
+    return diagnostic("SG508", text, severity="warning", help=help)

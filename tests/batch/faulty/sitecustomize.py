@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 
-if any("splitgraph.batch.child" in each for each in sys.orig_argv) or os.environ.get("SPLITGRAPH_FAULTY_HERE"):
+if any("splitgraph.batch.job" in each for each in sys.orig_argv) or os.environ.get("SPLITGRAPH_FAULTY_HERE"):
     from splitgraph.batch import job as jobs
 
     done = jobs._outcome

@@ -9,9 +9,9 @@ from verifying import verify_models
 
 from splitgraph.execution.engine_settings import EngineSettings
 from splitgraph.execution.engines import worker
-from splitgraph.execution.engines.deployment import deployment_note
 from splitgraph.execution.engines.engine_process import EngineRun, Failure, Probe, Workplace, _collect
 from splitgraph.execution.engines.onnxruntime_engine import LEVELS, session_at
+from splitgraph.execution.verdict.judge import deployment_note
 
 from ..small_models import split_model
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,14 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from processes.watching import comes_true, has_ended
 
-from splitgraph.execution import limits
-from splitgraph.execution.engines import child_process, engine_process
+from splitgraph.execution import engine_settings
+from splitgraph.execution.engines import engine_process
 from splitgraph.execution.engines.engine_process import Attempt, EngineRun, workplace
 from splitgraph.execution.models import model_files
 from splitgraph.execution.models.model_files import save_model
+from splitgraph.processes import worker_process
 
 from ..small_models import constant, endless_model, model_of, node, split_model, value
 
@@ -54,7 +55,7 @@ CRASHES = [
 def test_a_crash_before_anything_is_a_failure_of_loading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, reason: str
 ) -> None:
-    monkeypatch.setattr(child_process.sys, "executable", fake_interpreter(tmp_path, script))
+    monkeypatch.setattr(worker_process.sys, "executable", fake_interpreter(tmp_path, script))
     (failure,) = run("reference", split_model(13)).failures
     assert (failure.stage, failure.model, failure.case, failure.unsupported) == ("load", 0, None, True)
     assert reason in failure.reason
@@ -67,7 +68,7 @@ def test_the_last_event_tells_what_a_crash_interrupted(tmp_path: Path, monkeypat
         '{"event": "en',
     ]
     script = f"printf '%s' '{chr(10).join(events)}' > events.jsonl; kill -SEGV $$"
-    monkeypatch.setattr(child_process.sys, "executable", fake_interpreter(tmp_path, script))
+    monkeypatch.setattr(worker_process.sys, "executable", fake_interpreter(tmp_path, script))
     (failure,) = run("reference", split_model(13)).failures
     assert (failure.stage, failure.model, failure.case, failure.unsupported) == ("run", 1, 4, True)
 
@@ -105,7 +106,7 @@ def test_a_model_that_takes_too_much_memory_is_told_so_and_proves_nothing(engine
 
 def test_the_memory_of_a_run_grows_with_the_models_and_stays_below_the_machines() -> None:
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    assert 0 < limits.memory_limit(0) <= limits.MEMORY_LIMIT
+    assert 0 < engine_settings.memory_limit(0) <= engine_settings.MEMORY_LIMIT
     assert (
         engine_process.memory_limit(0)
         <= engine_process.memory_limit(1 << 30)
@@ -114,20 +115,12 @@ def test_the_memory_of_a_run_grows_with_the_models_and_stays_below_the_machines(
     )
 
 
-def has_ended(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return True
-    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-
-
 def test_a_child_that_starts_others_is_ended_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = f"sleep 600 & echo $! > {tmp_path}/pid; wait"
-    monkeypatch.setattr(child_process.sys, "executable", fake_interpreter(tmp_path, script))
+    monkeypatch.setattr(worker_process.sys, "executable", fake_interpreter(tmp_path, script))
     run("reference", split_model(13), seconds=1)
     started = int((tmp_path / "pid").read_text())
-    assert any(has_ended(started) or time.sleep(0.05) for _ in range(100))  # the kernel takes its time
+    assert comes_true(lambda: has_ended(started))
 
 
 def test_nothing_is_left_behind_and_nothing_is_printed(

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from splitgraph.execution.engines.moved_weights import MOVES, move_onnx, moved
+from splitgraph.execution.engines.weight_probe import MOVES, move_onnx, moved
 
 from ..small_models import parsed
 

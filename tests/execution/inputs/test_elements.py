@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from splitgraph.execution.inputs.elements import draw_elements
-from splitgraph.execution.inputs.retry_policy import RETRY_POLICY
+from splitgraph.execution.inputs.later_attempts import RETRY_POLICY
 
 from ..drawing import draw
 from ..small_models import model_of, node, value

@@ -8,9 +8,9 @@ import numpy as np
 import onnx
 import pytest
 
-from splitgraph.execution.inputs.constraint import Sizes
 from splitgraph.execution.inputs.input_maker import InputMaker
 from splitgraph.execution.inputs.preferred import read_preferred
+from splitgraph.execution.inputs.solver import Sizes
 from splitgraph.inference import infer_model
 
 from ..small_models import parsed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from splitgraph.execution.inputs.refill import BATCHES, batches, refill, suggested_numbers
+from splitgraph.execution.inputs.later_attempts import BATCHES, batches, refill, suggested_numbers
 
 from ..small_models import parsed
 

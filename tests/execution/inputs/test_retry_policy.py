@@ -9,7 +9,7 @@ from onnx import TensorProto
 from verifying import verify_models
 
 from splitgraph.execution.inputs.input_maker import InputMaker
-from splitgraph.execution.inputs.retry_policy import RETRY_POLICY
+from splitgraph.execution.inputs.later_attempts import RETRY_POLICY
 from splitgraph.inference import infer_model
 
 from ..small_models import constant, graph_of, model_of, node, parsed, value

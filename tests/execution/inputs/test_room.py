@@ -16,7 +16,7 @@ from command_line.program import split_model
 from onnx import SequenceProto, TensorProto, helper, numpy_helper
 
 from splitgraph.cli import main
-from splitgraph.execution.inputs import room
+from splitgraph.execution.inputs import test_data
 from splitgraph.execution.inputs.test_data import read_test_data
 
 from ..small_models import value
@@ -28,8 +28,8 @@ SEQUENCE = helper.make_tensor_sequence_value_info("x", TensorProto.FLOAT, None)
 @pytest.fixture(autouse=True)
 def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """8 MiB for all files, and 4 MiB for an archive, or 32 times its size."""
-    monkeypatch.setattr(room, "_MOST_OF_ARCHIVE", 4 * MIB)
-    monkeypatch.setattr(room, "_MOST", 8 * MIB)
+    monkeypatch.setattr(test_data, "_MOST_OF_ARCHIVE", 4 * MIB)
+    monkeypatch.setattr(test_data, "_MOST", 8 * MIB)
 
 
 def zeros(count: int) -> np.ndarray:

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from obligation_texts import obligation_of
 
 from splitgraph.dim import symbol
-from splitgraph.execution.inputs.constraint import Constraint, Sizes
-from splitgraph.execution.inputs.solver import Solver
+from splitgraph.execution.inputs.solver import Constraint, Sizes, Solver
 
 
 def solver(texts: list[str], names: list[str], **facts: Any) -> Solver:

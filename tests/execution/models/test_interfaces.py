@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from splitgraph.execution.models.interfaces import compare_interfaces, wrong_shapes, wrong_types
+from splitgraph.execution.models.model_pair import compare_interfaces, wrong_shapes, wrong_types
 
 from ..small_models import constant, model_of, node, value
 

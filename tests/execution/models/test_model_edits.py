@@ -6,7 +6,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from splitgraph.execution.models.model_edits import (
+from splitgraph.execution.models.model_files import (
     name_omitted_outputs,
     oldest_equal_opset,
     relabel,

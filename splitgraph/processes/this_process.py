@@ -1,4 +1,4 @@
-"""What holds for this process while a verb or a command works: garbage collection, signals, standard output.
+"""What holds for this process: garbage collection while a verb works, signals, standard output, its end.
 
 Modules that help texts do not need are imported late.
 """
@@ -6,8 +6,11 @@ Modules that help texts do not need are imported late.
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+_PR_SET_PDEATHSIG = 1
 
 
 @contextmanager
@@ -68,3 +71,12 @@ def writing() -> Iterator[None]:
         raise
     except OSError as error:
         raise OutputError(error.errno, f"standard output cannot be written: {error.strerror}") from error
+
+
+def killed_with_parent() -> None:
+    """Let the kernel kill this process when the thread that started it ends, whatever it does. Only Linux has this."""
+    if sys.platform == "linux":
+        import ctypes
+        import signal
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

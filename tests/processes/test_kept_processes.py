@@ -1,5 +1,5 @@
-"""Processes of engines that are kept for the next verification: which are kept, when they end, and that no verification
-depends on an earlier one.
+"""Processes that are kept for the next message, such as those of engines: which are kept, when they end, and that no
+verification depends on an earlier one.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from execution.small_models import constant, endless_model, model_of, node, split_model, value
 
 import splitgraph
 from splitgraph.execution.engine_settings import EngineSettings
-from splitgraph.execution.engines import engine_process, warm_processes
+from splitgraph.execution.engines import engine_process
 from splitgraph.execution.engines.engine_process import Attempt, EngineRun, workplace
+from splitgraph.processes import kept_processes, worker_process
 
-from ..small_models import constant, endless_model, model_of, node, split_model, value
-from .test_engine_process import has_ended
-from .test_parent_process import CHECKOUT, comes_true, first_line, kill, start
+from .watching import CHECKOUT, comes_true, first_line, has_ended, kill, start
 
 FOUR = np.arange(8, dtype=np.float32).reshape(2, 4)
 MODELS = CHECKOUT / "models"
@@ -37,15 +37,14 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[Started]:
     """The processes that a test starts; there are none before it, and none after it."""
     made: Started = []
 
-    def told(*arguments: Any) -> subprocess.Popen[bytes]:
-        made.append(start_process(*arguments))
+    def told(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        made.append(subprocess.Popen(*arguments, **options))
         return made[-1]
 
-    start_process = warm_processes.start
-    monkeypatch.setattr(warm_processes, "start", told)
-    warm_processes.end_all()
+    monkeypatch.setattr(worker_process, "Popen", told)
+    kept_processes.end_all()
     yield made
-    warm_processes.end_all()
+    kept_processes.end_all()
 
 
 def run(
@@ -115,7 +114,7 @@ def test_is_not_kept_after_an_interrupt(started: Started, monkeypatch: pytest.Mo
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(warm_processes._Process, "_next", interrupt)
+        patch.setattr(worker_process.WorkerProcess, "_next", interrupt)
         run()
     assert comes_true(lambda: has_ended(started[0].pid))
     run()
@@ -131,7 +130,7 @@ def other_search_path(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def none_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warm_processes, "IDLE_SECONDS", 0)
+    monkeypatch.setattr(kept_processes, "IDLE_SECONDS", 0)
 
 
 @pytest.mark.parametrize("change", [other_variable, other_search_path, none_kept])
@@ -172,7 +171,7 @@ def test_one_that_died_while_it_waited_is_replaced(started: Started) -> None:
 
 
 def test_ends_after_some_time_without_a_job(started: Started, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warm_processes, "IDLE_SECONDS", 1.0)
+    monkeypatch.setattr(kept_processes, "IDLE_SECONDS", 1.0)
     run("reference")
     assert started[0].poll() is None
     assert comes_true(lambda: started[0].poll() is not None)
@@ -183,7 +182,7 @@ def test_what_a_module_prints_at_the_start_is_no_answer(
     started: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text("print('hello')")
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     assert run("reference").failures == []
     assert run("reference").failures == []
     assert len(started) == 1
@@ -322,7 +321,7 @@ def test_results_are_those_of_new_processes(started: Started, monkeypatch: pytes
     kept = verified(pairs)
     count = len(started)
     assert verified(pairs[::-1]) == kept
-    monkeypatch.setattr(warm_processes, "IDLE_SECONDS", 0)
+    monkeypatch.setattr(kept_processes, "IDLE_SECONDS", 0)
     assert verified(pairs) == kept
     assert {found.verdict for found in kept.values()} >= {"equal", "different"}  # type: ignore[attr-defined]
     assert count < len(COMPARED) < len(started)

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from execution.small_models import endless_model
 
-from splitgraph.temporary_folders import remove_abandoned, temporary_folder
+from splitgraph.processes.folders import remove_abandoned, temporary_folder
 
-from ..small_models import endless_model
-from .test_engine_process import has_ended
-
-CHECKOUT = Path(__file__).parents[3]
+from .watching import comes_true, first_line, has_ended, kill, start
 
 # Runs a model that does not end, and prints the id of the engine's process.
 VERIFYING = """
@@ -34,28 +30,31 @@ splitgraph.verify(model, model, engine="reference", timeout=600)
 STARTING = """
 import sys
 from pathlib import Path
-from splitgraph.execution.engines.child_process import run_module
-run_module("sleeping", Path(sys.argv[1]), 600)
-"""
-# Sleeps, and has one of the two ways to learn of its parent's end.
-SLEEPING = """
-import os, sys, threading, time
-from pathlib import Path
-from splitgraph.execution.engines.parent_process import end_with_parent
+from splitgraph.processes.kept_processes import run_once
 folder = Path(sys.argv[1])
-if (folder / "way").read_text() == "stdin":
-    sys.platform = "other"
-else:
-    threading.Thread.start = lambda thread: None
-end_with_parent()
-(folder / "made").write_text(str(os.getpid()))
-(folder / "made").rename(folder / "pid")
-time.sleep(600)
+run_once("sleeping:sleep", folder, folder, 600)
 """
+# Writes its id to a file, and sleeps.
+SLEEPING = """
+import os, time
+def sleep(folder):
+    (folder / "made").write_text(str(os.getpid()))
+    (folder / "made").rename(folder / "pid")
+    time.sleep(600)
+"""
+# Python imports this module at its start. It leaves a worker process one of the two ways to learn of its parent's end.
+HIDING = """
+import os, sys, time
+if any("inner_loop" in each for each in sys.orig_argv):
+    {hiding}
+"""
+WAYS = {"stdin": "sys.platform = 'other'"}
+if sys.platform == "linux":
+    WAYS["the kernel"] = "os._exit = lambda status: time.sleep(600)"
 # Holds a temporary folder, and prints its name.
 HOLDING = """
 import time
-from splitgraph.temporary_folders import temporary_folder
+from splitgraph.processes.folders import temporary_folder
 with temporary_folder() as folder:
     (folder / "large").write_bytes(b"0")
     print(folder, flush=True)
@@ -73,33 +72,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
-def start(script: str, *arguments: object) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", script, *map(str, arguments)]
-    return subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True)
-
-
-def first_line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    return process.stdout.readline().strip()
-
-
-def kill(process: subprocess.Popen[str]) -> None:
-    process.kill()
-    process.communicate()
-
-
-def comes_true(found: Callable[[], bool]) -> bool:
-    """Whether that becomes so; the kernel takes its time."""
-    return any(found() or time.sleep(0.05) for _ in range(1200))
-
-
-WAYS = ["stdin", "the kernel"] if sys.platform == "linux" else ["stdin"]
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_child_learns_of_the_end_of_its_parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     (tmp_path / "sleeping.py").write_text(SLEEPING)
-    (tmp_path / "way").write_text(way)
+    (tmp_path / "sitecustomize.py").write_text(HIDING.format(hiding=WAYS[way]))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     parent = start(STARTING, tmp_path)
     assert comes_true((tmp_path / "pid").exists)
