@@ -222,7 +222,11 @@ def _passes(
         (),
     )
     for wishes in passes:
-        yield lambda name, value, partial, wishes=wishes: all(wish(name, value, partial) for wish in wishes)
+        yield _all_of(wishes)
+
+
+def _all_of(wishes: Sequence[Wish]) -> Wish:
+    return lambda name, value, partial: all(wish(name, value, partial) for wish in wishes)
 
 
 @dataclass(slots=True)
