@@ -221,11 +221,12 @@ def _passes(
         (above(1),),
         (),
     )
+    for wishes in passes:
+        yield _all_of(wishes)
 
-    def all_of(wishes: tuple[Wish, ...]) -> Wish:
-        return lambda name, value, partial: all(wish(name, value, partial) for wish in wishes)
 
-    yield from map(all_of, passes)
+def _all_of(wishes: Sequence[Wish]) -> Wish:
+    return lambda name, value, partial: all(wish(name, value, partial) for wish in wishes)
 
 
 @dataclass(slots=True)
