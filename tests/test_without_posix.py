@@ -106,7 +106,7 @@ COMMANDS = [
     ("convert", str(MODEL), "--to", "slice", "-o", "folder/", "--external-data"),
     ("check", str(MODEL), "--target", "onnxruntime"),
     ("verify", str(MODEL), str(MODEL), "--engine", "reference"),
-    ("infer", str(MODEL), str(MODEL.with_name("split13_equal.onnx")), "--jobs", "2", "--timeout", "60"),
+    ("infer", str(MODEL), str(MODEL.with_name("split13_equal.onnx")), "--jobs", "2", "--timeout", "600"),
     ("upgrade", str(MODEL), "--opset", "18", "-o", "many/", "--verify", "--engine", "reference", "--jobs", "1"),
     ("report", str(MODEL), "-o", "report.html"),
     ("diff", str(MODEL), str(MODEL)),
