@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,13 +11,11 @@ import pytest
 
 # Conversions to many opsets, of many element types and shapes; in other folders a case takes a few milliseconds.
 FOLDERS = [Path(__file__).parent / name for name in ("conversion", "conformance")]
-# How many cases of a sample have each value, at least.
-TIMES = 2
 
 
 def mark_rest_as_slow(items: Iterable[pytest.Item]) -> None:
     """Mark the cases of products that are in no sample. A product is a test with several parametrizations; its sample
-    has each value of each of them at least TIMES.
+    has each value of each of them.
     """
     products: dict[str, list[pytest.Function]] = defaultdict(list)
     for item in items:
@@ -36,11 +34,10 @@ def _factors(case: pytest.Function) -> list[tuple[str, ...]]:
 
 def _rest(cases: Iterable[pytest.Function]) -> list[pytest.Function]:
     """Return the cases that are not in the sample, which does not depend on what else is collected."""
-    rest, times = [], Counter[object]()
+    rest, seen = list[pytest.Function](), set[object]()
     for case in sorted(cases, key=lambda case: zlib.crc32(case.nodeid.encode())):
-        values = [(names, *(id(case.callspec.params[name]) for name in names)) for names in _factors(case)]
-        if all(times[value] >= TIMES for value in values):
+        values = {(names, *(id(case.callspec.params[name]) for name in names)) for names in _factors(case)}
+        if values <= seen:
             rest.append(case)
-        else:
-            times.update(values)
+        seen |= values
     return rest
