@@ -6,6 +6,7 @@ import compileall
 from pathlib import Path
 
 import pytest
+from product_samples import mark_rest_as_slow
 
 PACKAGE = Path(__file__).resolve().parent.parent / "splitgraph"
 
@@ -19,6 +20,12 @@ def pytest_configure(config: pytest.Config) -> None:
         compileall.compile_dir(PACKAGE, quiet=2)
     keep_engines()
     check_every_result()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Before `-m` chooses."""
+    mark_rest_as_slow(items)
 
 
 def check_every_result() -> None:

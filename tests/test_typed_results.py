@@ -133,11 +133,14 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[int, set[str]]:
     return codes
 
 
+# mypy reads the whole package first.
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), list(enumerate(code for _, code in LINES.values())), ids=LINES)
 def test_line(number: int, code: str, found: dict[int, set[str]]) -> None:
     assert found.get(FIRST + number, set()) == {code} - {""}
 
 
+@pytest.mark.slow
 def test_nothing_else_is_wrong(found: dict[int, set[str]]) -> None:
     """The imports, and annotations that do not say which kind."""
     assert [line for line in found if line < FIRST] == []

@@ -18,7 +18,7 @@ from .matrix_models import SCOPES, Case, build, feeds_of
 from .matrix_selection import ALL, MANY, covering, report
 
 FROM_11 = [case for case in ALL if case.opset >= 11]
-CHOSEN = covering(FROM_11, 6)
+CHOSEN = covering(FROM_11, 30)
 
 
 def written_forms(model: onnx.ModelProto) -> list[tuple[object, ...]]:

@@ -70,17 +70,17 @@ def judged(found: Found) -> list[str]:
 
 
 def test_operators_up_and_down() -> None:
-    assert judged(go(every_operator(0)[::2], "none")) == []
+    assert judged(go(every_operator(0)[::8], "none")) == []
 
 
 @pytest.mark.parametrize("wrap", WRAPS[1:])
 def test_operators_in_other_places(wrap: Wrap) -> None:
     cases = every_operator(WRAPS.index(wrap))
-    assert judged(go(cases[::10], wrap)) == []
+    assert judged(go(cases[::20], wrap)) == []
 
 
 def test_there_and_back() -> None:
-    jobs = [(case, ways_of(case, (), (), known(BACK))) for case in every_operator(7)[::4]]
+    jobs = [(case, ways_of(case, (), (), known(BACK))) for case in every_operator(7)[::12]]
     assert judged(survey(jobs)) == []
 
 
@@ -97,7 +97,7 @@ def test_many_up_and_down(wrap: Wrap) -> None:
 
 @pytest.mark.slow
 def test_the_other_operators_up_and_down() -> None:
-    assert judged(go(every_operator(0)[1::2], "none")) == []
+    assert judged(go([case for index, case in enumerate(every_operator(0)) if index % 8], "none")) == []
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from known_opsets import known
@@ -18,7 +19,7 @@ from splitgraph.inference.analysis import Analysis
 
 from .matrix_checks import convert, differences, execute
 
-PROFILE = settings(derandomize=True, deadline=None, max_examples=150)
+PROFILE = settings(derandomize=True, deadline=None, max_examples=examples(150))
 SIZES = range(25)
 
 

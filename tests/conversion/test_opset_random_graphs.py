@@ -20,7 +20,7 @@ from known_opsets import known
 
 HERE = Path(__file__).parent
 FIRST = int(os.environ.get("SPLITGRAPH_FUZZ_SEED", "0"))
-GRAPHS = int(os.environ.get("SPLITGRAPH_FUZZ", "30"))
+GRAPHS = int(os.environ.get("SPLITGRAPH_FUZZ", "10"))
 MORE_GRAPHS = 80
 NODES = 14
 # Of the opsets that onnxruntime runs.

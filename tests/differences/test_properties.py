@@ -6,6 +6,7 @@ import copy
 from collections import Counter
 
 import onnx
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
@@ -89,13 +90,13 @@ def mirrored(counts: Counter) -> Counter:
     )
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=examples(200))
 @given(graphs())
 def test_a_model_does_not_differ_from_itself(model: onnx.ModelProto) -> None:
     assert not diff(model, onnx.ModelProto.FromString(model.SerializeToString()))
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=examples(200))
 @given(PAIRS)
 def test_the_other_way_round_is_the_mirror_image(pair: tuple[onnx.ModelProto, onnx.ModelProto]) -> None:
     before, after = pair
@@ -104,7 +105,7 @@ def test_the_other_way_round_is_the_mirror_image(pair: tuple[onnx.ModelProto, on
     assert (len(one.new_findings), len(one.gone_findings)) == (len(two.gone_findings), len(two.new_findings))
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=examples(200))
 @given(PAIRS)
 def test_every_node_is_counted_once(pair: tuple[onnx.ModelProto, onnx.ModelProto]) -> None:
     before, after = pair
@@ -118,7 +119,7 @@ def test_every_node_is_counted_once(pair: tuple[onnx.ModelProto, onnx.ModelProto
         assert told <= written
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=examples(200))
 @given(PAIRS)
 def test_models_without_a_difference_have_the_same_nodes(pair: tuple[onnx.ModelProto, onnx.ModelProto]) -> None:
     before, after = pair

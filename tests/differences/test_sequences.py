@@ -6,6 +6,7 @@ from functools import cache
 from itertools import pairwise
 
 import pytest
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,7 +45,7 @@ def test_positions_of_the_same_items(one: str, two: str, pairs: list[tuple[int, 
     assert common_subsequence(one, two) == pairs
 
 
-@settings(derandomize=True, deadline=None, max_examples=500)
+@settings(derandomize=True, deadline=None, max_examples=examples(500))
 @given(TEXTS, TEXTS)
 def test_the_subsequence_is_the_longest_one(one: str, two: str) -> None:
     pairs = common_subsequence(one, two)

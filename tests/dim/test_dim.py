@@ -14,6 +14,7 @@ from random import Random
 
 import pytest
 import sympy
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -241,7 +242,7 @@ POSITIVE = st.fixed_dictionaries({name: st.integers(1, 30) for name in NAMES})
 VALUES = st.fixed_dictionaries({name: st.integers(0, 30) for name in NAMES})
 
 
-@settings(derandomize=True, deadline=None, max_examples=400)
+@settings(derandomize=True, deadline=None, max_examples=examples(400))
 @given(EXPRESSIONS, st.lists(POSITIVE, min_size=3, max_size=3))
 def test_the_value_is_that_of_pythons_arithmetic(text: str, assignments: list[dict[str, int]]) -> None:
     dim = parse_expression(text)
@@ -253,7 +254,7 @@ def test_the_value_is_that_of_pythons_arithmetic(text: str, assignments: list[di
         assert (low is None or low <= expected) and (high is None or expected <= high)
 
 
-@settings(derandomize=True, deadline=None, max_examples=400)
+@settings(derandomize=True, deadline=None, max_examples=examples(400))
 @given(EXPRESSIONS)
 def test_what_is_printed_is_read_back_as_the_same_object(text: str) -> None:
     dim = parse_expression(text)
@@ -263,7 +264,7 @@ def test_what_is_printed_is_read_back_as_the_same_object(text: str) -> None:
         assert substitute(dim, {"absent": 1}) is dim
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=examples(200))
 @given(EXPRESSIONS, EXPRESSIONS, POSITIVE)
 def test_substitution_is_evaluation_in_two_steps(text: str, inner: str, values: dict[str, int]) -> None:
     dim, replacement = parse_expression(text), parse_expression(f"max({inner}, 1)")
@@ -274,7 +275,7 @@ def test_substitution_is_evaluation_in_two_steps(text: str, inner: str, values: 
     ) == evaluate(dim, values)
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=examples(200))
 @given(st.lists(EXPRESSIONS, min_size=2, max_size=4), st.randoms(use_true_random=False))
 def test_the_order_of_building_does_not_show(texts: list[str], random: Random) -> None:
     dims = [parse_expression(text) for text in texts]
@@ -289,7 +290,7 @@ def test_the_order_of_building_does_not_show(texts: list[str], random: Random) -
 LINEAR = st.tuples(st.integers(-9, 9), st.integers(0, 5)).map(lambda p: p[1] * N + p[0] + A)
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=examples(200))
 @given(LINEAR, st.integers(1, 12), st.integers(1, 12), st.integers(-3, 3))
 def test_regrouped_quotients_are_the_same(dim: Dim, a: int, b: int, shift: int) -> None:
     assert (dim // a) // b == dim // (a * b)
@@ -301,7 +302,7 @@ def test_regrouped_quotients_are_the_same(dim: Dim, a: int, b: int, shift: int) 
     assert ceildiv(dim, a) == -((-dim) // a)
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=examples(200))
 @given(LINEAR, LINEAR, LINEAR, st.integers(0, 4))
 def test_extrema_obey_the_laws_of_a_lattice(a: Dim, b: Dim, c: Dim, factor: int) -> None:
     assert dim_max(a, b) + dim_min(a, b) == a + b
@@ -326,7 +327,7 @@ def test_sympy_agrees(text: str, values: dict[str, int]) -> None:
 # Names -------------------------------------------------------------------------------------------------------------
 
 
-@settings(derandomize=True, deadline=None, max_examples=400)
+@settings(derandomize=True, deadline=None, max_examples=examples(400))
 @given(st.text())
 def test_every_name_survives_byte_for_byte(name: str) -> None:
     assert str(symbol(name)) == name
@@ -336,7 +337,7 @@ def test_every_name_survives_byte_for_byte(name: str) -> None:
     assert parsed is symbol(name) or str(parse_expression(str(parsed))) == str(parsed)
 
 
-@settings(derandomize=True, deadline=None, max_examples=400)
+@settings(derandomize=True, deadline=None, max_examples=examples(400))
 @given(st.text())
 def test_a_name_in_brackets_is_read_back(name: str) -> None:
     read_back(name)

@@ -16,8 +16,8 @@ from random_cases import random_case
 from splitgraph.dim import DimLike, Facts, symbols_of
 
 COUNT = 200
-EVERY_DAY = 50
-LARGE = 75
+EVERY_DAY = 20
+LARGE = 90
 
 
 def _differing_in_100(seeds: range) -> dict[str, float]:

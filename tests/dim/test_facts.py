@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Literal
 
 import pytest
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -315,7 +316,7 @@ Bounds = dict[str, tuple[int, int | None]]
 QUESTIONS = given(SMALL_BOUNDS, st.lists(OBLIGATIONS, min_size=1, max_size=4), SIDES, SIDES)
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(derandomize=True, deadline=None, max_examples=examples(100))
 @QUESTIONS
 def test_no_answer_is_contradicted_by_evaluation(
     bounds: Bounds, obligations: list[Obligation], left: DimLike, right: DimLike
@@ -324,7 +325,7 @@ def test_no_answer_is_contradicted_by_evaluation(
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=examples(300))
 @QUESTIONS
 def test_no_answer_of_many_is_contradicted_by_evaluation(
     bounds: Bounds, obligations: list[Obligation], left: DimLike, right: DimLike
@@ -353,7 +354,7 @@ def _check_answers(bounds: Bounds, obligations: list[Obligation], left: DimLike,
         assert not thirds or a % 3 == 0
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=examples(200))
 @given(OBLIGATIONS)
 def test_the_spelling_of_an_obligation_means_the_same(one: Obligation) -> None:
     left, right = str(one).split(f" {one.relation} ")

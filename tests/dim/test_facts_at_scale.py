@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -71,7 +72,7 @@ def test_a_wide_obligation_is_carried_to_the_bounds_of_its_symbols() -> None:
 RESIDUES = st.integers(1, 24).flatmap(lambda modulus: st.tuples(st.just(modulus), st.integers(0, modulus - 1)))
 
 
-@settings(derandomize=True, deadline=None, max_examples=400)
+@settings(derandomize=True, deadline=None, max_examples=examples(400))
 @given(RESIDUES, RESIDUES)
 def test_merged_remainders_are_exactly_those_of_both(one: tuple[int, int], other: tuple[int, int]) -> None:
     # Variable 0 is the number, each of the others how often a modulus goes into it.
@@ -81,7 +82,7 @@ def test_merged_remainders_are_exactly_those_of_both(one: tuple[int, int], other
     assert numbers in ([], list(range(remainder, 2 * 24 * 24, modulus)))
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(derandomize=True, deadline=None, max_examples=examples(150))
 @given(st.lists(RESIDUES, min_size=1, max_size=5), RESIDUES)
 def test_what_is_said_of_many_remainders_is_true_of_every_number(
     known: list[tuple[int, int]], asked: tuple[int, int]

@@ -9,6 +9,7 @@ from itertools import product
 
 import pytest
 from campaigns.integer_systems import random_dense_system, random_system
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -155,14 +156,14 @@ def exists_in_box(system: System) -> bool:
     return any(is_satisfied(system, values) for values in product(range(-MOST, MOST + 1), repeat=WIDTH))
 
 
-@settings(derandomize=True, deadline=None, max_examples=400)
+@settings(derandomize=True, deadline=None, max_examples=examples(400))
 @given(systems)
 def test_in_a_box_as_by_trying_all_values(system: System) -> None:
     box = [bound for variable in range(WIDTH) for bound in between(-MOST, {variable: 1}, MOST)]
     assert has_solution(system[0], system[1] + box, PLENTY) is exists_in_box(system)
 
 
-@settings(derandomize=True, deadline=None, max_examples=400)
+@settings(derandomize=True, deadline=None, max_examples=examples(400))
 @given(systems)
 def test_without_bounds_a_solution_is_never_denied(system: System) -> None:
     if exists_in_box(system):

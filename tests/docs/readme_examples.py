@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -12,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,23 +23,46 @@ SECONDS = re.compile(r" in \d+\.\d s$", re.MULTILINE)
 PYTHON = re.compile(r"```python\n(.*?)```\n\n```\n(.*?)```", re.DOTALL)
 
 
-def run(arguments: list[str], folder: Path) -> str:
-    """What a command prints, results first, then what goes to stderr."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "140", "NO_COLOR": "1"}
+# Runs commands one after the other in one process, so that splitgraph is imported once and the engines start once.
+_RUNNER = """
+import json, os, sys, tempfile
+from splitgraph.cli import main
+printed = os.dup(1)
+shown = []
+for arguments in json.load(sys.stdin):
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        os.dup2(out.fileno(), 1)
+        os.dup2(err.fileno(), 2)
+        main(arguments)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for file in (out, err):
+            file.seek(0)
+        shown.append((out.read() + err.read()).decode())
+os.write(printed, json.dumps(shown).encode())
+"""
+
+
+def run(script: str, folder: Path, given: str = "") -> str:
+    """Return what a Python script prints, results first, then what goes to stderr."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "COLUMNS": "140", "NO_COLOR": "1"}
     done = subprocess.run(
-        arguments, cwd=folder, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
-    )
+        [sys.executable, "-c", script], cwd=folder, env=environment, capture_output=True, encoding="utf-8", input=given,
+        check=False,
+    )  # fmt: skip
     return done.stdout + done.stderr
 
 
-def shown(block: str, folder: Path) -> str:
-    """A console block with the present output of its commands."""
-    pieces = []
-    for line in block.splitlines():
-        if line.startswith("$ splitgraph "):
-            output = run([sys.executable, "-m", "splitgraph", *shlex.split(line)[2:]], folder)
-            pieces.append(f"{line}\n{SECONDS.sub(' in 1.0 s', output.rstrip())}\n")
-    return "\n".join(pieces)
+def outputs(commands: Sequence[str], folder: Path) -> dict[str, str]:
+    """Return what each command prints; they run in order."""
+    typed = json.dumps([shlex.split(command)[2:] for command in commands])
+    shown = json.loads(run(_RUNNER, folder, typed))
+    return {command: SECONDS.sub(" in 1.0 s", output.rstrip()) for command, output in zip(commands, shown, strict=True)}
+
+
+def commands_of(block: str) -> list[str]:
+    """Return the lines of a console block that are commands."""
+    return [line for line in block.splitlines() if line.startswith("$ splitgraph ")]
 
 
 def present(text: str) -> str:
@@ -48,10 +73,18 @@ def present(text: str) -> str:
         # Who has tried the examples has these already.
         for written in re.findall(r"^wrote (models/\S+)", text, re.MULTILINE):
             (folder / written).unlink(missing_ok=True)
-        text = CONSOLE.sub(lambda found: f"```console\n{shown(found[1], folder)}```", text)
-        return PYTHON.sub(
-            lambda found: f"```python\n{found[1]}```\n\n```\n{run([sys.executable, '-c', found[1]], folder)}```", text
+        commands = [command for block in CONSOLE.findall(text) for command in commands_of(block)]
+        assert len(commands) == len(set(commands))
+        shown = outputs(commands, folder)
+        text = CONSOLE.sub(
+            lambda block: (
+                "```console\n"
+                + "\n".join(f"{command}\n{shown[command]}\n" for command in commands_of(block[1]))
+                + "```"
+            ),
+            text,
         )
+        return PYTHON.sub(lambda block: f"```python\n{block[1]}```\n\n```\n{run(block[1], folder)}```", text)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ MANY = 60
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("moments", [10, pytest.param(MANY, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("moments", [5, pytest.param(MANY, marks=pytest.mark.slow)])
 def test_a_save_is_killed_at_any_moment(moments: int, place: str, tmp_path: Path) -> None:
     found = killed_saves(tmp_path, moments, place)
     assert len(found) == moments

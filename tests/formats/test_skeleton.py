@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from node_tests import node_tests
@@ -141,7 +142,7 @@ EDITS: dict[str, Callable[[ModelProto], object]] = {
 
 
 @pytest.mark.usefixtures("leaves_all")
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=examples(120), deadline=None, derandomize=True)
 @given(st.lists(st.sampled_from(sorted(EDITS)), max_size=8))
 def test_what_is_written_is_what_protobuf_would_write(
     tmp_path_factory: pytest.TempPathFactory, names: list[str]

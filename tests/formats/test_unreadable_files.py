@@ -11,6 +11,7 @@ from pathlib import Path
 
 import onnx
 import pytest
+from example_counts import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -195,7 +196,10 @@ def test_cycle_is_left_to_inference(tmp_path: Path) -> None:
 
 
 FUZZ = settings(
-    derandomize=True, deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    derandomize=True,
+    deadline=None,
+    max_examples=examples(300),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 

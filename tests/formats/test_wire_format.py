@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
@@ -48,7 +49,7 @@ def test_fields_are_those_of_protobuf() -> None:
     assert kinds == [(1, LENGTH), (3, VARINT), (20, VARINT)]
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=examples(200), deadline=None, derandomize=True)
 @given(st.binary(max_size=300), st.integers(-(2**63), 2**63 - 1), st.text(max_size=200), st.floats(width=32))
 def test_what_is_written_is_what_protobuf_reads(raw: bytes, number: int, name: str, value: float) -> None:
     made = TensorProto(name=name, raw_data=raw, dims=[number % 1000])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import onnx
 import pytest
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import AttributeProto, NodeProto, TensorProto, helper, parser
@@ -100,7 +101,7 @@ def test_output_and_attribute_are_read(output: str, name: str, attribute: Attrib
 TEXTS = st.text(alphabet='c*"\x08\x12\x1aConstant', min_size=0, max_size=140)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(TEXTS, max_size=2), TEXTS, st.sampled_from(["Constant", "C"]), TEXTS, TEXTS)
 def test_what_is_read_is_all_that_the_node_says(
     outputs: list[str], name: str, op_type: str, doc: str, held: str

@@ -23,7 +23,7 @@ from random_graphs import is_lenient, random_model
 
 HERE = Path(__file__).parent
 FIRST = int(os.environ.get("SPLITGRAPH_FUZZ_SEED", "0"))
-GRAPHS = int(os.environ.get("SPLITGRAPH_FUZZ", "120"))
+GRAPHS = int(os.environ.get("SPLITGRAPH_FUZZ", "40"))
 # Counted and not timed, so that every run checks the same.
 MORE_GRAPHS = 400
 NODES = 14

@@ -46,13 +46,15 @@ def reference() -> Results:
     return measured("reference")
 
 
-@pytest.mark.parametrize("engine", ["openvino", "reference"])
+# OpenVINO compiles each of the 400 models, which takes many seconds.
+@pytest.mark.parametrize("engine", [pytest.param("openvino", marks=pytest.mark.slow), "reference"])
 def test_an_engine_runs_it_like_the_model_that_is_allowed(engine: str, request: pytest.FixtureRequest) -> None:
     results: Results = request.getfixturevalue(engine)
     assert results.keys() == {*CASES, "doubled"}
     assert {name: pair for name, pair in results.items() if isinstance(pair[0], str) or pair[0] != pair[1]} == {}
 
 
+@pytest.mark.slow
 def test_the_engines_agree(openvino: Results, reference: Results) -> None:
     differing = {name for name in CASES if openvino[name][0][:2] != reference[name][0][:2]}
     for name in CASES.keys() - differing:
@@ -67,6 +69,7 @@ def test_onnxruntime_refuses_it(onnxruntime: Results) -> None:
     assert {name for name, pair in onnxruntime.items() if not isinstance(pair[0], str)} == {"doubled"}
 
 
+@pytest.mark.slow
 def test_equal_initializers_of_one_name(onnxruntime: Results, openvino: Results, reference: Results) -> None:
     every = [results["doubled"] for results in (onnxruntime, openvino, reference)]
     assert all(pair[0] == pair[1] == every[0][0] for pair in every)

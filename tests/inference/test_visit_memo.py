@@ -25,9 +25,9 @@ from splitgraph.inference.walk_state import WalkState
 
 MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.onnx"))
 # Seeds of generated models, of the node tests: in the tests of every day, and in all.
-FEW, MANY = 40, int(os.environ.get("SPLITGRAPH_LAYERS", "300"))
+FEW, MANY = 15, int(os.environ.get("SPLITGRAPH_LAYERS", "300"))
 PARTS = 4
-FEW_NODE_TESTS = 150
+FEW_NODE_TESTS = 60
 
 
 @pytest.fixture(autouse=True)
@@ -191,7 +191,7 @@ def test_the_generated_layers_repeat(first: int, monkeypatch: pytest.MonkeyPatch
         return visit(walk, *given)
 
     monkeypatch.setattr(Walk, "_visit", counted)
-    models = [almost_repeating(seed) for seed in range(first, 10 * len(WAYS), len(WAYS))]
+    models = [almost_repeating(seed) for seed in range(first, 4 * len(WAYS), len(WAYS))]
     for model in models:
         infer_model(model)
     with_memo = visits

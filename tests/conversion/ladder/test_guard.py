@@ -7,6 +7,7 @@ from typing import Any
 import onnx
 import pytest
 from conversion.ladder.guarding import check, edited
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
@@ -448,7 +449,7 @@ FLOAT_OPERATORS = sorted(
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=examples(300))
 @given(
     st.sampled_from(FLOAT_OPERATORS),
     st.integers(1, 28),

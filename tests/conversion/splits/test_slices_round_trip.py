@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import onnx
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from known_opsets import known
@@ -16,7 +17,7 @@ from sliced_models import END, assert_same, constant, data, model_of, operators,
 import splitgraph
 from splitgraph.execution.reference.evaluator import load, run
 
-PROFILE = settings(derandomize=True, deadline=None, max_examples=150)
+PROFILE = settings(derandomize=True, deadline=None, max_examples=examples(150))
 OPSETS = st.sampled_from(known(range(1, 25)))
 
 

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -38,7 +39,7 @@ def allowance_of(effect: np.ndarray) -> RoundingAllowance:
 
 
 @given(gap=DISTANCES, effect=DISTANCES)
-@settings(max_examples=200, derandomize=True, deadline=None)
+@settings(max_examples=examples(200), derandomize=True, deadline=None)
 def test_nothing_is_excused_beyond_its_own_effect(gap: np.ndarray, effect: np.ndarray) -> None:
     excused = allowance_of(effect).excuse(0, 0, gap, ALLOWED)
     assert np.all(gap[excused] <= ALLOWED[excused] + EACH * effect[excused])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import onnx
 import pytest
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from node_models import assert_invalid, each, infer_nodes, shape_text
@@ -148,7 +149,7 @@ def pooled(size: int, kernel: int, stride: int, dilation: int, before: int, afte
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 2), st.data(), st.booleans())
-@settings(derandomize=True, deadline=None, max_examples=120)
+@settings(derandomize=True, deadline=None, max_examples=examples(120))
 def test_windows_are_as_many_as_can_be_counted(
     kernel: int, stride: int, dilation: int, data: st.DataObject, round_up: bool
 ) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from node_models import NEWEST_OPSET, infer_nodes, model_of, shape_text
@@ -222,7 +223,7 @@ def value_of(item: Item, n: int) -> int | float:
 
 
 @given(st.sampled_from(list(INTEGER_OPERATIONS)), ITEMS, ITEMS)
-@settings(derandomize=True, deadline=None, max_examples=600)
+@settings(derandomize=True, deadline=None, max_examples=examples(600))
 def test_integer_arithmetic_agrees_with_numpy(operation: arithmetic.BinaryItem, a: Item, b: Item) -> None:
     claimed = operation(Facts(), "int64", a, b)
     if claimed is None:
@@ -250,7 +251,7 @@ LAST = {"floor": arithmetic.floor, "ceil": arithmetic.ceiling, "neg": arithmetic
     st.lists(st.tuples(st.sampled_from(list(STEPS)), FLOATS), min_size=1, max_size=3),
     st.sampled_from(["floor", "ceil", "cast"]),
 )
-@settings(derandomize=True, deadline=None, max_examples=400)
+@settings(derandomize=True, deadline=None, max_examples=examples(400))
 def test_float_arithmetic_agrees_with_float32(steps: list[tuple[str, float]], last: str) -> None:
     facts = Facts()
     item: Item = N

@@ -6,6 +6,7 @@ import math
 
 import onnx
 import pytest
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from node_models import infer_nodes, shape_text
@@ -129,7 +130,7 @@ def test_unknown_elements_beside_known_ones_stay_apart() -> None:
 
 
 @given(st.integers(-6, 6), st.integers(-6, 6), st.sampled_from([-3, -2, -1, 1, 2, 3]))
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(derandomize=True, deadline=None, max_examples=examples(150))
 def test_a_range_counts_as_python_does(start: int, limit: int, delta: int) -> None:
     held = f"int64 a = {{{start}}}, int64 b = {{{limit}}}, int64 d = {{{delta}}}"
     counted = len(range(start, limit, delta))

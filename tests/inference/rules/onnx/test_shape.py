@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import onnx.parser
 import pytest
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from node_models import infer_nodes, shape_text
@@ -227,7 +228,7 @@ def numpy_length(size: int, start: int, end: int, step: int) -> int:
 
 
 @given(POSITIONS, POSITIONS, st.sampled_from([1, 2, 3, -1, -2, -3]), st.booleans())
-@settings(derandomize=True, deadline=None, max_examples=400)
+@settings(derandomize=True, deadline=None, max_examples=examples(400))
 def test_the_symbolic_length_of_a_slice_is_the_static_one(start: int, end: int, step: int, bounded: bool) -> None:
     n = symbol("N")
     facts = Facts({"N": (9, None)}) if bounded else Facts()
@@ -241,7 +242,7 @@ def test_the_symbolic_length_of_a_slice_is_the_static_one(start: int, end: int, 
 
 
 @given(st.integers(0, 12), st.integers(0, 12), st.integers(-3, 3), st.integers(-3, 3))
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=examples(300))
 def test_computed_positions_slice_as_constants_do(n: int, m: int, before: int, after: int) -> None:
     size = symbol("N") + symbol("M")
     start, end = symbol("N") + before, symbol("N") + symbol("M") + after
