@@ -15,7 +15,7 @@ import io
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -29,7 +29,7 @@ from splitgraph.processes.this_process import writing
 if TYPE_CHECKING:
     from pathlib import Path
 
-RewritingVerb = Literal["upgrade", "downgrade", "convert"]
+    from splitgraph.outcome import Verb
 
 
 class _Command(click.Command):
@@ -179,7 +179,7 @@ def _run(command: Command) -> Command:
 _OF_REPORT = "Overwrite an existing report."
 
 
-def _rewrite(verb: RewritingVerb, options: Mapping[str, Any], newer: bool | None = None) -> int:
+def _rewrite(verb: Verb, options: Mapping[str, Any], newer: bool | None = None) -> int:
     from splitgraph.commands.many import read_call
     from splitgraph.commands.rewrite import rewrite
 

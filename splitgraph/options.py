@@ -7,7 +7,7 @@ imports little: `NamedTuple` and not `dataclass`, whose module takes longer to i
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, get_args
 
 if TYPE_CHECKING:
     from splitgraph.acceptance import Acceptance
@@ -109,7 +109,7 @@ class Goal(NamedTuple):
 
     opset: Annotated[int | None, Option("The ai.onnx opset to convert to.", metavar="N", kind="integer")] = None
     newer: bool | None = None
-    to: Annotated[Form | None, Option("The form of the splits.", choices=("split", "variadic-split", "slice"))] = None
+    to: Annotated[Form | None, Option("The form of the splits.", choices=get_args(Form))] = None
     target: Annotated[
         str | None, Option("The runtime that the model is for; `check` lists them.", metavar="NAME[@VERSION]")
     ] = None
@@ -187,7 +187,7 @@ class Running(NamedTuple):
     ] = ()
     engine: Annotated[
         Engine,
-        Option("Runtime for both models.", choices=("auto", "reference", "onnxruntime", "openvino"), shows=True),
+        Option("Runtime for both models.", choices=get_args(Engine), shows=True),
     ] = "auto"
     rtol: Annotated[
         float | None,
@@ -230,7 +230,7 @@ class Output(NamedTuple):
         Option(
             "beside, or no value: write the weights to OUT.data, beside the model. link: make hard links to the "
             "model's data files instead of copies.",
-            choices=("beside", "link"),
+            choices=get_args(ExternalData),
             empty="beside",
         ),
     ] = None
@@ -316,7 +316,7 @@ class InferOptions(LeewayOptions, total=False):
 class RewriteOptions(LeewayOptions, total=False):
     """The keywords that all rewriting functions have."""
 
-    ir_version: int | Literal["keep"] | None
+    ir_version: IRVersion
     bind: Mapping[str, int] | None
     verify: bool
     try_sizes: Mapping[str, int] | None

@@ -106,7 +106,6 @@ def model_option(name: str, help: str) -> Callable[[Command], Command]:
 
 
 _KINDS: dict[str, Callable[[Option], Any]] = {
-    "": lambda option: None,
     "file": lambda option: _File(),
     "integer": lambda option: int if option.least is None else click.IntRange(min=option.least),
     "number": lambda option: click.FloatRange(min=option.least),
@@ -153,6 +152,7 @@ def rewriting(command: Command) -> Command:
 
 
 def _option(name: str, changes: dict[str, Any]) -> Callable[[Command], Command]:
+    """Return the option of a field."""
     option, default = _FIELDS[name]
     flags = option.flags or (f"--{name.replace('_', '-')}",)
     shown: dict[str, Any] = {"help": option.help, "metavar": option.metavar}
@@ -160,10 +160,8 @@ def _option(name: str, changes: dict[str, Any]) -> Callable[[Command], Command]:
         shown["multiple"] = True
     elif default is False:
         shown["is_flag"] = True
-    elif default is not None:
+    elif default is not None or "/" in flags[0]:
         shown["default"] = default
-    elif "/" in flags[0]:
-        shown["default"] = None
     if option.choices:
         shown["type"] = click.Choice(option.choices)
     elif option.kind:

@@ -19,7 +19,6 @@ from splitgraph.batch.plan import Limits, Plan, plan_jobs, plan_pairs
 from splitgraph.batch.report_file import ReportFile, done_before, read_report
 from splitgraph.batch.run_jobs import Workers, dask_executor, run_jobs
 from splitgraph.batch.sources import find_pairs, find_sources, needs_onnx, without_results
-from splitgraph.commands.many import Call
 from splitgraph.diagnostics import SplitgraphError, diagnostic
 from splitgraph.exit_codes import CLEAN, FINDINGS, INTERNAL_ERROR, WRONG_USAGE
 from splitgraph.options import Many
@@ -28,7 +27,7 @@ from splitgraph.report.batch_pages import outcome_lines, summary_page
 from splitgraph.report.layout import line
 from splitgraph.report.printing import print_document, print_notice, print_result, say_error
 from splitgraph.report.text import count, shortened
-from splitgraph.work.task import Task, refuse_other_kind
+from splitgraph.work.task import Call, Task, refuse_other_kind
 
 _GIB = 2**30
 # Characters of the names of results that are left out.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from splitgraph.commands.many import Call, run_models
+from splitgraph.commands.many import run_models
 from splitgraph.options import Shown
 from splitgraph.report.layout import BLANK, Block, Cell, line, table
 from splitgraph.report.pages import accepted_findings, findings_phrase, findings_table
 from splitgraph.report.printing import print_document, print_result
 from splitgraph.runtimes.check import Examined
 from splitgraph.work.checking import Found, check_file, is_clean
-from splitgraph.work.task import Task
+from splitgraph.work.task import Call, Task
 
 
 def check(call: Call) -> int:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from splitgraph.commands.many import Call, run_models
+from splitgraph.commands.many import run_models
 from splitgraph.exit_codes import FINDINGS
 from splitgraph.inference.analysis import Analysis
 from splitgraph.options import Shown
 from splitgraph.report.printing import print_document, print_result, say_error
 from splitgraph.work.inferring import Inferred, infer_file
-from splitgraph.work.task import Task
+from splitgraph.work.task import Call, Task
 
 
 def infer(call: Call) -> int:

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from splitgraph.commands.configuration import accepted_texts
 from splitgraph.options import Goal, Many, Output, Running, Shown, Sizes, leeway_of
 from splitgraph.outcome import Verb
 from splitgraph.work.arguments import parse_bindings
-from splitgraph.work.task import Task
-
-
-class Call(NamedTuple):
-    """A call of a command on models: files, folders, patterns and URLs. task: what is done with each of them."""
-
-    models: Sequence[str]
-    task: Task
-    shown: Shown
-    many: Many
+from splitgraph.work.task import Call, Task
 
 
 def read_call(verb: Verb, typed: Mapping[str, Any], **known: Any) -> Call:

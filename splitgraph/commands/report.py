@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from splitgraph.commands.many import Call, run_models
+from splitgraph.commands.many import run_models
 from splitgraph.options import Shown
 from splitgraph.report.layout import line
 from splitgraph.report.printing import print_document, print_result, say_error, working
 from splitgraph.work.reporting import report_file, sources_of
-from splitgraph.work.task import Task
+from splitgraph.work.task import Call, Task
 
 
 def report(call: Call, *, after: Path | None) -> int:

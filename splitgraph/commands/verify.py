@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from splitgraph import api
-from splitgraph.commands.many import Call, run_models
+from splitgraph.commands.many import run_models
 from splitgraph.exit_codes import CLEAN
 from splitgraph.options import Shown
 from splitgraph.outcome import CODES
 from splitgraph.report.printing import print_document, print_result, working
-from splitgraph.work.task import Task
+from splitgraph.work.task import Call, Task
 
 
 def verify(call: Call, *, pairs: bool) -> int:

@@ -7,11 +7,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from splitgraph.diagnostics import SplitgraphError, diagnostic
 from splitgraph.formats import DataFile, LoadedModel, write
-from splitgraph.options import NO_SIZES, STRICT, Goal, Leeway, Output, Running, Sizes
+from splitgraph.options import NO_SIZES, STRICT, Goal, Leeway, Many, Output, Running, Shown, Sizes
 from splitgraph.outcome import Verb
 
 if TYPE_CHECKING:
@@ -103,6 +103,15 @@ class Task:
         path.parent.mkdir(parents=True, exist_ok=True)
         overwrite = self.output.force or self.output.in_place
         return write(model, path, source=loaded, overwrite=overwrite, external_data=self.output.external_data)
+
+
+class Call(NamedTuple):
+    """A call of a command on models: files, folders, patterns and URLs. task: what is done with each of them."""
+
+    models: Sequence[str]
+    task: Task
+    shown: Shown
+    many: Many
 
 
 def output_path(output: str, name: str) -> Path:
