@@ -29,7 +29,7 @@ class Body:
 class NodeContext(Protocol):
     """One node as its rule sees it: what is known of its inputs, its attributes, and methods to state its outputs.
 
-    A rule may depend on this interface and on nothing else: the memo of visits compares nodes by it (`visit_memo.py`).
+    A rule may depend on this interface and on nothing else: the memo of visits compares nodes by it (`memo.py`).
     Names and the location are for messages.
 
     node: as written. opset: the version of the operator's domain that the graph imports. since_version: the operator

@@ -7,8 +7,8 @@ from itertools import count
 
 from splitgraph.dim import Dim, DimLike
 from splitgraph.graph.scopes import function_key, function_location, opset_imports
-from splitgraph.inference.call_memo import CallMemo
 from splitgraph.inference.define_graph import take_demands
+from splitgraph.inference.memo import Memo
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_results import FunctionCall
 from splitgraph.inference.walk_state import WalkState
@@ -26,7 +26,7 @@ def walk_function_bodies(state: WalkState, main: Walk) -> None:
         imports = opset_imports(function.opset_import)
         known = facts.child()
         state.quiet += bool(calls)
-        body = Walk(state, ("F", index), function_location(function), imports, known, calls=CallMemo(known, main.calls))
+        body = Walk(state, ("F", index), function_location(function), imports, known, memo=Memo(known, main.memo))
         state.calling.append(key)
         followed, symbols = calls if state.follows_every_call else [], _stand_ins(state)
         for position, name in enumerate(function.input):

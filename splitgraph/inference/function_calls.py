@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 
 from splitgraph.diagnostics import diagnostic
 from splitgraph.graph.scopes import called_function
-from splitgraph.inference.call_memo import CallKey, CallVisit
 from splitgraph.inference.call_outputs import CallOutputs
-from splitgraph.inference.constant_keys import MOST_BYTES
 from splitgraph.inference.graph_walk import Bindings, GraphWalk
 from splitgraph.inference.journal_replay import Move, replay, symbols_to_rename
+from splitgraph.inference.memo import MOST_BYTES, Memo
 from splitgraph.inference.steps import Steps
 from splitgraph.inference.walk_results import FunctionCall
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import AttributeProto, FunctionProto, TensorProto
 from splitgraph.value_type import ValueType
+
+# The function, the attributes that it is called with, whether findings are reported, and one object for what is known
+# of each input.
+CallKey = tuple[Hashable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CallVisit:
+    """The results and effects of walking a function body for one call.
+
+    given: the outputs. made: symbols in the outputs, or in what is reported, that this call generated. location: of
+    the call. start, end: its entries in the journal. unknown: how often each unknown operator occurred. bindings: keeps
+    attributes alive that the key compares by identity.
+    """
+
+    given: CallOutputs
+    made: Sequence[str]
+    location: str
+    start: int
+    end: int
+    unknown: Mapping[str, int]
+    bindings: Bindings | None
 
 
 def infer_call(
@@ -36,7 +58,7 @@ def infer_call(
     bindings = _bindings(walk, ctx, function)
     _read_shared(walk, ctx)
     key = _key(state, ctx, bindings)
-    visit = walk.calls.find(key, ctx)
+    visit = _find(walk.memo, key, ctx)
     if visit is not None:
         return _repeat(state, visit, ctx)
     if not state.may_follow_call(ctx.location):
@@ -75,11 +97,28 @@ def _walked(
             for label, count in state.unknown_operators.items()
             if count != unknown_before.get(label, 0)
         }
-        settled = questions == facts.open_questions
-        end = len(journal.entries)
-        visit = CallVisit(given, made, ctx.location, start, end, counts, version, settled, bindings)
-        walk.calls.keep(key, ctx, read, visit)
+        visit = CallVisit(given, made, ctx.location, start, len(journal.entries), counts, bindings)
+        # What is known of these elements tells calls apart, too.
+        read |= walk.memo.find(key) or frozenset()
+        walk.memo.keep(key, read, settled=True)
+        walk.memo.keep(_with_elements(key, ctx, read), visit, settled=questions == facts.open_questions)
     return _hand_over(given, ctx)
+
+
+def _find(memo: Memo, key: CallKey, ctx: WalkedNode) -> CallVisit | None:
+    """The call that this one repeats; None when the body is to be walked."""
+    read: frozenset[int] | None = memo.find(key)
+    if read is None:
+        return None
+    visit: CallVisit | None = memo.find(_with_elements(key, ctx, read))
+    return visit
+
+
+def _with_elements(key: CallKey, ctx: WalkedNode, read: frozenset[int]) -> CallKey:
+    """The key of a call, with what is known of the inputs whose elements the body reads."""
+    for position in read:
+        ctx.contents(position)
+    return (key, *(ctx.given[position] for position in sorted(read)))
 
 
 def _repeat(state: WalkState, visit: CallVisit, ctx: WalkedNode) -> Sequence[ValueType]:
@@ -100,7 +139,7 @@ def _hand_over(outputs: CallOutputs, ctx: WalkedNode) -> Sequence[ValueType]:
 
 def _key(state: WalkState, ctx: WalkedNode, bindings: Bindings | None) -> CallKey:
     name, is_reported = called_function(ctx.node), (state.quiet > 0, state.muted > 0)
-    return (name, is_reported, _key_of_bindings(bindings), *ctx.given)
+    return ("call", name, is_reported, _key_of_bindings(bindings), *ctx.given)
 
 
 def _key_of_bindings(bindings: Bindings | None) -> tuple[tuple[str, bytes | int], ...] | None:

@@ -9,8 +9,8 @@ from splitgraph.diagnostics import diagnostic
 from splitgraph.dim import Facts
 from splitgraph.graph.nesting import MOST_NESTED
 from splitgraph.graph.scopes import GraphPath
-from splitgraph.inference.call_memo import CallMemo
 from splitgraph.inference.graph_values import GraphValues
+from splitgraph.inference.memo import Memo
 from splitgraph.inference.steps import Steps, finish
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.onnx_proto import AttributeProto, FunctionProto, NodeProto
@@ -22,8 +22,8 @@ class GraphWalk(GraphValues, ABC):
     """The walk over one graph, or over the body of a function for one call.
 
     parent: the walk over the enclosing graph. bindings: the attributes of the call; None for a function body that is
-    walked as written, apart from any call. calls: the memo of calls that were walked with these facts; None for new
-    facts. depth: how many bodies of nodes enclose this graph, counting those around calls of functions.
+    walked as written, apart from any call. memo: that of these facts; None for new facts. depth: how many bodies of
+    nodes enclose this graph, counting those around calls of functions.
     """
 
     def __init__(
@@ -36,13 +36,13 @@ class GraphWalk(GraphValues, ABC):
         *,
         parent: GraphWalk | None = None,
         bindings: Bindings | None = None,
-        calls: CallMemo | None = None,
+        memo: Memo | None = None,
         depth: int = 0,
     ) -> None:
         super().__init__(state, path, location, imports, facts, parent)
         self.bindings = bindings
         self.depth = depth
-        self.calls: CallMemo = calls or CallMemo(facts, None if parent is None else parent.calls)
+        self.memo: Memo = memo or Memo(facts, None if parent is None else parent.memo)
 
     @abstractmethod
     def inner(self, index: int, attribute: str, position: int, location: str) -> GraphWalk:

@@ -328,7 +328,7 @@ def _walk(
         walk_function_bodies(state, main)
         settle_size_conditions(state)
         # Nothing is read there any more, and a large model has as many visits as values.
-        main.calls.settled.forget()
+        main.memo.forget()
     else:
         define_graph_values(main, model.graph, None)
     lacking = state.tensors.finding()

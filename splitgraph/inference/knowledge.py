@@ -1,6 +1,6 @@
 """What is known of a value, as an object. Equal knowledge is the same object.
 
-The memo of visits (`visit_memo.py`) looks nodes up by what is known of their inputs. With one object for equal
+The memo of visits (`memo.py`) looks nodes up by what is known of their inputs. With one object for equal
 knowledge, such a lookup compares identities and no types.
 """
 

@@ -19,21 +19,19 @@ from splitgraph.graph.scopes import (
     subgraphs,
 )
 from splitgraph.graph.tensors import tensor_type
-from splitgraph.inference.call_memo import CallMemo
 from splitgraph.inference.computed_nodes import computation_of
 from splitgraph.inference.computed_values import Computation, ComputedValue, is_few
-from splitgraph.inference.constant_keys import MOST_BYTES, constant_key
 from splitgraph.inference.declared_types import reconcile
 from splitgraph.inference.define_graph import define_graph_values
 from splitgraph.inference.function_calls import infer_call
 from splitgraph.inference.graph_walk import Bindings, GraphWalk
 from splitgraph.inference.impossible_dims import without_impossible_dims
 from splitgraph.inference.knowledge import Knowledge
+from splitgraph.inference.memo import MOST_BYTES, Key, Memo, constant_key, setting_of
 from splitgraph.inference.node_outputs import has_sound_attributes, infer_node, walks_bodies
 from splitgraph.inference.operators import Operator, operator_of
 from splitgraph.inference.split_nodes import keep_split
 from splitgraph.inference.steps import Steps
-from splitgraph.inference.visit_memo import Key, VisitMemo, setting_of
 from splitgraph.inference.walk_results import Visit
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.inference.walked_node import WalkedNode
@@ -61,14 +59,15 @@ class Walk(GraphWalk):
         *,
         parent: GraphWalk | None = None,
         bindings: Bindings | None = None,
-        calls: CallMemo | None = None,
+        memo: Memo | None = None,
         depth: int = 0,
     ) -> None:
         super().__init__(
-            state, path, location, imports, facts, parent=parent, bindings=bindings, calls=calls, depth=depth
+            state, path, location, imports, facts, parent=parent, bindings=bindings, memo=memo, depth=depth
         )
-        setting = setting_of(imports, (state.quiet > 0, state.muted > 0))
-        self._memo = VisitMemo(self.calls.settled, setting)
+        self._setting = setting_of(imports, (state.quiet > 0, state.muted > 0))
+        # Visits by key, settled or not, which the walk looks up by itself: a call for every node would cost too much.
+        self._visits: dict[Key, Visit] = {}
         self._reported_missing: set[str] = set()
 
     def inner(self, index: int, attribute: str, position: int, location: str) -> Walk:
@@ -80,7 +79,7 @@ class Walk(GraphWalk):
     def called(self, function: FunctionProto, location: str, bindings: Bindings | None) -> Walk:
         """The walk over the body of a function for a call; what it requires of symbols holds here."""
         path, imports, depth = ("call", location), opset_imports(function.opset_import), self.depth
-        body = Walk(self.state, path, location, imports, self.facts, bindings=bindings, calls=self.calls, depth=depth)
+        body = Walk(self.state, path, location, imports, self.facts, bindings=bindings, memo=self.memo, depth=depth)
         body.branch = self.branch
         return body
 
@@ -89,8 +88,8 @@ class Walk(GraphWalk):
         self.nodes = nodes
         order = sorted_order(nodes) if self.state.sorts else None
         known, types, declared, constants = self.known, self.types, self.declared, self.constants
-        visits, read, note = self._memo.visits, self.known.__getitem__, self.detail.visits.append
-        earlier, find, functions, variadic = visits.get, self._memo.find, self.state.functions, self.state.variadic
+        visits, read, note = self._visits, self.known.__getitem__, self.detail.visits.append
+        earlier, find, functions, variadic = visits.get, self._find, self.state.functions, self.state.variadic
         set_aside = self.state.set_aside
         key: Key | None
         each: Iterable[bytes]
@@ -144,9 +143,26 @@ class Walk(GraphWalk):
             self.detail.visits[:] = [visited[index] for index in range(len(nodes))]
         # Nothing is read here any more, and a large model has as many of these as values.
         known.clear()
-        self._memo.forget()
+        visits.clear()
         self.state.details[self.path] = self.detail
         self.state.facts[self.path] = self.facts
+
+    def _find(self, key: Key) -> Visit | None:
+        """A settled visit that is not in `_visits` yet, or no longer."""
+        visit: Visit | None = self.memo.find((self._setting, key))
+        if visit is not None:
+            self._visits[key] = visit
+        return visit
+
+    def _keep(self, key: Key, visit: Visit, *, settled: bool) -> None:
+        """Remember a visit that only inferred outputs. settled: no question of it stayed open, and it depends on no
+        attribute of the call that is walked.
+        """
+        if not self.memo.remembers:
+            return
+        self._visits[key] = visit
+        if settled:
+            self.memo.keep((self._setting, key), visit, settled=True)
 
     def _plain_tensor(self, node: NodeProto) -> tuple[str, TensorProto] | None:
         """The output name and the tensor of a Constant node. None unless the node is a plain constant tensor whose
@@ -176,7 +192,7 @@ class Walk(GraphWalk):
         if written is None:
             return None
         visit = Visit([known], [type], None, self.constants.get(name))
-        self._memo.keep(written, visit, settled=True)
+        self._keep(written, visit, settled=True)
         return visit
 
     def _given(self, node: NodeProto, index: int) -> list[Knowledge]:
@@ -227,7 +243,7 @@ class Walk(GraphWalk):
                 of_split = node.op_type in SPLIT_OPERATORS
                 inferred = reconcile(self, name, inferred, declared, location, of_split=of_split)
                 if version != self.facts.version:
-                    self._memo.forget()
+                    self._visits.clear()
             self.define(name, inferred, location)
             found = self.state.knowledge.of(self.types[name], found.contents, found.sequence, unread=found.unread)
         self.known[name] = found
@@ -254,11 +270,11 @@ class Walk(GraphWalk):
         self._give_each(ctx, found)
         if version != facts.version:
             # More is known of the symbols now, so that what asked about them may not give the same again.
-            self._memo.forget()
+            self._visits.clear()
         elif key is not None and not did_more and "" not in names and self._is_repeatable(node, operator, has_bodies):
             visit = Visit(found, outputs, ctx.split)
             refers = any(attribute.ref_attr_name for attribute in node.attribute)
-            self._memo.keep(key, visit, settled=is_settled and not refers)
+            self._keep(key, visit, settled=is_settled and not refers)
             if all(self.known.get(name) is held for name, held in zip(names, found, strict=True)):
                 return visit
         return None
@@ -296,7 +312,7 @@ class Walk(GraphWalk):
         self._look_into_bodies(ctx, operator, outputs)
         self._give_each(ctx, self._known_outputs(ctx, outputs))
         if version != self.facts.version:
-            self._memo.forget()
+            self._visits.clear()
         return None
 
     def _context(self, node: NodeProto, index: int, given: list[Knowledge]) -> tuple[Operator, WalkedNode]:

@@ -9,7 +9,7 @@ import pytest
 from inference.memo_models import tree_of_calls
 
 from splitgraph.inference import infer_model, walk_state
-from splitgraph.inference.visit_memo import VisitMemo
+from splitgraph.inference.memo import Memo
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_state import MOST_REPEATED
 
@@ -82,7 +82,7 @@ def test_a_tree_gives_what_it_gives_when_every_call_is_walked(leaf: str, monkeyp
     nodes, options = LEAVES[leaf]
     model = tree_of_calls(5, nodes, **options)
     quick = infer_model(model)
-    monkeypatch.setattr(VisitMemo, "remembers", False)
+    monkeypatch.setattr(Memo, "remembers", False)
     assert quick == infer_model(model)
 
 
