@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from splitgraph.attribute_values import HOLDING_GRAPHS
 from splitgraph.contents import Contents
 from splitgraph.inference.computed_values import FOLLOWED, Computation, ComputedValue, is_computable, is_few
+from splitgraph.inference.context import NodeContext
 from splitgraph.inference.graph_walk import GraphWalk
 from splitgraph.inference.operators import Operator
 from splitgraph.inference.rules.arithmetic import is_integer_type
-from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.tensor_bytes import lacks_data, misfit
 from splitgraph.tensor_places import is_in_other_file
@@ -18,7 +18,7 @@ from splitgraph.value_type import UNKNOWN, ValueType
 
 
 def computation_of(
-    walk: GraphWalk, ctx: WalkedNode, operator: Operator, outputs: Sequence[ValueType]
+    walk: GraphWalk, ctx: NodeContext, operator: Operator, outputs: Sequence[ValueType]
 ) -> Computation | None:
     """The computation of a node whose inputs are all known, and whose outputs its rule does not follow; else None."""
     node = ctx.node
@@ -42,7 +42,7 @@ def computation_of(
     return computation if computation.is_short else None
 
 
-def _is_followed(ctx: WalkedNode, outputs: Sequence[ValueType]) -> bool:
+def _is_followed(ctx: NodeContext, outputs: Sequence[ValueType]) -> bool:
     """True if all is known of the outputs, or they are too large to be computed."""
     for position, known in enumerate(outputs):
         contents = ctx.contents_out.get(position)
@@ -60,7 +60,7 @@ def _is_readable(held: TensorProto) -> bool:
     return not is_in_other_file(held) and not lacks_data(held) and misfit(held) is None
 
 
-def _source(walk: GraphWalk, ctx: WalkedNode, position: int) -> ComputedValue | TensorProto | Contents | None:
+def _source(walk: GraphWalk, ctx: NodeContext, position: int) -> ComputedValue | TensorProto | Contents | None:
     """What an input of few elements is computed or read from; None where it is not known."""
     known = ctx.given[position]
     if known.type is None:

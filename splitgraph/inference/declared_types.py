@@ -11,7 +11,7 @@ from splitgraph.dim import Dim, DimLike, Obligation, symbol, symbols_of
 from splitgraph.dim.printing import is_identifier
 from splitgraph.graph.scopes import MAIN, GraphPath
 from splitgraph.graph.types import value_type
-from splitgraph.inference.graph_values import GraphValues
+from splitgraph.inference.graph_walk import GraphWalk
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.value_type import ValueType, tensor
 
@@ -19,11 +19,11 @@ _BRANCHES = ("then_branch", "else_branch")
 
 # Reports that an inferred type contradicts the declared one: the graph, the name, both types, the location and the
 # severity.
-Report = Callable[[GraphValues, str, ValueType, ValueType, str, Severity], None]
+Report = Callable[[GraphWalk, str, ValueType, ValueType, str, Severity], None]
 
 
 def reconcile(
-    values: GraphValues,
+    values: GraphWalk,
     name: str,
     inferred: ValueType,
     declared: ValueType,
@@ -45,7 +45,7 @@ def reconcile(
     return _reconcile(values, inferred, declaration, report)
 
 
-def check_default(values: GraphValues, name: str, default: ValueType, declared: ValueType) -> None:
+def check_default(values: GraphWalk, name: str, default: ValueType, declared: ValueType) -> None:
     """Report an initializer whose type differs from the declared type of the input of the same name: no runtime loads
     such a model.
     """
@@ -56,7 +56,7 @@ def check_default(values: GraphValues, name: str, default: ValueType, declared: 
     values.report(diagnostic("SG301", text, values.location, help=help))
 
 
-def check_sizes(values: GraphValues, name: str, declared: ValueType, known: ValueType) -> None:
+def check_sizes(values: GraphWalk, name: str, declared: ValueType, known: ValueType) -> None:
     """Report input dimensions that become negative with the sizes that the caller gives."""
     for written, dim in zip(declared.shape or (), known.shape or (), strict=False):
         if isinstance(dim, int) and dim < 0:
@@ -95,7 +95,7 @@ class Declaration(NamedTuple):
     of_split: bool
 
 
-def _reconcile(values: GraphValues, inferred: ValueType, declaration: Declaration, report: Report) -> ValueType:
+def _reconcile(values: GraphWalk, inferred: ValueType, declaration: Declaration, report: Report) -> ValueType:
     name, declared, location = declaration[:3]
     if declared.kind == "unknown":
         return inferred
@@ -131,9 +131,7 @@ def _reconcile(values: GraphValues, inferred: ValueType, declaration: Declaratio
     return merged.with_shape(dims)
 
 
-def _merge_number(
-    values: GraphValues, inferred: DimLike | None, number: int, declaration: Declaration
-) -> DimLike | None:
+def _merge_number(values: GraphWalk, inferred: DimLike | None, number: int, declaration: Declaration) -> DimLike | None:
     """Merge an inferred dimension with a declared number. None where the dimension cannot be that number.
 
     An unknown dimension that no other value has becomes the number. If other values share the dimension, the number is
@@ -159,7 +157,7 @@ def _merge_number(
     return None if values.assume(obligation, declaration.location) == "contradiction" else number
 
 
-def _solved(values: GraphValues, dim: Dim) -> DimLike:
+def _solved(values: GraphWalk, dim: Dim) -> DimLike:
     """The dimension in terms of what its symbols equal; as it is where that makes a divisor 0."""
     try:
         return values.facts.solution(dim)
@@ -167,7 +165,7 @@ def _solved(values: GraphValues, dim: Dim) -> DimLike:
         return dim
 
 
-def _merge(values: GraphValues, inferred: DimLike | None, declared: Dim | None, location: str) -> DimLike | None:
+def _merge(values: GraphWalk, inferred: DimLike | None, declared: Dim | None, location: str) -> DimLike | None:
     """Merge a dimension where no number is declared. None for a contradiction."""
     if inferred is None or declared is None or inferred == declared:
         return values.fresh() if inferred is None and declared is None else (declared if inferred is None else inferred)
@@ -191,7 +189,7 @@ def _merge(values: GraphValues, inferred: DimLike | None, declared: Dim | None, 
     return inferred
 
 
-def _claims_equality(values: GraphValues, declared: Dim) -> bool:
+def _claims_equality(values: GraphWalk, declared: Dim) -> bool:
     """True for a declared dimension that says of the inputs' dimensions what nothing proves. An expression is computed
     by its author, so that `infer` believes it like a number; walks that assume nothing do not.
     """
@@ -200,7 +198,7 @@ def _claims_equality(values: GraphValues, declared: Dim) -> bool:
     return declared == symbol(str(declared)) or not values.state.assumes_nonempty
 
 
-def _is_taken(values: GraphValues, inferred: Dim, declared: Dim) -> bool:
+def _is_taken(values: GraphWalk, inferred: Dim, declared: Dim) -> bool:
     """True if the name already stands for another unknown dimension: some exporters give the first output's names to
     all outputs of a node. Names in a branch that never runs together with this one do not count, nor do names that are
     formulas in the exporter's own language.
@@ -227,12 +225,12 @@ def _excludes(one: GraphPath, other: GraphPath) -> bool:
     return False
 
 
-def _is_unknown(values: GraphValues, dim: Dim) -> bool:
+def _is_unknown(values: GraphWalk, dim: Dim) -> bool:
     return str(dim) in values.state.generated
 
 
 def _note_symbolic(
-    values: GraphValues, name: str, inferred: ValueType, declared: ValueType, location: str, report: Report
+    values: GraphWalk, name: str, inferred: ValueType, declared: ValueType, location: str, report: Report
 ) -> None:
     """Warn where a declared name can never be the inferred dimension; names are often careless, so this is no error."""
     for mine, theirs in zip(inferred.shape or (), declared.shape or (), strict=True):
@@ -241,7 +239,7 @@ def _note_symbolic(
             return
 
 
-def _note_names(values: GraphValues, inferred: ValueType, declared: ValueType, location: str) -> None:
+def _note_names(values: GraphWalk, inferred: ValueType, declared: ValueType, location: str) -> None:
     """Record what declared names stand for, unless an input of the model gives them their value.
 
     Runtimes do not check such names, so that they are only explained; no conclusion is drawn from them. A name with two
@@ -260,7 +258,7 @@ def _note_names(values: GraphValues, inferred: ValueType, declared: ValueType, l
 
 
 def _report(
-    values: GraphValues, name: str, inferred: ValueType, declared: ValueType, location: str, severity: Severity
+    values: GraphWalk, name: str, inferred: ValueType, declared: ValueType, location: str, severity: Severity
 ) -> None:
     values.report(_contradiction(name, inferred, declared, location, severity))
 
@@ -272,7 +270,7 @@ def _contradiction(
     return diagnostic("SG301", text, location, severity=severity)
 
 
-def _report_shape(values: GraphValues, inferred: ValueType, declaration: Declaration, report: Report) -> None:
+def _report_shape(values: GraphWalk, inferred: ValueType, declaration: Declaration, report: Report) -> None:
     """Report a declared shape that is impossible. Runtimes warn and follow the nodes. It is an error if splitgraph's
     caller gave the shape, and for a part of a split, whose lengths then contradict the declaration.
     """
@@ -284,7 +282,7 @@ def _report_shape(values: GraphValues, inferred: ValueType, declaration: Declara
     values.state.report(found, is_misdeclared=True)
 
 
-def _report_demand(values: GraphValues, demand: Obligation, declaration: Declaration) -> None:
+def _report_demand(values: GraphWalk, demand: Obligation, declaration: Declaration) -> None:
     """Warn about a declaration that is right for only one size of an open dimension, unless an earlier warning covers
     it.
     """
@@ -323,7 +321,7 @@ def settle_size_conditions(state: WalkState) -> None:
 
 
 def _report_given(
-    values: GraphValues, name: str, given: ValueType, declared: ValueType, location: str, severity: Severity
+    values: GraphWalk, name: str, given: ValueType, declared: ValueType, location: str, severity: Severity
 ) -> None:
     dims, known = given.shape or (), declared.shape or ()
     if len(dims) != len(known):
@@ -346,5 +344,5 @@ def _report_given(
     values.report(diagnostic("SG304", text, location, severity=severity, help=help))
 
 
-def _excluded(values: GraphValues, given: DimLike, declared: DimLike | None) -> bool:
+def _excluded(values: GraphWalk, given: DimLike, declared: DimLike | None) -> bool:
     return declared is not None and given != declared and values.facts.prove_ne(given, declared)

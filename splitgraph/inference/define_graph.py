@@ -12,14 +12,12 @@ from splitgraph.graph.scopes import MAIN
 from splitgraph.graph.tensors import tensor_type
 from splitgraph.graph.types import nested_types, value_type
 from splitgraph.inference.declared_types import check_default, check_sizes, reconcile, with_demand
-from splitgraph.inference.graph_values import GraphValues, symbols_of_type
+from splitgraph.inference.graph_walk import GraphWalk, symbols_of_type
 from splitgraph.onnx_proto import GraphProto, TensorProto, ValueInfoProto
 from splitgraph.value_type import UNKNOWN, ValueType
 
 
-def define_graph_values(
-    values: GraphValues, graph: GraphProto, given: Sequence[ValueType | None] | None = None
-) -> None:
+def define_graph_values(values: GraphWalk, graph: GraphProto, given: Sequence[ValueType | None] | None = None) -> None:
     """Define a graph's inputs and initializers. given: types of the inputs as the caller of a subgraph has them."""
     assumed = values.state.assumes_defaults and values.path == MAIN
     constant_inputs = assumed or values.state.model.ir_version < 4
@@ -74,7 +72,7 @@ def define_graph_values(
     take_demands(values)
 
 
-def take_demands(values: GraphValues) -> None:
+def take_demands(values: GraphWalk) -> None:
     """Add to the types of inputs, and to declared types, what nodes demand (`demanded_types.py`)."""
     for name, demanded in values.state.demands.get(values.path, {}).items():
         if name in values.types:
@@ -90,7 +88,7 @@ def _same_twice(name: str, location: str) -> Diagnostic:
 
 
 def _input_type(
-    values: GraphValues, value: ValueInfoProto, passed: ValueType | None, constant: ValueType | None
+    values: GraphWalk, value: ValueInfoProto, passed: ValueType | None, constant: ValueType | None
 ) -> ValueType:
     """passed: what the input is given. constant: of the initializer that it always is."""
     declared = _declared(values, value, is_believed=values.parent is None)
@@ -101,7 +99,7 @@ def _input_type(
     return declared if constant is None or is_named else constant
 
 
-def _declared(values: GraphValues, value: ValueInfoProto, *, is_believed: bool = False) -> ValueType:
+def _declared(values: GraphWalk, value: ValueInfoProto, *, is_believed: bool = False) -> ValueType:
     declared = value_type(value.type)
     if declared is UNKNOWN and (depth := nested_types(value.type)) > MOST_NESTED:
         text = f"the type of {value.name!r} is nested {depth:,} levels deep; at most {MOST_NESTED} levels are supported"

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from splitgraph.diagnostics import diagnostic
 from splitgraph.graph.scopes import called_function
 from splitgraph.inference.call_outputs import CallOutputs
+from splitgraph.inference.context import NodeContext
 from splitgraph.inference.graph_walk import Bindings, GraphWalk
 from splitgraph.inference.journal_replay import Move, replay, symbols_to_rename
 from splitgraph.inference.memo import MOST_BYTES, Memo
 from splitgraph.inference.steps import Steps
 from splitgraph.inference.walk_results import FunctionCall
 from splitgraph.inference.walk_state import WalkState
-from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import AttributeProto, FunctionProto, TensorProto
 from splitgraph.value_type import ValueType
 
@@ -42,7 +42,7 @@ class CallVisit:
 
 
 def infer_call(
-    walk: GraphWalk, ctx: WalkedNode, function: FunctionProto
+    walk: GraphWalk, ctx: NodeContext, function: FunctionProto
 ) -> Generator[Steps, None, Sequence[ValueType]]:
     """Infer the output types of a call."""
     state, name = walk.state, called_function(ctx.node)
@@ -69,7 +69,7 @@ def infer_call(
 
 
 def _walked(
-    walk: GraphWalk, ctx: WalkedNode, function: FunctionProto, bindings: Bindings | None, key: CallKey
+    walk: GraphWalk, ctx: NodeContext, function: FunctionProto, bindings: Bindings | None, key: CallKey
 ) -> Generator[Steps, None, Sequence[ValueType]]:
     """GraphWalk the body for a call, and remember the results if another call may repeat them."""
     state, facts, journal = walk.state, walk.facts, walk.state.journal
@@ -105,7 +105,7 @@ def _walked(
     return _hand_over(given, ctx)
 
 
-def _find(memo: Memo, key: CallKey, ctx: WalkedNode) -> CallVisit | None:
+def _find(memo: Memo, key: CallKey, ctx: NodeContext) -> CallVisit | None:
     """The call that this one repeats; None when the body is to be walked."""
     read: frozenset[int] | None = memo.find(key)
     if read is None:
@@ -114,14 +114,14 @@ def _find(memo: Memo, key: CallKey, ctx: WalkedNode) -> CallVisit | None:
     return visit
 
 
-def _with_elements(key: CallKey, ctx: WalkedNode, read: frozenset[int]) -> CallKey:
+def _with_elements(key: CallKey, ctx: NodeContext, read: frozenset[int]) -> CallKey:
     """The key of a call, with what is known of the inputs whose elements the body reads."""
     for position in read:
         ctx.contents(position)
     return (key, *(ctx.given[position] for position in sorted(read)))
 
 
-def _repeat(state: WalkState, visit: CallVisit, ctx: WalkedNode) -> Sequence[ValueType]:
+def _repeat(state: WalkState, visit: CallVisit, ctx: NodeContext) -> Sequence[ValueType]:
     """Repeat an earlier call for this one. Gives the types of the outputs."""
     names = {name: state.fresh() for name in visit.made}
     replay(state, visit.start, visit.end, Move(visit.location, ctx.location, names))
@@ -130,14 +130,14 @@ def _repeat(state: WalkState, visit: CallVisit, ctx: WalkedNode) -> Sequence[Val
     return _hand_over(visit.given.renamed(names), ctx)
 
 
-def _hand_over(outputs: CallOutputs, ctx: WalkedNode) -> Sequence[ValueType]:
+def _hand_over(outputs: CallOutputs, ctx: NodeContext) -> Sequence[ValueType]:
     """Record the elements and sequences of a call's outputs. Gives the types of the outputs."""
     ctx.contents_out.update(outputs.contents)
     ctx.sequences_out.update(outputs.sequences)
     return outputs.types
 
 
-def _key(state: WalkState, ctx: WalkedNode, bindings: Bindings | None) -> CallKey:
+def _key(state: WalkState, ctx: NodeContext, bindings: Bindings | None) -> CallKey:
     name, is_reported = called_function(ctx.node), (state.quiet > 0, state.muted > 0)
     return ("call", name, is_reported, _key_of_bindings(bindings), *ctx.given)
 
@@ -155,14 +155,14 @@ def _key_of_attribute(attribute: AttributeProto) -> bytes | int:
     return attribute.SerializeToString()
 
 
-def _read_shared(walk: GraphWalk, ctx: WalkedNode) -> None:
+def _read_shared(walk: GraphWalk, ctx: NodeContext) -> None:
     """Read the elements of inputs that a body has read since the inputs were looked up."""
     for position, known in enumerate(ctx.given):
         if known.unread and not isinstance(walk.held(ctx.node.input[position]), TensorProto):
             ctx.contents(position)
 
 
-def _define_inputs(walk: GraphWalk, body: GraphWalk, ctx: WalkedNode, function: FunctionProto) -> None:
+def _define_inputs(walk: GraphWalk, body: GraphWalk, ctx: NodeContext, function: FunctionProto) -> None:
     """Define the inputs of a function's body from a call's inputs: types, contents, sequences."""
     for position, name in enumerate(function.input):
         if not ctx.has_input(position):
@@ -185,7 +185,7 @@ def _outputs(body: GraphWalk, function: FunctionProto) -> CallOutputs:
     return CallOutputs([body.type_of(name) for _, name in names], contents, sequences)
 
 
-def _bindings(walk: GraphWalk, ctx: WalkedNode, function: FunctionProto) -> Bindings | None:
+def _bindings(walk: GraphWalk, ctx: NodeContext, function: FunctionProto) -> Bindings | None:
     """The attributes of a call by name. None where an attribute refers to one of the enclosing function and its caller
     is unknown.
     """
@@ -200,7 +200,7 @@ def _bindings(walk: GraphWalk, ctx: WalkedNode, function: FunctionProto) -> Bind
     return bound
 
 
-def _fault_of_call(ctx: WalkedNode, function: FunctionProto) -> str | None:
+def _fault_of_call(ctx: NodeContext, function: FunctionProto) -> str | None:
     """The text of an error when a call has more inputs or outputs than the function, else None. An attribute that the
     function does not declare is no error: onnxruntime and the reference evaluator ignore it.
     """

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from splitgraph.dim import Dim, DimLike, has_huge_number
-from splitgraph.inference.walked_node import WalkedNode
+from splitgraph.inference.context import NodeContext
 from splitgraph.value_type import ValueType
 
 
-def without_impossible_dims(ctx: WalkedNode, outputs: Sequence[ValueType]) -> Sequence[ValueType]:
+def without_impossible_dims(ctx: NodeContext, outputs: Sequence[ValueType]) -> Sequence[ValueType]:
     """The output types of a node. A type with an impossible dimension loses its shape, and the node is reported."""
     outputs = [_without_huge_numbers(value) for value in outputs]
     found = [_impossible(ctx, value) for value in outputs]
@@ -35,7 +35,7 @@ def _without_huge_numbers(value: ValueType) -> ValueType:
     return value.with_shape([None if dim is None or has_huge_number(dim) else dim for dim in shape])
 
 
-def _impossible(ctx: WalkedNode, value: ValueType) -> DimLike | None:
+def _impossible(ctx: NodeContext, value: ValueType) -> DimLike | None:
     for dim in value.shape or ():
         if isinstance(dim, int):
             if dim < 0:

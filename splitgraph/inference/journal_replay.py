@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from splitgraph.canonical import CanonicalSplit
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, substitute, symbols_of
-from splitgraph.inference.graph_values import symbols_of_type
+from splitgraph.inference.graph_walk import symbols_of_type
 from splitgraph.inference.journal import Avoidable, Entry, Finding, Requirement
 from splitgraph.inference.simplified_types import with_dims
 from splitgraph.inference.walk_results import FoundSplit, SplitDetail

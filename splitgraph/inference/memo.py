@@ -30,7 +30,7 @@ class Memo:
     of each input: type, elements, members of a sequence, whether it is there at all. What is the same for every node of
     the graph: the imported opsets and whether findings are reported (`Setting`), the attributes of the call that is
     walked, the options of the inference. And what is known of the symbols (`Facts`). A rule reads nothing else:
-    `WalkedNode` offers nothing else, but names and the location, which are for messages.
+    `NodeContext` offers nothing else, but names and the location, which are for messages.
 
     What a call may depend on. Its key: the function, its attributes, whether findings are reported, and what is known
     of each input; of the elements of a constant only where the body looks at them, so that layers that differ in their

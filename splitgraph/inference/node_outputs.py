@@ -7,24 +7,22 @@ from collections.abc import Collection, Sequence
 
 from splitgraph.diagnostics import diagnostic
 from splitgraph.graph.scopes import called_function, subgraphs
-from splitgraph.inference.context import RULES, rule_of
+from splitgraph.inference.context import RULES, NodeContext, Rule, Unresolved, rule_of
 from splitgraph.inference.graph_walk import GraphWalk
 from splitgraph.inference.operators import AI_ONNX, Operator, untyped_attributes
-from splitgraph.inference.reference_attributes import schema_types, without_asking
 from splitgraph.inference.repairs import find_repairs
 from splitgraph.inference.split_nodes import keep_split, visit_split
-from splitgraph.inference.type_constraints import check_element_types, check_output_types
+from splitgraph.inference.type_constraints import check_element_types, check_output_types, only_dtype
 from splitgraph.inference.walk_results import FunctionCall
-from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import NodeProto
-from splitgraph.schemas import OperatorVersion
-from splitgraph.value_type import ValueType
+from splitgraph.schemas import Formal, OperatorVersion
+from splitgraph.value_type import UNKNOWN, ValueType, tensor
 from splitgraph.variants import Variant, openvino_split_1, variadic_split_1
 
 _HOW_TO_TYPE = "Set AttributeProto.type of the attribute, as onnx.helper.make_attribute does."
 
 
-def infer_node(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> Sequence[ValueType]:
+def infer_node(walk: GraphWalk, ctx: NodeContext, operator: Operator) -> Sequence[ValueType]:
     """The output types of a node that is no function call. Errors of the node are reported."""
     if walk.state.set_aside and (accepted := walk.state.set_aside.get(ctx.location)) is not None:
         walk.detail.unread.add(ctx.index)
@@ -50,7 +48,7 @@ def infer_node(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> Sequence
     return _infer_by_rule(walk, ctx, operator)
 
 
-def _set_aside(walk: GraphWalk, ctx: WalkedNode, accepted: Collection[str]) -> None:
+def _set_aside(walk: GraphWalk, ctx: NodeContext, accepted: Collection[str]) -> None:
     """Conclude nothing from a node. accepted: the codes of its findings."""
     # A contradicted declaration may be as wrong as what the node says.
     if "SG301" in accepted:
@@ -66,7 +64,7 @@ def _warn_of_no_import(walk: GraphWalk, domain: str) -> None:
     walk.report(diagnostic("SG110", text, "main", severity="warning"))
 
 
-def has_sound_attributes(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> bool:
+def has_sound_attributes(walk: GraphWalk, ctx: NodeContext, operator: Operator) -> bool:
     """True when every attribute has a type, is there once and holds well-formed tensors; otherwise a finding is
     reported.
     """
@@ -96,13 +94,13 @@ def walks_bodies(operator: Operator, node: NodeProto) -> bool:
     return operator.domain == "" and node.op_type in RULES and not operator.outgrew_rule
 
 
-def _infer_split(walk: GraphWalk, ctx: WalkedNode, variant: Variant) -> Sequence[ValueType]:
+def _infer_split(walk: GraphWalk, ctx: NodeContext, variant: Variant) -> Sequence[ValueType]:
     split, outputs = visit_split(ctx, variant)
     keep_split(walk, ctx.node, ctx.index, split, outputs, tuple(ctx.obligations))
     return outputs
 
 
-def _infer_by_rule(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> Sequence[ValueType]:
+def _infer_by_rule(walk: GraphWalk, ctx: NodeContext, operator: Operator) -> Sequence[ValueType]:
     rule = None if operator.outgrew_rule else rule_of(operator.domain, ctx.node.op_type)
     if operator.schema is None and rule is None:
         # What OpenVINO itself defines has been inferred by it: the dims that the IR declares are believed.
@@ -113,7 +111,7 @@ def _infer_by_rule(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> Sequ
         walk.detail.unread.add(ctx.index)
         return ()
     refers = walk.bindings is None and any(attribute.ref_attr_name for attribute in ctx.node.attribute)
-    outputs = None if rule is None else without_asking(ctx, rule) if refers else rule(ctx)
+    outputs = None if rule is None else _before_a_reference(ctx, rule) if refers else rule(ctx)
     if operator.schema is None:
         return outputs or ()
     lenient = check_element_types(ctx, operator) if not ctx.errors else None
@@ -125,17 +123,51 @@ def _infer_by_rule(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> Sequ
         return outputs or ()
     if refers:
         # onnx's own inference would take the attribute for 0.
-        return schema_types(ctx, operator.schema)
+        return _schema_types(ctx, operator.schema)
     # Imported where it is needed, because it imports onnx's C++ library.
     from splitgraph.inference.onnx_inference import infer_with_onnx
 
     return infer_with_onnx(ctx, operator)
 
 
-def _repair(walk: GraphWalk, ctx: WalkedNode, schema: OperatorVersion) -> None:
+def _before_a_reference(ctx: NodeContext, rule: Rule) -> Sequence[ValueType] | None:
+    """The output types that a rule gives for a node of a function body as written without reading an attribute that
+    only a call determines; None when it reads one. What a rule does before holds for every call.
+    """
+    ctx.stops = True
+    try:
+        return rule(ctx)
+    except Unresolved:
+        ctx.contents_out.clear()
+        ctx.sequences_out.clear()
+        return None
+    finally:
+        ctx.stops = False
+
+
+def _repair(walk: GraphWalk, ctx: NodeContext, schema: OperatorVersion) -> None:
     """Repair a faulty node that can mean only one thing, and report the repair."""
     for repair in find_repairs(ctx, schema):
         # Not an error of the node as it is read from here on.
         walk.report(diagnostic(repair.code, repair.what, ctx.location, severity=repair.severity, help=repair.help))
         ctx.repair(repair.dropped, repair.added, repair.more_outputs)
         walk.detail.repairs.setdefault(ctx.index, []).append(repair)
+
+
+def _schema_types(ctx: NodeContext, schema: OperatorVersion) -> list[ValueType]:
+    """The output types that follow from the schema alone: element types, where they do not depend on attributes."""
+    return [_schema_type(ctx, schema, formal) for formal in schema.outputs]
+
+
+def _schema_type(ctx: NodeContext, schema: OperatorVersion, output: Formal) -> ValueType:
+    """A tensor of the only element type that the output can have, or of that of an input which must have the same."""
+    only = only_dtype(output.types)
+    if only is not None:
+        return tensor(only, None)
+    if output.is_generic and output.homogeneous:
+        for index, formal in enumerate(schema.inputs):
+            if formal.type_variable == output.type_variable and formal.homogeneous:
+                known = ctx.input(index)
+                if known.kind == "tensor" and known.dtype is not None:
+                    return tensor(known.dtype, None)
+    return UNKNOWN

@@ -10,10 +10,9 @@ from functools import cache
 
 from splitgraph.attribute_values import attribute_value
 from splitgraph.graph.scopes import called_function, plain_domain
-from splitgraph.inference.context import rule_of
+from splitgraph.inference.context import NodeContext, rule_of
 from splitgraph.inference.knowledge import OMITTED
 from splitgraph.inference.walk_state import WalkState
-from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import FunctionProto, NodeProto
 from splitgraph.schemas import OperatorVersion, version_at, versions_of
 from splitgraph.schemas.allowed_values import constrained_attributes, fault_of_value
@@ -42,7 +41,7 @@ class Operator:
     constrained_attributes: Collection[str] = ()
     outgrew_rule: bool = False
 
-    def fits(self, ctx: WalkedNode) -> bool:
+    def fits(self, ctx: NodeContext) -> bool:
         """True when the numbers of inputs and outputs and the attributes fit the schema; otherwise a finding is
         reported.
         """
@@ -225,7 +224,7 @@ _INTERNAL = "__"
 _TAKEN_AS_OPTIONAL = {("", "Resize"): ("roi", "scales")}
 
 
-def _fault_of_left_out(schema: OperatorVersion, ctx: WalkedNode) -> str | None:
+def _fault_of_left_out(schema: OperatorVersion, ctx: NodeContext) -> str | None:
     """The text of an error about omitted inputs; None where each omitted input is optional."""
     optional = _TAKEN_AS_OPTIONAL.get((schema.domain, schema.op), ())
     formals, last = schema.inputs, len(schema.inputs) - 1

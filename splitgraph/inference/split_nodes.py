@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from splitgraph.canonical import CanonicalSplit
 from splitgraph.dim import Dim, Obligation
 from splitgraph.graph.scopes import node_label
+from splitgraph.inference.context import NodeContext
 from splitgraph.inference.graph_walk import GraphWalk
 from splitgraph.inference.walk_results import FoundSplit, SplitDetail
-from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import NodeProto
 from splitgraph.value_type import ValueType
 from splitgraph.variants import Variant, infer_split
 from splitgraph.variants.written_split import read_written
 
 
-def visit_split(ctx: WalkedNode, variant: Variant) -> tuple[SplitDetail, Sequence[ValueType]]:
+def visit_split(ctx: NodeContext, variant: Variant) -> tuple[SplitDetail, Sequence[ValueType]]:
     """Infer a split node. Gives the details that conversion needs, and the types of the parts."""
     counted = _tells_count(ctx, variant)
     split, types = infer_split(variant, ctx)
@@ -53,7 +53,7 @@ def keep_split(
     walk.state.keep_report(found)
 
 
-def _lengths_input(ctx: WalkedNode, variant: Variant) -> tuple[str | None, bool]:
+def _lengths_input(ctx: NodeContext, variant: Variant) -> tuple[str | None, bool]:
     """Element type of the lengths input, and whether one of the lengths may be -1, for the rest."""
     if variant.op_type != "VariadicSplit":
         return ctx.input(1).dtype, False
@@ -65,7 +65,7 @@ def _lengths_input(ctx: WalkedNode, variant: Variant) -> tuple[str | None, bool]
     return ctx.input(2).dtype, not settled
 
 
-def _tells_count(ctx: WalkedNode, variant: Variant) -> bool:
+def _tells_count(ctx: NodeContext, variant: Variant) -> bool:
     """True when the lengths input has a fixed size, or when there is none. Must be asked before the split is inferred,
     because that may fix the size.
     """
@@ -76,7 +76,7 @@ def _tells_count(ctx: WalkedNode, variant: Variant) -> bool:
     return shape is not None and all(isinstance(dim, int) for dim in shape)
 
 
-def _is_divisible(ctx: WalkedNode, split: CanonicalSplit) -> bool:
+def _is_divisible(ctx: NodeContext, split: CanonicalSplit) -> bool:
     if split.total is None or not isinstance(split.count, int) or split.form not in ("equal", "chunks"):
         return False
     if isinstance(split.total, Dim):

@@ -21,6 +21,7 @@ from splitgraph.graph.scopes import (
 from splitgraph.graph.tensors import tensor_type
 from splitgraph.inference.computed_nodes import computation_of
 from splitgraph.inference.computed_values import Computation, ComputedValue, is_few
+from splitgraph.inference.context import NodeContext
 from splitgraph.inference.declared_types import reconcile
 from splitgraph.inference.define_graph import define_graph_values
 from splitgraph.inference.function_calls import infer_call
@@ -34,7 +35,6 @@ from splitgraph.inference.split_nodes import keep_split
 from splitgraph.inference.steps import Steps
 from splitgraph.inference.walk_results import Visit
 from splitgraph.inference.walk_state import WalkState
-from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import AttributeProto, FunctionProto, NodeProto, TensorProto
 from splitgraph.tensor_bytes import lacks_data, misfit
 from splitgraph.value_type import UNKNOWN, ValueType
@@ -279,7 +279,7 @@ class Walk(GraphWalk):
                 return visit
         return None
 
-    def _compute(self, ctx: WalkedNode, computation: Computation) -> Sequence[ValueType]:
+    def _compute(self, ctx: NodeContext, computation: Computation) -> Sequence[ValueType]:
         """Leave the outputs of a node to be computed. One whose shape is not known is computed now. Gives the types."""
         self.state.effects += 1
         types = list(computation.types)
@@ -315,11 +315,11 @@ class Walk(GraphWalk):
             self._visits.clear()
         return None
 
-    def _context(self, node: NodeProto, index: int, given: list[Knowledge]) -> tuple[Operator, WalkedNode]:
+    def _context(self, node: NodeProto, index: int, given: list[Knowledge]) -> tuple[Operator, NodeContext]:
         operator = operator_of(self.state, self.imports, node)
-        return operator, WalkedNode(self, node, operator.opset, operator.since_version, index, given)
+        return operator, NodeContext(self, node, operator.opset, operator.since_version, index, given)
 
-    def _known_outputs(self, ctx: WalkedNode, outputs: Sequence[ValueType]) -> list[Knowledge]:
+    def _known_outputs(self, ctx: NodeContext, outputs: Sequence[ValueType]) -> list[Knowledge]:
         """What is known of each output that has a name."""
         found = []
         for position, name in enumerate(ctx.outputs):
@@ -330,7 +330,7 @@ class Walk(GraphWalk):
                 found.append(self.state.knowledge.of(inferred, contents, sequence, unread=unread))
         return found
 
-    def _give_each(self, ctx: WalkedNode, found: Sequence[Knowledge]) -> None:
+    def _give_each(self, ctx: NodeContext, found: Sequence[Knowledge]) -> None:
         for name, known in zip(filter(None, ctx.outputs), found, strict=True):
             self._give(name, known, ctx.node, ctx.index)
 
@@ -339,7 +339,7 @@ class Walk(GraphWalk):
         is_call = (operator.domain, node.op_type) in self.state.function_names
         return not (has_bodies or is_call or node.op_type in _NEVER_ALIKE)
 
-    def _look_into_bodies(self, ctx: WalkedNode, operator: Operator, outputs: Sequence[ValueType]) -> bool:
+    def _look_into_bodies(self, ctx: NodeContext, operator: Operator, outputs: Sequence[ValueType]) -> bool:
         """Walk the bodies of an operator without a rule, with the types that the bodies declare. Record the node for
         conversion. True when the node has bodies.
         """
@@ -365,7 +365,7 @@ class Walk(GraphWalk):
             body.run(graph.node)
         return True
 
-    def _note_position(self, ctx: WalkedNode) -> None:
+    def _note_position(self, ctx: NodeContext) -> None:
         contents = ctx.contents(1)
         if contents is not None and isinstance(contents.scalar, int):
             self.detail.positions[ctx.index] = contents.scalar

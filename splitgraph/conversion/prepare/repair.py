@@ -15,7 +15,7 @@ from splitgraph.graph.order import sort_nodes
 from splitgraph.graph.scopes import Scope, node_label
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.input_defaults import told_defaults
-from splitgraph.inference.repairs import Repair
+from splitgraph.inference.walk_results import Repair
 from splitgraph.onnx_proto import ModelProto
 from splitgraph.schemas.history import version_at
 
