@@ -27,16 +27,23 @@ from splitgraph.variants.openvino_split_1 import EXTENSION
 
 def build_analysis(state: WalkState, main: Walk) -> Analysis:
     """The analysis of a walked model; `details` holds the shown types of every graph and what conversion needs."""
-    solved = solve([each for each in main.facts.obligations if each not in state.declared_numbers], state.generated)
+    solved = solve(
+        [each for each in main.facts.obligations if each not in state.symbols.declared_numbers], state.symbols.generated
+    )
     # An IR has intervals: a dimension of which only bounds are known is shown for them.
-    bounded = main.facts.bounds.keys() & state.generated if state.declared_types else frozenset[str]()
-    naming, simplifier = ShownNames(state.generated, state.reserved, solved, bounded), TypeSimplifier(solved)
-    walked = {path: detail for path, detail in state.details.items() if path[:1] != ("call",) and path[:1] != ("F",)}
+    bounded = main.facts.bounds.keys() & state.symbols.generated if state.task.declared_types else frozenset[str]()
+    naming, simplifier = (
+        ShownNames(state.symbols.generated, state.symbols.reserved, solved, bounded),
+        TypeSimplifier(solved),
+    )
+    walked = {
+        path: detail for path, detail in state.record.details.items() if path[:1] != ("call",) and path[:1] != ("F",)
+    }
     walked.setdefault(main.path, main.detail)
     # Each type as the walk left it, its simplified form at the end, and how many values have it.
     told_apart = {
         path: [
-            (value, simplifier.value(value, state.facts.get(path, main.facts)), times)
+            (value, simplifier.value(value, state.record.facts.get(path, main.facts)), times)
             for value, times in tally(detail.types.values())
         ]
         for path, detail in walked.items()
@@ -45,9 +52,11 @@ def build_analysis(state: WalkState, main: Walk) -> Analysis:
         for _, plain, times in values:
             naming.count(plain.shape or (), times)
     # Requirements on a symbol are shown with it.
-    naming.count([each.lhs for each in state.declared_numbers], 1)
-    lengths = {id(found.detail): simplifier.dims(found.detail.shown.lengths, found.facts) for found in state.reports}
-    for split, times in tally([found.detail for found in state.reports]):
+    naming.count([each.lhs for each in state.symbols.declared_numbers], 1)
+    lengths = {
+        id(found.detail): simplifier.dims(found.detail.shown.lengths, found.facts) for found in state.record.reports
+    }
+    for split, times in tally([found.detail for found in state.record.reports]):
         naming.count(lengths[id(split)], times)
     types: dict[GraphPath, Mapping[str, ValueType]] = {}
     counted: list[tuple[ValueType, int]] = []
@@ -58,21 +67,21 @@ def build_analysis(state: WalkState, main: Walk) -> Analysis:
         types[path] = detail.types if same else {name: reported[id(value)] for name, value in detail.types.items()}
         counted += [(reported[id(value)], times) for value, _, times in told_apart[path]]
     shown = _shown_splits(state, naming, simplifier, lengths)
-    noted = [(found.obligation, found.facts) for found in state.requirements]
-    noted += [(obligation, found.facts) for found in state.reports for obligation in found.obligations]
+    noted = [(found.obligation, found.facts) for found in state.record.requirements]
+    noted += [(obligation, found.facts) for found in state.record.reports for obligation in found.obligations]
     requirements = Requirements(naming, noted)
-    required = [(found, _required(requirements, found, shown[id(found.detail)])) for found in state.reports]
+    required = [(found, _required(requirements, found, shown[id(found.detail)])) for found in state.record.reports]
     return Analysis(
-        held=state.model,
+        held=state.task.model,
         splits=tuple([_shown_report(found, shown[id(found.detail)], held) for found, held in required]),
-        diagnostics=(*state.diagnostics, *_unknown_operators(state)),
+        diagnostics=(*state.record.diagnostics, *_unknown_operators(state)),
         types=types[main.path],
-        graphs=_by_location(state.scopes, types),
+        graphs=_by_location(state.record.scopes, types),
         required_by=shown_requirements(state, naming, requirements, required),
         assumed_by=shown_assumptions(state),
         generated=naming.shown_names(),
         symbols=_bounds(main, naming, counted),
-        opset=dict(state.imports),
+        opset=dict(state.task.imports),
         completeness=_completeness(state, types, counted),
         details=Details(state, types),
     )
@@ -82,8 +91,8 @@ class Details:
     """For conversion: all graphs of the model, the state of the walks, and the shown types of each graph by path."""
 
     def __init__(self, state: WalkState, types: Mapping[GraphPath, Mapping[str, ValueType]]) -> None:
-        self.scopes = state.scopes
-        self.graphs = state.details
+        self.scopes = state.record.scopes
+        self.graphs = state.record.details
         self.types = types
 
 
@@ -101,7 +110,7 @@ def _shown_splits(
 ) -> dict[int, ShownSplit]:
     """The shown form of each split, by the identity of its detail. lengths: those of its parts, by the same key."""
     shown: dict[int, ShownSplit] = {}
-    for found in state.reports:
+    for found in state.record.reports:
         if id(found.detail) not in shown:
             data, *outputs = [
                 naming.value(simplifier.value(value, found.facts)) for value in (found.detail.data, *found.outputs)
@@ -163,7 +172,7 @@ def _bounds(
     shown = {dim for value, _ in counted for dim in (value.shape or ()) if isinstance(dim, Dim)}
     names = sorted({name for dim in shown for name in symbols_of(dim)})
     # A generated symbol is numbered anew when it is shown: its bounds are found under the number that it had inside.
-    found = _met_by_equal_ones(main.facts) if main.state.declared_types else main.facts.bounds
+    found = _met_by_equal_ones(main.facts) if main.state.task.declared_types else main.facts.bounds
     known = {name: bounds for name, bounds in found.items() if name not in naming.generated}
     for generated, bounds in found.items():
         shown_name = naming.shown_name(generated)
@@ -189,9 +198,9 @@ def _met_by_equal_ones(facts: Facts) -> dict[str, tuple[int, int | None]]:
 
 def _unknown_operators(state: WalkState) -> list[Diagnostic]:
     found = []
-    for label, count in state.unknown_operators.items():
+    for label, count in state.record.unknown_operators.items():
         domain, _, op_type = label.rpartition("::")
-        first = state.first_unknown[label]
+        first = state.record.first_unknown[label]
         times = f" ({first})" if count == 1 else f" ({count} nodes, the first is {first})"
         is_plugin = domain == AI_ONNX
         what = f"ai.onnx has no operator {op_type}" if is_plugin else f"{label} has no schema and no function body"
@@ -215,8 +224,8 @@ def _completeness(
         dims += times * len(value.shape)
         known += times * sum(1 for dim in value.shape if dim is not None)
         symbolic += times * sum(1 for dim in value.shape if isinstance(dim, Dim))
-    unknown = tuple(state.unknown_operators)
+    unknown = tuple(state.record.unknown_operators)
     left_open = len(values_left_open(state, types)) if unknown else 0
-    nodes = sum(len(scope.nodes) for scope in state.scopes)
+    nodes = sum(len(scope.nodes) for scope in state.record.scopes)
     origin = first_unknown(state) if unranked else None
     return Completeness(dims, known, symbolic, unranked, nodes, unknown, left_open, origin)

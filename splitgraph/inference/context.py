@@ -18,7 +18,7 @@ from splitgraph.inference.broadcast_assumptions import is_nonempty, larger_of
 from splitgraph.inference.define_graph import define_graph_values
 from splitgraph.inference.graph_walk import GraphWalk
 from splitgraph.inference.knowledge import OMITTED, Knowledge
-from splitgraph.inference.open_branches import OpenBranches
+from splitgraph.inference.record import OpenBranches
 from splitgraph.inference.simplified_types import simplified
 from splitgraph.inference.walk_results import SplitDetail
 from splitgraph.onnx_proto import AttributeProto, GraphProto, NodeProto
@@ -100,7 +100,7 @@ class NodeContext:
     @property
     def ir_version(self) -> int:
         """The IR version of the model."""
-        return self.walk.state.model.ir_version
+        return self.walk.state.task.model.ir_version
 
     @property
     def facts(self) -> Facts:
@@ -120,7 +120,7 @@ class NodeContext:
     @property
     def empty_chunks(self) -> str:
         """What num_outputs chunks that overrun the dimension are: "clamp" or "error"."""
-        return self.walk.state.empty_chunks
+        return self.walk.state.task.empty_chunks
 
     # Inputs ----------------------------------------------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ class NodeContext:
         if known.unread:
             computed = None if needed else self.walk.computed_of(self.node.input[index])
             if computed is not None and computed.is_float:
-                self.walk.state.effects += 1
+                self.walk.state.record.effects += 1
                 return None
             known = self.given[index] = self.walk.read(self.node.input[index])
         return known.contents
@@ -224,11 +224,11 @@ class NodeContext:
 
     def is_generated(self, dim: DimLike | None) -> bool:
         """True for a generated symbol that stands alone."""
-        return isinstance(dim, Dim) and str(dim) in self.walk.state.generated
+        return isinstance(dim, Dim) and str(dim) in self.walk.state.symbols.generated
 
     def is_of_inputs(self, dim: DimLike) -> bool:
         """True where the dimension is told by symbols that the model's inputs name."""
-        return symbols_of(dim) <= self.walk.state.input_dimensions
+        return symbols_of(dim) <= self.walk.state.task.input_dimensions
 
     def complete(self, value: ValueType) -> ValueType:
         """The type with a fresh symbol for each unknown dimension; not so for a sequence, whose elements may differ."""
@@ -268,7 +268,7 @@ class NodeContext:
 
     def broadcast_symbol(self, a: Dim, b: Dim) -> Dim | None:
         """The generated symbol that stands for the broadcast of two dimensions; None where there is none yet."""
-        return self.walk.state.broadcast_cache.get(frozenset((a, b)))
+        return self.walk.state.symbols.broadcast_cache.get(frozenset((a, b)))
 
     def note_broadcast(self, a: Dim, b: Dim, made: Dim) -> None:
         """Let a generated symbol stand for the broadcast of two dimensions from here on."""
@@ -276,8 +276,8 @@ class NodeContext:
 
     def broadcast_operands(self, dim: DimLike) -> tuple[Dim, Dim] | None:
         """The two dimensions whose broadcast a generated symbol stands for; None for anything else."""
-        found = self.walk.state.broadcasts.get(str(dim))
-        return self.walk.state.larger_ones.get(dim) if found is None else found[:2]
+        found = self.walk.state.symbols.broadcasts.get(str(dim))
+        return self.walk.state.symbols.larger_ones.get(dim) if found is None else found[:2]
 
     # What the node gives ---------------------------------------------------------------------------------------------
 
@@ -344,33 +344,33 @@ class NodeContext:
 
     def is_call(self, node: NodeProto) -> bool:
         """True for a node that calls a function of the model."""
-        return called_function(node) in self.walk.state.functions
+        return called_function(node) in self.walk.state.task.functions
 
     @property
     def is_quiet(self) -> bool:
         """True where nothing that is found is reported."""
-        return self.walk.state.quiet > 0
+        return self.walk.state.record.quiet > 0
 
     def quietly(self) -> AbstractContextManager[None]:
         """Report nothing that is found meanwhile: a body is walked only to see where it settles."""
-        return self.walk.state.quietly()
+        return self.walk.state.record.quietly()
 
     def muted(self, never_runs: bool) -> AbstractContextManager[None]:
         """Take what is found meanwhile for what no run can meet, where that is so."""
-        return self.walk.state.muting(never_runs)
+        return self.walk.state.record.muting(never_runs)
 
     @property
     def branches(self) -> OpenBranches:
         """What is found in bodies that may not run."""
-        return self.walk.state.branches
+        return self.walk.state.record.branches
 
     def avoid(self, found: Sequence[Diagnostic]) -> None:
         """Note that the errors of a body stand beside a way that is right."""
-        self.walk.state.avoid(found)
+        self.walk.state.record.avoid(found)
 
     def release(self, found: Sequence[Diagnostic]) -> None:
         """Report findings that were held back (`OpenBranches.hold`)."""
-        self.walk.state.release(found)
+        self.walk.state.record.release(found)
 
 
 # A rule gives the types of the node's outputs in order (fewer than the node has: the rest is unknown), or None to leave

@@ -103,7 +103,7 @@ def _reconcile(values: GraphWalk, inferred: ValueType, declaration: Declaration,
         return declared
     if inferred.kind != declared.kind or (inferred.dtype and declared.dtype and inferred.dtype != declared.dtype):
         # OpenVINO infers every port of an IR anew; other runtimes do not load what contradicts a declared element type.
-        report(values, name, inferred, declared, location, "warning" if values.state.declared_types else "error")
+        report(values, name, inferred, declared, location, "warning" if values.state.task.declared_types else "error")
         return inferred
     merged = ValueType(
         inferred.kind, inferred.dtype or declared.dtype, inferred.shape, inferred.element or declared.element
@@ -124,7 +124,7 @@ def _reconcile(values: GraphWalk, inferred: ValueType, declaration: Declaration,
     if None in dims:
         _report_shape(values, inferred, declaration, report)
         return merged
-    if values.state.is_reported:
+    if values.state.task.is_reported:
         _note_symbolic(values, name, inferred, declared, location, report)
         if values.path == MAIN:
             _note_names(values, inferred, declared, location)
@@ -143,17 +143,17 @@ def _merge_number(values: GraphWalk, inferred: DimLike | None, number: int, decl
     if values.facts.prove_ne(inferred, number):
         return None
     state, obligation, known = values.state, Obligation(inferred, "==", number), _solved(values, inferred)
-    unnamed = symbols_of(known) & state.generated
+    unnamed = symbols_of(known) & state.symbols.generated
     if unnamed == symbols_of(known) and not values.holds_any(unnamed):
         return None if values.facts.require(obligation) == "contradiction" else number
-    is_open = not symbols_of(known).isdisjoint(state.open_dimensions | state.input_dimensions)
+    is_open = not symbols_of(known).isdisjoint(state.symbols.open_dimensions | state.task.input_dimensions)
     if is_open and not values.facts.prove_eq(inferred, number):
         _report_demand(values, Obligation(known, "==", number), declaration)
         if not declaration.passed_in:
             return inferred
     if unnamed:
-        state.journal.unrepeatable += obligation not in state.declared_numbers
-        state.declared_numbers.add(obligation)
+        state.record.journal.unrepeatable += obligation not in state.symbols.declared_numbers
+        state.symbols.declared_numbers.add(obligation)
     return None if values.assume(obligation, declaration.location) == "contradiction" else number
 
 
@@ -184,7 +184,7 @@ def _merge(values: GraphWalk, inferred: DimLike | None, declared: Dim | None, lo
         # What is known of it from elsewhere is known of the name, too.
         if declared == symbol(str(declared)):
             is_new = known not in (inferred, declared) and values.path == MAIN
-            values.state.definitions[str(declared)] = (known, location) if is_new else None
+            values.state.symbols.definitions[str(declared)] = (known, location) if is_new else None
         return declared
     return inferred
 
@@ -193,9 +193,9 @@ def _claims_equality(values: GraphWalk, declared: Dim) -> bool:
     """True for a declared dimension that says of the inputs' dimensions what nothing proves. An expression is computed
     by its author, so that `infer` believes it like a number; walks that assume nothing do not.
     """
-    if symbols_of(declared).isdisjoint(values.state.input_dimensions):
+    if symbols_of(declared).isdisjoint(values.state.task.input_dimensions):
         return False
-    return declared == symbol(str(declared)) or not values.state.assumes_nonempty
+    return declared == symbol(str(declared)) or not values.state.task.assumes_nonempty
 
 
 def _is_taken(values: GraphWalk, inferred: Dim, declared: Dim) -> bool:
@@ -204,15 +204,15 @@ def _is_taken(values: GraphWalk, inferred: Dim, declared: Dim) -> bool:
     formulas in the exporter's own language.
     """
     name, own = str(declared), values.path
-    adopted = values.state.adopted.setdefault(name, {})
+    adopted = values.state.symbols.adopted.setdefault(name, {})
     if not is_identifier(name):
-        values.state.journal.unrepeatable += 1
+        values.state.record.journal.unrepeatable += 1
         adopted[own] = ref(values)
         return False
     others = [p for p, graph in adopted.items() if (p != own or graph() is values) and not _excludes(p, own)]
     if others and not values.facts.prove_eq(inferred, declared):
         return True
-    values.state.journal.unrepeatable += 1
+    values.state.record.journal.unrepeatable += 1
     adopted[own] = ref(values)
     return False
 
@@ -226,7 +226,7 @@ def _excludes(one: GraphPath, other: GraphPath) -> bool:
 
 
 def _is_unknown(values: GraphWalk, dim: Dim) -> bool:
-    return str(dim) in values.state.generated
+    return str(dim) in values.state.symbols.generated
 
 
 def _note_symbolic(
@@ -250,11 +250,11 @@ def _note_names(values: GraphWalk, inferred: ValueType, declared: ValueType, loc
         name = str(theirs)
         if not isinstance(mine, Dim) or theirs != symbol(name) or mine == theirs or _is_unknown(values, mine):
             continue
-        if name in state.input_dimensions:
+        if name in state.task.input_dimensions:
             continue
-        known = state.definitions.get(name, (mine, location))
+        known = state.symbols.definitions.get(name, (mine, location))
         same = known is not None and values.facts.prove_eq(known[0], mine)
-        state.definitions[name] = known if same else None
+        state.symbols.definitions[name] = known if same else None
 
 
 def _report(
@@ -279,7 +279,7 @@ def _report_shape(values: GraphWalk, inferred: ValueType, declaration: Declarati
         report(values, name, inferred, declared, location, "error")
         return
     found = _contradiction(name, inferred, declared, location, "error" if declaration.of_split else "warning")
-    values.state.report(found, is_misdeclared=True)
+    values.state.record.report(found, is_misdeclared=True)
 
 
 def _report_demand(values: GraphWalk, demand: Obligation, declaration: Declaration) -> None:
@@ -287,14 +287,14 @@ def _report_demand(values: GraphWalk, demand: Obligation, declaration: Declarati
     it.
     """
     state, name = values.state, declaration.name
-    if state.quiet or state.muted:
+    if state.record.quiet or state.record.muted:
         return
-    answer = state.declared_sizes.require(demand)
+    answer = state.symbols.declared_sizes.require(demand)
     if answer == "proved":
         return
     # Once only: who repeats it says no more.
-    state.journal.unrepeatable += answer == "assumed"
-    unnamed = symbols_of(demand.lhs) & state.open_dimensions
+    state.record.journal.unrepeatable += answer == "assumed"
+    unnamed = symbols_of(demand.lhs) & state.symbols.open_dimensions
     if unnamed:
         holder, axis = values.holder_of(unnamed)
         what, where = f"for one size only of dimension {axis} of {holder!r}", f"for {holder!r}"
@@ -306,18 +306,20 @@ def _report_demand(values: GraphWalk, demand: Obligation, declaration: Declarati
     # What a body declares of its inputs is taken for granted in the body: only the graph around it can prove it.
     holder_of_facts = values.parent if declaration.passed_in else values
     if holder_of_facts is not None:
-        state.size_conditions[found] = (holder_of_facts.facts, demand)
+        state.record.size_conditions[found] = (holder_of_facts.facts, demand)
     values.report(found)
 
 
 def settle_size_conditions(state: WalkState) -> None:
     """Take back each warning about a declaration of one size only if all that is known at the end proves that size."""
-    if not state.size_conditions:
+    if not state.record.size_conditions:
         return
     proved = {
-        found for found, (facts, demand) in state.size_conditions.items() if facts.prove_eq(demand.lhs, demand.rhs)
+        found
+        for found, (facts, demand) in state.record.size_conditions.items()
+        if facts.prove_eq(demand.lhs, demand.rhs)
     }
-    state.diagnostics[:] = [found for found in state.diagnostics if found not in proved]
+    state.record.diagnostics[:] = [found for found in state.record.diagnostics if found not in proved]
 
 
 def _report_given(
@@ -331,7 +333,7 @@ def _report_given(
         help = f"Give {len(known)} dimensions for {name!r}, or correct its declared shape in the model."
     else:
         wrong = [axis for axis, dim in enumerate(dims) if dim is not None and _excluded(values, dim, known[axis])]
-        inputs = values.state.model.graph.input
+        inputs = values.state.task.model.graph.input
         written = next(value_type(value.type).shape or () for value in inputs if value.name == name)
         bound = ["" if mine == size else f", which is {size}" for mine, size in zip(written, known, strict=True)]
         differing = "; ".join(

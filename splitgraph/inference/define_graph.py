@@ -19,8 +19,8 @@ from splitgraph.value_type import UNKNOWN, ValueType
 
 def define_graph_values(values: GraphWalk, graph: GraphProto, given: Sequence[ValueType | None] | None = None) -> None:
     """Define a graph's inputs and initializers. given: types of the inputs as the caller of a subgraph has them."""
-    assumed = values.state.assumes_defaults and values.path == MAIN
-    constant_inputs = assumed or values.state.model.ir_version < 4
+    assumed = values.state.task.assumes_defaults and values.path == MAIN
+    constant_inputs = assumed or values.state.task.model.ir_version < 4
     inputs = {value.name for value in graph.input}
     defaults = {held.name: tensor_type(held) for held in graph.initializer if held.name in inputs}
     for position, value in enumerate(graph.input):
@@ -29,14 +29,14 @@ def define_graph_values(values: GraphWalk, graph: GraphProto, given: Sequence[Va
         if default is not None:
             check_default(values, value.name, default, value_type(value.type))
         known = _input_type(values, value, passed, default if constant_inputs else None)
-        if values.state.bound and values.path == MAIN:
+        if values.state.task.sizes.bound and values.path == MAIN:
             check_sizes(values, value.name, value_type(value.type), known)
         values.define(value.name, known, values.location)
     if values.parent is None:
-        values.state.open_dimensions = frozenset(values.state.generated)
+        values.state.symbols.open_dimensions = frozenset(values.state.symbols.generated)
         of_inputs = frozenset[str]().union(*map(symbols_of_type, values.types.values()))
-        values.state.named_dimensions = of_inputs - values.state.open_dimensions
-    for found in values.state.tensors.of_initializers(graph, values.location):
+        values.state.symbols.named_dimensions = of_inputs - values.state.symbols.open_dimensions
+    for found in values.state.record.tensors.of_initializers(graph, values.location):
         values.report(found)
     first: dict[str, TensorProto] = {}
     for held in graph.initializer:
@@ -62,19 +62,19 @@ def define_graph_values(values: GraphWalk, graph: GraphProto, given: Sequence[Va
         if value.type.WhichOneof("value") is not None:
             values.declared[value.name] = _declared(values, value)
     # ONNX cannot write every type of other formats.
-    for name, given_type in values.state.given_types.get(values.path, {}).items():
+    for name, given_type in values.state.task.given_types.get(values.path, {}).items():
         written = values.types.get(name)
         if written is None:
-            values.define(name, values.state.bind(given_type), values.location)
+            values.define(name, values.state.task.bind(given_type), values.location)
         elif written.dtype is None:
             values.types[name] = replace(written, dtype=given_type.dtype)
-    values.declared.update(values.state.declared_types.get(values.path, {}))
+    values.declared.update(values.state.task.declared_types.get(values.path, {}))
     take_demands(values)
 
 
 def take_demands(values: GraphWalk) -> None:
     """Add to the types of inputs, and to declared types, what nodes demand (`demanded_types.py`)."""
-    for name, demanded in values.state.demands.get(values.path, {}).items():
+    for name, demanded in values.state.task.demands.get(values.path, {}).items():
         if name in values.types:
             values.types[name] = values.complete(with_demand(values.types[name], demanded))
         else:
@@ -94,7 +94,7 @@ def _input_type(
     declared = _declared(values, value, is_believed=values.parent is None)
     if passed is not None:
         return reconcile(values, value.name, passed, declared, values.location, passed_in=True)
-    declared = values.state.bind(declared)
+    declared = values.state.task.bind(declared)
     is_named = any(isinstance(dim, Dim) for dim in declared.shape or ())
     return declared if constant is None or is_named else constant
 
@@ -106,5 +106,5 @@ def _declared(values: GraphWalk, value: ValueInfoProto, *, is_believed: bool = F
         values.report(diagnostic("SG114", text, values.location))
     if not values.is_repeated:
         # In a loop a name may have another value in each iteration: there it is no better known for being bound.
-        declared = values.state.bind(declared)
-    return declared if is_believed or values.state.believes_shapes else declared.with_shape(None)
+        declared = values.state.task.bind(declared)
+    return declared if is_believed or values.state.task.believes_shapes else declared.with_shape(None)

@@ -25,20 +25,20 @@ def first_unknown(state: WalkState) -> Origin | None:
     """Where the first value of unknown rank comes from, in the order of the nodes; bodies are searched where their node
     stands. None if no value has an unknown rank.
     """
-    detail = state.details.get(MAIN)
-    for value in state.model.graph.input:
+    detail = state.record.details.get(MAIN)
+    for value in state.task.model.graph.input:
         if detail is not None and _is_unknown(detail.types.get(value.name, UNKNOWN)):
             return Origin(f"main/{value.name}", "the input declares no shape")
-    return _in_graph(state, MAIN, "main", state.model.graph.node)
+    return _in_graph(state, MAIN, "main", state.task.model.graph.node)
 
 
 def _in_graph(state: WalkState, path: GraphPath, location: str, nodes: Sequence[NodeProto]) -> Origin | None:
-    detail = state.details.get(path)
+    detail = state.record.details.get(path)
     if detail is None:
         return None
     for index, node in enumerate(nodes):
         label = node_label(node, index)
-        if may_have_bodies(node, state.plain_functions):
+        if may_have_bodies(node, state.task.plain_functions):
             for name, position, graph in subgraphs(node):
                 inside = subgraph_location(location, label, name, position)
                 found = _in_graph(state, (*path, index, name, position), inside, graph.node)
@@ -46,7 +46,7 @@ def _in_graph(state: WalkState, path: GraphPath, location: str, nodes: Sequence[
                     return found
         if any(name and _is_unknown(detail.types.get(name, UNKNOWN)) for name in node.output):
             place = f"{location}/{label}"
-            function = state.functions.get(called_function(node))
+            function = state.task.functions.get(called_function(node))
             inner = None if function is None else _in_graph(state, ("call", place), place, function.node)
             return inner or Origin(place, _reason(state, node, place))
     return None
@@ -54,9 +54,9 @@ def _in_graph(state: WalkState, path: GraphPath, location: str, nodes: Sequence[
 
 def _reason(state: WalkState, node: NodeProto, place: str) -> str:
     label = f"{plain_domain(node.domain) or AI_ONNX}::{node.op_type}"
-    if label in state.unknown_operators:
+    if label in state.record.unknown_operators:
         return f"unknown operator {label}"
-    if any(found.location == place and found.severity == "error" for found in state.diagnostics):
+    if any(found.location == place and found.severity == "error" for found in state.record.diagnostics):
         return f"the node {node.op_type} has an error"
     if any(subgraphs(node)):
         return f"the bodies of {node.op_type} give no common rank"

@@ -20,22 +20,22 @@ def walk_function_bodies(state: WalkState, main: Walk) -> None:
     functions that no call has walked.
     """
     facts = main.facts
-    for index, function in enumerate(state.model.functions):
+    for index, function in enumerate(state.task.model.functions):
         key = function_key(function)
-        calls = state.calls.get(key, [])
+        calls = state.record.calls.get(key, [])
         imports = opset_imports(function.opset_import)
         known = facts.child()
-        state.quiet += bool(calls)
+        state.record.quiet += bool(calls)
         body = Walk(state, ("F", index), function_location(function), imports, known, memo=Memo(known, main.memo))
-        state.calling.append(key)
-        followed, symbols = calls if state.follows_every_call else [], _stand_ins(state)
+        state.record.calling.append(key)
+        followed, symbols = calls if state.record.follows_every_call else [], _stand_ins(state)
         for position, name in enumerate(function.input):
             body.define(name, _common(symbols, followed, position), body.location)
         take_demands(body)
         body.run(function.node)
         body.check_function_outputs(function)
-        state.calling.pop()
-        state.quiet -= bool(calls)
+        state.record.calling.pop()
+        state.record.quiet -= bool(calls)
 
 
 def _stand_ins(state: WalkState) -> Iterator[Dim]:
@@ -43,9 +43,9 @@ def _stand_ins(state: WalkState) -> Iterator[Dim]:
     calls in different functions stay equal. Requirements on these symbols stay within the function.
     """
     for position in count():
-        if position == len(state.stand_ins):
-            state.stand_ins.append(state.fresh())
-        yield state.stand_ins[position]
+        if position == len(state.symbols.stand_ins):
+            state.symbols.stand_ins.append(state.fresh())
+        yield state.symbols.stand_ins[position]
 
 
 def _common(symbols: Iterator[Dim], calls: Sequence[FunctionCall], position: int) -> ValueType:

@@ -46,11 +46,11 @@ def infer_call(
 ) -> Generator[Steps, None, Sequence[ValueType]]:
     """Infer the output types of a call."""
     state, name = walk.state, called_function(ctx.node)
-    if name in state.calling:
+    if name in state.record.calling:
         help = "Remove the recursive call; ONNX does not support recursion."
         walk.report(diagnostic("SG102", f"the function {function.name!r} calls itself", ctx.location, help=help))
         # From another function, the call of this one would be the first.
-        state.journal.unrepeatable += 1
+        state.record.journal.unrepeatable += 1
         return ()
     if (fault := _fault_of_call(ctx, function)) is not None:
         walk.report(diagnostic("SG212", fault, ctx.location))
@@ -61,10 +61,10 @@ def infer_call(
     visit = _find(walk.memo, key, ctx)
     if visit is not None:
         return _repeat(state, visit, ctx)
-    if not state.may_follow_call(ctx.location):
+    if not state.record.may_follow_call(ctx.location):
         return ()
-    if not state.quiet or name not in state.calls:
-        state.calls.setdefault(name, []).append(FunctionCall(tuple(ctx.inputs)))
+    if not state.record.quiet or name not in state.record.calls:
+        state.record.calls.setdefault(name, []).append(FunctionCall(tuple(ctx.inputs)))
     return (yield from _walked(walk, ctx, function, bindings, key))
 
 
@@ -72,29 +72,29 @@ def _walked(
     walk: GraphWalk, ctx: NodeContext, function: FunctionProto, bindings: Bindings | None, key: CallKey
 ) -> Generator[Steps, None, Sequence[ValueType]]:
     """GraphWalk the body for a call, and remember the results if another call may repeat them."""
-    state, facts, journal = walk.state, walk.facts, walk.state.journal
+    state, facts, journal = walk.state, walk.facts, walk.state.record.journal
     version, questions = facts.version, facts.open_questions
-    start, unrepeatable, made_before = len(journal.entries), journal.unrepeatable, len(state.generated)
-    unknown_before = dict(state.unknown_operators)
-    state.calling.append(called_function(ctx.node))
+    start, unrepeatable, made_before = len(journal.entries), journal.unrepeatable, len(state.symbols.generated)
+    unknown_before = dict(state.record.unknown_operators)
+    state.record.calling.append(called_function(ctx.node))
     body = walk.called(function, ctx.location, bindings)
     _define_inputs(walk, body, ctx, function)
     yield body.steps(function.node)
     body.check_function_outputs(function)
-    state.calling.pop()
+    state.record.calling.pop()
     read = frozenset(p for p, name in enumerate(function.input) if name in body.elements_read)
     for position in read:
         # What the body looked at, the graph around it did.
         ctx.contents(position)
     given = _outputs(body, function)
-    has_made = len(state.generated) > made_before
+    has_made = len(state.symbols.generated) > made_before
     made: list[str] | None = []
     if has_made:
         made = symbols_to_rename(state, start, given.symbols(), made_before, facts)
     if version == facts.version and unrepeatable == journal.unrepeatable and made is not None:
         counts = {
             label: count - unknown_before.get(label, 0)
-            for label, count in state.unknown_operators.items()
+            for label, count in state.record.unknown_operators.items()
             if count != unknown_before.get(label, 0)
         }
         visit = CallVisit(given, made, ctx.location, start, len(journal.entries), counts, bindings)
@@ -126,7 +126,7 @@ def _repeat(state: WalkState, visit: CallVisit, ctx: NodeContext) -> Sequence[Va
     names = {name: state.fresh() for name in visit.made}
     replay(state, visit.start, visit.end, Move(visit.location, ctx.location, names))
     for label, count in visit.unknown.items():
-        state.unknown_operators[label] += count
+        state.record.unknown_operators[label] += count
     return _hand_over(visit.given.renamed(names), ctx)
 
 
@@ -138,7 +138,7 @@ def _hand_over(outputs: CallOutputs, ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _key(state: WalkState, ctx: NodeContext, bindings: Bindings | None) -> CallKey:
-    name, is_reported = called_function(ctx.node), (state.quiet > 0, state.muted > 0)
+    name, is_reported = called_function(ctx.node), (state.record.quiet > 0, state.record.muted > 0)
     return ("call", name, is_reported, _key_of_bindings(bindings), *ctx.given)
 
 

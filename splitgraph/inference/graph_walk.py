@@ -13,9 +13,9 @@ from splitgraph.dim import Answer, Dim, Facts, Obligation, symbols_of
 from splitgraph.graph.nesting import MOST_NESTED
 from splitgraph.graph.scopes import GraphPath
 from splitgraph.inference.computed_values import ComputedValue
-from splitgraph.inference.journal import Requirement
 from splitgraph.inference.knowledge import OMITTED, Knowledge
 from splitgraph.inference.memo import Memo
+from splitgraph.inference.record import Requirement
 from splitgraph.inference.steps import Steps, finish
 from splitgraph.inference.walk_results import GraphDetail
 from splitgraph.inference.walk_state import WalkState
@@ -119,7 +119,7 @@ class GraphWalk(ABC):
                 if isinstance(held, Contents):
                     return held
                 scope.elements_read.add(name)
-                read = self.state.elements_of(held)
+                read = self.state.knowledge.elements_of(held)
                 if read is None:
                     del scope.constants[name]
                 else:
@@ -152,7 +152,7 @@ class GraphWalk(ABC):
 
     def read(self, name: str) -> Knowledge:
         """What is known of a value, with its elements."""
-        self.state.effects += 1
+        self.state.record.effects += 1
         known = self.state.knowledge.of(self.type_of(name), self.contents_of(name), self.sequence_of(name))
         self.known[name] = known
         return known
@@ -186,14 +186,14 @@ class GraphWalk(ABC):
         """What is known of a constant of few integers. Many constants of a model have the same elements."""
         type, raw = scope.types[name], held.raw_data
         # Types of constants are shared objects, which are told apart by identity in a quarter of the time.
-        earlier = self.state.read_constants.get((id(type), raw))
+        earlier = self.state.knowledge.constants.get((id(type), raw))
         if earlier is not None and earlier[0] is type and not is_external(held):
             scope.constants[name] = earlier[2]
             return earlier[1]
         contents = self.contents_of(name)
         known = self.state.knowledge.of(type, contents)
         if raw and contents is not None:
-            self.state.read_constants[id(type), raw] = type, known, contents
+            self.state.knowledge.constants[id(type), raw] = type, known, contents
         return known
 
     def fresh(self) -> Dim:
@@ -202,7 +202,7 @@ class GraphWalk(ABC):
 
     def report(self, found: Diagnostic) -> None:
         """Keep a finding."""
-        self.state.report(found)
+        self.state.record.report(found)
 
     def require(
         self,
@@ -223,7 +223,7 @@ class GraphWalk(ABC):
             if of_symbols:
                 text += f" ({obligation} contradicts other conditions on the symbols)"
             help = None if advise is None else advise(text)
-            self.state.report(diagnostic(code, text, location, help=help), of_symbols=of_symbols)
+            self.state.record.report(diagnostic(code, text, location, help=help), of_symbols=of_symbols)
             return False
         return True
 
@@ -231,7 +231,7 @@ class GraphWalk(ABC):
         """Record an obligation unless nothing can satisfy it."""
         answer = self.facts.require(obligation)
         if answer == "assumed":
-            self.state.note_requirement(Requirement(obligation, location, self.facts, self.branch))
+            self.state.record.note_requirement(Requirement(obligation, location, self.facts, self.branch))
             if noted is not None:
                 noted.append(obligation)
         return answer
@@ -321,7 +321,7 @@ class GraphWalk(ABC):
     def may_look_into(self, location: str) -> bool:
         """True unless the bodies of a node are nested too deep, which is reported."""
         if self.depth >= MOST_NESTED:
-            self.state.note_too_deep(location)
+            self.state.record.note_too_deep(location)
         return self.depth < MOST_NESTED
 
     def check_function_outputs(self, function: FunctionProto) -> None:

@@ -10,7 +10,7 @@ from splitgraph.canonical import CanonicalSplit
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, substitute, symbols_of
 from splitgraph.inference.graph_walk import symbols_of_type
-from splitgraph.inference.journal import Avoidable, Entry, Finding, Requirement
+from splitgraph.inference.record import Avoidable, Entry, Finding, Requirement
 from splitgraph.inference.simplified_types import with_dims
 from splitgraph.inference.walk_results import FoundSplit, SplitDetail
 from splitgraph.inference.walk_state import WalkState
@@ -92,10 +92,10 @@ def symbols_to_rename(
     """
 
     def made(names: Collection[str]) -> set[str]:
-        return {name for name in names if state.ordinals.get(name, -1) >= made_before}
+        return {name for name in names if state.symbols.ordinals.get(name, -1) >= made_before}
 
     found = made(given)
-    for entry in state.journal.entries[start:]:
+    for entry in state.record.journal.entries[start:]:
         if isinstance(entry, (Finding, Avoidable)):
             found |= made(_WORD.findall(entry.found.message))
             continue
@@ -106,7 +106,7 @@ def symbols_to_rename(
         if here and entry.facts is not facts:
             return None
         found |= here
-    return sorted(found, key=state.ordinals.__getitem__)
+    return sorted(found, key=state.symbols.ordinals.__getitem__)
 
 
 def _symbols_of_split(found: FoundSplit) -> frozenset[str]:
@@ -125,31 +125,33 @@ def _symbols_of_value(value: ValueType) -> frozenset[str]:
 
 def replay(state: WalkState, start: int, end: int, move: Move) -> None:
     """Repeat the journal's entries from start to end for another call."""
-    journal = state.journal
+    journal = state.record.journal
     for position in range(start, end):
         journal.repeated += 1
-        if journal.repeated > state.most_repeated:
+        if journal.repeated > state.task.most_repeated:
             _warn(state, move.new)
             return
         _again(state, journal.entries[position], move)
 
 
 def _warn(state: WalkState, location: str) -> None:
-    if state.journal.is_cut:
+    if state.record.journal.is_cut:
         return
-    state.journal.is_cut = True
+    state.record.journal.is_cut = True
     help = "The others are the same as in the earlier calls of these functions."
-    text = f"only {state.most_repeated:,} splits and findings of repeated function calls are listed"
-    state.diagnostics.append(diagnostic("SG303", text, location, severity="warning", help=help))
+    text = f"only {state.task.most_repeated:,} splits and findings of repeated function calls are listed"
+    state.record.diagnostics.append(diagnostic("SG303", text, location, severity="warning", help=help))
 
 
 def _again(state: WalkState, entry: Entry, move: Move) -> None:
     if isinstance(entry, Avoidable):
-        state.avoid([move.finding(entry.found)])
+        state.record.avoid([move.finding(entry.found)])
     elif isinstance(entry, Finding):
-        with state.muting(entry.never_runs):
-            state.report(move.finding(entry.found), of_symbols=entry.of_symbols, is_misdeclared=entry.is_misdeclared)
+        with state.record.muting(entry.never_runs):
+            state.record.report(
+                move.finding(entry.found), of_symbols=entry.of_symbols, is_misdeclared=entry.is_misdeclared
+            )
     elif isinstance(entry, Requirement):
-        state.note_requirement(move.requirement(entry))
+        state.record.note_requirement(move.requirement(entry))
     else:
-        state.keep_report(move.split(entry))
+        state.record.keep_report(move.split(entry))

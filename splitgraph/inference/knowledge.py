@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from splitgraph.contents import Contents, SequenceInfo
 from splitgraph.dim import Dim
+from splitgraph.graph.tensors import tensor_contents
+from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import ValueType
 
 # Longer contents are the same only when they are the same object; comparing them would cost more than it saves.
@@ -41,6 +43,17 @@ class InternedKnowledge:
     def __init__(self) -> None:
         self._made: dict[tuple[object, ...], Knowledge] = {}
         self._types: dict[ValueType, ValueType] = {}
+        # Constants of few integers, by the id of the type and by raw data. The type is held, so that no other object
+        # has its id.
+        self.constants: dict[tuple[int, bytes], tuple[ValueType, Knowledge, Contents]] = {}
+        # The elements of other constants, by the identity of the tensor, which is held with them.
+        self._elements: dict[int, tuple[TensorProto, Contents | None]] = {}
+
+    def elements_of(self, held: TensorProto) -> Contents | None:
+        """The elements of a constant, always as the same object, so that calls with the same constant are equal."""
+        if id(held) not in self._elements:
+            self._elements[id(held)] = held, tensor_contents(held)
+        return self._elements[id(held)][1]
 
     def of(
         self,

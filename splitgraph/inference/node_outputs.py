@@ -24,7 +24,7 @@ _HOW_TO_TYPE = "Set AttributeProto.type of the attribute, as onnx.helper.make_at
 
 def infer_node(walk: GraphWalk, ctx: NodeContext, operator: Operator) -> Sequence[ValueType]:
     """The output types of a node that is no function call. Errors of the node are reported."""
-    if walk.state.set_aside and (accepted := walk.state.set_aside.get(ctx.location)) is not None:
+    if walk.state.task.set_aside and (accepted := walk.state.task.set_aside.get(ctx.location)) is not None:
         walk.detail.unread.add(ctx.index)
         _set_aside(walk, ctx, accepted)
         return ()
@@ -42,7 +42,7 @@ def infer_node(walk: GraphWalk, ctx: NodeContext, operator: Operator) -> Sequenc
     if operator.variant is not None:
         return _infer_split(walk, ctx, operator.variant)
     if operator.function is not None:
-        calls = walk.state.calls.setdefault(called_function(ctx.node), [])
+        calls = walk.state.record.calls.setdefault(called_function(ctx.node), [])
         calls.append(FunctionCall(tuple(ctx.inputs)))
         return _infer_split(walk, ctx, variadic_split_1.VARIANT)
     return _infer_by_rule(walk, ctx, operator)
@@ -55,7 +55,7 @@ def _set_aside(walk: GraphWalk, ctx: NodeContext, accepted: Collection[str]) -> 
         for name in ctx.outputs:
             walk.declared.pop(name, None)
     # Of no other node like it the same is true.
-    walk.state.effects += 1
+    walk.state.record.effects += 1
 
 
 def _warn_of_no_import(walk: GraphWalk, domain: str) -> None:
@@ -81,7 +81,7 @@ def has_sound_attributes(walk: GraphWalk, ctx: NodeContext, operator: Operator) 
         text = f"{ctx.node.op_type} has the attribute {counts.most_common(1)[0][0]!r} more than once"
         walk.report(diagnostic("SG212", text, ctx.location, help="Remove all of them but one."))
         return False
-    if ctx.node.attribute and (malformed := walk.state.tensors.of_node(ctx.node)) is not None:
+    if ctx.node.attribute and (malformed := walk.state.record.tensors.of_node(ctx.node)) is not None:
         walk.report(diagnostic("SG111", malformed, ctx.location))
         return False
     return True
@@ -105,7 +105,7 @@ def _infer_by_rule(walk: GraphWalk, ctx: NodeContext, operator: Operator) -> Seq
     if operator.schema is None and rule is None:
         # What OpenVINO itself defines has been inferred by it: the dims that the IR declares are believed.
         if operator.domain != openvino_split_1.DOMAIN:
-            walk.state.note_unknown_operator(f"{operator.domain or AI_ONNX}::{ctx.node.op_type}", ctx.location)
+            walk.state.record.note_unknown_operator(f"{operator.domain or AI_ONNX}::{ctx.node.op_type}", ctx.location)
         return ()
     if operator.schema is not None and not operator.fits(ctx):
         walk.detail.unread.add(ctx.index)

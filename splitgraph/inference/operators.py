@@ -99,9 +99,9 @@ def untyped_attributes(node: NodeProto) -> list[str]:
 def operator_of(state: WalkState, imports: Mapping[str, int], node: NodeProto) -> Operator:
     """The operator of a node, at the opset that its graph imports."""
     domain = plain_domain(node.domain)
-    function = state.functions.get(called_function(node)) if state.functions else None
-    if domain not in imports and (function is not None or state.calling or domain == ""):
-        return _of_no_import(domain, node.op_type, in_function=bool(state.calling))
+    function = state.task.functions.get(called_function(node)) if state.task.functions else None
+    if domain not in imports and (function is not None or state.record.calling or domain == ""):
+        return _of_no_import(domain, node.op_type, in_function=bool(state.record.calling))
     if function is not None:
         return Operator(domain, function=function)
     return _known_operator(domain, node.op_type, imports.get(domain))

@@ -43,14 +43,14 @@ def keep_split(
 ) -> None:
     """Keep a split node's details for conversion and for the report."""
     walk.detail.splits[index] = detail
-    if not walk.state.keeps_reports:
+    if not walk.state.record.keeps_reports:
         return
     label, inputs = node_label(node, index), node.input[:]
     given, location = inputs[0] if inputs else "", f"{walk.location}/{label}"
     found = FoundSplit(
         label, location, given, tuple(node.output[:]), detail, outputs, obligations, walk.facts, walk.branch
     )
-    walk.state.keep_report(found)
+    walk.state.record.keep_report(found)
 
 
 def _lengths_input(ctx: NodeContext, variant: Variant) -> tuple[str | None, bool]:

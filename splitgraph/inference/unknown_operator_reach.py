@@ -15,7 +15,7 @@ Types = Mapping[GraphPath, Mapping[str, ValueType]]
 def values_left_open(state: WalkState, types: Types) -> set[tuple[GraphPath, str]]:
     """Graph path and name of each value that depends on an unknown operator and is not fully known."""
     found: set[tuple[GraphPath, str]] = set()
-    _visit(state, types, MAIN, state.model.graph.node, frozenset(), found)
+    _visit(state, types, MAIN, state.task.model.graph.node, frozenset(), found)
     return found
 
 
@@ -34,7 +34,7 @@ def _visit(
         depends = _is_unknown(state, node) or not visible.isdisjoint(node.input)
         for name, position, graph in subgraphs(node):
             inside = (*path, index, name, position)
-            if state.is_too_deep and inside not in types:
+            if state.record.is_too_deep and inside not in types:
                 continue
             inner = _visit(state, types, inside, graph.node, frozenset(visible), found)
             depends |= any(value.name in inner for value in graph.output)
@@ -46,11 +46,11 @@ def _visit(
 
 
 def _is_unknown(state: WalkState, node: NodeProto) -> bool:
-    if f"{plain_domain(node.domain)}::{node.op_type}" in state.unknown_operators:
+    if f"{plain_domain(node.domain)}::{node.op_type}" in state.record.unknown_operators:
         return True
-    function = state.functions.get(called_function(node))
+    function = state.task.functions.get(called_function(node))
     return function is not None and any(
-        f"{plain_domain(inner.domain)}::{inner.op_type}" in state.unknown_operators for inner in function.node
+        f"{plain_domain(inner.domain)}::{inner.op_type}" in state.record.unknown_operators for inner in function.node
     )
 
 

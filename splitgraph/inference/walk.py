@@ -65,7 +65,7 @@ class Walk(GraphWalk):
         super().__init__(
             state, path, location, imports, facts, parent=parent, bindings=bindings, memo=memo, depth=depth
         )
-        self._setting = setting_of(imports, (state.quiet > 0, state.muted > 0))
+        self._setting = setting_of(imports, (state.record.quiet > 0, state.record.muted > 0))
         # Visits by key, settled or not, which the walk looks up by itself: a call for every node would cost too much.
         self._visits: dict[Key, Visit] = {}
         self._reported_missing: set[str] = set()
@@ -86,11 +86,11 @@ class Walk(GraphWalk):
     def steps(self, nodes: Sequence[NodeProto]) -> Steps:
         """As `run`, but the bodies of functions are left to the caller."""
         self.nodes = nodes
-        order = sorted_order(nodes) if self.state.sorts else None
+        order = sorted_order(nodes) if self.state.task.sorts else None
         known, types, declared, constants = self.known, self.types, self.declared, self.constants
         visits, read, note = self._visits, self.known.__getitem__, self.detail.visits.append
-        earlier, find, functions, variadic = visits.get, self._find, self.state.functions, self.state.variadic
-        set_aside = self.state.set_aside
+        earlier, find, functions, variadic = visits.get, self._find, self.state.task.functions, self.state.task.variadic
+        set_aside = self.state.task.set_aside
         key: Key | None
         each: Iterable[bytes]
         for index, node in enumerate(nodes) if order is None else [(index, nodes[index]) for index in order]:
@@ -144,8 +144,8 @@ class Walk(GraphWalk):
         # Nothing is read here any more, and a large model has as many of these as values.
         known.clear()
         visits.clear()
-        self.state.details[self.path] = self.detail
-        self.state.facts[self.path] = self.facts
+        self.state.record.details[self.path] = self.detail
+        self.state.record.facts[self.path] = self.facts
 
     def _find(self, key: Key) -> Visit | None:
         """A settled visit that is not in `_visits` yet, or no longer."""
@@ -258,7 +258,7 @@ class Walk(GraphWalk):
     ) -> Visit | None:
         """Infer a node that repeats no earlier visit."""
         state, facts = self.state, self.facts
-        version, questions, effects = facts.version, facts.open_questions, state.effects
+        version, questions, effects = facts.version, facts.open_questions, state.record.effects
         operator, ctx = self._context(node, index, given)
         outputs = without_impossible_dims(ctx, infer_node(self, ctx, operator))
         has_bodies = self._look_into_bodies(ctx, operator, outputs)
@@ -266,7 +266,7 @@ class Walk(GraphWalk):
         if computation is not None:
             outputs = self._compute(ctx, computation)
         found = self._known_outputs(ctx, outputs)
-        is_settled, did_more = questions == facts.open_questions, effects != state.effects
+        is_settled, did_more = questions == facts.open_questions, effects != state.record.effects
         self._give_each(ctx, found)
         if version != facts.version:
             # More is known of the symbols now, so that what asked about them may not give the same again.
@@ -281,7 +281,7 @@ class Walk(GraphWalk):
 
     def _compute(self, ctx: NodeContext, computation: Computation) -> Sequence[ValueType]:
         """Leave the outputs of a node to be computed. One whose shape is not known is computed now. Gives the types."""
-        self.state.effects += 1
+        self.state.record.effects += 1
         types = list(computation.types)
         for position, name in enumerate(ctx.outputs):
             if not name or position >= len(types):
@@ -336,7 +336,7 @@ class Walk(GraphWalk):
 
     def _is_repeatable(self, node: NodeProto, operator: Operator, has_bodies: bool) -> bool:
         """False for calls and for nodes with bodies: these are walked each time."""
-        is_call = (operator.domain, node.op_type) in self.state.function_names
+        is_call = (operator.domain, node.op_type) in self.state.task.function_names
         return not (has_bodies or is_call or node.op_type in _NEVER_ALIKE)
 
     def _look_into_bodies(self, ctx: NodeContext, operator: Operator, outputs: Sequence[ValueType]) -> bool:
@@ -346,7 +346,7 @@ class Walk(GraphWalk):
         node, count = ctx.node, len(ctx.outputs)
         if node.op_type == "SequenceAt":
             self._note_position(ctx)
-        if not (may_have_bodies(node, self.state.plain_functions) and any(subgraphs(node))):
+        if not (may_have_bodies(node, self.state.task.plain_functions) and any(subgraphs(node))):
             return False
         self.detail.having_bodies.append(ctx.index)
         if walks_bodies(operator, node):
@@ -375,11 +375,11 @@ class Walk(GraphWalk):
             return
         self._reported_missing.add(name)
         if self.produces(name):
-            self.state.is_disordered = True
+            self.state.record.is_disordered = True
             text = f"reads {name!r}, which depends on this node: a cycle"
             self.report(diagnostic("SG102", text, location))
         elif any(graph.produces(name) for graph in self.enclosing()):
-            self.state.is_disordered = True
+            self.state.record.is_disordered = True
             text = f"reads {name!r}, which depends on the node around it: a cycle"
             self.report(diagnostic("SG102", text, location))
         else:

@@ -20,6 +20,7 @@ from splitgraph.graph.scopes import MAIN
 from splitgraph.inference import infer_model, walk_model
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.memo import Memo
+from splitgraph.inference.task import Task
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_state import WalkState
 
@@ -35,13 +36,13 @@ def order_of_symbols(monkeypatch: pytest.MonkeyPatch) -> None:
     """Symbols are written in the order of their names, and unk10 stands before unk9: how many were made before would
     show.
     """
-    prepare = WalkState.__post_init__
+    prepare = WalkState.__init__
 
-    def started_late(state: WalkState) -> None:
-        prepare(state)
-        state._counter = 100_000
+    def started_late(state: WalkState, task: Task) -> None:
+        prepare(state, task)
+        state.symbols.counter = 100_000
 
-    monkeypatch.setattr(WalkState, "__post_init__", started_late)
+    monkeypatch.setattr(WalkState, "__init__", started_late)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -20,8 +20,8 @@ from splitgraph.inference.openvino_ir.layer_types import fault_of_layer
 from splitgraph.inference.openvino_ir.mirror import Mirror, mirror
 from splitgraph.inference.openvino_ir.write_dims import fill_ir
 from splitgraph.inference.rules import load_openvino_rules
+from splitgraph.inference.task import Task
 from splitgraph.inference.walk import Walk
-from splitgraph.inference.walk_results import SetAside
 from splitgraph.inference.walk_state import WalkState
 
 if TYPE_CHECKING:
@@ -54,23 +54,22 @@ def analyse_mirror(
     accept: Sequence[Acceptance] = (),
 ) -> Analysis:
     """The analysis of the mirror itself; conversion finds the layers by its nodes."""
-    analysis = _analyse(mirrored, sizes, empty_chunks)
+    task = Task(mirrored.model, empty_chunks, sizes, given_types=mirrored.given, declared_types=mirrored.declared)
+    analysis = _analyse(mirrored, task)
     if not accept:
         return analysis
     settled = settle(accept, analysis.diagnostics, analysis.details.scopes, analysis.details.graphs)
     first = analysis.diagnostics
     if settled.locations:
-        analysis = _analyse(mirrored, sizes, empty_chunks, settled.locations)
+        analysis = _analyse(mirrored, replace(task, set_aside=settled.locations))
     found = (*settled.apply(first, analysis.diagnostics), *settled.notes)
     return replace(analysis, diagnostics=found, accepted=tuple(settled.accepted))
 
 
-def _analyse(
-    mirrored: Mirror, sizes: Sizes, empty_chunks: Literal["clamp", "error"], set_aside: SetAside | None = None
-) -> Analysis:
-    state, main = _walk(mirrored, sizes, empty_chunks, frozenset(), set_aside or {})
+def _analyse(mirrored: Mirror, task: Task) -> Analysis:
+    state, main = _walk(mirrored, task)
     if state.find_scopes():
-        state, main = _walk(mirrored, sizes, empty_chunks, state.reserved, set_aside or {})
+        state, main = _walk(mirrored, replace(task, reserved=frozenset(state.symbols.reserved)))
         state.find_scopes()
     _report_impossible_layers(state, mirrored)
     return build_analysis(state, main)
@@ -78,29 +77,22 @@ def _analyse(
 
 def _report_impossible_layers(state: WalkState, mirrored: Mirror) -> None:
     """Warn about layers that no operator set of OpenVINO has: OpenVINO does not read the model."""
-    for scope in state.scopes:
+    for scope in state.record.scopes:
         for layer in mirrored.layers.get(scope.path, ()):
             fault = fault_of_layer(layer.type, layer.version)
             if fault is not None:
                 help = "Correct the layer's type or version; a layer of an extension has a version of its own."
                 found = diagnostic("SG303", fault, f"{scope.location}/{layer.name}", severity="warning", help=help)
-                state.report(found)
+                state.record.report(found)
 
 
-def _walk(
-    mirrored: Mirror,
-    sizes: Sizes,
-    empty_chunks: Literal["clamp", "error"],
-    reserved: Set[str],
-    set_aside: SetAside,
-) -> tuple[WalkState, Walk]:
-    state = WalkState(mirrored.model, empty_chunks, sizes.bound, reserved=set(reserved), set_aside=set_aside)
-    state.given_types, state.declared_types = mirrored.given, mirrored.declared
+def _walk(mirrored: Mirror, task: Task) -> tuple[WalkState, Walk]:
+    state = WalkState(task)
     load_openvino_rules()
     facts = Facts()
-    main = Walk(state, MAIN, "main", state.imports, facts, bindings={})
-    _require_intervals(main, mirrored.bounds, sizes.bound)
-    define_graph_values(main, mirrored.model.graph, sizes.given)
+    main = Walk(state, MAIN, "main", state.task.imports, facts, bindings={})
+    _require_intervals(main, mirrored.bounds, task.sizes.bound)
+    define_graph_values(main, mirrored.model.graph, task.sizes.given)
     main.run(mirrored.model.graph.node)
     settle_size_conditions(state)
     return state, main
