@@ -47,7 +47,8 @@ class NodeContext:
     and the location are for messages. A lift of a split sees less of it (`canonical.SplitSite`).
 
     node: as written. opset: the version of the operator's domain that the graph imports. since_version: the operator
-    version that this selects. inputs: the type of each, None for an omitted one ("").
+    version that this selects. inputs: the type of each, None for an omitted one (""). outputs: their names, "" for an
+    omitted one.
 
     For the walk only: walk: the walk over the node's graph. given: what is known of each input. errors: codes of the
     errors found at the node. obligations: those that this node was the first to require. contents_out, sequences_out:
@@ -57,7 +58,7 @@ class NodeContext:
 
     __slots__ = (
         "_attributes",
-        "_more_outputs",
+        "_values",
         "contents_out",
         "errors",
         "given",
@@ -66,6 +67,7 @@ class NodeContext:
         "node",
         "obligations",
         "opset",
+        "outputs",
         "sequences_out",
         "since_version",
         "split",
@@ -74,7 +76,16 @@ class NodeContext:
     )
 
     def __init__(
-        self, walk: GraphWalk, node: NodeProto, opset: int, since_version: int, index: int, given: list[Knowledge]
+        self,
+        walk: GraphWalk,
+        node: NodeProto,
+        index: int,
+        given: list[Knowledge],
+        outputs: Sequence[str],
+        opset: int,
+        since_version: int,
+        attributes: Mapping[str, AttributeProto],
+        values: dict[str, Any],
     ) -> None:
         self.walk = walk
         self.index = index
@@ -88,8 +99,9 @@ class NodeContext:
         self.split: SplitDetail | None = None
         self.contents_out: dict[int, Contents] = {}
         self.sequences_out: dict[int, SequenceInfo] = {}
-        self._attributes: Mapping[str, AttributeProto] | None = None
-        self._more_outputs = 0
+        self.outputs = outputs
+        self._attributes = attributes
+        self._values = values
         self.stops = False
 
     @property
@@ -106,11 +118,6 @@ class NodeContext:
     def facts(self) -> Facts:
         """What is known of the symbols in this scope."""
         return self.walk.facts
-
-    @property
-    def outputs(self) -> Sequence[str]:
-        """Names of the outputs, "" for an omitted one."""
-        return [*self.node.output, *[""] * self._more_outputs] if self._more_outputs else self.node.output
 
     @property
     def input_count(self) -> int:
@@ -159,32 +166,36 @@ class NodeContext:
 
     def attributes(self) -> Mapping[str, AttributeProto]:
         """The node's attributes by name, as written."""
-        if self._attributes is None:
-            self._attributes = {attribute.name: attribute for attribute in self.node.attribute}
         return self._attributes
 
     def attribute_names(self) -> Iterable[str]:
         """Names of the attributes that the node has."""
-        return self.attributes().keys()
+        return self._attributes.keys()
 
     def repair(self, dropped: Iterable[str], added: AttributeProto | None, more_outputs: int) -> None:
         """Read the node as if it were without some of its attributes, with one that it lacks, and with more outputs."""
-        self._more_outputs += more_outputs
-        kept = {name: held for name, held in self.attributes().items() if name not in dropped}
+        self.outputs = [*self.outputs, *[""] * more_outputs]
+        kept = {name: held for name, held in self._attributes.items() if name not in dropped}
         self._attributes = kept if added is None else {**kept, added.name: added}
+        self._values = {}
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """An attribute as int, float, str, tuple, TensorProto or GraphProto; `default` when absent; UNRESOLVED for a
         reference to an attribute of a function whose caller is not known.
         """
-        written = self.attributes().get(name)
+        values = self._values
+        if name in values:
+            return values[name]
+        written = self._attributes.get(name)
         if written is None:
             return default
-        if written.ref_attr_name:
-            if self.walk.bindings is None:
-                return self._unresolved()
-            written = self.walk.bindings.get(written.ref_attr_name)
-        return default if written is None else attribute_value(written)
+        if not written.ref_attr_name:
+            value = values[name] = attribute_value(written)
+            return value
+        if self.walk.bindings is None:
+            return self._unresolved()
+        bound = self.walk.bindings.get(written.ref_attr_name)
+        return default if bound is None else attribute_value(bound)
 
     def bound(self, written: AttributeProto) -> AttributeProto | None:
         """An attribute of the node, or what the caller of the function gives where it refers to one of the function;
@@ -196,12 +207,12 @@ class NodeContext:
 
     def is_unresolved(self, name: str) -> bool:
         """True for an attribute that refers to an attribute of a function whose caller is not known."""
-        written = self.attributes().get(name) if self.walk.bindings is None else None
+        written = self._attributes.get(name) if self.walk.bindings is None else None
         return written is not None and bool(written.ref_attr_name)
 
     def has_attribute(self, name: str) -> bool:
         """True when the attribute is given, be it by the caller of a function."""
-        written, bound = self.attributes().get(name), self.walk.bindings
+        written, bound = self._attributes.get(name), self.walk.bindings
         if written is None or not written.ref_attr_name:
             return written is not None
         if bound is None:

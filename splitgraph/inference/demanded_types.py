@@ -17,7 +17,7 @@ from splitgraph.contents import MAX_RANK
 from splitgraph.graph.scopes import GraphPath, Scope, node_label, plain_domain
 from splitgraph.inference.declared_types import with_demand
 from splitgraph.inference.operators import operator_of
-from splitgraph.inference.type_constraints import element_types
+from splitgraph.inference.reading import element_types
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.onnx_proto import NodeProto
 from splitgraph.schemas import OperatorVersion

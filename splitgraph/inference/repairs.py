@@ -15,7 +15,7 @@ from splitgraph.canonical import clamped_lengths
 from splitgraph.contents import MAX_ITEMS
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.superfluous_attributes import changes_nothing
+from splitgraph.inference.tolerated import changes_nothing
 from splitgraph.inference.walk_results import Repair
 from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import AttributeProto

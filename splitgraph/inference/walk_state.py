@@ -4,7 +4,7 @@ is said.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from weakref import ReferenceType
 
@@ -72,13 +72,15 @@ class Symbols:
 class WalkState:
     """What is asked, what is known of symbols, what is said; and equal knowledge of values as one object."""
 
-    __slots__ = ("knowledge", "record", "symbols", "task")
+    __slots__ = ("knowledge", "readings", "record", "symbols", "task")
 
     def __init__(self, task: Task) -> None:
         self.task = task
         self.symbols = Symbols({*task.reserved, *declared_dimensions(outermost(task.model))})
         self.record = Record(task)
         self.knowledge = InternedKnowledge()
+        # How nodes are read (`reading.py`), by the imports of their graph.
+        self.readings: dict[Hashable, object] = {}
 
     def fresh(self) -> Dim:
         """A new generated symbol. That it was made is an effect of the node."""
