@@ -4,7 +4,7 @@ completeness.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
@@ -12,85 +12,90 @@ from splitgraph.dim import Dim, DimLike, Facts, Obligation, symbol, symbols_of
 from splitgraph.graph.scopes import MAIN, GraphPath, Scope
 from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
 from splitgraph.inference.first_unknown import first_unknown
-from splitgraph.inference.generated_symbols import ShownNames, tally
 from splitgraph.inference.operators import AI_ONNX, plugin_advice
 from splitgraph.inference.requirements import Requirements, shown_assumptions, shown_requirements
-from splitgraph.inference.simplified_types import TypeSimplifier
-from splitgraph.inference.solved_symbols import solve
+from splitgraph.inference.shown_symbols import ShownNames, TypeSimplifier, solve, tally
 from splitgraph.inference.unknown_operator_reach import values_left_open
 from splitgraph.inference.walk import Walk
-from splitgraph.inference.walk_results import FoundSplit
+from splitgraph.inference.walk_results import FoundSplit, GraphDetail
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.value_type import UNKNOWN, ValueType
 from splitgraph.variants.openvino_split_1 import EXTENSION
 
+# The types of each graph; each type object with its simplified form at the end, and how many values have it.
+Types = Mapping[GraphPath, Mapping[str, ValueType]]
+ToldApart = Sequence[tuple[ValueType, ValueType, int]]
+
 
 def build_analysis(state: WalkState, main: Walk) -> Analysis:
     """The analysis of a walked model; `details` holds the shown types of every graph and what conversion needs."""
-    solved = solve(
-        [each for each in main.facts.obligations if each not in state.symbols.declared_numbers], state.symbols.generated
-    )
+    record, symbols, facts = state.record, state.symbols, main.facts
+    solved = solve([each for each in facts.obligations if each not in symbols.declared_numbers], symbols.generated)
     # An IR has intervals: a dimension of which only bounds are known is shown for them.
-    bounded = main.facts.bounds.keys() & state.symbols.generated if state.task.declared_types else frozenset[str]()
-    naming, simplifier = (
-        ShownNames(state.symbols.generated, state.symbols.reserved, solved, bounded),
-        TypeSimplifier(solved),
-    )
-    walked = {
-        path: detail for path, detail in state.record.details.items() if path[:1] != ("call",) and path[:1] != ("F",)
-    }
+    bounded = facts.bounds.keys() & symbols.generated if state.task.declared_types else frozenset[str]()
+    naming, simplifier = ShownNames(symbols.generated, symbols.reserved, solved, bounded), TypeSimplifier(solved)
+    walked = {path: detail for path, detail in record.details.items() if path[:1] not in (("call",), ("F",))}
     walked.setdefault(main.path, main.detail)
-    # Each type as the walk left it, its simplified form at the end, and how many values have it.
-    told_apart = {
-        path: [
-            (value, simplifier.value(value, state.record.facts.get(path, main.facts)), times)
-            for value, times in tally(detail.types.values())
-        ]
-        for path, detail in walked.items()
-    }
-    for values in told_apart.values():
-        for _, plain, times in values:
-            naming.count(plain.shape or (), times)
-    # Requirements on a symbol are shown with it.
-    naming.count([each.lhs for each in state.symbols.declared_numbers], 1)
-    lengths = {
-        id(found.detail): simplifier.dims(found.detail.shown.lengths, found.facts) for found in state.record.reports
-    }
-    for split, times in tally([found.detail for found in state.record.reports]):
-        naming.count(lengths[id(split)], times)
-    types: dict[GraphPath, Mapping[str, ValueType]] = {}
-    counted: list[tuple[ValueType, int]] = []
+    told_apart: dict[GraphPath, ToldApart] = {}
     for path, detail in walked.items():
-        reported = {id(value): naming.value(plain) for value, plain, _ in told_apart[path]}
-        # As it is where all types are shown as they are: a copy would be as large as the graph.
-        same = all(reported[id(value)] is value for value, _, _ in told_apart[path])
-        types[path] = detail.types if same else {name: reported[id(value)] for name, value in detail.types.items()}
-        counted += [(reported[id(value)], times) for value, _, times in told_apart[path]]
+        here = record.facts.get(path, facts)
+        told_apart[path] = [
+            (value, simplifier.value(value, here), times) for value, times in tally(detail.types.values())
+        ]
+    lengths = {id(found.detail): simplifier.dims(found.detail.shown.lengths, found.facts) for found in record.reports}
+    places = [(plain.shape or (), times) for values in told_apart.values() for _, plain, times in values]
+    # Requirements on a symbol are shown with it.
+    places += [((each.lhs,), 1) for each in symbols.declared_numbers]
+    places += [(lengths[id(split)], times) for split, times in tally([found.detail for found in record.reports])]
+    naming.count(places)
+    types, counted = _shown_types(walked, told_apart, naming)
     shown = _shown_splits(state, naming, simplifier, lengths)
-    noted = [(found.obligation, found.facts) for found in state.record.requirements]
-    noted += [(obligation, found.facts) for found in state.record.reports for obligation in found.obligations]
+    noted = [(found.obligation, found.facts) for found in record.requirements]
+    noted += [(obligation, found.facts) for found in record.reports for obligation in found.obligations]
     requirements = Requirements(naming, noted)
-    required = [(found, _required(requirements, found, shown[id(found.detail)])) for found in state.record.reports]
+    required = [(found, _required(requirements, found, shown[id(found.detail)])) for found in record.reports]
+    dims, completeness = _completeness(state, types, counted)
     return Analysis(
         held=state.task.model,
         splits=tuple([_shown_report(found, shown[id(found.detail)], held) for found, held in required]),
-        diagnostics=(*state.record.diagnostics, *_unknown_operators(state)),
+        diagnostics=(*record.diagnostics, *_unknown_operators(state)),
         types=types[main.path],
-        graphs=_by_location(state.record.scopes, types),
+        graphs=_by_location(record.scopes, types),
         required_by=shown_requirements(state, naming, requirements, required),
         assumed_by=shown_assumptions(state),
         generated=naming.shown_names(),
-        symbols=_bounds(main, naming, counted),
+        symbols=_bounds(main, naming, dims),
         opset=dict(state.task.imports),
-        completeness=_completeness(state, types, counted),
+        completeness=completeness,
         details=Details(state, types),
     )
+
+
+def _shown_types(
+    walked: Mapping[GraphPath, GraphDetail], told_apart: Mapping[GraphPath, ToldApart], naming: ShownNames
+) -> tuple[Types, list[tuple[ValueType, int]]]:
+    """The types of each graph as they are reported; and each of these with how many values have it."""
+    types: dict[GraphPath, Mapping[str, ValueType]] = {}
+    counted: list[tuple[ValueType, int]] = []
+    for path, detail in walked.items():
+        reported, same = dict[int, ValueType](), True
+        for value, plain, times in told_apart[path]:
+            shown = reported[id(value)] = naming.value(plain)
+            same = same and shown is value
+            counted.append((shown, times))
+        # As it is where all types are shown as they are: a copy would be as large as the graph.
+        types[path] = detail.types
+        if not same:
+            types[path] = dict(
+                zip(detail.types, map(reported.__getitem__, map(id, detail.types.values())), strict=True)
+            )
+    return types, counted
 
 
 class Details:
     """For conversion: all graphs of the model, the state of the walks, and the shown types of each graph by path."""
 
-    def __init__(self, state: WalkState, types: Mapping[GraphPath, Mapping[str, ValueType]]) -> None:
+    def __init__(self, state: WalkState, types: Types) -> None:
         self.scopes = state.record.scopes
         self.graphs = state.record.details
         self.types = types
@@ -146,9 +151,7 @@ def _shown_report(found: FoundSplit, shown: ShownSplit, required: Iterable[Oblig
     )
 
 
-def _by_location(
-    scopes: Iterable[Scope], types: Mapping[GraphPath, Mapping[str, ValueType]]
-) -> dict[str, Mapping[str, ValueType]]:
+def _by_location(scopes: Iterable[Scope], types: Types) -> dict[str, Mapping[str, ValueType]]:
     """The types of each graph by its location, the main graph first; of two graphs at one location, which happens
     where nodes have the same name, the second is counted.
     """
@@ -166,11 +169,9 @@ def _by_location(
     return found
 
 
-def _bounds(
-    main: Walk, naming: ShownNames, counted: Iterable[tuple[ValueType, int]]
-) -> dict[str, tuple[int, int | None]]:
-    shown = {dim for value, _ in counted for dim in (value.shape or ()) if isinstance(dim, Dim)}
-    names = sorted({name for dim in shown for name in symbols_of(dim)})
+def _bounds(main: Walk, naming: ShownNames, dims: Iterable[Dim]) -> dict[str, tuple[int, int | None]]:
+    """The known bounds of the symbols in shown dimensions."""
+    names = sorted({name for dim in dims for name in symbols_of(dim)})
     # A generated symbol is numbered anew when it is shown: its bounds are found under the number that it had inside.
     found = _met_by_equal_ones(main.facts) if main.state.task.declared_types else main.facts.bounds
     known = {name: bounds for name, bounds in found.items() if name not in naming.generated}
@@ -214,18 +215,26 @@ def _unknown_operators(state: WalkState) -> list[Diagnostic]:
 
 
 def _completeness(
-    state: WalkState, types: Mapping[GraphPath, Mapping[str, ValueType]], counted: Iterable[tuple[ValueType, int]]
-) -> Completeness:
+    state: WalkState, types: Types, counted: Iterable[tuple[ValueType, int]]
+) -> tuple[set[Dim], Completeness]:
+    """The symbolic dimensions that are shown, and how many dimensions are known. counted: each type and how many values
+    have it.
+    """
+    shown = set[Dim]()
     dims = known = symbolic = unranked = 0
     for value, times in counted:
         if value.shape is None:
             unranked += times
             continue
-        dims += times * len(value.shape)
-        known += times * sum(1 for dim in value.shape if dim is not None)
-        symbolic += times * sum(1 for dim in value.shape if isinstance(dim, Dim))
+        for dim in value.shape:
+            dims += times
+            if dim is not None:
+                known += times
+                if isinstance(dim, Dim):
+                    symbolic += times
+                    shown.add(dim)
     unknown = tuple(state.record.unknown_operators)
     left_open = len(values_left_open(state, types)) if unknown else 0
     nodes = sum(len(scope.nodes) for scope in state.record.scopes)
     origin = first_unknown(state) if unranked else None
-    return Completeness(dims, known, symbolic, unranked, nodes, unknown, left_open, origin)
+    return shown, Completeness(dims, known, symbolic, unranked, nodes, unknown, left_open, origin)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from splitgraph.contents import Contents, Item, Ratio, SequenceInfo
 from splitgraph.dim import Dim, DimLike, substitute, symbols_of
-from splitgraph.inference.simplified_types import with_dims
+from splitgraph.inference.knowledge import with_dims
 from splitgraph.value_type import ValueType
 
 Change = Callable[[Dim], DimLike]

@@ -17,9 +17,8 @@ from splitgraph.inference.advice import advise
 from splitgraph.inference.broadcast_assumptions import is_nonempty, larger_of
 from splitgraph.inference.define_graph import define_graph_values
 from splitgraph.inference.graph_walk import GraphWalk
-from splitgraph.inference.knowledge import OMITTED, Knowledge
+from splitgraph.inference.knowledge import OMITTED, Knowledge, with_dims
 from splitgraph.inference.record import OpenBranches
-from splitgraph.inference.simplified_types import simplified
 from splitgraph.inference.walk_results import SplitDetail
 from splitgraph.onnx_proto import AttributeProto, GraphProto, NodeProto
 from splitgraph.value_type import UNKNOWN, ValueType
@@ -133,7 +132,10 @@ class NodeContext:
 
     def input(self, index: int) -> ValueType:
         """The type of an input; UNKNOWN when omitted or beyond the last."""
-        return (self.inputs[index] or UNKNOWN) if index < len(self.inputs) else UNKNOWN
+        try:
+            return self.inputs[index] or UNKNOWN
+        except IndexError:
+            return UNKNOWN
 
     def has_input(self, index: int) -> bool:
         """True when the input is given: not beyond the last, and not omitted by an empty name."""
@@ -143,9 +145,10 @@ class NodeContext:
         """What is known of the elements of an input; None when nothing is, or when it is omitted. needed: a dimension
         depends on them, so that floating-point numbers are computed, too (`computed_values.py`).
         """
-        if index >= len(self.given):
+        try:
+            known = self.given[index]
+        except IndexError:
             return None
-        known = self.given[index]
         if known.unread:
             computed = None if needed else self.walk.computed_of(self.node.input[index])
             if computed is not None and computed.is_float:
@@ -349,7 +352,7 @@ class NodeContext:
                 self.find("SG105", f"nothing in the {attribute} defines its output {value.name!r}")
         names = [value.name for value in graph.output]
         # What must hold in the body is not known around it, so that its dimensions are as plain as they can be here.
-        types = [simplified(body.type_of(name), body.facts) for name in names]
+        types = [with_dims(body.type_of(name), body.facts.simplify) for name in names]
         given = [body.type_of(value.name) for value in graph.input]
         return Body(types, [body.contents_of(name) for name in names], given)
 

@@ -10,8 +10,8 @@ from splitgraph.canonical import CanonicalSplit
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, substitute, symbols_of
 from splitgraph.inference.graph_walk import symbols_of_type
+from splitgraph.inference.knowledge import with_dims
 from splitgraph.inference.record import Avoidable, Entry, Finding, Requirement
-from splitgraph.inference.simplified_types import with_dims
 from splitgraph.inference.walk_results import FoundSplit, SplitDetail
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.value_type import ValueType

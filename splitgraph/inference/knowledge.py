@@ -6,10 +6,10 @@ knowledge, such a lookup compares identities and no types.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from splitgraph.contents import Contents, SequenceInfo
-from splitgraph.dim import Dim, has_huge_number
+from splitgraph.dim import Dim, DimLike, has_huge_number
 from splitgraph.graph.tensors import tensor_contents
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import Shape, ValueType
@@ -149,3 +149,18 @@ def _comparable(contents: Contents) -> object:
         if item is not None and item.__class__ is not int and item.__class__ is not Dim:
             return id(contents)
     return contents.shape, items
+
+
+def with_dims(value: ValueType, change: Callable[[Dim], DimLike | None]) -> ValueType:
+    """The type with each symbolic dimension changed; the same object where nothing is."""
+    if value.element is not None:
+        element = with_dims(value.element, change)
+        if element is not value.element:
+            value = ValueType(value.kind, value.dtype, value.shape, element)
+    changed: list[DimLike | None] | None = None
+    for axis, dim in enumerate(value.shape or ()):
+        if isinstance(dim, Dim) and (new := change(dim)) is not dim:
+            if changed is None:
+                changed = [*(value.shape or ())]
+            changed[axis] = new
+    return value if changed is None else value.with_shape(changed)

@@ -79,10 +79,10 @@ class Memo:
         """Remember a result, that of a call or a settled one of a node."""
         if not self.remembers:
             return
-        memo, version = self, self._facts.version
-        while memo._around is not None and memo._around._facts.version == version:
+        memo = self
+        while memo._around is not None and memo._around._facts.version == self._facts.version:
             memo = memo._around
-        memo._kept[key] = result, None if settled else version
+        memo._kept[key] = result, None if settled else self._facts.version
 
     def forget(self) -> None:
         """Forget every result."""

@@ -127,7 +127,8 @@ class Record:
     model, after the walk. calls: those of each function; calling: the functions around the node that is walked.
 
     tensors: checks the tensors, and counts those without data. effects: a counter of effects besides inferred outputs:
-    a visit with effects must not be left out when it repeats. is_disordered: a node reads the output of a later node.
+    a visit with effects must not be left out when it repeats. computes: outputs of a node were left to be computed.
+    is_disordered: a node reads the output of a later node.
     is_too_deep: bodies were left out, as they are nested too deep. quiet: a body is walked only until it settles.
     muted: findings are about nodes that never run.
     """
@@ -149,6 +150,7 @@ class Record:
     calls: dict[FunctionKey, list[FunctionCall]] = field(default_factory=dict)
     calling: list[FunctionKey] = field(default_factory=list)
     effects: int = 0
+    computes: bool = False
     is_disordered: bool = False
     is_too_deep: bool = False
     quiet: int = 0

@@ -9,8 +9,7 @@ from itertools import chain
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, dim_max, dim_min, product, symbol, symbols_of
 from splitgraph.dim.conditions import plain_obligation
 from splitgraph.dim.printing import spell_inside
-from splitgraph.inference.generated_symbols import ShownNames
-from splitgraph.inference.solved_symbols import resolve
+from splitgraph.inference.shown_symbols import ShownNames, resolve
 from splitgraph.inference.walk_results import FoundSplit
 from splitgraph.inference.walk_state import WalkState
 

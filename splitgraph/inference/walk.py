@@ -24,7 +24,7 @@ from splitgraph.inference.declared_types import reconcile
 from splitgraph.inference.define_graph import define_graph_values
 from splitgraph.inference.function_calls import infer_call
 from splitgraph.inference.graph_walk import Bindings, GraphWalk
-from splitgraph.inference.knowledge import Knowledge
+from splitgraph.inference.knowledge import OMITTED, Knowledge
 from splitgraph.inference.memo import MOST_BYTES, Key, Memo, constant_key, setting_of
 from splitgraph.inference.node_outputs import (
     computation_of,
@@ -280,7 +280,7 @@ class Walk(GraphWalk):
             outputs = without_impossible_dims(ctx, outputs)
         if reading.has_bodies or node.op_type == "SequenceAt":
             self._look_into_bodies(ctx, reading, outputs)
-        if reading.is_computable:
+        if reading.is_computable and (record.computes or _may_be_known(given)):
             computation = computation_of(self, ctx, outputs)
             if computation is not None:
                 outputs, sound = self._compute(ctx, computation), None
@@ -303,6 +303,7 @@ class Walk(GraphWalk):
     def _compute(self, ctx: NodeContext, computation: Computation) -> Sequence[ValueType]:
         """Leave the outputs of a node to be computed. One whose shape is not known is computed now. Gives the types."""
         self.state.record.effects += 1
+        self.state.record.computes = True
         types = list(computation.types)
         for position, name in enumerate(ctx.outputs):
             if not name or position >= len(types):
@@ -366,13 +367,16 @@ class Walk(GraphWalk):
         )
 
     def _known_outputs(
-        self, ctx: NodeContext, outputs: Sequence[ValueType], sound: Sequence[Knowledge] | None
+        self, ctx: NodeContext, outputs: Sequence[ValueType], sound: list[Knowledge] | None
     ) -> list[Knowledge]:
         """What is known of each output that has a name. sound: what is known by the types alone, where these are as
         they should be.
         """
         contents_out, sequences_out, computed = ctx.contents_out, ctx.sequences_out, self.computed
+        is_more = bool(contents_out or sequences_out or computed)
         interned, found = self.state.knowledge, []
+        if sound is not None and not is_more and len(sound) == len(ctx.outputs) and "" not in ctx.outputs:
+            return sound
         for position, name in enumerate(ctx.outputs):
             if not name:
                 continue
@@ -380,9 +384,9 @@ class Walk(GraphWalk):
                 known = sound[position]
             else:
                 known = interned.of(self.complete(outputs[position]) if position < len(outputs) else UNKNOWN)
-            contents, sequence = contents_out.get(position), sequences_out.get(position)
-            unread = contents is None and name in computed
-            if known.type is not None and (contents is not None or sequence is not None or unread):
+            if is_more and known.type is not None:
+                contents, sequence = contents_out.get(position), sequences_out.get(position)
+                unread = contents is None and name in computed
                 known = interned.of(known.type, contents, sequence, unread=unread)
             found.append(known)
         return found
@@ -447,3 +451,9 @@ class Walk(GraphWalk):
         else:
             text = f"reads {name!r}, which no input, initializer or earlier node defines"
             self.report(diagnostic("SG105", f"{text}{meant(name, self.visible_names())}", location))
+
+
+def _may_be_known(given: Sequence[Knowledge]) -> bool:
+    """False where one of these inputs has no known elements, as long as no node has been computed."""
+    unknown = [known for known in given if known.contents is None and not known.unread and known is not OMITTED]
+    return not unknown

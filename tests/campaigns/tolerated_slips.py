@@ -29,10 +29,7 @@ import numpy as np  # noqa: E402, the folders above are on the path only now
 from tolerated_slips_cases import Base, Slip, bases, operators, slips  # noqa: E402
 from tolerated_slips_worker import ENGINES  # noqa: E402
 
-from splitgraph.inference.tolerated import (
-    INT32_INPUTS,  # noqa: E402
-    SUPERFLUOUS,  # noqa: E402
-)
+from splitgraph.inference.tolerated import INT32_INPUTS, SUPERFLUOUS  # noqa: E402
 
 Results = Mapping[str, Mapping[str, Any]]
 Key = tuple[str, str, str]
