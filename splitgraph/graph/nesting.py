@@ -1,8 +1,8 @@
-"""The depth of nested graphs, and the number of nodes of a model with its functions inlined."""
+"""The depth of nested graphs, the number of nodes of a model with its functions inlined, and walks in steps."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from splitgraph.graph.scopes import FunctionKey, called_function, function_key, subgraphs
@@ -84,3 +84,19 @@ def _callees_first(bodies: Mapping[_Key, _Body]) -> Iterable[_Key]:
         else:
             order.setdefault(waiting.pop())
     return order
+
+
+# Nested calls of model functions do not nest Python calls, because Python's stack is short.
+# A walk, step by step: it gives the walk over the body of each call that it comes to, and goes on when that has ended.
+Steps = Iterator["Steps"]
+
+
+def finish(steps: Steps) -> None:
+    """Take all steps of a walk. However deep calls are nested, Python's stack does not grow."""
+    waiting = [steps]
+    while waiting:
+        inner = next(waiting[-1], None)
+        if inner is None:
+            waiting.pop()
+        else:
+            waiting.append(inner)

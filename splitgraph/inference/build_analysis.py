@@ -9,21 +9,31 @@ from typing import NamedTuple
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, symbol, symbols_of
-from splitgraph.graph.scopes import MAIN, GraphPath, Scope
-from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
-from splitgraph.inference.first_unknown import first_unknown
+from splitgraph.graph.scopes import (
+    MAIN,
+    GraphPath,
+    Scope,
+    called_function,
+    may_have_bodies,
+    node_label,
+    plain_domain,
+    subgraph_location,
+    subgraphs,
+)
+from splitgraph.inference.analysis import Analysis, Completeness, Origin, SplitReport
 from splitgraph.inference.operators import AI_ONNX, plugin_advice
 from splitgraph.inference.requirements import Requirements, shown_assumptions, shown_requirements
 from splitgraph.inference.shown_symbols import ShownNames, TypeSimplifier, solve, tally
-from splitgraph.inference.unknown_operator_reach import values_left_open
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_results import FoundSplit, GraphDetail
 from splitgraph.inference.walk_state import WalkState
+from splitgraph.onnx_proto import NodeProto
 from splitgraph.value_type import UNKNOWN, ValueType
 from splitgraph.variants.openvino_split_1 import EXTENSION
 
-# The types of each graph; each type object with its simplified form at the end, and how many values have it.
+# The types of each graph, by path.
 Types = Mapping[GraphPath, Mapping[str, ValueType]]
+# Each type object of a graph with its simplified form at the end, and how many values have it.
 ToldApart = Sequence[tuple[ValueType, ValueType, int]]
 
 
@@ -238,3 +248,98 @@ def _completeness(
     nodes = sum(len(scope.nodes) for scope in state.record.scopes)
     origin = first_unknown(state) if unranked else None
     return shown, Completeness(dims, known, symbolic, unranked, nodes, unknown, left_open, origin)
+
+
+def values_left_open(state: WalkState, types: Types) -> set[tuple[GraphPath, str]]:
+    """Graph path and name of each value that depends on an unknown operator and is not fully known."""
+    found: set[tuple[GraphPath, str]] = set()
+    _open_in_graph(state, types, MAIN, state.task.model.graph.node, frozenset(), found)
+    return found
+
+
+def _open_in_graph(
+    state: WalkState,
+    types: Types,
+    path: GraphPath,
+    nodes: Sequence[NodeProto],
+    around: frozenset[str],
+    found: set[tuple[GraphPath, str]],
+) -> frozenset[str]:
+    """Go through a graph's nodes; around: open names of the graphs around it. Gives the open names visible in it."""
+    types_here = types.get(path, {})
+    visible = set(around)
+    for index, node in enumerate(nodes):
+        depends = _is_unknown(state, node) or not visible.isdisjoint(node.input)
+        for name, position, graph in subgraphs(node):
+            inside = (*path, index, name, position)
+            if state.record.is_too_deep and inside not in types:
+                continue
+            inner = _open_in_graph(state, types, inside, graph.node, frozenset(visible), found)
+            depends |= any(value.name in inner for value in graph.output)
+        for name in node.output if depends else ():
+            if name and _is_open(types_here.get(name, UNKNOWN)):
+                visible.add(name)
+                found.add((path, name))
+    return frozenset(visible)
+
+
+def _is_unknown(state: WalkState, node: NodeProto) -> bool:
+    if f"{plain_domain(node.domain)}::{node.op_type}" in state.record.unknown_operators:
+        return True
+    function = state.task.functions.get(called_function(node))
+    return function is not None and any(
+        f"{plain_domain(inner.domain)}::{inner.op_type}" in state.record.unknown_operators for inner in function.node
+    )
+
+
+def _is_open(value: ValueType) -> bool:
+    return value.kind == "unknown" or (
+        value.element is None and (value.shape is None or value.dtype is None or None in value.shape)
+    )
+
+
+def first_unknown(state: WalkState) -> Origin | None:
+    """Where the first value of unknown rank comes from, in the order of the nodes; bodies are searched where their node
+    stands. None if no value has an unknown rank.
+    """
+    detail = state.record.details.get(MAIN)
+    for value in state.task.model.graph.input:
+        if detail is not None and _is_unranked(detail.types.get(value.name, UNKNOWN)):
+            return Origin(f"main/{value.name}", "the input declares no shape")
+    return _origin_in_graph(state, MAIN, "main", state.task.model.graph.node)
+
+
+def _origin_in_graph(state: WalkState, path: GraphPath, location: str, nodes: Sequence[NodeProto]) -> Origin | None:
+    detail = state.record.details.get(path)
+    if detail is None:
+        return None
+    for index, node in enumerate(nodes):
+        label = node_label(node, index)
+        if may_have_bodies(node, state.task.plain_functions):
+            for name, position, graph in subgraphs(node):
+                inside = subgraph_location(location, label, name, position)
+                found = _origin_in_graph(state, (*path, index, name, position), inside, graph.node)
+                if found is not None:
+                    return found
+        if any(name and _is_unranked(detail.types.get(name, UNKNOWN)) for name in node.output):
+            place = f"{location}/{label}"
+            function = state.task.functions.get(called_function(node))
+            inner = None if function is None else _origin_in_graph(state, ("call", place), place, function.node)
+            return inner or Origin(place, _why_unknown(state, node, place))
+    return None
+
+
+def _why_unknown(state: WalkState, node: NodeProto, place: str) -> str:
+    label = f"{plain_domain(node.domain) or AI_ONNX}::{node.op_type}"
+    if label in state.record.unknown_operators:
+        return f"unknown operator {label}"
+    if any(found.location == place and found.severity == "error" for found in state.record.diagnostics):
+        return f"the node {node.op_type} has an error"
+    if any(subgraphs(node)):
+        return f"the bodies of {node.op_type} give no common rank"
+    return f"the inputs of {node.op_type} do not tell the rank"
+
+
+def _is_unranked(value: ValueType) -> bool:
+    """True for a value of unknown rank. A map has none."""
+    return value.shape is None and value.kind != "map"

@@ -15,7 +15,7 @@ from splitgraph.dim import Dim, DimLike, Facts, Obligation, symbols_of
 from splitgraph.graph.scopes import called_function, node_label
 from splitgraph.inference.advice import advise
 from splitgraph.inference.broadcast_assumptions import is_nonempty, larger_of
-from splitgraph.inference.define_graph import define_graph_values
+from splitgraph.inference.declared_types import define_graph_values
 from splitgraph.inference.graph_walk import GraphWalk
 from splitgraph.inference.knowledge import OMITTED, Knowledge, with_dims
 from splitgraph.inference.record import OpenBranches

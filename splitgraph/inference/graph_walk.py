@@ -10,13 +10,12 @@ from math import prod
 from splitgraph.contents import MAX_UNKNOWN, Contents, SequenceInfo
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Answer, Dim, Facts, Obligation, symbols_of
-from splitgraph.graph.nesting import MOST_NESTED
+from splitgraph.graph.nesting import MOST_NESTED, Steps, finish
 from splitgraph.graph.scopes import GraphPath
 from splitgraph.inference.computed_values import ComputedValue
 from splitgraph.inference.knowledge import OMITTED, Knowledge
 from splitgraph.inference.memo import Memo
 from splitgraph.inference.record import Requirement
-from splitgraph.inference.steps import Steps, finish
 from splitgraph.inference.walk_results import GraphDetail
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.onnx_proto import AttributeProto, FunctionProto, NodeProto, TensorProto

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from splitgraph.acceptance import STRICT, Acceptance, Leeway
 from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.dim import Facts
+from splitgraph.dim import Dim, DimLike, Facts
 from splitgraph.graph.order import sorted_order
 from splitgraph.graph.scopes import (
     MAIN,
     GraphPath,
     Scope,
+    function_key,
     function_location,
     node_label,
+    opset_imports,
     plain_domain,
     scopes,
 )
@@ -24,12 +27,9 @@ from splitgraph.inference.accepted import settle
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.broadcast_assumptions import may_be_settled, settle_assumptions
 from splitgraph.inference.build_analysis import build_analysis
-from splitgraph.inference.declared_types import settle_size_conditions
-from splitgraph.inference.define_graph import define_graph_values
+from splitgraph.inference.declared_types import define_graph_values, settle_size_conditions, take_demands
 from splitgraph.inference.demanded_types import demanded_types
-from splitgraph.inference.fix_sizes import fix_sizes
-from splitgraph.inference.function_bodies import walk_function_bodies
-from splitgraph.inference.given_sizes import NO_SIZES, InputShapes, read_sizes
+from splitgraph.inference.given_sizes import NO_SIZES, InputShapes, fix_sizes, read_sizes
 from splitgraph.inference.input_defaults import (
     defaults_left_open,
     defaults_of,
@@ -37,14 +37,16 @@ from splitgraph.inference.input_defaults import (
     may_tell_shapes,
     told_defaults,
 )
+from splitgraph.inference.memo import Memo
 from splitgraph.inference.rules import load_rules
 from splitgraph.inference.task import Task
 from splitgraph.inference.walk import Walk
-from splitgraph.inference.walk_results import GraphDetail, NodePlace, Visit
+from splitgraph.inference.walk_results import FunctionCall, GraphDetail, NodePlace, Visit
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.inference.write_value_info import fill_model
 from splitgraph.onnx_proto import GraphProto, ModelProto
 from splitgraph.schemas import newest_opset
+from splitgraph.value_type import UNKNOWN, ValueType
 
 
 def fix_model(model: ModelProto, bind: Mapping[str, int], *, owned: bool) -> ModelProto:
@@ -340,4 +342,54 @@ def _check_outputs(main: Walk, graph: GraphProto) -> None:
             main.report(diagnostic("SG105", f"nothing in the model defines the output {value.name!r}", "main"))
 
 
-__all__ = ["Walked", "fix_model", "infer_model", "later_leeway", "walk_model"]
+def walk_function_bodies(state: WalkState, main: Walk) -> None:
+    """Walk each function body as written, with the input types that all calls have in common. Report findings only for
+    functions that no call has walked.
+    """
+    facts = main.facts
+    for index, function in enumerate(state.task.model.functions):
+        key = function_key(function)
+        calls = state.record.calls.get(key, [])
+        imports = opset_imports(function.opset_import)
+        known = facts.child()
+        state.record.quiet += bool(calls)
+        body = Walk(state, ("F", index), function_location(function), imports, known, memo=Memo(known, main.memo))
+        state.record.calling.append(key)
+        followed, symbols = calls if state.record.follows_every_call else [], _stand_ins(state)
+        for position, name in enumerate(function.input):
+            body.define(name, _common(symbols, followed, position), body.location)
+        take_demands(body)
+        body.run(function.node)
+        body.check_function_outputs(function)
+        state.record.calling.pop()
+        state.record.quiet -= bool(calls)
+
+
+def _stand_ins(state: WalkState) -> Iterator[Dim]:
+    """Symbols for the unknown dimensions of a function's inputs. All functions use the same symbols, so that equal
+    calls in different functions stay equal. Requirements on these symbols stay within the function.
+    """
+    for position in itertools.count():
+        if position == len(state.symbols.stand_ins):
+            state.symbols.stand_ins.append(state.fresh())
+        yield state.symbols.stand_ins[position]
+
+
+def _common(symbols: Iterator[Dim], calls: Sequence[FunctionCall], position: int) -> ValueType:
+    """What all calls of a function agree on for one input: kind, element type, rank and static dimensions. Symbols of
+    one call mean nothing in another.
+    """
+    types = [(call.inputs[position] if position < len(call.inputs) else None) or UNKNOWN for call in calls]
+    if not types or any(value.kind != types[0].kind for value in types):
+        return UNKNOWN
+    dtype = types[0].dtype if all(value.dtype == types[0].dtype for value in types) else None
+    shapes = [value.shape for value in types]
+    if None in shapes or len({len(shape or ()) for shape in shapes}) > 1:
+        return ValueType(types[0].kind, dtype, None, types[0].element)
+    dims = [set(dims) for dims in zip(*(shape or () for shape in shapes), strict=True)]
+    return ValueType(types[0].kind, dtype, tuple(_agreed(symbols, each) for each in dims), types[0].element)
+
+
+def _agreed(symbols: Iterator[Dim], dims: set[DimLike | None]) -> DimLike:
+    only = dims.pop() if len(dims) == 1 else None
+    return only if isinstance(only, int) else next(symbols)

@@ -11,8 +11,7 @@ from splitgraph.diagnostics import CODES, Diagnostic, diagnostic
 from splitgraph.dim import Facts, Obligation
 from splitgraph.graph.nesting import MOST_NESTED, nested_depth
 from splitgraph.graph.scopes import FunctionKey, GraphPath, Scope
-from splitgraph.inference.malformed_tensors import TensorCheck
-from splitgraph.inference.task import Task
+from splitgraph.inference.task import Task, TensorCheck
 from splitgraph.inference.walk_results import FoundSplit, FunctionCall, GraphDetail
 
 

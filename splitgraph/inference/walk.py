@@ -8,6 +8,7 @@ from collections.abc import Generator, Mapping, Sequence
 
 from splitgraph.diagnostics import diagnostic, meant
 from splitgraph.dim import Facts
+from splitgraph.graph.nesting import Steps
 from splitgraph.graph.order import sorted_order
 from splitgraph.graph.scopes import (
     GraphPath,
@@ -20,8 +21,7 @@ from splitgraph.graph.scopes import (
 from splitgraph.graph.tensors import tensor_type
 from splitgraph.inference.computed_values import Computation, ComputedValue, is_few
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.declared_types import reconcile
-from splitgraph.inference.define_graph import define_graph_values
+from splitgraph.inference.declared_types import define_graph_values, reconcile
 from splitgraph.inference.function_calls import infer_call
 from splitgraph.inference.graph_walk import Bindings, GraphWalk
 from splitgraph.inference.knowledge import OMITTED, Knowledge
@@ -35,7 +35,6 @@ from splitgraph.inference.node_outputs import (
 )
 from splitgraph.inference.operators import operator_of
 from splitgraph.inference.reading import NEVER_ALIKE, Reading, Readings
-from splitgraph.inference.steps import Steps
 from splitgraph.inference.walk_results import Visit
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.onnx_proto import AttributeProto, FunctionProto, NodeProto, TensorProto

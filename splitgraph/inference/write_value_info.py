@@ -12,8 +12,7 @@ from splitgraph.graph.nesting import LEVELS_OF_BODY, MOST_NESTED, PROTOBUF_LEVEL
 from splitgraph.graph.scopes import GraphPath, graph_at, scopes, subgraph_at
 from splitgraph.graph.types import type_proto
 from splitgraph.inference.analysis import Analysis
-from splitgraph.inference.fix_sizes import fix_sizes
-from splitgraph.inference.given_sizes import NO_SIZES, Sizes
+from splitgraph.inference.given_sizes import NO_SIZES, Sizes, fix_sizes
 from splitgraph.inference.shown_symbols import tally
 from splitgraph.onnx_proto import FunctionProto, GraphProto, ModelProto, TensorShapeProto, TypeProto, ValueInfoProto
 from splitgraph.value_type import ValueType

@@ -14,7 +14,7 @@ import onnx
 from splitgraph.execution.inputs.layer_roles import for_layer, has_layer_role
 from splitgraph.execution.inputs.operator_roles import Integers, Request, compose, for_operator, has_operator_role
 from splitgraph.execution.models.model_edits import is_default_domain
-from splitgraph.inference.steps import Steps, finish
+from splitgraph.graph.nesting import Steps, finish
 
 _PASSES_ON = frozenset({"Identity", "Cast", "Squeeze", "Unsqueeze", "Reshape", "Flatten"})
 FUNCTION_DOMAIN = "org.splitgraph"

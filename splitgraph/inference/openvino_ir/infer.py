@@ -13,8 +13,7 @@ from splitgraph.graph.scopes import MAIN
 from splitgraph.inference.accepted import settle
 from splitgraph.inference.analysis import IR, Analysis
 from splitgraph.inference.build_analysis import build_analysis
-from splitgraph.inference.declared_types import settle_size_conditions
-from splitgraph.inference.define_graph import define_graph_values
+from splitgraph.inference.declared_types import define_graph_values, settle_size_conditions
 from splitgraph.inference.given_sizes import NO_SIZES, InputShapes, Sizes, read_sizes
 from splitgraph.inference.openvino_ir.layer_types import fault_of_layer
 from splitgraph.inference.openvino_ir.mirror import Mirror, mirror

@@ -21,7 +21,7 @@ from splitgraph.contents import Contents, Ratio
 from splitgraph.dim import Dim, DimLike, Facts, evaluate, symbols_of
 from splitgraph.graph.scopes import MAIN
 from splitgraph.inference.context import RULES
-from splitgraph.inference.define_graph import define_graph_values
+from splitgraph.inference.declared_types import define_graph_values
 from splitgraph.inference.rules import load_rules
 from splitgraph.inference.task import Task
 from splitgraph.inference.walk import Walk
