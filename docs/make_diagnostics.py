@@ -8,7 +8,7 @@ from pathlib import Path
 
 from splitgraph.acceptance import ACCEPTABLE, told_acceptance
 from splitgraph.diagnostics import CODES
-from splitgraph.inference.lenient_types import FIRST_OPSET, INT32_INPUTS, NEWER_TYPES
+from splitgraph.inference.tolerated import FIRST_OPSET, INT32_INPUTS, NEWER_TYPES
 
 PAGE = Path(__file__).with_name("diagnostics.md")
 

@@ -366,3 +366,19 @@ def _reads(node: NodeProto) -> Iterator[str]:
             yield from (name for name in inner.input if not defined[name])
             waiting += [deeper for _, _, deeper in subgraphs(inner)]
         yield from (value.name for value in graph.output if not defined[value.name])
+
+
+# Nested calls of model functions do not nest Python calls, because Python's stack is short.
+# A walk, step by step: it gives the walk over the body of each call that it comes to, and goes on when that has ended.
+Steps = Iterator["Steps"]
+
+
+def finish(steps: Steps) -> None:
+    """Take all steps of a walk. However deep calls are nested, Python's stack does not grow."""
+    waiting = [steps]
+    while waiting:
+        inner = next(waiting[-1], None)
+        if inner is None:
+            waiting.pop()
+        else:
+            waiting.append(inner)

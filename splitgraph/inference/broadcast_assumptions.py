@@ -47,7 +47,7 @@ def larger_of(state: WalkState, facts: Facts, a: Dim, b: Dim, location: str) -> 
     missing = [each for each in conditions if not facts.prove_ge(each, 0)]
     if not missing:
         return dim_max(a, b)
-    if not state.assumes_nonempty or not all(each.symbols <= state.named_dimensions for each in missing):
+    if not state.task.assumes_nonempty or not all(each.symbols <= state.symbols.named_dimensions for each in missing):
         return None
     known = _with_assumptions(state, facts, missing)
     missing = [each for each in missing if not known.prove_ge(each, 0)]
@@ -60,60 +60,65 @@ def is_nonempty(state: WalkState, facts: Facts, dim: Dim, location: str) -> bool
     """True for a dimension that is at least 1. Where that may be assumed, the assumption is recorded."""
     if facts.prove_ge(dim, 1):
         return True
-    if not state.assumes_nonempty or not dim.symbols <= state.named_dimensions or facts.prove_ge(0, dim):
+    if not state.task.assumes_nonempty or not dim.symbols <= state.symbols.named_dimensions or facts.prove_ge(0, dim):
         return False
-    if not (_with_assumptions(state, facts, [dim]).prove_ge(dim, 1) or state.quiet or state.muted):
-        state.effects += 1
-        state.assumed_sizes.setdefault(dim, location)
+    if not (_with_assumptions(state, facts, [dim]).prove_ge(dim, 1) or state.record.quiet or state.record.muted):
+        state.record.effects += 1
+        state.symbols.assumed_sizes.setdefault(dim, location)
         _keep(state, Obligation(dim, ">=", 1), location)
     return True
 
 
 def settle_assumptions(state: WalkState, facts: Facts) -> None:
     """Drop the assumptions that are not needed, by the facts of a walk without assumptions."""
-    before, pairs, sizes = state.assumptions, state.assumed_pairs, state.assumed_sizes
-    state.assumptions, state.assumptions_on, state.assumed_pairs, state.assumed_sizes = {}, {}, {}, {}
+    before, pairs, sizes = state.symbols.assumptions, state.symbols.assumed_pairs, state.symbols.assumed_sizes
+    (
+        state.symbols.assumptions,
+        state.symbols.assumptions_on,
+        state.symbols.assumed_pairs,
+        state.symbols.assumed_sizes,
+    ) = {}, {}, {}, {}
     for dim, location in sizes.items():
         is_nonempty(state, facts, dim, location)
     for (a, b), location in pairs.items():
         if not facts.prove_eq(a, b) and larger_of(state, facts, a, b, location) is None:
             # What a branch knows makes less to assume there.
-            state.assumptions = before
+            state.symbols.assumptions = before
             return
 
 
 def may_be_settled(state: WalkState, facts: Facts) -> bool:
     """True if an assumption follows from the facts, or was made for dimensions that are known to be equal."""
-    return any(facts.prove_ge(each.lhs, each.rhs) for each in state.assumptions) or any(
-        facts.prove_eq(a, b) for a, b in state.assumed_pairs
+    return any(facts.prove_ge(each.lhs, each.rhs) for each in state.symbols.assumptions) or any(
+        facts.prove_eq(a, b) for a, b in state.symbols.assumed_pairs
     )
 
 
 def _note(state: WalkState, a: Dim, b: Dim, assumptions: Sequence[Obligation], location: str) -> DimLike:
     larger = dim_max(a, b)
-    is_new = bool(assumptions) or (a, b) not in state.assumed_pairs
+    is_new = bool(assumptions) or (a, b) not in state.symbols.assumed_pairs
     # A later walk finds again what a quiet walk finds; a node that never runs needs no assumption.
-    if not is_new or state.quiet or state.muted:
+    if not is_new or state.record.quiet or state.record.muted:
         return larger
-    state.effects += 1
-    state.assumed_pairs[a, b] = location
-    state.larger_ones.setdefault(larger, (a, b))
+    state.record.effects += 1
+    state.symbols.assumed_pairs[a, b] = location
+    state.symbols.larger_ones.setdefault(larger, (a, b))
     for assumption in assumptions:
         _keep(state, assumption, location)
     return larger
 
 
 def _keep(state: WalkState, assumption: Obligation, location: str) -> None:
-    state.assumptions[assumption] = location
+    state.symbols.assumptions[assumption] = location
     for name in assumption.symbols:
-        state.assumptions_on.setdefault(name, []).append(assumption)
+        state.symbols.assumptions_on.setdefault(name, []).append(assumption)
 
 
 def _with_assumptions(state: WalkState, facts: Facts, dims: Iterable[Dim]) -> Facts:
     """The facts together with the assumptions about the symbols in these dimensions."""
     names = {name for dim in dims for name in dim.symbols}
     known = facts.child()
-    for assumption in {each: None for name in sorted(names) for each in state.assumptions_on.get(name, ())}:
+    for assumption in {each: None for name in sorted(names) for each in state.symbols.assumptions_on.get(name, ())}:
         known.require(assumption)
     return known
 

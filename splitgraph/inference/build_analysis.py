@@ -4,86 +4,110 @@ completeness.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, symbol, symbols_of
-from splitgraph.graph.scopes import MAIN, GraphPath, Scope
-from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
-from splitgraph.inference.first_unknown import first_unknown
-from splitgraph.inference.generated_symbols import ShownNames, tally
+from splitgraph.graph.scopes import (
+    MAIN,
+    GraphPath,
+    Scope,
+    called_function,
+    may_have_bodies,
+    node_label,
+    plain_domain,
+    subgraph_location,
+    subgraphs,
+)
+from splitgraph.inference.analysis import Analysis, Completeness, Origin, SplitReport
 from splitgraph.inference.operators import AI_ONNX, plugin_advice
 from splitgraph.inference.requirements import Requirements, shown_assumptions, shown_requirements
-from splitgraph.inference.simplified_types import TypeSimplifier
-from splitgraph.inference.solved_symbols import solve
-from splitgraph.inference.unknown_operator_reach import values_left_open
+from splitgraph.inference.shown_symbols import ShownNames, TypeSimplifier, solve, tally
 from splitgraph.inference.walk import Walk
-from splitgraph.inference.walk_results import FoundSplit
+from splitgraph.inference.walk_results import FoundSplit, GraphDetail
 from splitgraph.inference.walk_state import WalkState
+from splitgraph.onnx_proto import NodeProto
 from splitgraph.value_type import UNKNOWN, ValueType
 from splitgraph.variants.openvino_split_1 import EXTENSION
+
+# The types of each graph, by path.
+Types = Mapping[GraphPath, Mapping[str, ValueType]]
+# Each type object of a graph with its simplified form at the end, and how many values have it.
+ToldApart = Sequence[tuple[ValueType, ValueType, int]]
 
 
 def build_analysis(state: WalkState, main: Walk) -> Analysis:
     """The analysis of a walked model; `details` holds the shown types of every graph and what conversion needs."""
-    solved = solve([each for each in main.facts.obligations if each not in state.declared_numbers], state.generated)
+    record, symbols, facts = state.record, state.symbols, main.facts
+    solved = solve([each for each in facts.obligations if each not in symbols.declared_numbers], symbols.generated)
     # An IR has intervals: a dimension of which only bounds are known is shown for them.
-    bounded = main.facts.bounds.keys() & state.generated if state.declared_types else frozenset[str]()
-    naming, simplifier = ShownNames(state.generated, state.reserved, solved, bounded), TypeSimplifier(solved)
-    walked = {path: detail for path, detail in state.details.items() if path[:1] != ("call",) and path[:1] != ("F",)}
+    bounded = facts.bounds.keys() & symbols.generated if state.task.declared_types else frozenset[str]()
+    naming, simplifier = ShownNames(symbols.generated, symbols.reserved, solved, bounded), TypeSimplifier(solved)
+    walked = {path: detail for path, detail in record.details.items() if path[:1] not in (("call",), ("F",))}
     walked.setdefault(main.path, main.detail)
-    # Each type as the walk left it, its simplified form at the end, and how many values have it.
-    told_apart = {
-        path: [
-            (value, simplifier.value(value, state.facts.get(path, main.facts)), times)
-            for value, times in tally(detail.types.values())
-        ]
-        for path, detail in walked.items()
-    }
-    for values in told_apart.values():
-        for _, plain, times in values:
-            naming.count(plain.shape or (), times)
-    # Requirements on a symbol are shown with it.
-    naming.count([each.lhs for each in state.declared_numbers], 1)
-    lengths = {id(found.detail): simplifier.dims(found.detail.shown.lengths, found.facts) for found in state.reports}
-    for split, times in tally([found.detail for found in state.reports]):
-        naming.count(lengths[id(split)], times)
-    types: dict[GraphPath, Mapping[str, ValueType]] = {}
-    counted: list[tuple[ValueType, int]] = []
+    told_apart: dict[GraphPath, ToldApart] = {}
     for path, detail in walked.items():
-        reported = {id(value): naming.value(plain) for value, plain, _ in told_apart[path]}
-        # As it is where all types are shown as they are: a copy would be as large as the graph.
-        same = all(reported[id(value)] is value for value, _, _ in told_apart[path])
-        types[path] = detail.types if same else {name: reported[id(value)] for name, value in detail.types.items()}
-        counted += [(reported[id(value)], times) for value, _, times in told_apart[path]]
+        here = record.facts.get(path, facts)
+        told_apart[path] = [
+            (value, simplifier.value(value, here), times) for value, times in tally(detail.types.values())
+        ]
+    lengths = {id(found.detail): simplifier.dims(found.detail.shown.lengths, found.facts) for found in record.reports}
+    places = [(plain.shape or (), times) for values in told_apart.values() for _, plain, times in values]
+    # Requirements on a symbol are shown with it.
+    places += [((each.lhs,), 1) for each in symbols.declared_numbers]
+    places += [(lengths[id(split)], times) for split, times in tally([found.detail for found in record.reports])]
+    naming.count(places)
+    types, counted = _shown_types(walked, told_apart, naming)
     shown = _shown_splits(state, naming, simplifier, lengths)
-    noted = [(found.obligation, found.facts) for found in state.requirements]
-    noted += [(obligation, found.facts) for found in state.reports for obligation in found.obligations]
+    noted = [(found.obligation, found.facts) for found in record.requirements]
+    noted += [(obligation, found.facts) for found in record.reports for obligation in found.obligations]
     requirements = Requirements(naming, noted)
-    required = [(found, _required(requirements, found, shown[id(found.detail)])) for found in state.reports]
+    required = [(found, _required(requirements, found, shown[id(found.detail)])) for found in record.reports]
+    dims, completeness = _completeness(state, types, counted)
     return Analysis(
-        held=state.model,
+        held=state.task.model,
         splits=tuple([_shown_report(found, shown[id(found.detail)], held) for found, held in required]),
-        diagnostics=(*state.diagnostics, *_unknown_operators(state)),
+        diagnostics=(*record.diagnostics, *_unknown_operators(state)),
         types=types[main.path],
-        graphs=_by_location(state.scopes, types),
+        graphs=_by_location(record.scopes, types),
         required_by=shown_requirements(state, naming, requirements, required),
         assumed_by=shown_assumptions(state),
         generated=naming.shown_names(),
-        symbols=_bounds(main, naming, counted),
-        opset=dict(state.imports),
-        completeness=_completeness(state, types, counted),
+        symbols=_bounds(main, naming, dims),
+        opset=dict(state.task.imports),
+        completeness=completeness,
         details=Details(state, types),
     )
+
+
+def _shown_types(
+    walked: Mapping[GraphPath, GraphDetail], told_apart: Mapping[GraphPath, ToldApart], naming: ShownNames
+) -> tuple[Types, list[tuple[ValueType, int]]]:
+    """The types of each graph as they are reported; and each of these with how many values have it."""
+    types: dict[GraphPath, Mapping[str, ValueType]] = {}
+    counted: list[tuple[ValueType, int]] = []
+    for path, detail in walked.items():
+        reported, same = dict[int, ValueType](), True
+        for value, plain, times in told_apart[path]:
+            shown = reported[id(value)] = naming.value(plain)
+            same = same and shown is value
+            counted.append((shown, times))
+        # As it is where all types are shown as they are: a copy would be as large as the graph.
+        types[path] = detail.types
+        if not same:
+            types[path] = dict(
+                zip(detail.types, map(reported.__getitem__, map(id, detail.types.values())), strict=True)
+            )
+    return types, counted
 
 
 class Details:
     """For conversion: all graphs of the model, the state of the walks, and the shown types of each graph by path."""
 
-    def __init__(self, state: WalkState, types: Mapping[GraphPath, Mapping[str, ValueType]]) -> None:
-        self.scopes = state.scopes
-        self.graphs = state.details
+    def __init__(self, state: WalkState, types: Types) -> None:
+        self.scopes = state.record.scopes
+        self.graphs = state.record.details
         self.types = types
 
 
@@ -101,7 +125,7 @@ def _shown_splits(
 ) -> dict[int, ShownSplit]:
     """The shown form of each split, by the identity of its detail. lengths: those of its parts, by the same key."""
     shown: dict[int, ShownSplit] = {}
-    for found in state.reports:
+    for found in state.record.reports:
         if id(found.detail) not in shown:
             data, *outputs = [
                 naming.value(simplifier.value(value, found.facts)) for value in (found.detail.data, *found.outputs)
@@ -137,9 +161,7 @@ def _shown_report(found: FoundSplit, shown: ShownSplit, required: Iterable[Oblig
     )
 
 
-def _by_location(
-    scopes: Iterable[Scope], types: Mapping[GraphPath, Mapping[str, ValueType]]
-) -> dict[str, Mapping[str, ValueType]]:
+def _by_location(scopes: Iterable[Scope], types: Types) -> dict[str, Mapping[str, ValueType]]:
     """The types of each graph by its location, the main graph first; of two graphs at one location, which happens
     where nodes have the same name, the second is counted.
     """
@@ -157,13 +179,11 @@ def _by_location(
     return found
 
 
-def _bounds(
-    main: Walk, naming: ShownNames, counted: Iterable[tuple[ValueType, int]]
-) -> dict[str, tuple[int, int | None]]:
-    shown = {dim for value, _ in counted for dim in (value.shape or ()) if isinstance(dim, Dim)}
-    names = sorted({name for dim in shown for name in symbols_of(dim)})
+def _bounds(main: Walk, naming: ShownNames, dims: Iterable[Dim]) -> dict[str, tuple[int, int | None]]:
+    """The known bounds of the symbols in shown dimensions."""
+    names = sorted({name for dim in dims for name in symbols_of(dim)})
     # A generated symbol is numbered anew when it is shown: its bounds are found under the number that it had inside.
-    found = _met_by_equal_ones(main.facts) if main.state.declared_types else main.facts.bounds
+    found = _met_by_equal_ones(main.facts) if main.state.task.declared_types else main.facts.bounds
     known = {name: bounds for name, bounds in found.items() if name not in naming.generated}
     for generated, bounds in found.items():
         shown_name = naming.shown_name(generated)
@@ -189,9 +209,9 @@ def _met_by_equal_ones(facts: Facts) -> dict[str, tuple[int, int | None]]:
 
 def _unknown_operators(state: WalkState) -> list[Diagnostic]:
     found = []
-    for label, count in state.unknown_operators.items():
+    for label, count in state.record.unknown_operators.items():
         domain, _, op_type = label.rpartition("::")
-        first = state.first_unknown[label]
+        first = state.record.first_unknown[label]
         times = f" ({first})" if count == 1 else f" ({count} nodes, the first is {first})"
         is_plugin = domain == AI_ONNX
         what = f"ai.onnx has no operator {op_type}" if is_plugin else f"{label} has no schema and no function body"
@@ -205,18 +225,121 @@ def _unknown_operators(state: WalkState) -> list[Diagnostic]:
 
 
 def _completeness(
-    state: WalkState, types: Mapping[GraphPath, Mapping[str, ValueType]], counted: Iterable[tuple[ValueType, int]]
-) -> Completeness:
+    state: WalkState, types: Types, counted: Iterable[tuple[ValueType, int]]
+) -> tuple[set[Dim], Completeness]:
+    """The symbolic dimensions that are shown, and how many dimensions are known. counted: each type and how many values
+    have it.
+    """
+    shown = set[Dim]()
     dims = known = symbolic = unranked = 0
     for value, times in counted:
         if value.shape is None:
             unranked += times
             continue
-        dims += times * len(value.shape)
-        known += times * sum(1 for dim in value.shape if dim is not None)
-        symbolic += times * sum(1 for dim in value.shape if isinstance(dim, Dim))
-    unknown = tuple(state.unknown_operators)
+        for dim in value.shape:
+            dims += times
+            if dim is not None:
+                known += times
+                if isinstance(dim, Dim):
+                    symbolic += times
+                    shown.add(dim)
+    unknown = tuple(state.record.unknown_operators)
     left_open = len(values_left_open(state, types)) if unknown else 0
-    nodes = sum(len(scope.nodes) for scope in state.scopes)
+    nodes = sum(len(scope.nodes) for scope in state.record.scopes)
     origin = first_unknown(state) if unranked else None
-    return Completeness(dims, known, symbolic, unranked, nodes, unknown, left_open, origin)
+    return shown, Completeness(dims, known, symbolic, unranked, nodes, unknown, left_open, origin)
+
+
+def values_left_open(state: WalkState, types: Types) -> set[tuple[GraphPath, str]]:
+    """Graph path and name of each value that depends on an unknown operator and is not fully known."""
+    found: set[tuple[GraphPath, str]] = set()
+    _open_in_graph(state, types, MAIN, state.task.model.graph.node, frozenset(), found)
+    return found
+
+
+def _open_in_graph(
+    state: WalkState,
+    types: Types,
+    path: GraphPath,
+    nodes: Sequence[NodeProto],
+    around: frozenset[str],
+    found: set[tuple[GraphPath, str]],
+) -> frozenset[str]:
+    """Go through a graph's nodes; around: open names of the graphs around it. Gives the open names visible in it."""
+    types_here = types.get(path, {})
+    visible = set(around)
+    for index, node in enumerate(nodes):
+        depends = _is_unknown(state, node) or not visible.isdisjoint(node.input)
+        for name, position, graph in subgraphs(node):
+            inside = (*path, index, name, position)
+            if state.record.is_too_deep and inside not in types:
+                continue
+            inner = _open_in_graph(state, types, inside, graph.node, frozenset(visible), found)
+            depends |= any(value.name in inner for value in graph.output)
+        for name in node.output if depends else ():
+            if name and _is_open(types_here.get(name, UNKNOWN)):
+                visible.add(name)
+                found.add((path, name))
+    return frozenset(visible)
+
+
+def _is_unknown(state: WalkState, node: NodeProto) -> bool:
+    if f"{plain_domain(node.domain)}::{node.op_type}" in state.record.unknown_operators:
+        return True
+    function = state.task.functions.get(called_function(node))
+    return function is not None and any(
+        f"{plain_domain(inner.domain)}::{inner.op_type}" in state.record.unknown_operators for inner in function.node
+    )
+
+
+def _is_open(value: ValueType) -> bool:
+    return value.kind == "unknown" or (
+        value.element is None and (value.shape is None or value.dtype is None or None in value.shape)
+    )
+
+
+def first_unknown(state: WalkState) -> Origin | None:
+    """Where the first value of unknown rank comes from, in the order of the nodes; bodies are searched where their node
+    stands. None if no value has an unknown rank.
+    """
+    detail = state.record.details.get(MAIN)
+    for value in state.task.model.graph.input:
+        if detail is not None and _is_unranked(detail.types.get(value.name, UNKNOWN)):
+            return Origin(f"main/{value.name}", "the input declares no shape")
+    return _origin_in_graph(state, MAIN, "main", state.task.model.graph.node)
+
+
+def _origin_in_graph(state: WalkState, path: GraphPath, location: str, nodes: Sequence[NodeProto]) -> Origin | None:
+    detail = state.record.details.get(path)
+    if detail is None:
+        return None
+    for index, node in enumerate(nodes):
+        label = node_label(node, index)
+        if may_have_bodies(node, state.task.plain_functions):
+            for name, position, graph in subgraphs(node):
+                inside = subgraph_location(location, label, name, position)
+                found = _origin_in_graph(state, (*path, index, name, position), inside, graph.node)
+                if found is not None:
+                    return found
+        if any(name and _is_unranked(detail.types.get(name, UNKNOWN)) for name in node.output):
+            place = f"{location}/{label}"
+            function = state.task.functions.get(called_function(node))
+            inner = None if function is None else _origin_in_graph(state, ("call", place), place, function.node)
+            return inner or Origin(place, _why_unknown(state, node, place))
+    return None
+
+
+def _why_unknown(state: WalkState, node: NodeProto, place: str) -> str:
+    label = f"{plain_domain(node.domain) or AI_ONNX}::{node.op_type}"
+    if label in state.record.unknown_operators:
+        return f"unknown operator {label}"
+    if any(found.location == place and found.severity == "error" for found in state.record.diagnostics):
+        return f"the node {node.op_type} has an error"
+    if any(subgraphs(node)):
+        return f"the bodies of {node.op_type} give no common rank"
+    return f"the inputs of {node.op_type} do not tell the rank"
+
+
+def _is_unranked(value: ValueType) -> bool:
+    """True for a value of unknown rank. A map has none."""
+    return value.shape is None and value.kind != "map"

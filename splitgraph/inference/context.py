@@ -1,17 +1,26 @@
-"""The interface between inference rules and the walk: what a rule reads of a node, and how it states the outputs."""
+"""A node during the walk: what its rule reads of it, and how the rule states the outputs; and the rules by operator."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from functools import partial
+from typing import Any, Literal
 
-from splitgraph.diagnostics import Diagnostic, Severity
-from splitgraph.dim import Dim, DimLike, Facts
-from splitgraph.inference.open_branches import OpenBranches
-from splitgraph.onnx_proto import AttributeProto, NodeProto
-from splitgraph.value_type import Contents, SequenceInfo, ValueType
+from splitgraph.attributes import UNRESOLVED, attribute_value
+from splitgraph.diagnostics import Diagnostic, Severity, diagnostic
+from splitgraph.dim import Dim, DimLike, Facts, Obligation, symbols_of
+from splitgraph.graph.scopes import called_function, node_label
+from splitgraph.inference.advice import advise
+from splitgraph.inference.broadcast_assumptions import is_nonempty, larger_of
+from splitgraph.inference.declared_types import define_graph_values
+from splitgraph.inference.graph_walk import GraphWalk
+from splitgraph.inference.knowledge import OMITTED, Knowledge, with_dims
+from splitgraph.inference.record import OpenBranches
+from splitgraph.inference.walk_results import SplitDetail
+from splitgraph.onnx_proto import AttributeProto, GraphProto, NodeProto
+from splitgraph.value_type import MAX_RANK, UNKNOWN, Contents, SequenceInfo, ValueType
 
 Relation = Literal["==", ">="]
 
@@ -25,80 +34,198 @@ class Body:
     given: list[ValueType]
 
 
-class NodeContext(Protocol):
-    """One node as its rule sees it: what is known of its inputs, its attributes, and methods to state its outputs.
+class Unresolved(Exception):
+    """A rule read an attribute that only a call of the function determines."""
 
-    A rule may depend on this interface and on nothing else: the memo of visits compares nodes by it (`visit_memo.py`).
-    Names and the location are for messages.
+
+class NodeContext:
+    """One node of a walk: what is known of its inputs, its attributes, and methods to state its outputs.
+
+    A rule may depend on this interface and on nothing else: the memo of visits compares nodes by it (`memo.py`). Names
+    and the location are for messages. A lift of a split sees less of it (`canonical.SplitSite`).
 
     node: as written. opset: the version of the operator's domain that the graph imports. since_version: the operator
-    version that this selects. inputs: the type of each, None for an omitted one ("").
+    version that this selects. inputs: the type of each, None for an omitted one (""). outputs: their names, "" for an
+    omitted one.
+
+    For the walk only: walk: the walk over the node's graph. given: what is known of each input. errors: codes of the
+    errors found at the node. obligations: those that this node was the first to require. contents_out, sequences_out:
+    what is known of the outputs, by position. split: the details of a split node. stops: reading an attribute that only
+    a call of the function determines ends the rule.
     """
 
-    node: NodeProto
-    opset: int
-    since_version: int
-    inputs: list[ValueType | None]
+    __slots__ = (
+        "_attributes",
+        "_values",
+        "contents_out",
+        "errors",
+        "given",
+        "index",
+        "inputs",
+        "node",
+        "obligations",
+        "opset",
+        "outputs",
+        "sequences_out",
+        "since_version",
+        "split",
+        "stops",
+        "walk",
+    )
 
-    @property
-    def ir_version(self) -> int:
-        """The IR version of the model."""
+    def __init__(
+        self,
+        walk: GraphWalk,
+        node: NodeProto,
+        index: int,
+        given: list[Knowledge],
+        outputs: Sequence[str],
+        opset: int,
+        since_version: int,
+        attributes: Mapping[str, AttributeProto],
+        values: dict[str, Any],
+    ) -> None:
+        self.walk = walk
+        self.index = index
+        self.errors: list[str] = []
+        self.obligations: list[Obligation] = []
+        self.node = node
+        self.opset = opset
+        self.since_version = since_version
+        self.given = given
+        self.inputs: list[ValueType | None] = [known.type for known in given]
+        self.split: SplitDetail | None = None
+        self.contents_out: dict[int, Contents] = {}
+        self.sequences_out: dict[int, SequenceInfo] = {}
+        self.outputs = outputs
+        self._attributes = attributes
+        self._values = values
+        self.stops = False
 
     @property
     def location(self) -> str:
         """Where the node is, as people read it."""
+        return f"{self.walk.location}/{node_label(self.node, self.index)}"
+
+    @property
+    def ir_version(self) -> int:
+        """The IR version of the model."""
+        return self.walk.state.task.model.ir_version
 
     @property
     def facts(self) -> Facts:
         """What is known of the symbols in this scope."""
-
-    @property
-    def empty_chunks(self) -> str:
-        """What num_outputs chunks that overrun the dimension are: "clamp" or "error"."""
-
-    # Inputs ----------------------------------------------------------------------------------------------------------
+        return self.walk.facts
 
     @property
     def input_count(self) -> int:
         """How many inputs the node lists, omitted ones included."""
+        return len(self.given)
+
+    @property
+    def empty_chunks(self) -> str:
+        """What num_outputs chunks that overrun the dimension are: "clamp" or "error"."""
+        return self.walk.state.task.empty_chunks
+
+    # Inputs ----------------------------------------------------------------------------------------------------------
 
     def input(self, index: int) -> ValueType:
         """The type of an input; UNKNOWN when omitted or beyond the last."""
+        try:
+            return self.inputs[index] or UNKNOWN
+        except IndexError:
+            return UNKNOWN
 
     def has_input(self, index: int) -> bool:
         """True when the input is given: not beyond the last, and not omitted by an empty name."""
+        return index < len(self.given) and self.given[index] is not OMITTED
 
     def contents(self, index: int, *, needed: bool = False) -> Contents | None:
         """What is known of the elements of an input; None when nothing is, or when it is omitted. needed: a dimension
         depends on them, so that floating-point numbers are computed, too (`computed_values.py`).
         """
+        try:
+            known = self.given[index]
+        except IndexError:
+            return None
+        if known.unread:
+            computed = None if needed else self.walk.computed_of(self.node.input[index])
+            if computed is not None and computed.is_float:
+                self.walk.state.record.effects += 1
+                return None
+            known = self.given[index] = self.walk.read(self.node.input[index])
+        return known.contents
 
     def sequence(self, index: int) -> SequenceInfo | None:
         """What is known of an input that is a sequence."""
+        return self.given[index].sequence if index < len(self.given) else None
 
-    # Attributes: those that refer to an attribute of an enclosing function are resolved, or come back as UNRESOLVED --
+    def refine_input(self, index: int, contents: Contents) -> None:
+        """Say what an input must hold for the node to be valid; holds for the rest of this graph."""
+        self.given[index] = self.walk.refine(self.node.input[index], contents)
+
+    # Attributes ------------------------------------------------------------------------------------------------------
 
     def attributes(self) -> Mapping[str, AttributeProto]:
         """The node's attributes by name, as written."""
+        return self._attributes
 
     def attribute_names(self) -> Iterable[str]:
         """Names of the attributes that the node has."""
+        return self._attributes.keys()
+
+    def repair(self, dropped: Iterable[str], added: AttributeProto | None, more_outputs: int) -> None:
+        """Read the node as if it were without some of its attributes, with one that it lacks, and with more outputs."""
+        self.outputs = [*self.outputs, *[""] * more_outputs]
+        kept = {name: held for name, held in self._attributes.items() if name not in dropped}
+        self._attributes = kept if added is None else {**kept, added.name: added}
+        self._values = {}
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """An attribute as int, float, str, tuple, TensorProto or GraphProto; `default` when absent; UNRESOLVED for a
         reference to an attribute of a function whose caller is not known.
         """
-
-    def has_attribute(self, name: str) -> bool:
-        """True when the attribute is given, be it by the caller of a function."""
-
-    def is_unresolved(self, name: str) -> bool:
-        """True for an attribute that refers to an attribute of a function whose caller is not known."""
+        values = self._values
+        if name in values:
+            return values[name]
+        written = self._attributes.get(name)
+        if written is None:
+            return default
+        if not written.ref_attr_name:
+            value = values[name] = attribute_value(written)
+            return value
+        if self.walk.bindings is None:
+            return self._unresolved()
+        bound = self.walk.bindings.get(written.ref_attr_name)
+        return default if bound is None else attribute_value(bound)
 
     def bound(self, written: AttributeProto) -> AttributeProto | None:
         """An attribute of the node, or what the caller of the function gives where it refers to one of the function;
         None where the caller is not known, or gives nothing.
         """
+        if not written.ref_attr_name:
+            return written
+        return (self.walk.bindings or {}).get(written.ref_attr_name)
+
+    def is_unresolved(self, name: str) -> bool:
+        """True for an attribute that refers to an attribute of a function whose caller is not known."""
+        written = self._attributes.get(name) if self.walk.bindings is None else None
+        return written is not None and bool(written.ref_attr_name)
+
+    def has_attribute(self, name: str) -> bool:
+        """True when the attribute is given, be it by the caller of a function."""
+        written, bound = self._attributes.get(name), self.walk.bindings
+        if written is None or not written.ref_attr_name:
+            return written is not None
+        if bound is None:
+            self._unresolved()
+            return True
+        return written.ref_attr_name in bound
+
+    def _unresolved(self) -> object:
+        if self.stops:
+            raise Unresolved
+        return UNRESOLVED
 
     # Dimensions ------------------------------------------------------------------------------------------------------
 
@@ -106,15 +233,19 @@ class NodeContext(Protocol):
         """A new generated symbol: a dimension of which nothing is known but that it is one and the same wherever it
         stands.
         """
+        return self.walk.fresh()
 
     def is_generated(self, dim: DimLike | None) -> bool:
         """True for a generated symbol that stands alone."""
+        return isinstance(dim, Dim) and str(dim) in self.walk.state.symbols.generated
 
     def is_of_inputs(self, dim: DimLike) -> bool:
         """True where the dimension is told by symbols that the model's inputs name."""
+        return symbols_of(dim) <= self.walk.state.task.input_dimensions
 
     def complete(self, value: ValueType) -> ValueType:
         """The type with a fresh symbol for each unknown dimension; not so for a sequence, whose elements may differ."""
+        return self.walk.complete(value)
 
     def require(
         self,
@@ -128,49 +259,68 @@ class NodeContext(Protocol):
         """Record that `lhs == rhs` or `lhs >= rhs` must hold for the model to be valid; a finding when it never can.
         True unless so. message: of that finding, or what gives it.
         """
+        obligation, advise = Obligation(lhs, relation, rhs), partial(self._help, code)
+        held = self.walk.require(obligation, self.location, code, message, self.obligations, advise)
+        if not held:
+            self.errors.append(code)
+        return held
 
     def require_if_possible(self, lhs: DimLike, relation: Relation, rhs: DimLike) -> bool:
         """As `require`, but no finding when nothing can satisfy it: the node then means something else."""
+        return self.walk.assume(Obligation(lhs, relation, rhs), self.location, self.obligations) != "contradiction"
 
     def larger_of(self, a: Dim, b: Dim) -> DimLike | None:
         """What two dimensions broadcast to where neither is empty, and an assumption of that; None where it is not
         taken for granted.
         """
+        return larger_of(self.walk.state, self.facts, a, b, self.location)
 
     def is_nonempty(self, dim: Dim) -> bool:
         """True for a dimension that is at least 1, or that is assumed to be."""
+        return is_nonempty(self.walk.state, self.facts, dim, self.location)
 
     def broadcast_symbol(self, a: Dim, b: Dim) -> Dim | None:
         """The generated symbol that stands for the broadcast of two dimensions; None where there is none yet."""
+        return self.walk.state.symbols.broadcast_cache.get(frozenset((a, b)))
 
     def note_broadcast(self, a: Dim, b: Dim, made: Dim) -> None:
         """Let a generated symbol stand for the broadcast of two dimensions from here on."""
+        self.walk.state.note_broadcast(a, b, made, self.location)
 
     def broadcast_operands(self, dim: DimLike) -> tuple[Dim, Dim] | None:
         """The two dimensions whose broadcast a generated symbol stands for; None for anything else."""
+        found = self.walk.state.symbols.broadcasts.get(str(dim))
+        return self.walk.state.symbols.larger_ones.get(dim) if found is None else found[:2]
 
     # What the node gives ---------------------------------------------------------------------------------------------
 
-    @property
-    def outputs(self) -> Sequence[str]:
-        """Names of the outputs, "" for an omitted one."""
-
-    def refine_input(self, index: int, contents: Contents) -> None:
-        """Say what an input must hold for the node to be valid; holds for the rest of this graph."""
-
     def find(self, code: str, message: str, *, severity: Severity = "error") -> Diagnostic:
         """Report a finding about this node."""
+        if severity == "error":
+            self.errors.append(code)
+        found = diagnostic(code, message, self.location, severity=severity, help=self._help(code, message))
+        self.walk.report(found)
+        return found
+
+    def _help(self, code: str, message: str) -> str | None:
+        """Advice about this node; None where that of the code fits every finding."""
+        return advise(self.node, message) if code == "SG302" else None
 
     def tolerate(self, code: str, message: str, run_by: str, reading: str = "alike") -> None:
         """Report as a warning what the specification forbids and what engines run, all in one way. run_by: names of
         these engines. reading: how they run it.
         """
+        text = f"{message}. The node runs {reading} in {run_by}; other runtimes may refuse it"
+        self.walk.detail.tolerated.append(self.find(code, text, severity="warning"))
 
     def set_contents(self, index: int, contents: Contents | None) -> None:
         """Say what an output holds."""
+        if contents is not None and len(contents.shape) <= MAX_RANK:
+            self.contents_out[index] = contents
 
     def set_sequence(self, index: int, info: SequenceInfo) -> None:
         """Say what an output that is a sequence holds."""
+        self.sequences_out[index] = info
 
     # Bodies ----------------------------------------------------------------------------------------------------------
 
@@ -185,29 +335,55 @@ class NodeContext(Protocol):
         it may not run. None where the attribute is no graph, or one that is nested too deep. empty: positions of inputs
         that are sequences without elements. held: what inputs hold.
         """
+        graph = self.attribute(attribute)
+        if not isinstance(graph, GraphProto) or not self.walk.may_look_into(self.location):
+            return None
+        body = self.walk.inner(self.index, attribute, 0, f"{self.location}/{attribute}")
+        define_graph_values(body, graph, inputs)
+        for position in empty:
+            body.sequences[graph.input[position].name] = SequenceInfo(0, ())
+        for value, contents in zip(graph.input, held, strict=False):
+            if contents is not None:
+                body.constants[value.name] = contents
+        body.run(graph.node)
+        for value in graph.output:
+            if not body.is_defined(value.name):
+                self.find("SG105", f"nothing in the {attribute} defines its output {value.name!r}")
+        names = [value.name for value in graph.output]
+        # What must hold in the body is not known around it, so that its dimensions are as plain as they can be here.
+        types = [with_dims(body.type_of(name), body.facts.simplify) for name in names]
+        given = [body.type_of(value.name) for value in graph.input]
+        return Body(types, [body.contents_of(name) for name in names], given)
 
     def is_call(self, node: NodeProto) -> bool:
         """True for a node that calls a function of the model."""
+        return called_function(node) in self.walk.state.task.functions
 
     @property
     def is_quiet(self) -> bool:
         """True where nothing that is found is reported."""
+        return self.walk.state.record.quiet > 0
 
     def quietly(self) -> AbstractContextManager[None]:
         """Report nothing that is found meanwhile: a body is walked only to see where it settles."""
+        return self.walk.state.record.quietly()
 
     def muted(self, never_runs: bool) -> AbstractContextManager[None]:
         """Take what is found meanwhile for what no run can meet, where that is so."""
+        return self.walk.state.record.muting(never_runs)
 
     @property
     def branches(self) -> OpenBranches:
         """What is found in bodies that may not run."""
+        return self.walk.state.record.branches
 
     def avoid(self, found: Sequence[Diagnostic]) -> None:
         """Note that the errors of a body stand beside a way that is right."""
+        self.walk.state.record.avoid(found)
 
     def release(self, found: Sequence[Diagnostic]) -> None:
         """Report findings that were held back (`OpenBranches.hold`)."""
+        self.walk.state.record.release(found)
 
 
 # A rule gives the types of the node's outputs in order (fewer than the node has: the rest is unknown), or None to leave

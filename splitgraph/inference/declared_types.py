@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 from weakref import ref
 
 from splitgraph.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.dim import Dim, DimLike, Obligation, symbol, symbols_of
 from splitgraph.dim.printing import is_identifier
-from splitgraph.graph.scopes import MAIN, GraphPath
-from splitgraph.graph.values import value_type
-from splitgraph.inference.graph_values import GraphValues
+from splitgraph.graph.scopes import MAIN, MOST_NESTED, GraphPath
+from splitgraph.graph.values import nested_types, tensor_type, value_type
+from splitgraph.inference.graph_walk import GraphWalk, symbols_of_type
 from splitgraph.inference.walk_state import WalkState
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.onnx_proto import GraphProto, TensorProto, ValueInfoProto
+from splitgraph.value_type import UNKNOWN, ValueType, tensor
 
 _BRANCHES = ("then_branch", "else_branch")
 
 # Reports that an inferred type contradicts the declared one: the graph, the name, both types, the location and the
 # severity.
-Report = Callable[[GraphValues, str, ValueType, ValueType, str, Severity], None]
+Report = Callable[[GraphWalk, str, ValueType, ValueType, str, Severity], None]
 
 
 def reconcile(
-    values: GraphValues,
+    values: GraphWalk,
     name: str,
     inferred: ValueType,
     declared: ValueType,
@@ -45,7 +47,7 @@ def reconcile(
     return _reconcile(values, inferred, declaration, report)
 
 
-def check_default(values: GraphValues, name: str, default: ValueType, declared: ValueType) -> None:
+def check_default(values: GraphWalk, name: str, default: ValueType, declared: ValueType) -> None:
     """Report an initializer whose type differs from the declared type of the input of the same name: no runtime loads
     such a model.
     """
@@ -56,7 +58,7 @@ def check_default(values: GraphValues, name: str, default: ValueType, declared: 
     values.report(diagnostic("SG301", text, values.location, help=help))
 
 
-def check_sizes(values: GraphValues, name: str, declared: ValueType, known: ValueType) -> None:
+def check_sizes(values: GraphWalk, name: str, declared: ValueType, known: ValueType) -> None:
     """Report input dimensions that become negative with the sizes that the caller gives."""
     for written, dim in zip(declared.shape or (), known.shape or (), strict=False):
         if isinstance(dim, int) and dim < 0:
@@ -95,7 +97,7 @@ class Declaration(NamedTuple):
     of_split: bool
 
 
-def _reconcile(values: GraphValues, inferred: ValueType, declaration: Declaration, report: Report) -> ValueType:
+def _reconcile(values: GraphWalk, inferred: ValueType, declaration: Declaration, report: Report) -> ValueType:
     name, declared, location = declaration[:3]
     if declared.kind == "unknown":
         return inferred
@@ -103,7 +105,7 @@ def _reconcile(values: GraphValues, inferred: ValueType, declaration: Declaratio
         return declared
     if inferred.kind != declared.kind or (inferred.dtype and declared.dtype and inferred.dtype != declared.dtype):
         # OpenVINO infers every port of an IR anew; other runtimes do not load what contradicts a declared element type.
-        report(values, name, inferred, declared, location, "warning" if values.state.declared_types else "error")
+        report(values, name, inferred, declared, location, "warning" if values.state.task.declared_types else "error")
         return inferred
     merged = ValueType(
         inferred.kind, inferred.dtype or declared.dtype, inferred.shape, inferred.element or declared.element
@@ -124,16 +126,14 @@ def _reconcile(values: GraphValues, inferred: ValueType, declaration: Declaratio
     if None in dims:
         _report_shape(values, inferred, declaration, report)
         return merged
-    if values.state.is_reported:
+    if values.state.task.is_reported:
         _note_symbolic(values, name, inferred, declared, location, report)
         if values.path == MAIN:
             _note_names(values, inferred, declared, location)
     return merged.with_shape(dims)
 
 
-def _merge_number(
-    values: GraphValues, inferred: DimLike | None, number: int, declaration: Declaration
-) -> DimLike | None:
+def _merge_number(values: GraphWalk, inferred: DimLike | None, number: int, declaration: Declaration) -> DimLike | None:
     """Merge an inferred dimension with a declared number. None where the dimension cannot be that number.
 
     An unknown dimension that no other value has becomes the number. If other values share the dimension, the number is
@@ -145,21 +145,21 @@ def _merge_number(
     if values.facts.prove_ne(inferred, number):
         return None
     state, obligation, known = values.state, Obligation(inferred, "==", number), _solved(values, inferred)
-    unnamed = symbols_of(known) & state.generated
+    unnamed = symbols_of(known) & state.symbols.generated
     if unnamed == symbols_of(known) and not values.holds_any(unnamed):
         return None if values.facts.require(obligation) == "contradiction" else number
-    is_open = not symbols_of(known).isdisjoint(state.open_dimensions | state.input_dimensions)
+    is_open = not symbols_of(known).isdisjoint(state.symbols.open_dimensions | state.task.input_dimensions)
     if is_open and not values.facts.prove_eq(inferred, number):
         _report_demand(values, Obligation(known, "==", number), declaration)
         if not declaration.passed_in:
             return inferred
     if unnamed:
-        state.journal.unrepeatable += obligation not in state.declared_numbers
-        state.declared_numbers.add(obligation)
+        state.record.journal.unrepeatable += obligation not in state.symbols.declared_numbers
+        state.symbols.declared_numbers.add(obligation)
     return None if values.assume(obligation, declaration.location) == "contradiction" else number
 
 
-def _solved(values: GraphValues, dim: Dim) -> DimLike:
+def _solved(values: GraphWalk, dim: Dim) -> DimLike:
     """The dimension in terms of what its symbols equal; as it is where that makes a divisor 0."""
     try:
         return values.facts.solution(dim)
@@ -167,7 +167,7 @@ def _solved(values: GraphValues, dim: Dim) -> DimLike:
         return dim
 
 
-def _merge(values: GraphValues, inferred: DimLike | None, declared: Dim | None, location: str) -> DimLike | None:
+def _merge(values: GraphWalk, inferred: DimLike | None, declared: Dim | None, location: str) -> DimLike | None:
     """Merge a dimension where no number is declared. None for a contradiction."""
     if inferred is None or declared is None or inferred == declared:
         return values.fresh() if inferred is None and declared is None else (declared if inferred is None else inferred)
@@ -186,35 +186,35 @@ def _merge(values: GraphValues, inferred: DimLike | None, declared: Dim | None, 
         # What is known of it from elsewhere is known of the name, too.
         if declared == symbol(str(declared)):
             is_new = known not in (inferred, declared) and values.path == MAIN
-            values.state.definitions[str(declared)] = (known, location) if is_new else None
+            values.state.symbols.definitions[str(declared)] = (known, location) if is_new else None
         return declared
     return inferred
 
 
-def _claims_equality(values: GraphValues, declared: Dim) -> bool:
+def _claims_equality(values: GraphWalk, declared: Dim) -> bool:
     """True for a declared dimension that says of the inputs' dimensions what nothing proves. An expression is computed
     by its author, so that `infer` believes it like a number; walks that assume nothing do not.
     """
-    if symbols_of(declared).isdisjoint(values.state.input_dimensions):
+    if symbols_of(declared).isdisjoint(values.state.task.input_dimensions):
         return False
-    return declared == symbol(str(declared)) or not values.state.assumes_nonempty
+    return declared == symbol(str(declared)) or not values.state.task.assumes_nonempty
 
 
-def _is_taken(values: GraphValues, inferred: Dim, declared: Dim) -> bool:
+def _is_taken(values: GraphWalk, inferred: Dim, declared: Dim) -> bool:
     """True if the name already stands for another unknown dimension: some exporters give the first output's names to
     all outputs of a node. Names in a branch that never runs together with this one do not count, nor do names that are
     formulas in the exporter's own language.
     """
     name, own = str(declared), values.path
-    adopted = values.state.adopted.setdefault(name, {})
+    adopted = values.state.symbols.adopted.setdefault(name, {})
     if not is_identifier(name):
-        values.state.journal.unrepeatable += 1
+        values.state.record.journal.unrepeatable += 1
         adopted[own] = ref(values)
         return False
     others = [p for p, graph in adopted.items() if (p != own or graph() is values) and not _excludes(p, own)]
     if others and not values.facts.prove_eq(inferred, declared):
         return True
-    values.state.journal.unrepeatable += 1
+    values.state.record.journal.unrepeatable += 1
     adopted[own] = ref(values)
     return False
 
@@ -227,12 +227,12 @@ def _excludes(one: GraphPath, other: GraphPath) -> bool:
     return False
 
 
-def _is_unknown(values: GraphValues, dim: Dim) -> bool:
-    return str(dim) in values.state.generated
+def _is_unknown(values: GraphWalk, dim: Dim) -> bool:
+    return str(dim) in values.state.symbols.generated
 
 
 def _note_symbolic(
-    values: GraphValues, name: str, inferred: ValueType, declared: ValueType, location: str, report: Report
+    values: GraphWalk, name: str, inferred: ValueType, declared: ValueType, location: str, report: Report
 ) -> None:
     """Warn where a declared name can never be the inferred dimension; names are often careless, so this is no error."""
     for mine, theirs in zip(inferred.shape or (), declared.shape or (), strict=True):
@@ -241,7 +241,7 @@ def _note_symbolic(
             return
 
 
-def _note_names(values: GraphValues, inferred: ValueType, declared: ValueType, location: str) -> None:
+def _note_names(values: GraphWalk, inferred: ValueType, declared: ValueType, location: str) -> None:
     """Record what declared names stand for, unless an input of the model gives them their value.
 
     Runtimes do not check such names, so that they are only explained; no conclusion is drawn from them. A name with two
@@ -252,15 +252,15 @@ def _note_names(values: GraphValues, inferred: ValueType, declared: ValueType, l
         name = str(theirs)
         if not isinstance(mine, Dim) or theirs != symbol(name) or mine == theirs or _is_unknown(values, mine):
             continue
-        if name in state.input_dimensions:
+        if name in state.task.input_dimensions:
             continue
-        known = state.definitions.get(name, (mine, location))
+        known = state.symbols.definitions.get(name, (mine, location))
         same = known is not None and values.facts.prove_eq(known[0], mine)
-        state.definitions[name] = known if same else None
+        state.symbols.definitions[name] = known if same else None
 
 
 def _report(
-    values: GraphValues, name: str, inferred: ValueType, declared: ValueType, location: str, severity: Severity
+    values: GraphWalk, name: str, inferred: ValueType, declared: ValueType, location: str, severity: Severity
 ) -> None:
     values.report(_contradiction(name, inferred, declared, location, severity))
 
@@ -272,7 +272,7 @@ def _contradiction(
     return diagnostic("SG301", text, location, severity=severity)
 
 
-def _report_shape(values: GraphValues, inferred: ValueType, declaration: Declaration, report: Report) -> None:
+def _report_shape(values: GraphWalk, inferred: ValueType, declaration: Declaration, report: Report) -> None:
     """Report a declared shape that is impossible. Runtimes warn and follow the nodes. It is an error if splitgraph's
     caller gave the shape, and for a part of a split, whose lengths then contradict the declaration.
     """
@@ -281,22 +281,22 @@ def _report_shape(values: GraphValues, inferred: ValueType, declaration: Declara
         report(values, name, inferred, declared, location, "error")
         return
     found = _contradiction(name, inferred, declared, location, "error" if declaration.of_split else "warning")
-    values.state.report(found, is_misdeclared=True)
+    values.state.record.report(found, is_misdeclared=True)
 
 
-def _report_demand(values: GraphValues, demand: Obligation, declaration: Declaration) -> None:
+def _report_demand(values: GraphWalk, demand: Obligation, declaration: Declaration) -> None:
     """Warn about a declaration that is right for only one size of an open dimension, unless an earlier warning covers
     it.
     """
     state, name = values.state, declaration.name
-    if state.quiet or state.muted:
+    if state.record.quiet or state.record.muted:
         return
-    answer = state.declared_sizes.require(demand)
+    answer = state.symbols.declared_sizes.require(demand)
     if answer == "proved":
         return
     # Once only: who repeats it says no more.
-    state.journal.unrepeatable += answer == "assumed"
-    unnamed = symbols_of(demand.lhs) & state.open_dimensions
+    state.record.journal.unrepeatable += answer == "assumed"
+    unnamed = symbols_of(demand.lhs) & state.symbols.open_dimensions
     if unnamed:
         holder, axis = values.holder_of(unnamed)
         what, where = f"for one size only of dimension {axis} of {holder!r}", f"for {holder!r}"
@@ -308,22 +308,24 @@ def _report_demand(values: GraphValues, demand: Obligation, declaration: Declara
     # What a body declares of its inputs is taken for granted in the body: only the graph around it can prove it.
     holder_of_facts = values.parent if declaration.passed_in else values
     if holder_of_facts is not None:
-        state.size_conditions[found] = (holder_of_facts.facts, demand)
+        state.record.size_conditions[found] = (holder_of_facts.facts, demand)
     values.report(found)
 
 
 def settle_size_conditions(state: WalkState) -> None:
     """Take back each warning about a declaration of one size only if all that is known at the end proves that size."""
-    if not state.size_conditions:
+    if not state.record.size_conditions:
         return
     proved = {
-        found for found, (facts, demand) in state.size_conditions.items() if facts.prove_eq(demand.lhs, demand.rhs)
+        found
+        for found, (facts, demand) in state.record.size_conditions.items()
+        if facts.prove_eq(demand.lhs, demand.rhs)
     }
-    state.diagnostics[:] = [found for found in state.diagnostics if found not in proved]
+    state.record.diagnostics[:] = [found for found in state.record.diagnostics if found not in proved]
 
 
 def _report_given(
-    values: GraphValues, name: str, given: ValueType, declared: ValueType, location: str, severity: Severity
+    values: GraphWalk, name: str, given: ValueType, declared: ValueType, location: str, severity: Severity
 ) -> None:
     dims, known = given.shape or (), declared.shape or ()
     if len(dims) != len(known):
@@ -333,7 +335,7 @@ def _report_given(
         help = f"Give {len(known)} dimensions for {name!r}, or correct its declared shape in the model."
     else:
         wrong = [axis for axis, dim in enumerate(dims) if dim is not None and _excluded(values, dim, known[axis])]
-        inputs = values.state.model.graph.input
+        inputs = values.state.task.model.graph.input
         written = next(value_type(value.type).shape or () for value in inputs if value.name == name)
         bound = ["" if mine == size else f", which is {size}" for mine, size in zip(written, known, strict=True)]
         differing = "; ".join(
@@ -346,5 +348,98 @@ def _report_given(
     values.report(diagnostic("SG304", text, location, severity=severity, help=help))
 
 
-def _excluded(values: GraphValues, given: DimLike, declared: DimLike | None) -> bool:
+def _excluded(values: GraphWalk, given: DimLike, declared: DimLike | None) -> bool:
     return declared is not None and given != declared and values.facts.prove_ne(given, declared)
+
+
+def define_graph_values(values: GraphWalk, graph: GraphProto, given: Sequence[ValueType | None] | None = None) -> None:
+    """Define a graph's inputs and initializers. given: types of the inputs as the caller of a subgraph has them."""
+    assumed = values.state.task.assumes_defaults and values.path == MAIN
+    constant_inputs = assumed or values.state.task.model.ir_version < 4
+    inputs = {value.name for value in graph.input}
+    defaults = {held.name: tensor_type(held) for held in graph.initializer if held.name in inputs}
+    for position, value in enumerate(graph.input):
+        passed = given[position] if given is not None and position < len(given) else None
+        default = defaults.get(value.name)
+        if default is not None:
+            check_default(values, value.name, default, value_type(value.type))
+        known = _input_type(values, value, passed, default if constant_inputs else None)
+        if values.state.task.sizes.bound and values.path == MAIN:
+            check_sizes(values, value.name, value_type(value.type), known)
+        values.define(value.name, known, values.location)
+    if values.parent is None:
+        values.state.symbols.open_dimensions = frozenset(values.state.symbols.generated)
+        of_inputs = frozenset[str]().union(*map(symbols_of_type, values.types.values()))
+        values.state.symbols.named_dimensions = of_inputs - values.state.symbols.open_dimensions
+    for found in values.state.record.tensors.of_initializers(graph, values.location):
+        values.report(found)
+    first: dict[str, TensorProto] = {}
+    for held in graph.initializer:
+        name = held.name
+        earlier = first.setdefault(name, held)
+        if values.path == MAIN and earlier is not held and earlier == held:
+            values.report(_same_twice(name, values.location))
+            continue
+        if name in inputs and earlier is not held:
+            # The input defines the name, so that no second definition is found below.
+            text = f"the initializer {name!r} is there twice, with different elements"
+            values.report(diagnostic("SG104", text, values.location))
+        if name not in inputs:
+            values.define(name, tensor_type(held), values.location)
+        # From IR 4 on an initializer that is also an input is a default that a caller may override, so no constant.
+        if name not in inputs or constant_inputs:
+            values.constants[name] = held
+    for sparse in graph.sparse_initializer:
+        if sparse.values.name not in inputs:
+            dense = ValueType("tensor", tensor_type(sparse.values).dtype, tuple(sparse.dims))
+            values.define(sparse.values.name, dense, values.location)
+    for value in (*graph.value_info, *graph.output):
+        if value.type.WhichOneof("value") is not None:
+            values.declared[value.name] = _declared(values, value)
+    # ONNX cannot write every type of other formats.
+    for name, given_type in values.state.task.given_types.get(values.path, {}).items():
+        written = values.types.get(name)
+        if written is None:
+            values.define(name, values.state.task.bind(given_type), values.location)
+        elif written.dtype is None:
+            values.types[name] = replace(written, dtype=given_type.dtype)
+    values.declared.update(values.state.task.declared_types.get(values.path, {}))
+    take_demands(values)
+
+
+def take_demands(values: GraphWalk) -> None:
+    """Add to the types of inputs, and to declared types, what nodes demand (`demanded_types.py`)."""
+    for name, demanded in values.state.task.demands.get(values.path, {}).items():
+        if name in values.types:
+            values.types[name] = values.complete(with_demand(values.types[name], demanded))
+        else:
+            values.declared[name] = with_demand(values.declared.get(name, UNKNOWN), demanded)
+
+
+def _same_twice(name: str, location: str) -> Diagnostic:
+    """The warning about two equal initializers of one name. Runtimes load the graph, whichever of the two they take."""
+    text = f"the initializer {name!r} is there twice, with the same elements"
+    return diagnostic("SG104", text, location, severity="warning", help="Remove one of the two.")
+
+
+def _input_type(
+    values: GraphWalk, value: ValueInfoProto, passed: ValueType | None, constant: ValueType | None
+) -> ValueType:
+    """passed: what the input is given. constant: of the initializer that it always is."""
+    declared = _declared(values, value, is_believed=values.parent is None)
+    if passed is not None:
+        return reconcile(values, value.name, passed, declared, values.location, passed_in=True)
+    declared = values.state.task.bind(declared)
+    is_named = any(isinstance(dim, Dim) for dim in declared.shape or ())
+    return declared if constant is None or is_named else constant
+
+
+def _declared(values: GraphWalk, value: ValueInfoProto, *, is_believed: bool = False) -> ValueType:
+    declared = value_type(value.type)
+    if declared is UNKNOWN and (depth := nested_types(value.type)) > MOST_NESTED:
+        text = f"the type of {value.name!r} is nested {depth:,} levels deep; at most {MOST_NESTED} levels are supported"
+        values.report(diagnostic("SG114", text, values.location))
+    if not values.is_repeated:
+        # In a loop a name may have another value in each iteration: there it is no better known for being bound.
+        declared = values.state.task.bind(declared)
+    return declared if is_believed or values.state.task.believes_shapes else declared.with_shape(None)

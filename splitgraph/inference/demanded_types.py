@@ -16,7 +16,7 @@ from splitgraph.attributes import attribute_value
 from splitgraph.graph.scopes import GraphPath, Scope, node_label, plain_domain
 from splitgraph.inference.declared_types import with_demand
 from splitgraph.inference.operators import operator_of
-from splitgraph.inference.type_constraints import element_types
+from splitgraph.inference.reading import element_types
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.onnx_proto import NodeProto
 from splitgraph.schemas import OperatorVersion
@@ -89,8 +89,8 @@ _VECTORS = {"Tile": {1: 1}, "Pad": {1: 2}, "Resize": {2: 1, 3: 1}, "Upsample": {
 def demanded_types(state: WalkState) -> Demands:
     """The types that the nodes of a walked model demand of values that the walk knows less of."""
     found: dict[GraphPath, Types] = {}
-    for scope in state.scopes:
-        detail = state.details.get(scope.path)
+    for scope in state.record.scopes:
+        detail = state.record.details.get(scope.path)
         if detail is not None and any(map(_is_open, detail.types.values())):
             demanded = _of_graph(state, scope, detail.types)
             if demanded:
@@ -109,9 +109,9 @@ def _of_graph(state: WalkState, scope: Scope, types: Types) -> Types:
         if name in found or name in types:
             return found.get(name) or types[name]
         path = scope.path[:-3]
-        while name and path in state.details:
-            if name in state.details[path].types:
-                return state.details[path].types[name]
+        while name and path in state.record.details:
+            if name in state.record.details[path].types:
+                return state.record.details[path].types[name]
             path = path[:-3] or (None,)
         return UNKNOWN
 
@@ -120,7 +120,7 @@ def _of_graph(state: WalkState, scope: Scope, types: Types) -> Types:
         given = [type_of(name) for name in node.input]
         if plain_domain(node.domain) or not any(map(_is_open, given)):
             continue
-        if state.set_aside and f"{scope.location}/{node_label(node, index)}" in state.set_aside:
+        if state.task.set_aside and f"{scope.location}/{node_label(node, index)}" in state.task.set_aside:
             continue
         schema = operator_of(state, scope.imports, node).schema
         made = [type_of(name) for name in node.output]

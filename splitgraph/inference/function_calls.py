@@ -2,33 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import re
+from collections.abc import Callable, Collection, Generator, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from splitgraph.diagnostics import diagnostic
-from splitgraph.graph.scopes import called_function
-from splitgraph.inference.call_memo import CallKey, CallVisit
-from splitgraph.inference.call_outputs import CallOutputs
-from splitgraph.inference.constant_keys import MOST_BYTES
-from splitgraph.inference.graph_walk import Bindings, GraphWalk
-from splitgraph.inference.journal_replay import Move, replay, symbols_to_rename
-from splitgraph.inference.steps import Steps
-from splitgraph.inference.walk_results import FunctionCall
+from splitgraph.canonical import CanonicalSplit
+from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.dim import Dim, DimLike, Facts, Obligation, substitute, symbols_of
+from splitgraph.graph.scopes import Steps, called_function
+from splitgraph.inference.context import NodeContext
+from splitgraph.inference.graph_walk import Bindings, GraphWalk, symbols_of_type
+from splitgraph.inference.knowledge import with_dims
+from splitgraph.inference.memo import MOST_BYTES, Memo
+from splitgraph.inference.record import Avoidable, Entry, Finding, Requirement
+from splitgraph.inference.walk_results import FoundSplit, FunctionCall, SplitDetail
 from splitgraph.inference.walk_state import WalkState
-from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import AttributeProto, FunctionProto, TensorProto
-from splitgraph.value_type import ValueType
+from splitgraph.value_type import Contents, Item, Ratio, SequenceInfo, ValueType
+
+# The function, the attributes that it is called with, whether findings are reported, and one object for what is known
+# of each input.
+CallKey = tuple[Hashable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CallVisit:
+    """The results and effects of walking a function body for one call.
+
+    given: the outputs. made: symbols in the outputs, or in what is reported, that this call generated. location: of
+    the call. start, end: its entries in the journal. unknown: how often each unknown operator occurred. bindings: keeps
+    attributes alive that the key compares by identity.
+    """
+
+    given: CallOutputs
+    made: Sequence[str]
+    location: str
+    start: int
+    end: int
+    unknown: Mapping[str, int]
+    bindings: Bindings | None
 
 
 def infer_call(
-    walk: GraphWalk, ctx: WalkedNode, function: FunctionProto
+    walk: GraphWalk, ctx: NodeContext, function: FunctionProto
 ) -> Generator[Steps, None, Sequence[ValueType]]:
     """Infer the output types of a call."""
     state, name = walk.state, called_function(ctx.node)
-    if name in state.calling:
+    if name in state.record.calling:
         help = "Remove the recursive call; ONNX does not support recursion."
         walk.report(diagnostic("SG102", f"the function {function.name!r} calls itself", ctx.location, help=help))
         # From another function, the call of this one would be the first.
-        state.journal.unrepeatable += 1
+        state.record.journal.unrepeatable += 1
         return ()
     if (fault := _fault_of_call(ctx, function)) is not None:
         walk.report(diagnostic("SG212", fault, ctx.location))
@@ -36,71 +60,88 @@ def infer_call(
     bindings = _bindings(walk, ctx, function)
     _read_shared(walk, ctx)
     key = _key(state, ctx, bindings)
-    visit = walk.calls.find(key, ctx)
+    visit = _find(walk.memo, key, ctx)
     if visit is not None:
         return _repeat(state, visit, ctx)
-    if not state.may_follow_call(ctx.location):
+    if not state.record.may_follow_call(ctx.location):
         return ()
-    if not state.quiet or name not in state.calls:
-        state.calls.setdefault(name, []).append(FunctionCall(tuple(ctx.inputs)))
+    if not state.record.quiet or name not in state.record.calls:
+        state.record.calls.setdefault(name, []).append(FunctionCall(tuple(ctx.inputs)))
     return (yield from _walked(walk, ctx, function, bindings, key))
 
 
 def _walked(
-    walk: GraphWalk, ctx: WalkedNode, function: FunctionProto, bindings: Bindings | None, key: CallKey
+    walk: GraphWalk, ctx: NodeContext, function: FunctionProto, bindings: Bindings | None, key: CallKey
 ) -> Generator[Steps, None, Sequence[ValueType]]:
     """GraphWalk the body for a call, and remember the results if another call may repeat them."""
-    state, facts, journal = walk.state, walk.facts, walk.state.journal
+    state, facts, journal = walk.state, walk.facts, walk.state.record.journal
     version, questions = facts.version, facts.open_questions
-    start, unrepeatable, made_before = len(journal.entries), journal.unrepeatable, len(state.generated)
-    unknown_before = dict(state.unknown_operators)
-    state.calling.append(called_function(ctx.node))
+    start, unrepeatable, made_before = len(journal.entries), journal.unrepeatable, len(state.symbols.generated)
+    unknown_before = dict(state.record.unknown_operators)
+    state.record.calling.append(called_function(ctx.node))
     body = walk.called(function, ctx.location, bindings)
     _define_inputs(walk, body, ctx, function)
     yield body.steps(function.node)
     body.check_function_outputs(function)
-    state.calling.pop()
+    state.record.calling.pop()
     read = frozenset(p for p, name in enumerate(function.input) if name in body.elements_read)
     for position in read:
         # What the body looked at, the graph around it did.
         ctx.contents(position)
     given = _outputs(body, function)
-    has_made = len(state.generated) > made_before
+    has_made = len(state.symbols.generated) > made_before
     made: list[str] | None = []
     if has_made:
         made = symbols_to_rename(state, start, given.symbols(), made_before, facts)
     if version == facts.version and unrepeatable == journal.unrepeatable and made is not None:
         counts = {
             label: count - unknown_before.get(label, 0)
-            for label, count in state.unknown_operators.items()
+            for label, count in state.record.unknown_operators.items()
             if count != unknown_before.get(label, 0)
         }
-        settled = questions == facts.open_questions
-        end = len(journal.entries)
-        visit = CallVisit(given, made, ctx.location, start, end, counts, version, settled, bindings)
-        walk.calls.keep(key, ctx, read, visit)
+        visit = CallVisit(given, made, ctx.location, start, len(journal.entries), counts, bindings)
+        # What is known of these elements tells calls apart, too.
+        read |= walk.memo.find(key) or frozenset()
+        walk.memo.keep(key, read, settled=True)
+        walk.memo.keep(_with_elements(key, ctx, read), visit, settled=questions == facts.open_questions)
     return _hand_over(given, ctx)
 
 
-def _repeat(state: WalkState, visit: CallVisit, ctx: WalkedNode) -> Sequence[ValueType]:
+def _find(memo: Memo, key: CallKey, ctx: NodeContext) -> CallVisit | None:
+    """The call that this one repeats; None when the body is to be walked."""
+    read: frozenset[int] | None = memo.find(key)
+    if read is None:
+        return None
+    visit: CallVisit | None = memo.find(_with_elements(key, ctx, read))
+    return visit
+
+
+def _with_elements(key: CallKey, ctx: NodeContext, read: frozenset[int]) -> CallKey:
+    """The key of a call, with what is known of the inputs whose elements the body reads."""
+    for position in read:
+        ctx.contents(position)
+    return (key, *(ctx.given[position] for position in sorted(read)))
+
+
+def _repeat(state: WalkState, visit: CallVisit, ctx: NodeContext) -> Sequence[ValueType]:
     """Repeat an earlier call for this one. Gives the types of the outputs."""
     names = {name: state.fresh() for name in visit.made}
     replay(state, visit.start, visit.end, Move(visit.location, ctx.location, names))
     for label, count in visit.unknown.items():
-        state.unknown_operators[label] += count
+        state.record.unknown_operators[label] += count
     return _hand_over(visit.given.renamed(names), ctx)
 
 
-def _hand_over(outputs: CallOutputs, ctx: WalkedNode) -> Sequence[ValueType]:
+def _hand_over(outputs: CallOutputs, ctx: NodeContext) -> Sequence[ValueType]:
     """Record the elements and sequences of a call's outputs. Gives the types of the outputs."""
     ctx.contents_out.update(outputs.contents)
     ctx.sequences_out.update(outputs.sequences)
     return outputs.types
 
 
-def _key(state: WalkState, ctx: WalkedNode, bindings: Bindings | None) -> CallKey:
-    name, is_reported = called_function(ctx.node), (state.quiet > 0, state.muted > 0)
-    return (name, is_reported, _key_of_bindings(bindings), *ctx.given)
+def _key(state: WalkState, ctx: NodeContext, bindings: Bindings | None) -> CallKey:
+    name, is_reported = called_function(ctx.node), (state.record.quiet > 0, state.record.muted > 0)
+    return ("call", name, is_reported, _key_of_bindings(bindings), *ctx.given)
 
 
 def _key_of_bindings(bindings: Bindings | None) -> tuple[tuple[str, bytes | int], ...] | None:
@@ -116,14 +157,14 @@ def _key_of_attribute(attribute: AttributeProto) -> bytes | int:
     return attribute.SerializeToString()
 
 
-def _read_shared(walk: GraphWalk, ctx: WalkedNode) -> None:
+def _read_shared(walk: GraphWalk, ctx: NodeContext) -> None:
     """Read the elements of inputs that a body has read since the inputs were looked up."""
     for position, known in enumerate(ctx.given):
         if known.unread and not isinstance(walk.held(ctx.node.input[position]), TensorProto):
             ctx.contents(position)
 
 
-def _define_inputs(walk: GraphWalk, body: GraphWalk, ctx: WalkedNode, function: FunctionProto) -> None:
+def _define_inputs(walk: GraphWalk, body: GraphWalk, ctx: NodeContext, function: FunctionProto) -> None:
     """Define the inputs of a function's body from a call's inputs: types, contents, sequences."""
     for position, name in enumerate(function.input):
         if not ctx.has_input(position):
@@ -146,7 +187,7 @@ def _outputs(body: GraphWalk, function: FunctionProto) -> CallOutputs:
     return CallOutputs([body.type_of(name) for _, name in names], contents, sequences)
 
 
-def _bindings(walk: GraphWalk, ctx: WalkedNode, function: FunctionProto) -> Bindings | None:
+def _bindings(walk: GraphWalk, ctx: NodeContext, function: FunctionProto) -> Bindings | None:
     """The attributes of a call by name. None where an attribute refers to one of the enclosing function and its caller
     is unknown.
     """
@@ -161,7 +202,7 @@ def _bindings(walk: GraphWalk, ctx: WalkedNode, function: FunctionProto) -> Bind
     return bound
 
 
-def _fault_of_call(ctx: WalkedNode, function: FunctionProto) -> str | None:
+def _fault_of_call(ctx: NodeContext, function: FunctionProto) -> str | None:
     """The text of an error when a call has more inputs or outputs than the function, else None. An attribute that the
     function does not declare is no error: onnxruntime and the reference evaluator ignore it.
     """
@@ -174,3 +215,199 @@ def _fault_of_call(ctx: WalkedNode, function: FunctionProto) -> str | None:
 
 def _counted(names: Sequence[str], noun: str) -> str:
     return f"{len(names) or 'no'} {noun}{'s' * (len(names) != 1)}"
+
+
+Change = Callable[[Dim], DimLike]
+
+
+@dataclass(frozen=True, slots=True)
+class CallOutputs:
+    """The types of the outputs in order; what is known of elements and sequences by position."""
+
+    types: Sequence[ValueType]
+    contents: Mapping[int, Contents]
+    sequences: Mapping[int, SequenceInfo]
+
+    def symbols(self) -> frozenset[str]:
+        """Every symbol in the outputs."""
+        found = set[str]()
+
+        def note(dim: Dim) -> DimLike:
+            found.update(symbols_of(dim))
+            return dim
+
+        self._with_dims(note)
+        return frozenset(found)
+
+    def renamed(self, names: Mapping[str, DimLike]) -> CallOutputs:
+        """The same outputs with symbols replaced."""
+        return self._with_dims(lambda dim: substitute(dim, names)) if names else self
+
+    def _with_dims(self, change: Change) -> CallOutputs:
+        types = [with_dims(value, change) for value in self.types]
+        contents = {position: _contents(known, change) for position, known in self.contents.items()}
+        sequences = {position: _sequence(known, change) for position, known in self.sequences.items()}
+        return CallOutputs(types, contents, sequences)
+
+
+def _contents(known: Contents, change: Change) -> Contents:
+    # One object where nothing changes: longer contents are told apart by identity.
+    if not any(isinstance(item, (Dim, Ratio)) for item in known.items):
+        return known
+    return Contents(known.shape, tuple([_item(item, change) for item in known.items]))
+
+
+def _item(item: Item, change: Change) -> Item:
+    if isinstance(item, Dim):
+        return change(item)
+    if isinstance(item, Ratio):
+        numerator = change(item.numerator)
+        return Ratio(numerator, item.denominator) if isinstance(numerator, Dim) else item
+    return item
+
+
+def _sequence(known: SequenceInfo, change: Change) -> SequenceInfo:
+    length, total, size = (change(d) if isinstance(d, Dim) else d for d in (known.length, known.total, known.size))
+    elements = None if known.elements is None else tuple([with_dims(each, change) for each in known.elements])
+    return replace(known, length=length, elements=elements, total=total, size=size)
+
+
+_WORD = re.compile(r"\w+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """From an earlier call to the call that repeats it.
+
+    old, new: their locations. names: the new symbols for those that the earlier call generated.
+    """
+
+    old: str
+    new: str
+    names: Mapping[str, DimLike]
+
+    def location(self, location: str) -> str:
+        return self.new + location[len(self.old) :]
+
+    def branch(self, branch: str) -> str:
+        """The location of a body; one around the earlier call stays."""
+        return self.location(branch) if branch.startswith(f"{self.old}/") else branch
+
+    def finding(self, found: Diagnostic) -> Diagnostic:
+        message = found.message
+        if self.names:
+            message = _WORD.sub(lambda word: str(self.names.get(word[0], word[0])), message)
+        return replace(found, location=self.location(found.location), message=message)
+
+    def requirement(self, found: Requirement) -> Requirement:
+        moved = found._replace(location=self.location(found.location), branch=self.branch(found.branch))
+        return moved._replace(obligation=self._obligation(found.obligation)) if self.names else moved
+
+    def split(self, found: FoundSplit) -> FoundSplit:
+        moved = found._replace(location=self.location(found.location), branch=self.branch(found.branch))
+        if self.names.keys().isdisjoint(_symbols_of_split(found)):
+            return moved
+        return moved._replace(
+            detail=self._detail(found.detail),
+            outputs=[self._type(value) for value in found.outputs],
+            obligations=tuple(map(self._obligation, found.obligations)),
+        )
+
+    def _detail(self, detail: SplitDetail) -> SplitDetail:
+        split = detail.split
+        if split is not None:
+            lengths = None if split.lengths is None else tuple(map(self._dim, split.lengths))
+            total, count, size = (
+                None if dim is None else self._dim(dim) for dim in (split.total, split.count, split.size)
+            )
+            split = replace(split, lengths=lengths, total=total, count=count, size=size)
+        written = detail.written
+        if written is not None:
+            lengths_written = tuple(None if length is None else self._dim(length) for length in written.lengths)
+            written = written._replace(lengths=lengths_written)
+        return replace(detail, split=split, data=self._type(detail.data), written=written)
+
+    def _obligation(self, held: Obligation) -> Obligation:
+        return Obligation(self._dim(held.lhs), held.relation, self._dim(held.rhs), held.text)
+
+    def _type(self, value: ValueType) -> ValueType:
+        return with_dims(value, self._dim)
+
+    def _dim(self, dim: DimLike) -> DimLike:
+        return substitute(dim, self.names) if isinstance(dim, Dim) else dim
+
+
+def symbols_to_rename(
+    state: WalkState, start: int, given: Collection[str], made_before: int, facts: Facts
+) -> list[str] | None:
+    """The symbols that a call generated and that are in its outputs or in its entries of the journal, in the order in
+    which they were made. None if an entry of a body has one: the facts of the body know the symbol by its own name.
+
+    given: the symbols of the outputs. start: the first entry. made_before: how many symbols there were before the call.
+    facts: of the graph around the call.
+    """
+
+    def made(names: Collection[str]) -> set[str]:
+        return {name for name in names if state.symbols.ordinals.get(name, -1) >= made_before}
+
+    found = made(given)
+    for entry in state.record.journal.entries[start:]:
+        if isinstance(entry, (Finding, Avoidable)):
+            found |= made(_WORD.findall(entry.found.message))
+            continue
+        if isinstance(entry, Requirement):
+            here = made(symbols_of(entry.obligation.lhs) | symbols_of(entry.obligation.rhs))
+        else:
+            here = made(_symbols_of_split(entry))
+        if here and entry.facts is not facts:
+            return None
+        found |= here
+    return sorted(found, key=state.symbols.ordinals.__getitem__)
+
+
+def _symbols_of_split(found: FoundSplit) -> frozenset[str]:
+    split: CanonicalSplit | None = found.detail.split
+    dims: list[DimLike | None] = [*found.detail.shown.lengths]
+    dims += [] if split is None else [split.total, split.count, split.size]
+    dims += [side for held in found.obligations for side in (held.lhs, held.rhs)]
+    names = frozenset[str]().union(*(symbols_of(dim) for dim in dims if isinstance(dim, Dim)))
+    return names.union(*(_symbols_of_value(value) for value in (found.detail.data, *found.outputs)))
+
+
+def _symbols_of_value(value: ValueType) -> frozenset[str]:
+    inner = frozenset[str]() if value.element is None else _symbols_of_value(value.element)
+    return symbols_of_type(value) | inner
+
+
+def replay(state: WalkState, start: int, end: int, move: Move) -> None:
+    """Repeat the journal's entries from start to end for another call."""
+    journal = state.record.journal
+    for position in range(start, end):
+        journal.repeated += 1
+        if journal.repeated > state.task.most_repeated:
+            _warn(state, move.new)
+            return
+        _again(state, journal.entries[position], move)
+
+
+def _warn(state: WalkState, location: str) -> None:
+    if state.record.journal.is_cut:
+        return
+    state.record.journal.is_cut = True
+    help = "The others are the same as in the earlier calls of these functions."
+    text = f"only {state.task.most_repeated:,} splits and findings of repeated function calls are listed"
+    state.record.diagnostics.append(diagnostic("SG303", text, location, severity="warning", help=help))
+
+
+def _again(state: WalkState, entry: Entry, move: Move) -> None:
+    if isinstance(entry, Avoidable):
+        state.record.avoid([move.finding(entry.found)])
+    elif isinstance(entry, Finding):
+        with state.record.muting(entry.never_runs):
+            state.record.report(
+                move.finding(entry.found), of_symbols=entry.of_symbols, is_misdeclared=entry.is_misdeclared
+            )
+    elif isinstance(entry, Requirement):
+        state.record.note_requirement(move.requirement(entry))
+    else:
+        state.record.keep_report(move.split(entry))

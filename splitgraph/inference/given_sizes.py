@@ -16,12 +16,14 @@ from splitgraph.dim import (
     marks_unknown,
     parse_dim,
     parse_given_dim,
+    read_dim_param,
     substitute,
     symbol,
     symbols_of,
 )
-from splitgraph.graph.names import dimension_names
-from splitgraph.graph.values import LARGEST_DIM, value_type
+from splitgraph.graph.names import declared_values, dimension_names
+from splitgraph.graph.scopes import GraphPath, Scope
+from splitgraph.graph.values import LARGEST_DIM, tensor_types, value_type, write_dim, write_shape
 from splitgraph.onnx_proto import ModelProto, ValueInfoProto
 from splitgraph.options import Sizes
 from splitgraph.value_type import ValueType
@@ -173,3 +175,46 @@ def _number(value: Any, what: str, otherwise: str = "") -> int:
         allowed = f"an integer of at least 0 and at most 2**63 - 1{otherwise}"
         raise SplitgraphError(f"{what} cannot be {value!r}; it must be {allowed}")
     return number
+
+
+_Types = Mapping[GraphPath, Mapping[str, ValueType]]
+
+
+def fix_sizes(model: ModelProto, sizes: BoundSizes, scopes: Sequence[Scope], types: _Types) -> None:
+    """Write the sizes into the types that a model declares of inputs, outputs and inner values, in subgraphs too.
+    Everything else stays byte for byte.
+
+    scopes: the graphs of the model. types: what was inferred of each. A name in the body of a loop may have another
+    value in each iteration, so that it is replaced only where inference finds the same.
+    """
+    for scope in scopes:
+        # Names in a function are those of each call.
+        if not scope.in_function:
+            inferred = types.get(scope.path, {}) if "body" in scope.path else None
+            for value in declared_values(scope):
+                _bind(value, sizes.bound, inferred)
+    for value, given in zip(model.graph.input, sizes.given, strict=False):
+        if given is not None and given.shape is not None:
+            _give(value, given, given.shape)
+
+
+def _bind(value: ValueInfoProto, bound: Mapping[str, DimLike], inferred: Mapping[str, ValueType] | None) -> None:
+    known = None if inferred is None else inferred.get(value.name)
+    for tensor in tensor_types(value.type):
+        for axis, entry in enumerate(tensor.shape.dim):
+            dim = read_dim_param(entry.dim_param)
+            found = None if dim is None else substitute(dim, bound)
+            if found is None or found == dim:
+                continue
+            if inferred is None or (known is not None and known.shape is not None and known.shape[axis] == found):
+                write_dim(found, entry)
+
+
+def _give(value: ValueInfoProto, given: ValueType, shape: Sequence[DimLike | None]) -> None:
+    for tensor in tensor_types(value.type):
+        if not tensor.HasField("shape"):
+            write_shape(given, tensor)
+        for dim, entry in zip(shape, tensor.shape.dim, strict=False):
+            # A number says more than a name.
+            if isinstance(dim, int) or not entry.HasField("dim_value") or entry.dim_value < 0:
+                write_dim(dim, entry)

@@ -1,28 +1,40 @@
-"""The interface of the walk over one graph, for the modules that infer nodes; `walk.py` implements it."""
+"""The walk over one graph: what is known of its values, and the interface for the modules that infer nodes."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from itertools import islice
+from math import prod
 
-from splitgraph.diagnostics import diagnostic
-from splitgraph.dim import Facts
-from splitgraph.graph.scopes import MOST_NESTED, GraphPath
-from splitgraph.inference.call_memo import CallMemo
-from splitgraph.inference.graph_values import GraphValues
-from splitgraph.inference.steps import Steps, finish
+from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.dim import Answer, Dim, Facts, Obligation, symbols_of
+from splitgraph.graph.scopes import MOST_NESTED, GraphPath, Steps, finish
+from splitgraph.inference.computed_values import ComputedValue
+from splitgraph.inference.knowledge import OMITTED, Knowledge
+from splitgraph.inference.memo import Memo
+from splitgraph.inference.record import Requirement
+from splitgraph.inference.walk_results import GraphDetail
 from splitgraph.inference.walk_state import WalkState
-from splitgraph.onnx_proto import AttributeProto, FunctionProto, NodeProto
+from splitgraph.onnx_proto import AttributeProto, FunctionProto, NodeProto, TensorProto
+from splitgraph.tensor_data import is_external
+from splitgraph.value_type import MAX_UNKNOWN, UNKNOWN, Contents, SequenceInfo, ValueType
 
 Bindings = Mapping[str, AttributeProto]
+# Constants of these types and so few elements are read at once: shapes are made of them.
+_SHAPE_DTYPES = frozenset({TensorProto.INT64, TensorProto.INT32})
+_FEW = 64
 
 
-class GraphWalk(GraphValues, ABC):
-    """The walk over one graph, or over the body of a function for one call.
+class GraphWalk(ABC):
+    """The walk over one graph, or over the body of a function for one call, for the modules that infer nodes; `walk.py`
+    implements it. First what is known of the values: types, elements, sequences, and requirements on their dimensions.
 
-    parent: the walk over the enclosing graph. bindings: the attributes of the call; None for a function body that is
-    walked as written, apart from any call. calls: the memo of calls that were walked with these facts; None for new
-    facts. depth: how many bodies of nodes enclose this graph, counting those around calls of functions.
+    parent: the walk over the enclosing graph, whose values a subgraph may read; None for the main graph and for
+    functions. bindings: the attributes of the call; None for a function body that is walked as written, apart from any
+    call. memo: that of these facts; None for new facts. depth: how many bodies of nodes enclose this graph, counting
+    those around calls of functions. is_repeated: the graph is in the body of a loop, so that its values differ between
+    iterations.
     """
 
     def __init__(
@@ -35,13 +47,255 @@ class GraphWalk(GraphValues, ABC):
         *,
         parent: GraphWalk | None = None,
         bindings: Bindings | None = None,
-        calls: CallMemo | None = None,
+        memo: Memo | None = None,
         depth: int = 0,
     ) -> None:
-        super().__init__(state, path, location, imports, facts, parent)
+        self.state = state
+        self.path = path
+        self.location = location
+        self.imports = imports
+        self.facts = facts
+        self.parent = parent
         self.bindings = bindings
         self.depth = depth
-        self.calls: CallMemo = calls or CallMemo(facts, None if parent is None else parent.calls)
+        self.memo: Memo = memo or Memo(facts, None if parent is None else parent.memo)
+        # The location of the innermost body of a node that this graph is or is called in: it may not run.
+        self.branch = "" if parent is None else location
+        # Of Loop, Scan and SequenceMap; the branches of If have other names.
+        self.is_repeated: bool = "body" in path or (parent is not None and parent.is_repeated)
+        self.types: dict[str, ValueType] = {}
+        self.constants: dict[str, Contents | TensorProto] = {}
+        self.sequences: dict[str, SequenceInfo] = {}
+        # Values that are computed when somebody asks for their elements.
+        self.computed: dict[str, ComputedValue] = {}
+        self.declared: dict[str, ValueType] = {}
+        self.nodes: Sequence[NodeProto] = ()
+        self.detail = GraphDetail(self.types, self.constants)
+        # The symbols of the first so many types.
+        self._held: set[str] = set()
+        self._searched = 0
+        # What is known of each value that a node here has read or given.
+        self.known: dict[str, Knowledge] = {"": OMITTED}
+        # Inputs of a function that its call leaves out.
+        self.omitted: set[str] = set()
+        # Constants of which somebody has asked for the elements.
+        self.elements_read: set[str] = set()
+
+    def enclosing(self) -> Iterator[GraphWalk]:
+        """The graphs around this one, from the inside out."""
+        graph = self.parent
+        while graph is not None:
+            yield graph
+            graph = graph.parent
+
+    def type_of(self, name: str) -> ValueType:
+        """The type of a value visible in this graph; UNKNOWN when nothing defines it."""
+        scope: GraphWalk | None = self
+        while scope is not None:
+            found = scope.types.get(name)
+            if found is not None:
+                return found
+            scope = scope.parent
+        return UNKNOWN
+
+    def held(self, name: str) -> Contents | TensorProto | None:
+        """The contents of a value, or its tensor while nobody has read the elements."""
+        scope: GraphWalk | None = self
+        while scope is not None:
+            if name in scope.types:
+                return scope.constants.get(name)
+            scope = scope.parent
+        return None
+
+    def contents_of(self, name: str) -> Contents | None:
+        """What is known of the elements of a value."""
+        scope: GraphWalk | None = self
+        while scope is not None:
+            held = scope.constants.get(name)
+            if held is not None:
+                if isinstance(held, Contents):
+                    return held
+                scope.elements_read.add(name)
+                read = self.state.knowledge.elements_of(held)
+                if read is None:
+                    del scope.constants[name]
+                else:
+                    scope.constants[name] = read
+                return read
+            if name in scope.types:
+                computed = scope.computed.get(name)
+                contents = None if computed is None else computed.contents()
+                if contents is not None:
+                    scope.constants[name] = contents
+                return contents
+            scope = scope.parent
+        return None
+
+    def computed_of(self, name: str) -> ComputedValue | None:
+        """The computation of a value that the rules do not follow."""
+        scope: GraphWalk | None = self
+        while scope is not None and name not in scope.types:
+            scope = scope.parent
+        return None if scope is None else scope.computed.get(name)
+
+    def sequence_of(self, name: str) -> SequenceInfo | None:
+        """What is known of a sequence."""
+        scope: GraphWalk | None = self
+        while scope is not None:
+            if name in scope.types:
+                return scope.sequences.get(name)
+            scope = scope.parent
+        return None
+
+    def read(self, name: str) -> Knowledge:
+        """What is known of a value, with its elements."""
+        self.state.record.effects += 1
+        known = self.state.knowledge.of(self.type_of(name), self.contents_of(name), self.sequence_of(name))
+        self.known[name] = known
+        return known
+
+    def refine(self, name: str, contents: Contents) -> Knowledge:
+        """State the elements of a value for the rest of this graph."""
+        self.constants[name] = contents
+        return self.read(name)
+
+    def look_up(self, name: str) -> Knowledge:
+        """What is known of a value that this graph reads for the first time. Elements of a constant are read only if
+        they are few integers, as shapes are.
+        """
+        scope: GraphWalk | None = self
+        while scope is not None and name not in scope.types:
+            if name in scope.omitted:
+                self.known[name] = OMITTED
+                return OMITTED
+            scope = scope.parent
+        held = None if scope is None else scope.constants.get(name)
+        if scope is None or not isinstance(held, TensorProto):
+            known = self.state.knowledge.of(self.type_of(name), self.contents_of(name), self.sequence_of(name))
+        elif held.data_type in _SHAPE_DTYPES and prod(held.dims) <= _FEW:
+            known = self._read_few(scope, name, held)
+        else:
+            known = self.state.knowledge.of(scope.types[name], None, None, unread=True)
+        self.known[name] = known
+        return known
+
+    def _read_few(self, scope: GraphWalk, name: str, held: TensorProto) -> Knowledge:
+        """What is known of a constant of few integers. Many constants of a model have the same elements."""
+        type, raw = scope.types[name], held.raw_data
+        # Types of constants are shared objects, which are told apart by identity in a quarter of the time.
+        earlier = self.state.knowledge.constants.get((id(type), raw))
+        if earlier is not None and earlier[0] is type and not is_external(held):
+            scope.constants[name] = earlier[2]
+            return earlier[1]
+        contents = self.contents_of(name)
+        known = self.state.knowledge.of(type, contents)
+        if raw and contents is not None:
+            self.state.knowledge.constants[id(type), raw] = type, known, contents
+        return known
+
+    def fresh(self) -> Dim:
+        """A new generated symbol."""
+        return self.state.fresh()
+
+    def report(self, found: Diagnostic) -> None:
+        """Keep a finding."""
+        self.state.record.report(found)
+
+    def require(
+        self,
+        obligation: Obligation,
+        location: str,
+        code: str,
+        message: str | Callable[[], str] | None,
+        noted: list[Obligation] | None = None,
+        advise: Callable[[str], str | None] | None = None,
+    ) -> bool:
+        """Record an obligation. When nothing can satisfy it, report a finding and return False. message: the finding's
+        text, or a function that makes it. advise: gives the finding's help by its text, None for that of its code.
+        """
+        if self.assume(obligation, location, noted) == "contradiction":
+            earlier = isinstance(obligation.lhs, Dim) or isinstance(obligation.rhs, Dim)
+            text = (message() if callable(message) else message) or f"{obligation} can never hold"
+            of_symbols = earlier and bool(self.facts.obligations)
+            if of_symbols:
+                text += f" ({obligation} contradicts other conditions on the symbols)"
+            help = None if advise is None else advise(text)
+            self.state.record.report(diagnostic(code, text, location, help=help), of_symbols=of_symbols)
+            return False
+        return True
+
+    def assume(self, obligation: Obligation, location: str, noted: list[Obligation] | None = None) -> Answer:
+        """Record an obligation unless nothing can satisfy it."""
+        answer = self.facts.require(obligation)
+        if answer == "assumed":
+            self.state.record.note_requirement(Requirement(obligation, location, self.facts, self.branch))
+            if noted is not None:
+                noted.append(obligation)
+        return answer
+
+    def holds_any(self, symbols: Set[str]) -> bool:
+        """True when a value that is visible here has one of these symbols in its shape."""
+        for graph in (self, *self.enclosing()):
+            for value in islice(graph.types.values(), graph._searched, None):
+                graph._held |= symbols_of_type(value)
+            graph._searched = len(graph.types)
+            if not symbols.isdisjoint(graph._held):
+                return True
+        return False
+
+    def holder_of(self, symbols: Set[str]) -> tuple[str, int]:
+        """The first value that is visible here with one of these symbols in its shape, and the axis."""
+        for graph in (self, *self.enclosing()):
+            for name, value in graph.types.items():
+                for axis, dim in enumerate(value.shape or ()):
+                    if isinstance(dim, Dim) and not symbols.isdisjoint(symbols_of(dim)):
+                        return name, axis
+        raise LookupError(f"no value has one of the dimensions {sorted(symbols)}")
+
+    # Defining values -----------------------------------------------------------------------------------------------
+
+    def is_defined(self, name: str) -> bool:
+        """True when the name is visible here."""
+        scope: GraphWalk | None = self
+        while scope is not None:
+            if name in scope.types or name in scope.omitted:
+                return True
+            scope = scope.parent
+        return False
+
+    def visible_names(self) -> set[str]:
+        """The names that are visible here."""
+        around = set() if self.parent is None else self.parent.visible_names()
+        return around.union(self.types)
+
+    def produces(self, name: str) -> bool:
+        """True when a node of this graph has the value as output, even if the walk has not reached that node."""
+        return any(name in node.output for node in self.nodes)
+
+    def define(self, name: str, value: ValueType, location: str) -> None:
+        """Define a value with its type; unknown dimensions become fresh symbols. A name that the graph already defines
+        is reported.
+        """
+        if name in self.types:
+            self.report(diagnostic("SG104", f"the name {name!r} is defined twice in this graph", location))
+            # The elements of the one may not fit the type of the other.
+            self.constants.pop(name, None)
+        self.types[name] = self.complete(value)
+        self.known.pop(name, None)
+
+    def complete(self, value: ValueType) -> ValueType:
+        """The type with a fresh symbol for each unknown dimension; not so for a sequence, whose elements may differ. A
+        type that is nested too deep is unknown, and so are very many dimensions of which nothing is known.
+        """
+        if value.element is not None and _nesting(value) > MOST_NESTED:
+            return UNKNOWN
+        if value.shape is None or None not in value.shape or value.kind == "sequence":
+            return value
+        if value.shape.count(None) > MAX_UNKNOWN:
+            return value.with_shape(None)
+        return value.with_shape([self.fresh() if dim is None else dim for dim in value.shape])
+
+    # Walking ---------------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def inner(self, index: int, attribute: str, position: int, location: str) -> GraphWalk:
@@ -64,7 +318,7 @@ class GraphWalk(GraphValues, ABC):
     def may_look_into(self, location: str) -> bool:
         """True unless the bodies of a node are nested too deep, which is reported."""
         if self.depth >= MOST_NESTED:
-            self.state.note_too_deep(location)
+            self.state.record.note_too_deep(location)
         return self.depth < MOST_NESTED
 
     def check_function_outputs(self, function: FunctionProto) -> None:
@@ -73,3 +327,14 @@ class GraphWalk(GraphValues, ABC):
             if not self.is_defined(name):
                 text = f"nothing in the body of the function {function.name!r} defines its output {name!r}"
                 self.report(diagnostic("SG105", text, self.location))
+
+
+def _nesting(value: ValueType) -> int:
+    depth, inner = 0, value.element
+    while inner is not None:
+        depth, inner = depth + 1, inner.element
+    return depth
+
+
+def symbols_of_type(value: ValueType) -> frozenset[str]:
+    return frozenset().union(*(symbols_of(dim) for dim in value.shape or () if isinstance(dim, Dim)))

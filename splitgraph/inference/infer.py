@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.dim import Facts
+from splitgraph.dim import Dim, DimLike, Facts
 from splitgraph.graph.scopes import (
     MAIN,
     GraphPath,
     Scope,
+    function_key,
     function_location,
     node_label,
+    opset_imports,
     plain_domain,
     scopes,
     sorted_order,
@@ -23,13 +25,9 @@ from splitgraph.inference.accepted import settle
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.broadcast_assumptions import may_be_settled, settle_assumptions
 from splitgraph.inference.build_analysis import build_analysis
-from splitgraph.inference.context import NodeContext
-from splitgraph.inference.declared_types import settle_size_conditions
-from splitgraph.inference.define_graph import define_graph_values
-from splitgraph.inference.demanded_types import Demands, demanded_types
-from splitgraph.inference.fix_sizes import fix_sizes
-from splitgraph.inference.function_bodies import walk_function_bodies
-from splitgraph.inference.given_sizes import UNBOUND, BoundSizes, read_sizes
+from splitgraph.inference.declared_types import define_graph_values, settle_size_conditions, take_demands
+from splitgraph.inference.demanded_types import demanded_types
+from splitgraph.inference.given_sizes import UNBOUND, fix_sizes, read_sizes
 from splitgraph.inference.input_defaults import (
     defaults_left_open,
     defaults_of,
@@ -37,17 +35,17 @@ from splitgraph.inference.input_defaults import (
     may_tell_shapes,
     told_defaults,
 )
+from splitgraph.inference.memo import Memo
 from splitgraph.inference.rules import load_rules
+from splitgraph.inference.task import Task
 from splitgraph.inference.walk import Walk
-from splitgraph.inference.walk_results import GraphDetail, NodePlace, SetAside, Visit
+from splitgraph.inference.walk_results import FunctionCall, GraphDetail, NodePlace, Visit
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.inference.write_value_info import fill_model
 from splitgraph.onnx_proto import GraphProto, ModelProto
 from splitgraph.options import NO_SIZES, STRICT, Leeway, Sizes
 from splitgraph.schemas import newest_opset
-
-NOTHING_ASIDE: SetAside = {}
-NO_DEMANDS: Demands = {}
+from splitgraph.value_type import UNKNOWN, ValueType
 
 
 def fix_model(model: ModelProto, given: Sizes, *, owned: bool) -> ModelProto:
@@ -55,7 +53,7 @@ def fix_model(model: ModelProto, given: Sizes, *, owned: bool) -> ModelProto:
     Raises SplitgraphError for a binding that fits nothing in the model.
     """
     sizes = read_sizes(model, given)
-    types = _analyse(model, sizes, STRICT, False).details.types
+    types = _analyse(Task(model, sizes=sizes)).details.types
     if not owned:
         fixed = ModelProto()
         fixed.CopyFrom(model)
@@ -82,12 +80,19 @@ def infer_model(
     Raises SplitgraphError for a binding or an input shape that fits nothing in the model; never for a wrong model.
     """
     sizes = read_sizes(model, given)
-    analysis = _analyse(model, sizes, leeway, assumes_nonempty)
+    task = Task(
+        model,
+        leeway.empty_chunks,
+        sizes,
+        assumes_defaults=leeway.assume_defaults,
+        assumes_nonempty=assumes_nonempty,
+    )
+    analysis = _analyse(task)
     if leeway.accept:
         settled = settle(leeway.accept, analysis.diagnostics, analysis.details.scopes, analysis.details.graphs)
         first = analysis.diagnostics
         if settled.locations:
-            analysis = _analyse(model, sizes, leeway, assumes_nonempty, settled.locations)
+            analysis = _analyse(replace(task, set_aside=settled.locations))
         found = (*settled.apply(first, analysis.diagnostics), *settled.notes)
         analysis = replace(analysis, diagnostics=found, accepted=tuple(settled.accepted))
     if not fill:
@@ -151,13 +156,14 @@ class Walked:
 
 def walk_model(model: ModelProto, leeway: Leeway = STRICT) -> Walked:
     """Infer every value of a model, which is not changed; never raises for a wrong one."""
-    walked = _walked(model, leeway)
+    task = Task(model, is_reported=False, assumes_defaults=leeway.assume_defaults)
+    walked = _walked(task, leeway)
     if not leeway.accept:
         return walked
     settled = settle(leeway.accept, walked.diagnostics, walked.scopes, walked.graphs)
     first = walked.diagnostics
     if settled.locations:
-        walked = _walked(model, leeway, settled.locations)
+        walked = _walked(replace(task, set_aside=settled.locations), leeway)
     return replace(
         walked,
         diagnostics=settled.apply(first, walked.diagnostics),
@@ -173,176 +179,115 @@ def later_leeway(model: ModelProto, leeway: Leeway) -> Leeway:
     return walk_model(model, leeway).leeway if leeway.accept else leeway
 
 
-def _walked(model: ModelProto, leeway: Leeway, set_aside: SetAside = NOTHING_ASIDE) -> Walked:
-    walk = partial(
-        _walk,
-        model,
-        UNBOUND,
-        leeway,
-        is_reported=False,
-        set_aside=set_aside,
-    )
-    state, _ = walk()
-    misdeclared = tuple([found for found in state.diagnostics if found in state.misdeclared])
+def _walked(task: Task, leeway: Leeway) -> Walked:
+    state, _ = _walk(task)
+    misdeclared = tuple([found for found in state.record.diagnostics if found in state.record.misdeclared])
     if misdeclared:
         # Another declaration may be wrong too, without a contradiction, and conversion would depend on it.
-        state, _ = walk(believes_shapes=False)
-    named = {name: frozenset(graphs) for name, graphs in state.adopted.items()}
-    found, avoided = state.branches.settled(state.diagnostics, lambda error: False)
-    never_run = (*state.never_run, *avoided)
+        state, _ = _walk(replace(task, believes_shapes=False))
+    record = state.record
+    found, avoided = record.branches.settled(record.diagnostics, lambda error: False)
     return Walked(
         tuple(found),
-        never_run,
-        dict(state.imports),
-        state.scopes,
-        state.details,
+        (*record.never_run, *avoided),
+        dict(task.imports),
+        record.scopes,
+        record.details,
         misdeclared,
-        named,
-        state.facts,
+        {name: frozenset(graphs) for name, graphs in state.symbols.adopted.items()},
+        record.facts,
         leeway=leeway,
     )
 
 
-def _analyse(
-    model: ModelProto,
-    sizes: BoundSizes,
-    leeway: Leeway,
-    assumes_nonempty: bool,
-    set_aside: SetAside = NOTHING_ASIDE,
-) -> Analysis:
+def _analyse(task: Task) -> Analysis:
     # A function of its own, so that what the walks kept is gone when the model is copied and filled.
-    state, main = _believing(model, sizes, leeway, assumes_nonempty, set_aside)
-    if (state.assumed_pairs or state.assumed_sizes) and (_errors(state) or may_be_settled(state, main.facts)):
+    state, main = _believing(task)
+    symbols = state.symbols
+    if (symbols.assumed_pairs or symbols.assumed_sizes) and (_errors(state) or may_be_settled(state, main.facts)):
         # A requirement that came later may rest on what was assumed before it: only a walk that assumes nothing tells.
-        exact, exact_main = _believing(model, sizes, leeway, False, set_aside)
+        exact, exact_main = _believing(replace(task, assumes_nonempty=False))
         if _errors(state) <= _errors(exact):
             settle_assumptions(state, exact_main.facts)
         else:
             # What is wrong only where something is assumed is wrong with the assumption.
             state, main = exact, exact_main
-    _settle_branches(state, sizes, leeway)
-    defaults = defaults_of(model)
-    for found in told_defaults(model, assumed=leeway.assume_defaults):
-        state.report(found)
-    if not leeway.assume_defaults and any(map(may_tell_shapes, defaults)):
-        constant = leeway._replace(assume_defaults=True)
-        _, assumed = _walk(model, sizes, constant, is_reported=False, set_aside=set_aside)
-        count = left_open(main.types, assumed.types, frozenset(state.generated))
+    _settle_branches(state)
+    defaults = defaults_of(task.model)
+    for found in told_defaults(task.model, assumed=task.assumes_defaults):
+        state.record.report(found)
+    if not task.assumes_defaults and any(map(may_tell_shapes, defaults)):
+        _, assumed = _walk(replace(task, is_reported=False, assumes_defaults=True, assumes_nonempty=False))
+        count = left_open(main.types, assumed.types, frozenset(state.symbols.generated))
         if count:
-            state.report(defaults_left_open(len(defaults), count))
+            state.record.report(defaults_left_open(len(defaults), count))
     return build_analysis(state, main)
 
 
-def _believing(
-    model: ModelProto,
-    sizes: BoundSizes,
-    leeway: Leeway,
-    assumes_nonempty: bool,
-    set_aside: SetAside,
-) -> tuple[WalkState, Walk]:
+def _believing(task: Task) -> tuple[WalkState, Walk]:
     """Walk a model. Declared shapes are believed unless one of them is wrong."""
-    walk = partial(
-        _walk,
-        model,
-        sizes,
-        leeway,
-        assumes_nonempty=assumes_nonempty,
-        set_aside=set_aside,
-    )
-    state, main = walk()
-    misdeclared = [found for found in state.diagnostics if found in state.misdeclared]
+    state, main = _walk(task)
+    misdeclared = [found for found in state.record.diagnostics if found in state.record.misdeclared]
     if misdeclared:
         # As for a conversion: what nothing but a declaration says may be as wrong as the one that is known to be.
-        state, main = walk(believes_shapes=False)
+        state, main = _walk(replace(task, believes_shapes=False))
         for found in misdeclared:
-            state.report(found)
+            state.record.report(found)
     return state, main
 
 
 def _errors(state: WalkState) -> set[tuple[str, str]]:
-    return {(found.code, found.location) for found in state.diagnostics if found.severity == "error"}
+    return {(found.code, found.location) for found in state.record.diagnostics if found.severity == "error"}
 
 
-def _settle_branches(state: WalkState, sizes: BoundSizes, leeway: Leeway) -> None:
+def _settle_branches(state: WalkState) -> None:
     """Separate errors in branches that the given sizes rule out from errors that the model has at any size."""
-    if not state.branches.avoidable:
+    task, record = state.task, state.record
+    if not record.branches.avoidable:
         return
-    at_any_size: set[tuple[str, str]] = set()
-    if sizes is not UNBOUND:
-        plain_leeway = STRICT._replace(empty_chunks=leeway.empty_chunks)
-        plain, _ = _walk(state.model, UNBOUND, plain_leeway, is_reported=False, set_aside=state.set_aside)
-        at_any_size = {(found.code, found.location) for found in plain.diagnostics}
+    has_sizes, at_any_size = task.sizes is not UNBOUND, set[tuple[str, str]]()
+    if has_sizes:
+        plain, _ = _walk(Task(task.model, task.empty_chunks, is_reported=False, set_aside=task.set_aside))
+        at_any_size = {(found.code, found.location) for found in plain.record.diagnostics}
 
     def is_of_sizes(error: Diagnostic) -> bool:
-        return sizes is not UNBOUND and (error.code, error.location) not in at_any_size
+        return has_sizes and (error.code, error.location) not in at_any_size
 
-    state.diagnostics[:], avoided = state.branches.settled(state.diagnostics, is_of_sizes)
-    state.never_run.update(dict.fromkeys(avoided))
+    record.diagnostics[:], avoided = record.branches.settled(record.diagnostics, is_of_sizes)
+    record.never_run.update(dict.fromkeys(avoided))
 
 
-def _walk(
-    model: ModelProto,
-    sizes: BoundSizes,
-    leeway: Leeway,
-    reserved: Set[str] = frozenset(),
-    *,
-    is_reported: bool = True,
-    believes_shapes: bool = True,
-    assumes_nonempty: bool = False,
-    sorts: bool = False,
-    set_aside: SetAside = NOTHING_ASIDE,
-    demands: Demands = NO_DEMANDS,
-) -> tuple[WalkState, Walk]:
-    state = WalkState(
-        model,
-        leeway.empty_chunks,
-        sizes.bound,
-        reserved=set(reserved),
-        is_reported=is_reported,
-        believes_shapes=believes_shapes,
-        assumes_defaults=leeway.assume_defaults,
-        assumes_nonempty=assumes_nonempty,
-        sorts=sorts,
-        set_aside=set_aside,
-        demands=demands,
-    )
+def _walk(task: Task) -> tuple[WalkState, Walk]:
+    """Walk a model, more than once where a walk shows that it must be done otherwise."""
+    state, graph = WalkState(task), task.model.graph
+    record = state.record
     load_rules()
     _check_functions(state)
-    facts = Facts()
-    main = Walk(state, MAIN, "main", state.imports, facts, bindings={})
+    main = Walk(state, MAIN, "main", task.imports, Facts(), bindings={})
     if _opsets_known(state):
-        define_graph_values(main, model.graph, sizes.given)
-        main.run(model.graph.node)
-        _check_outputs(main, model.graph)
+        define_graph_values(main, graph, task.sizes.given)
+        main.run(graph.node)
+        _check_outputs(main, graph)
         walk_function_bodies(state, main)
         settle_size_conditions(state)
         # Nothing is read there any more, and a large model has as many visits as values.
-        main.calls.settled.forget()
+        main.memo.forget()
     else:
-        define_graph_values(main, model.graph, None)
-    lacking = state.tensors.finding()
+        define_graph_values(main, graph, None)
+    lacking = record.tensors.finding()
     if lacking is not None:
-        state.report(lacking)
+        record.report(lacking)
     # A subgraph declares a dimension with the name of a generated symbol, or a node reads the output of a later node.
     # Both are rare; looking for them first would cost another pass over all nodes.
-    again = state.find_scopes() or (state.is_disordered and not sorts)
-    if not again and demands is NO_DEMANDS:
+    again = bool(state.find_scopes()) or (record.is_disordered and not task.sorts)
+    demands = task.demands
+    if not again and not demands:
         demands = demanded_types(state)
         again = bool(demands)
     if again:
-        return _walk(
-            model,
-            sizes,
-            leeway,
-            state.reserved,
-            is_reported=is_reported,
-            believes_shapes=believes_shapes,
-            assumes_nonempty=assumes_nonempty,
-            sorts=sorts or state.is_disordered,
-            set_aside=set_aside,
-            demands=demands,
-        )
-    for scope in state.scopes if sorts else ():
+        reserved, sorts = frozenset(state.symbols.reserved), task.sorts or record.is_disordered
+        return _walk(replace(task, reserved=reserved, sorts=sorts, demands=demands))
+    for scope in record.scopes if task.sorts else ():
         _check_order(state, scope)
     return state, main
 
@@ -354,15 +299,15 @@ def _check_order(state: WalkState, scope: Scope) -> None:
     if moved is not None:
         first = node_label(scope.nodes[moved], moved)
         text = f"the nodes are out of order: {first} reads a value that a later node produces"
-        state.report(diagnostic("SG112", text, scope.location, severity="warning"))
+        state.record.report(diagnostic("SG112", text, scope.location, severity="warning"))
 
 
 def _opsets_known(state: WalkState) -> bool:
     """Report an ai.onnx opset that does not exist, or two different ones, in the model or in a function. False then:
     the operators cannot be known.
     """
-    imports = [("", state.model.opset_import)]
-    imports += [(function_location(f), f.opset_import) for f in state.model.functions]
+    imports = [("", state.task.model.opset_import)]
+    imports += [(function_location(f), f.opset_import) for f in state.task.model.functions]
     good = True
     for location, entries in imports:
         opsets = sorted({entry.version for entry in entries if plain_domain(entry.domain) == ""})
@@ -375,18 +320,18 @@ def _opsets_known(state: WalkState) -> bool:
             help = None if opsets[0] > 0 else "Import the opset that the nodes were written for."
             text = f"imports opset {opsets[0]} of ai.onnx; splitgraph knows 1 to {newest}"
         if text is not None:
-            state.report(diagnostic("SG103", text, location, help=help))
+            state.record.report(diagnostic("SG103", text, location, help=help))
             good = False
     return good
 
 
 def _check_functions(state: WalkState) -> None:
     """Report functions of the same domain, name and overload: runtimes take different ones, or refuse the model."""
-    locations = Counter(map(function_location, state.model.functions))
+    locations = Counter(map(function_location, state.task.model.functions))
     for location, count in locations.items():
         if count > 1:
             text, help = f"the function {location} is defined {count} times", "Rename or remove all of them but one."
-            state.report(diagnostic("SG104", text, location, help=help))
+            state.record.report(diagnostic("SG104", text, location, help=help))
 
 
 def _check_outputs(main: Walk, graph: GraphProto) -> None:
@@ -395,4 +340,54 @@ def _check_outputs(main: Walk, graph: GraphProto) -> None:
             main.report(diagnostic("SG105", f"nothing in the model defines the output {value.name!r}", "main"))
 
 
-__all__ = ["NodeContext", "Walked", "fix_model", "infer_model", "later_leeway", "walk_model"]
+def walk_function_bodies(state: WalkState, main: Walk) -> None:
+    """Walk each function body as written, with the input types that all calls have in common. Report findings only for
+    functions that no call has walked.
+    """
+    facts = main.facts
+    for index, function in enumerate(state.task.model.functions):
+        key = function_key(function)
+        calls = state.record.calls.get(key, [])
+        imports = opset_imports(function.opset_import)
+        known = facts.child()
+        state.record.quiet += bool(calls)
+        body = Walk(state, ("F", index), function_location(function), imports, known, memo=Memo(known, main.memo))
+        state.record.calling.append(key)
+        followed, symbols = calls if state.record.follows_every_call else [], _stand_ins(state)
+        for position, name in enumerate(function.input):
+            body.define(name, _common(symbols, followed, position), body.location)
+        take_demands(body)
+        body.run(function.node)
+        body.check_function_outputs(function)
+        state.record.calling.pop()
+        state.record.quiet -= bool(calls)
+
+
+def _stand_ins(state: WalkState) -> Iterator[Dim]:
+    """Symbols for the unknown dimensions of a function's inputs. All functions use the same symbols, so that equal
+    calls in different functions stay equal. Requirements on these symbols stay within the function.
+    """
+    for position in itertools.count():
+        if position == len(state.symbols.stand_ins):
+            state.symbols.stand_ins.append(state.fresh())
+        yield state.symbols.stand_ins[position]
+
+
+def _common(symbols: Iterator[Dim], calls: Sequence[FunctionCall], position: int) -> ValueType:
+    """What all calls of a function agree on for one input: kind, element type, rank and static dimensions. Symbols of
+    one call mean nothing in another.
+    """
+    types = [(call.inputs[position] if position < len(call.inputs) else None) or UNKNOWN for call in calls]
+    if not types or any(value.kind != types[0].kind for value in types):
+        return UNKNOWN
+    dtype = types[0].dtype if all(value.dtype == types[0].dtype for value in types) else None
+    shapes = [value.shape for value in types]
+    if None in shapes or len({len(shape or ()) for shape in shapes}) > 1:
+        return ValueType(types[0].kind, dtype, None, types[0].element)
+    dims = [set(dims) for dims in zip(*(shape or () for shape in shapes), strict=True)]
+    return ValueType(types[0].kind, dtype, tuple(_agreed(symbols, each) for each in dims), types[0].element)
+
+
+def _agreed(symbols: Iterator[Dim], dims: set[DimLike | None]) -> DimLike:
+    only = dims.pop() if len(dims) == 1 else None
+    return only if isinstance(only, int) else next(symbols)

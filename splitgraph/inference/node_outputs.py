@@ -1,63 +1,72 @@
-"""Inference of one node's outputs: by its split variant, by its operator's rule, or by onnx's own inference."""
+"""Inference of one node's outputs: by its split variant, by its operator's rule, or by onnx's own inference; then the
+checks that hold for all of them.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 
+from splitgraph.canonical import CanonicalSplit
 from splitgraph.diagnostics import diagnostic
-from splitgraph.graph.scopes import called_function, subgraphs
-from splitgraph.inference.context import RULES, rule_of
+from splitgraph.dim import Dim, DimLike, Obligation, has_huge_number
+from splitgraph.graph.scopes import called_function, node_label
+from splitgraph.inference.computed_values import Computation, ComputedValue, is_few
+from splitgraph.inference.context import NodeContext, Rule, Unresolved
 from splitgraph.inference.graph_walk import GraphWalk
-from splitgraph.inference.operators import AI_ONNX, Operator, untyped_attributes
-from splitgraph.inference.reference_attributes import schema_types, without_asking
+from splitgraph.inference.operators import AI_ONNX
+from splitgraph.inference.reading import Reading, fit, only_dtype
 from splitgraph.inference.repairs import find_repairs
-from splitgraph.inference.split_nodes import keep_split, visit_split
-from splitgraph.inference.type_constraints import check_element_types, check_output_types
-from splitgraph.inference.walk_results import FunctionCall
-from splitgraph.inference.walked_node import WalkedNode
-from splitgraph.onnx_proto import NodeProto
-from splitgraph.schemas import OperatorVersion
-from splitgraph.value_type import ValueType
-from splitgraph.variants import Variant, openvino_split_1, variadic_split_1
-
-_HOW_TO_TYPE = "Set AttributeProto.type of the attribute, as onnx.helper.make_attribute does."
+from splitgraph.inference.walk_results import FoundSplit, FunctionCall, SplitDetail
+from splitgraph.onnx_proto import NodeProto, TensorProto
+from splitgraph.schemas import Formal, OperatorVersion
+from splitgraph.tensor_data import is_in_other_file, lacks_data, misfit
+from splitgraph.value_type import UNKNOWN, Contents, ValueType, tensor
+from splitgraph.variants import Variant, infer_split, openvino_split_1, variadic_split_1
+from splitgraph.variants.variant import read_written
 
 
-def infer_node(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> Sequence[ValueType]:
+def infer_node(walk: GraphWalk, ctx: NodeContext, reading: Reading) -> Sequence[ValueType]:
     """The output types of a node that is no function call. Errors of the node are reported."""
-    if walk.state.set_aside and (accepted := walk.state.set_aside.get(ctx.location)) is not None:
+    operator, set_aside = reading.operator, walk.state.task.set_aside
+    if set_aside and (accepted := set_aside.get(ctx.location)) is not None:
         walk.detail.unread.add(ctx.index)
         _set_aside(walk, ctx, accepted)
         return ()
-    if operator.finding is not None:
-        walk.detail.unread.add(ctx.index)
-        walk.report(diagnostic(operator.finding, operator.message, ctx.location, help=operator.help))
-        return ()
-    if operator.domain not in walk.imports:
+    if operator.domain not in walk.imports and operator.finding is None:
         _warn_of_no_import(walk, operator.domain)
-    if not has_sound_attributes(walk, ctx, operator):
-        walk.detail.unread.add(ctx.index)
+    if not is_sound(walk, ctx, reading):
         return ()
-    if operator.schema is not None and operator.domain == "":
-        _repair(walk, ctx, operator.schema)
+    repaired = reading.may_need_repair and operator.schema is not None and _repair(walk, ctx, operator.schema)
     if operator.variant is not None:
         return _infer_split(walk, ctx, operator.variant)
     if operator.function is not None:
-        calls = walk.state.calls.setdefault(called_function(ctx.node), [])
+        calls = walk.state.record.calls.setdefault(called_function(ctx.node), [])
         calls.append(FunctionCall(tuple(ctx.inputs)))
         return _infer_split(walk, ctx, variadic_split_1.VARIANT)
-    return _infer_by_rule(walk, ctx, operator)
+    return _infer_by_rule(walk, ctx, reading, repaired)
 
 
-def _set_aside(walk: GraphWalk, ctx: WalkedNode, accepted: Collection[str]) -> None:
+def is_sound(walk: GraphWalk, ctx: NodeContext, reading: Reading) -> bool:
+    """True for a node whose operator exists and whose attributes are sound; otherwise a finding is reported, and the
+    node is not read.
+    """
+    walk.state.record.tensors.lacking += reading.lacking
+    if reading.refusal is None:
+        return True
+    code, text, help = reading.refusal
+    walk.detail.unread.add(ctx.index)
+    walk.report(diagnostic(code, text, ctx.location, help=help))
+    return False
+
+
+def _set_aside(walk: GraphWalk, ctx: NodeContext, accepted: Collection[str]) -> None:
     """Conclude nothing from a node. accepted: the codes of its findings."""
     # A contradicted declaration may be as wrong as what the node says.
     if "SG301" in accepted:
         for name in ctx.outputs:
             walk.declared.pop(name, None)
     # Of no other node like it the same is true.
-    walk.state.effects += 1
+    walk.state.record.effects += 1
 
 
 def _warn_of_no_import(walk: GraphWalk, domain: str) -> None:
@@ -66,76 +75,269 @@ def _warn_of_no_import(walk: GraphWalk, domain: str) -> None:
     walk.report(diagnostic("SG110", text, "main", severity="warning"))
 
 
-def has_sound_attributes(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> bool:
-    """True when every attribute has a type, is there once and holds well-formed tensors; otherwise a finding is
-    reported.
-    """
-    is_known = operator.schema is not None or operator.variant is not None or operator.function is not None
-    if is_known and (untyped := untyped_attributes(ctx.node)):
-        # Runtimes refuse it; to guess the type, or to take the attribute for absent, might change what it means.
-        text = f"attribute {untyped[0]!r} of {ctx.node.op_type} has no type; a type is required"
-        walk.report(diagnostic("SG212", text, ctx.location, help=_HOW_TO_TYPE))
-        return False
-    # A graph has its place by the name of its attribute, whatever the operator is.
-    if len(ctx.attributes()) < len(ctx.node.attribute) and (is_known or any(subgraphs(ctx.node))):
-        # onnxruntime refuses it, the reference evaluator takes the last one, OpenVINO the first one.
-        counts = Counter(attribute.name for attribute in ctx.node.attribute)
-        text = f"{ctx.node.op_type} has the attribute {counts.most_common(1)[0][0]!r} more than once"
-        walk.report(diagnostic("SG212", text, ctx.location, help="Remove all of them but one."))
-        return False
-    if ctx.node.attribute and (malformed := walk.state.tensors.of_node(ctx.node)) is not None:
-        walk.report(diagnostic("SG111", malformed, ctx.location))
-        return False
-    return True
-
-
-def walks_bodies(operator: Operator, node: NodeProto) -> bool:
-    """True for a node whose rule walks its bodies, if it has any."""
-    if operator.domain == openvino_split_1.DOMAIN:
-        return rule_of(operator.domain, node.op_type) is not None
-    return operator.domain == "" and node.op_type in RULES and not operator.outgrew_rule
-
-
-def _infer_split(walk: GraphWalk, ctx: WalkedNode, variant: Variant) -> Sequence[ValueType]:
+def _infer_split(walk: GraphWalk, ctx: NodeContext, variant: Variant) -> Sequence[ValueType]:
     split, outputs = visit_split(ctx, variant)
     keep_split(walk, ctx.node, ctx.index, split, outputs, tuple(ctx.obligations))
     return outputs
 
 
-def _infer_by_rule(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> Sequence[ValueType]:
-    rule = None if operator.outgrew_rule else rule_of(operator.domain, ctx.node.op_type)
-    if operator.schema is None and rule is None:
+def _infer_by_rule(walk: GraphWalk, ctx: NodeContext, reading: Reading, repaired: bool) -> Sequence[ValueType]:
+    operator, rule = reading.operator, reading.rule
+    if operator.schema is None:
+        if rule is not None:
+            return (_before_a_reference(ctx, rule) if _is_open(walk, reading) else rule(ctx)) or ()
         # What OpenVINO itself defines has been inferred by it: the dims that the IR declares are believed.
         if operator.domain != openvino_split_1.DOMAIN:
-            walk.state.note_unknown_operator(f"{operator.domain or AI_ONNX}::{ctx.node.op_type}", ctx.location)
+            walk.state.record.note_unknown_operator(f"{operator.domain or AI_ONNX}::{ctx.node.op_type}", ctx.location)
         return ()
-    if operator.schema is not None and not operator.fits(ctx):
+    tolerated, fault = reading.tolerated, reading.misfit
+    if repaired or reading.refers:
+        tolerated, fault = fit(operator, ctx.attributes(), ctx.node, ctx.given, walk.bindings)
+    for text, run_by in tolerated:
+        ctx.tolerate("SG302", text, run_by)
+    if fault is not None:
+        ctx.find(*fault)
         walk.detail.unread.add(ctx.index)
         return ()
-    refers = walk.bindings is None and any(attribute.ref_attr_name for attribute in ctx.node.attribute)
-    outputs = None if rule is None else without_asking(ctx, rule) if refers else rule(ctx)
-    if operator.schema is None:
-        return outputs or ()
-    lenient = check_element_types(ctx, operator) if not ctx.errors else None
-    if lenient is not None:
-        walk.detail.lenient[ctx.index] = lenient
-    elif outputs is not None and not ctx.errors:
-        check_output_types(ctx, operator, outputs)
+    is_open = _is_open(walk, reading)
+    outputs = None if rule is None else _before_a_reference(ctx, rule) if is_open else rule(ctx)
+    if not ctx.errors:
+        if reading.mistyped is not None:
+            found = ctx.find("SG302", reading.mistyped, severity="warning" if reading.is_lenient else "error")
+            if reading.is_lenient:
+                walk.detail.lenient[ctx.index] = found
+        elif outputs is not None and (wrong := reading.fault_of_outputs(ctx.outputs, outputs)) is not None:
+            ctx.find("SG302", wrong)
     if outputs is not None or ctx.errors:
         return outputs or ()
-    if refers:
+    if is_open:
         # onnx's own inference would take the attribute for 0.
-        return schema_types(ctx, operator.schema)
+        return _schema_types(ctx, operator.schema)
     # Imported where it is needed, because it imports onnx's C++ library.
     from splitgraph.inference.onnx_inference import infer_with_onnx
 
     return infer_with_onnx(ctx, operator)
 
 
-def _repair(walk: GraphWalk, ctx: WalkedNode, schema: OperatorVersion) -> None:
-    """Repair a faulty node that can mean only one thing, and report the repair."""
-    for repair in find_repairs(ctx, schema):
+def _is_open(walk: GraphWalk, reading: Reading) -> bool:
+    """True for a node with an attribute that only a call of the function around it determines."""
+    return reading.refers and walk.bindings is None
+
+
+def _before_a_reference(ctx: NodeContext, rule: Rule) -> Sequence[ValueType] | None:
+    """The output types that a rule gives for a node of a function body as written without reading an attribute that
+    only a call determines; None when it reads one. What a rule does before holds for every call.
+    """
+    ctx.stops = True
+    try:
+        return rule(ctx)
+    except Unresolved:
+        ctx.contents_out.clear()
+        ctx.sequences_out.clear()
+        return None
+    finally:
+        ctx.stops = False
+
+
+def _repair(walk: GraphWalk, ctx: NodeContext, schema: OperatorVersion) -> bool:
+    """Repair a faulty node that can mean only one thing, and report each repair. True for a node that has one."""
+    repairs = find_repairs(ctx, schema)
+    for repair in repairs:
         # Not an error of the node as it is read from here on.
         walk.report(diagnostic(repair.code, repair.what, ctx.location, severity=repair.severity, help=repair.help))
         ctx.repair(repair.dropped, repair.added, repair.more_outputs)
         walk.detail.repairs.setdefault(ctx.index, []).append(repair)
+    return bool(repairs)
+
+
+def _schema_types(ctx: NodeContext, schema: OperatorVersion) -> list[ValueType]:
+    """The output types that follow from the schema alone: element types, where they do not depend on attributes."""
+    return [_schema_type(ctx, schema, formal) for formal in schema.outputs]
+
+
+def _schema_type(ctx: NodeContext, schema: OperatorVersion, output: Formal) -> ValueType:
+    """A tensor of the only element type that the output can have, or of that of an input which must have the same."""
+    only = only_dtype(output.types)
+    if only is not None:
+        return tensor(only, None)
+    if output.is_generic and output.homogeneous:
+        for index, formal in enumerate(schema.inputs):
+            if formal.type_variable == output.type_variable and formal.homogeneous:
+                known = ctx.input(index)
+                if known.kind == "tensor" and known.dtype is not None:
+                    return tensor(known.dtype, None)
+    return UNKNOWN
+
+
+# Splits ---------------------------------------------------------------------------------------------------------------
+
+
+def visit_split(ctx: NodeContext, variant: Variant) -> tuple[SplitDetail, Sequence[ValueType]]:
+    """Infer a split node. Gives the details that conversion needs, and the types of the parts."""
+    counted = _tells_count(ctx, variant)
+    split, types = infer_split(variant, ctx)
+    errors = tuple(ctx.errors)
+    named = ctx.node.output
+    if "" in named:
+        text = f"output {[*named].index('')} has no name: onnxruntime crashes on a split with an omitted output"
+        ctx.find("SG220", text, severity="warning")
+    outputs = [ctx.complete(value) for value in types]
+    data = ctx.input(0)
+    divisible = split is not None and _is_divisible(ctx, split)
+    written = read_written(variant, ctx) if split is None else None
+    ctx.split = SplitDetail(variant, split, data, divisible, errors, *_lengths_input(ctx, variant), counted, written)
+    return ctx.split, outputs
+
+
+def keep_split(
+    walk: GraphWalk,
+    node: NodeProto,
+    index: int,
+    detail: SplitDetail,
+    outputs: Sequence[ValueType],
+    obligations: tuple[Obligation, ...],
+) -> None:
+    """Keep a split node's details for conversion and for the report."""
+    walk.detail.splits[index] = detail
+    if not walk.state.record.keeps_reports:
+        return
+    label, inputs = node_label(node, index), node.input[:]
+    given, location = inputs[0] if inputs else "", f"{walk.location}/{label}"
+    found = FoundSplit(
+        label, location, given, tuple(node.output[:]), detail, outputs, obligations, walk.facts, walk.branch
+    )
+    walk.state.record.keep_report(found)
+
+
+def _lengths_input(ctx: NodeContext, variant: Variant) -> tuple[str | None, bool]:
+    """Element type of the lengths input, and whether one of the lengths may be -1, for the rest."""
+    if variant.op_type != "VariadicSplit":
+        return ctx.input(1).dtype, False
+    contents = ctx.contents(2)
+    settled = contents is not None and all(
+        (isinstance(item, int) and item >= 0) or (isinstance(item, Dim) and ctx.facts.prove_ge(item, 0))
+        for item in contents.items
+    )
+    return ctx.input(2).dtype, not settled
+
+
+def _tells_count(ctx: NodeContext, variant: Variant) -> bool:
+    """True when the lengths input has a fixed size, or when there is none. Must be asked before the split is inferred,
+    because that may fix the size.
+    """
+    position = 2 if variant.op_type == "VariadicSplit" else 1
+    if not ctx.has_input(position) or ctx.contents(position) is not None:
+        return True
+    shape = ctx.input(position).shape
+    return shape is not None and all(isinstance(dim, int) for dim in shape)
+
+
+def _is_divisible(ctx: NodeContext, split: CanonicalSplit) -> bool:
+    if split.total is None or not isinstance(split.count, int) or split.form not in ("equal", "chunks"):
+        return False
+    if isinstance(split.total, Dim):
+        return ctx.facts.prove_divisible(split.total, split.count)
+    return split.total % split.count == 0
+
+
+# Checks of all outputs
+# -------------------------------------------------------------------------------------------------
+
+
+def without_impossible_dims(ctx: NodeContext, outputs: Sequence[ValueType]) -> Sequence[ValueType]:
+    """The output types of a node, without impossible dimensions: no dimension is below 0, and a node whose rule gives a
+    negative one is invalid and is reported; the type loses its shape. No dimension has more than 64 bits either: a
+    multiple of such a number could only be 0, so that it is left unknown.
+    """
+    outputs = [_without_huge_numbers(value) for value in outputs]
+    found = [_impossible(ctx, value) for value in outputs]
+    if not any(dim is not None for dim in found):
+        return outputs
+    # What an input says already has been told.
+    is_new = not any(known is not None and _impossible(ctx, known) is not None for known in ctx.inputs)
+    if is_new and not ctx.errors:
+        index = next(index for index, dim in enumerate(found) if dim is not None)
+        text = f"{ctx.node.op_type}-{ctx.since_version}: output {index} has a dimension of {found[index]}"
+        ctx.find("SG302", f"{text}; no dimension is below 0")
+    pairs = zip(outputs, found, strict=True)
+    return [value if dim is None else value.with_shape(None) for value, dim in pairs]
+
+
+def _without_huge_numbers(value: ValueType) -> ValueType:
+    shape = value.shape or ()
+    if not any(dim is not None and has_huge_number(dim) for dim in shape):
+        return value
+    return value.with_shape([None if dim is None or has_huge_number(dim) else dim for dim in shape])
+
+
+def _impossible(ctx: NodeContext, value: ValueType) -> DimLike | None:
+    for dim in value.shape or ():
+        if isinstance(dim, int):
+            if dim < 0:
+                return dim
+        # Without a negative constant a dim is hardly ever negative, and to ask for a proof each time would cost.
+        elif isinstance(dim, Dim) and dim.const < 0 and ctx.facts.prove_ge(-1, dim):
+            return dim
+    return None
+
+
+# Computed values
+# -------------------------------------------------------------------------------------------------------
+
+
+def computation_of(walk: GraphWalk, ctx: NodeContext, outputs: Sequence[ValueType]) -> Computation | None:
+    """The computation of a node that onnx's evaluator computes, whose inputs are all known, and whose outputs its rule
+    does not follow; else None.
+    """
+    if ctx.errors:
+        return None
+    sources: list[ComputedValue | TensorProto | Contents | None] = []
+    for position, name in enumerate(ctx.node.input):
+        source = _source(walk, ctx, position)
+        if source is None and name and ctx.has_input(position):
+            return None
+        sources.append(source)
+    if _is_followed(ctx, outputs):
+        return None
+    given = [known or UNKNOWN for known in ctx.inputs]
+    computation = Computation(ctx.node, ctx.opset, sources, given, outputs)
+    return computation if computation.is_short else None
+
+
+def _is_followed(ctx: NodeContext, outputs: Sequence[ValueType]) -> bool:
+    """True if all is known of the outputs, or they are too large to be computed."""
+    for position, known in enumerate(outputs):
+        contents = ctx.contents_out.get(position)
+        if contents is not None and None not in contents.items:
+            continue
+        shape = known.shape
+        is_unknown = known.kind == "tensor" and (shape is None or not all(isinstance(dim, int) for dim in shape))
+        if is_few(known) or is_unknown:
+            return False
+    return True
+
+
+def _is_readable(held: TensorProto) -> bool:
+    """True for a sound tensor whose elements are in the model or its own file: inference opens no data file."""
+    return not is_in_other_file(held) and not lacks_data(held) and misfit(held) is None
+
+
+def _source(walk: GraphWalk, ctx: NodeContext, position: int) -> ComputedValue | TensorProto | Contents | None:
+    """What an input of few elements is computed or read from; None where it is not known."""
+    known = ctx.given[position]
+    if known.type is None:
+        return None
+    name = ctx.node.input[position]
+    contents = known.contents
+    if contents is None or None in contents.items:
+        computed = walk.computed_of(name)
+        if computed is not None:
+            return computed
+    if not is_few(known.type):
+        return None
+    if known.unread:
+        held = walk.held(name)
+        return held if isinstance(held, TensorProto) and _is_readable(held) else None
+    if contents is None or not all(isinstance(item, (int, float)) for item in contents.items):
+        return None
+    return contents

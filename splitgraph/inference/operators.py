@@ -1,6 +1,4 @@
-"""The operator of a node: a split variant, a model-local function, an operator with a schema, or an unknown one; and
-whether the node fits the schema.
-"""
+"""The operator of a node: a split variant, a model-local function, an operator with a schema, or an unknown one."""
 
 from __future__ import annotations
 
@@ -8,15 +6,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from splitgraph.attributes import attribute_value
 from splitgraph.graph.scopes import called_function, plain_domain
 from splitgraph.inference.context import rule_of
-from splitgraph.inference.knowledge import OMITTED
 from splitgraph.inference.walk_state import WalkState
-from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import FunctionProto, NodeProto
 from splitgraph.schemas import OperatorVersion, version_at, versions_of
-from splitgraph.schemas.allowed_values import constrained_attributes, fault_of_value
+from splitgraph.schemas.allowed_values import constrained_attributes
 from splitgraph.schemas.history import meant_opset, removed_at
 from splitgraph.schemas.table import newest_in_table, operator_names
 from splitgraph.variants import SPLIT_OPERATORS, Variant, openvino_split_1, variadic_split_1, variant_of
@@ -42,67 +37,13 @@ class Operator:
     constrained_attributes: Collection[str] = ()
     outgrew_rule: bool = False
 
-    def fits(self, ctx: WalkedNode) -> bool:
-        """True when the numbers of inputs and outputs and the attributes fit the schema; otherwise a finding is
-        reported.
-        """
-        schema = self.schema
-        if schema is None:
-            return True
-        fewest, most, count = schema.min_inputs, schema.max_inputs, ctx.input_count
-        if not fewest <= count <= most:
-            ctx.find(
-                "SG212", f"{ctx.node.op_type}-{self.since_version} takes {_range(fewest, most)} inputs, not {count}"
-            )
-            return False
-        given = len(ctx.node.output)
-        if not schema.min_outputs <= given <= schema.max_outputs:
-            allowed = _range(schema.min_outputs, schema.max_outputs)
-            noun = "output" if allowed == "1" else "outputs"
-            ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} has {allowed} {noun}, not {given}")
-            return False
-        if OMITTED in ctx.given and (fault := _fault_of_left_out(schema, ctx)) is not None:
-            ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} {fault}")
-            return False
-        for written, attribute in ctx.attributes().items():
-            expected = schema.attributes.get(written)
-            if expected is None and not written.startswith(_INTERNAL):
-                ctx.find("SG212", _unknown_attribute(schema, written))
-                return False
-            bound = None if expected is None else ctx.bound(attribute)
-            if expected is not None and bound is not None and bound.type != expected.type:
-                ctx.find(
-                    "SG212",
-                    f"attribute {attribute.name!r} of {ctx.node.op_type}-{self.since_version} has the wrong type",
-                )
-                return False
-            if bound is not None and written in self.constrained_attributes:
-                value = attribute_value(bound)
-                wrong = fault_of_value(schema.domain, schema.op, self.since_version, written, value)
-                text = "" if wrong is None else f"{ctx.node.op_type}-{self.since_version}: {wrong.text}"
-                if wrong is not None and not wrong.run_by:
-                    ctx.find("SG302", text)
-                    return False
-                if wrong is not None:
-                    ctx.tolerate("SG302", text, wrong.run_by)
-        for name in self.required_attributes:
-            if not ctx.has_attribute(name):
-                ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} needs the attribute {name!r}")
-                return False
-        return True
-
-
-def untyped_attributes(node: NodeProto) -> list[str]:
-    """Names of attributes without a type, except references to attributes of a function."""
-    return [attribute.name for attribute in node.attribute if not attribute.type and not attribute.ref_attr_name]
-
 
 def operator_of(state: WalkState, imports: Mapping[str, int], node: NodeProto) -> Operator:
     """The operator of a node, at the opset that its graph imports."""
     domain = plain_domain(node.domain)
-    function = state.functions.get(called_function(node)) if state.functions else None
-    if domain not in imports and (function is not None or state.calling or domain == ""):
-        return _of_no_import(domain, node.op_type, in_function=bool(state.calling))
+    function = state.task.functions.get(called_function(node)) if state.task.functions else None
+    if domain not in imports and (function is not None or state.record.calling or domain == ""):
+        return _of_no_import(domain, node.op_type, in_function=bool(state.record.calling))
     if function is not None:
         return Operator(domain, function=function)
     return _known_operator(domain, node.op_type, imports.get(domain))
@@ -216,45 +157,3 @@ def _schema(domain: str, op_type: str, opset: int) -> OperatorVersion | None:
     # GroupNormalization-18 was deprecated for its own later version and not removed.
     later = [each for each in versions_of(domain, op_type) if each.since_version > found.since_version]
     return found if any(not each.deprecated for each in later) else None
-
-
-# How names of attributes begin that tools keep for themselves, which onnx's checker accepts on every operator.
-_INTERNAL = "__"
-# Required by the schema of Resize-11 only: runtimes took them for the optional inputs that they are from 13 on, and
-# exporters leave them out.
-_TAKEN_AS_OPTIONAL = {("", "Resize"): ("roi", "scales")}
-
-
-def _fault_of_left_out(schema: OperatorVersion, ctx: WalkedNode) -> str | None:
-    """The text of an error about omitted inputs; None where each omitted input is optional."""
-    optional = _TAKEN_AS_OPTIONAL.get((schema.domain, schema.op), ())
-    formals, last = schema.inputs, len(schema.inputs) - 1
-    for index, given in enumerate(ctx.given):
-        if given is not OMITTED:
-            continue
-        formal = formals[min(index, last)]
-        if formal.option == "optional" or formal.name in optional:
-            continue
-        # The body of a function reads by name what the call leaves out.
-        called = ", which the function call omits" if ctx.node.input[index] else ""
-        if formal.option == "single":
-            return f"needs the input {formal.name!r}{called}"
-        return f"has an empty name for input {index}{called}; each of {formal.name!r} must be given"
-    return None
-
-
-def _unknown_attribute(schema: OperatorVersion, name: str) -> str:
-    """The text of an error about an attribute that the version does not have. Ignoring it might change the node's
-    meaning.
-    """
-    text = f"{schema.op}-{schema.since_version} has no attribute {name!r}"
-    those = [each.since_version for each in versions_of(schema.domain, schema.op) if name in each.attributes]
-    if not those:
-        return text
-    return f"{text}; {schema.op}-{(min if min(those) > schema.since_version else max)(those)} has it"
-
-
-def _range(fewest: int, most: int) -> str:
-    if most >= 2**31 - 1:
-        return f"{fewest} or more"
-    return str(fewest) if fewest == most else f"{fewest} to {most}"

@@ -9,37 +9,17 @@ obeys `axes` of a ReduceMax-18, for example, and OpenVINO ignores them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from splitgraph.attributes import UNRESOLVED, attribute_value, make_attribute
 from splitgraph.canonical import clamped_lengths
-from splitgraph.diagnostics import Severity
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.superfluous_attributes import changes_nothing
+from splitgraph.inference.tolerated import changes_nothing
+from splitgraph.inference.walk_results import Repair
 from splitgraph.onnx_proto import AttributeProto
 from splitgraph.schemas import OperatorVersion, versions_of
 from splitgraph.schemas.allowed_values import constrained_attributes, fault_of_value, meant_value
 from splitgraph.value_type import MAX_ITEMS
-
-
-class Repair(NamedTuple):
-    """The repair of a node: attributes to remove, one to add or to set, and the number of outputs to add at the end.
-    what: the text of the finding. The finding is an error if the node lacks an attribute or has a wrong one, and a
-    warning if it has one too many or lacks outputs; rewriting repairs each. help: what to do, if the code does not say
-    so.
-    """
-
-    code: str
-    what: str
-    dropped: tuple[str, ...] = ()
-    added: AttributeProto | None = None
-    help: str | None = None
-    more_outputs: int = 0
-
-    @property
-    def severity(self) -> Severity:
-        return "warning" if self.added is None else "error"
 
 
 def find_repairs(ctx: NodeContext, schema: OperatorVersion) -> list[Repair]:

@@ -9,8 +9,7 @@ from itertools import chain
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, dim_max, dim_min, product, symbol, symbols_of
 from splitgraph.dim.conditions import plain_obligation
 from splitgraph.dim.printing import spell_inside
-from splitgraph.inference.generated_symbols import ShownNames
-from splitgraph.inference.solved_symbols import resolve
+from splitgraph.inference.shown_symbols import ShownNames, resolve
 from splitgraph.inference.walk_results import FoundSplit
 from splitgraph.inference.walk_state import WalkState
 
@@ -95,9 +94,9 @@ def _plainest(shown: Sequence[Obligation], known: Facts, common: set[str]) -> It
 
 def shown_assumptions(state: WalkState) -> dict[Obligation, str]:
     """The assumptions that do not follow from others, as shown, each with the first node that needs it."""
-    assumptions = tuple(state.assumptions)
+    assumptions = tuple(state.symbols.assumptions)
     common = _named_twice(assumptions) if len(assumptions) <= _MOST_COMPARED else set[str]()
-    return {plain: state.assumptions[each] for each, plain in _plainest(assumptions, Facts(), common)}
+    return {plain: state.symbols.assumptions[each] for each, plain in _plainest(assumptions, Facts(), common)}
 
 
 def _by_what_is_known(obligation: Obligation, known: Facts) -> Obligation:
@@ -117,7 +116,7 @@ def shown_requirements(
     meanings = frozenset(naming.meanings.values())
     found: dict[Obligation, dict[str, None]] = {}
     branches: dict[Obligation, dict[str, None]] = {}
-    for noted in state.requirements:
+    for noted in state.record.requirements:
         plain = requirements.plain(noted.obligation, noted.facts)
         if plain is not None:
             found.setdefault(plain, {})[noted.location] = None
@@ -127,14 +126,14 @@ def shown_requirements(
             # What a symbol stands for holds wherever it stands.
             found.setdefault(plain, {})[split.location] = None
             branches.setdefault(plain, {})["" if plain in meanings else split.branch] = None
-    for name, definition in state.definitions.items():
+    for name, definition in state.symbols.definitions.items():
         meaning = None if definition is None else naming.dim(definition[0])
         if definition is not None and isinstance(meaning, Dim) and meaning != symbol(name):
             found.setdefault(Obligation(symbol(name), "==", meaning).solved(), {})[definition[1]] = None
     for name in _known_broadcasts(state):
         shown, operands = naming.shown_name(name), _shown_operands(state, naming, name)
         if shown is not None and operands is not None:
-            found.setdefault(_broadcast(shown, operands), {})[state.broadcasts[name][2]] = None
+            found.setdefault(_broadcast(shown, operands), {})[state.symbols.broadcasts[name][2]] = None
     for said in naming.meanings.values():
         found.setdefault(said, {})
     # What is required outside of bodies, too, is required in every run.
@@ -156,8 +155,8 @@ def _broadcast(shown: DimLike, operands: Sequence[DimLike]) -> Obligation:
 def _known_broadcasts(state: WalkState) -> list[str]:
     """The generated symbols for broadcasts of dimensions that contain only declared symbols."""
     known: dict[str, None] = {}
-    for name, (a, b, _) in state.broadcasts.items():
-        if not (symbols_of(a) | symbols_of(b)) & state.generated - known.keys():
+    for name, (a, b, _) in state.symbols.broadcasts.items():
+        if not (symbols_of(a) | symbols_of(b)) & state.symbols.generated - known.keys():
             known[name] = None
     return list(known)
 
@@ -167,11 +166,11 @@ def _shown_operands(state: WalkState, naming: ShownNames, name: str) -> list[Dim
     replaced by its own operands. None where the text would be too long.
     """
     found: dict[DimLike, None] = {}
-    waiting = list(reversed(state.broadcasts[name][:2]))
+    waiting = list(reversed(state.symbols.broadcasts[name][:2]))
     seen = set(waiting)
     while waiting:
         operand = waiting.pop()
-        shown, inner = naming.dim(operand), state.broadcasts.get(str(operand))
+        shown, inner = naming.dim(operand), state.symbols.broadcasts.get(str(operand))
         if shown is not None:
             found[shown] = None
         elif inner is None:

@@ -4,14 +4,14 @@ from the node's inputs, and reports what is wrong with the node.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 
 from splitgraph.diagnostics import diagnostic, meant
 from splitgraph.dim import Facts
 from splitgraph.graph.scopes import (
     GraphPath,
+    Steps,
     called_function,
-    may_have_bodies,
     node_label,
     opset_imports,
     sorted_order,
@@ -19,31 +19,23 @@ from splitgraph.graph.scopes import (
     subgraphs,
 )
 from splitgraph.graph.values import tensor_type
-from splitgraph.inference.call_memo import CallMemo
-from splitgraph.inference.computed_nodes import computation_of
 from splitgraph.inference.computed_values import Computation, ComputedValue, is_few
-from splitgraph.inference.constant_keys import MOST_BYTES, constant_key
-from splitgraph.inference.declared_types import reconcile
-from splitgraph.inference.define_graph import define_graph_values
+from splitgraph.inference.context import NodeContext
+from splitgraph.inference.declared_types import define_graph_values, reconcile
 from splitgraph.inference.function_calls import infer_call
 from splitgraph.inference.graph_walk import Bindings, GraphWalk
-from splitgraph.inference.impossible_dims import without_impossible_dims
-from splitgraph.inference.knowledge import Knowledge
-from splitgraph.inference.node_outputs import has_sound_attributes, infer_node, walks_bodies
-from splitgraph.inference.operators import Operator, operator_of
-from splitgraph.inference.split_nodes import keep_split
-from splitgraph.inference.steps import Steps
-from splitgraph.inference.visit_memo import Key, VisitMemo, setting_of
+from splitgraph.inference.knowledge import OMITTED, Knowledge
+from splitgraph.inference.memo import MOST_BYTES, Key, Memo, constant_key, setting_of
+from splitgraph.inference.node_outputs import computation_of, infer_node, is_sound, keep_split, without_impossible_dims
+from splitgraph.inference.operators import operator_of
+from splitgraph.inference.reading import NEVER_ALIKE, Reading, Readings
 from splitgraph.inference.walk_results import Visit
 from splitgraph.inference.walk_state import WalkState
-from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import AttributeProto, FunctionProto, NodeProto, TensorProto
 from splitgraph.tensor_data import lacks_data, misfit
 from splitgraph.value_type import UNKNOWN, ValueType
 from splitgraph.variants import SPLIT_OPERATORS
 
-# Operators with graphs as attributes, which are too long to compare; and SequenceAt, whose position is recorded.
-_NEVER_ALIKE = frozenset({"If", "Loop", "Scan", "SequenceMap", "SequenceAt"})
 _WRITTEN = AttributeProto.SerializeToString
 _WRITTEN_NODE = NodeProto.SerializeToString
 
@@ -61,14 +53,16 @@ class Walk(GraphWalk):
         *,
         parent: GraphWalk | None = None,
         bindings: Bindings | None = None,
-        calls: CallMemo | None = None,
+        memo: Memo | None = None,
         depth: int = 0,
     ) -> None:
         super().__init__(
-            state, path, location, imports, facts, parent=parent, bindings=bindings, calls=calls, depth=depth
+            state, path, location, imports, facts, parent=parent, bindings=bindings, memo=memo, depth=depth
         )
-        setting = setting_of(imports, (state.quiet > 0, state.muted > 0))
-        self._memo = VisitMemo(self.calls.settled, setting)
+        self._setting = setting_of(imports, (state.record.quiet > 0, state.record.muted > 0))
+        # Visits by key, settled or not, which the walk looks up by itself: a call for every node would cost too much.
+        self._visits: dict[Key, Visit] = {}
+        self._readings: Readings
         self._reported_missing: set[str] = set()
 
     def inner(self, index: int, attribute: str, position: int, location: str) -> Walk:
@@ -80,20 +74,21 @@ class Walk(GraphWalk):
     def called(self, function: FunctionProto, location: str, bindings: Bindings | None) -> Walk:
         """The walk over the body of a function for a call; what it requires of symbols holds here."""
         path, imports, depth = ("call", location), opset_imports(function.opset_import), self.depth
-        body = Walk(self.state, path, location, imports, self.facts, bindings=bindings, calls=self.calls, depth=depth)
+        body = Walk(self.state, path, location, imports, self.facts, bindings=bindings, memo=self.memo, depth=depth)
         body.branch = self.branch
         return body
 
     def steps(self, nodes: Sequence[NodeProto]) -> Steps:
         """As `run`, but the bodies of functions are left to the caller."""
         self.nodes = nodes
-        order = sorted_order(nodes) if self.state.sorts else None
+        self._readings = self._readings_here()
+        order = sorted_order(nodes) if self.state.task.sorts else None
         known, types, declared, constants = self.known, self.types, self.declared, self.constants
-        visits, read, note = self._memo.visits, self.known.__getitem__, self.detail.visits.append
-        earlier, find, functions, variadic = visits.get, self._memo.find, self.state.functions, self.state.variadic
-        set_aside = self.state.set_aside
+        visits, read, note = self._visits, self.known.__getitem__, self.detail.visits.append
+        earlier, find, functions, variadic = visits.get, self._find, self.state.task.functions, self.state.task.variadic
+        set_aside = self.state.task.set_aside
         key: Key | None
-        each: Iterable[bytes]
+        each: Sequence[bytes]
         for index, node in enumerate(nodes) if order is None else [(index, nodes[index]) for index in order]:
             op_type = node.op_type
             constant = None
@@ -108,11 +103,11 @@ class Walk(GraphWalk):
                 outputs, key = [constant[0]], constant[1]
             else:
                 outputs, attributes = node.output[:], node.attribute
-                if attributes and (op_type in _NEVER_ALIKE or (op_type == "Constant" and node.ByteSize() > MOST_BYTES)):
+                if attributes and (op_type in NEVER_ALIKE or (op_type == "Constant" and node.ByteSize() > MOST_BYTES)):
                     key = None
                 else:
                     # Bytes for the attributes, one object for all that is known of an input: what the visit depends on.
-                    each = map(_WRITTEN, attributes[:]) if attributes else ()
+                    each = [*map(_WRITTEN, attributes[:])] if attributes else ()
                     try:
                         key = (op_type, node.domain, len(outputs), *map(read, node.input[:]), *each)
                     except KeyError:
@@ -122,11 +117,15 @@ class Walk(GraphWalk):
                 key = None
             visit = None if key is None else earlier(key) or find(key)
             if visit is None:
-                given = self._given(node, index)
-                if functions and called_function(node) in functions and called_function(node) not in variadic:
-                    note((yield from self._visit_call(node, index, given)))
+                if key is None or constant is not None:
+                    given, form = self._given(node, index), None
                 else:
-                    note(self._visit(node, index, outputs, given, key))
+                    end = len(key) - len(each)
+                    given, form = [*key[3:end]], (*key[:3], *each)
+                if functions and called_function(node) in functions and called_function(node) not in variadic:
+                    note((yield from self._visit_call(node, index, outputs, given)))
+                else:
+                    note(self._visit(node, index, outputs, given, key, form))
                 continue
             found = visit.only
             # What most nodes come to, here rather than in a call.
@@ -144,9 +143,26 @@ class Walk(GraphWalk):
             self.detail.visits[:] = [visited[index] for index in range(len(nodes))]
         # Nothing is read here any more, and a large model has as many of these as values.
         known.clear()
-        self._memo.forget()
-        self.state.details[self.path] = self.detail
-        self.state.facts[self.path] = self.facts
+        visits.clear()
+        self.state.record.details[self.path] = self.detail
+        self.state.record.facts[self.path] = self.facts
+
+    def _find(self, key: Key) -> Visit | None:
+        """A settled visit that is not in `_visits` yet, or no longer."""
+        visit: Visit | None = self.memo.find((self._setting, key))
+        if visit is not None:
+            self._visits[key] = visit
+        return visit
+
+    def _keep(self, key: Key, visit: Visit, *, settled: bool) -> None:
+        """Remember a visit that only inferred outputs. settled: no question of it stayed open, and it depends on no
+        attribute of the call that is walked.
+        """
+        if not self.memo.remembers:
+            return
+        self._visits[key] = visit
+        if settled:
+            self.memo.keep((self._setting, key), visit, settled=True)
 
     def _plain_tensor(self, node: NodeProto) -> tuple[str, TensorProto] | None:
         """The output name and the tensor of a Constant node. None unless the node is a plain constant tensor whose
@@ -176,7 +192,7 @@ class Walk(GraphWalk):
         if written is None:
             return None
         visit = Visit([known], [type], None, self.constants.get(name))
-        self._memo.keep(written, visit, settled=True)
+        self._keep(written, visit, settled=True)
         return visit
 
     def _given(self, node: NodeProto, index: int) -> list[Knowledge]:
@@ -196,7 +212,7 @@ class Walk(GraphWalk):
         is known of this node's outputs.
         """
         if "" in outputs:
-            return self._visit(node, index, outputs, self._given(node, index), None)
+            return self._visit(node, index, outputs, self._given(node, index), None, None)
         alike: Visit | None = visit
         if visit.split is not None:
             keep_split(self, node, index, visit.split, visit.types, ())
@@ -227,7 +243,7 @@ class Walk(GraphWalk):
                 of_split = node.op_type in SPLIT_OPERATORS
                 inferred = reconcile(self, name, inferred, declared, location, of_split=of_split)
                 if version != self.facts.version:
-                    self._memo.forget()
+                    self._visits.clear()
             self.define(name, inferred, location)
             found = self.state.knowledge.of(self.types[name], found.contents, found.sequence, unread=found.unread)
         self.known[name] = found
@@ -238,34 +254,49 @@ class Walk(GraphWalk):
             self.sequences[name] = found.sequence
 
     def _visit(
-        self, node: NodeProto, index: int, names: Sequence[str], given: list[Knowledge], key: Key | None
+        self,
+        node: NodeProto,
+        index: int,
+        names: Sequence[str],
+        given: list[Knowledge],
+        key: Key | None,
+        form: tuple[object, ...] | None,
     ) -> Visit | None:
-        """Infer a node that repeats no earlier visit."""
-        state, facts = self.state, self.facts
-        version, questions, effects = facts.version, facts.open_questions, state.effects
-        operator, ctx = self._context(node, index, given)
-        outputs = without_impossible_dims(ctx, infer_node(self, ctx, operator))
-        has_bodies = self._look_into_bodies(ctx, operator, outputs)
-        computation = computation_of(self, ctx, operator, outputs)
-        if computation is not None:
-            outputs = self._compute(ctx, computation)
-        found = self._known_outputs(ctx, outputs)
-        is_settled, did_more = questions == facts.open_questions, effects != state.effects
+        """Infer a node that repeats no earlier visit. form: what it has in common with nodes that are read alike."""
+        facts, record = self.facts, self.state.record
+        version, questions, effects = facts.version, facts.open_questions, record.effects
+        reading = self._readings.of(node, given, form)
+        ctx = self._context(node, index, names, given, reading)
+        outputs = infer_node(self, ctx, reading)
+        sound = self.state.knowledge.sound(outputs)
+        if sound is None:
+            outputs = without_impossible_dims(ctx, outputs)
+        if reading.has_bodies or node.op_type == "SequenceAt":
+            self._look_into_bodies(ctx, reading, outputs)
+        if reading.is_computable and (record.computes or _may_be_known(given)):
+            computation = computation_of(self, ctx, outputs)
+            if computation is not None:
+                outputs, sound = self._compute(ctx, computation), None
+        found = self._known_outputs(ctx, outputs, sound)
+        is_settled, did_more = questions == facts.open_questions, effects != record.effects
         self._give_each(ctx, found)
         if version != facts.version:
             # More is known of the symbols now, so that what asked about them may not give the same again.
-            self._memo.forget()
-        elif key is not None and not did_more and "" not in names and self._is_repeatable(node, operator, has_bodies):
+            self._visits.clear()
+        elif key is not None and not did_more and reading.is_repeatable and "" not in names:
             visit = Visit(found, outputs, ctx.split)
-            refers = any(attribute.ref_attr_name for attribute in node.attribute)
-            self._memo.keep(key, visit, settled=is_settled and not refers)
-            if all(self.known.get(name) is held for name, held in zip(names, found, strict=True)):
-                return visit
+            self._keep(key, visit, settled=is_settled and not reading.refers)
+            known = self.known
+            for name, held in zip(names, found, strict=True):
+                if known.get(name) is not held:
+                    return None
+            return visit
         return None
 
-    def _compute(self, ctx: WalkedNode, computation: Computation) -> Sequence[ValueType]:
+    def _compute(self, ctx: NodeContext, computation: Computation) -> Sequence[ValueType]:
         """Leave the outputs of a node to be computed. One whose shape is not known is computed now. Gives the types."""
-        self.state.effects += 1
+        self.state.record.effects += 1
+        self.state.record.computes = True
         types = list(computation.types)
         for position, name in enumerate(ctx.outputs):
             if not name or position >= len(types):
@@ -280,76 +311,120 @@ class Walk(GraphWalk):
             ctx.contents_out.pop(position, None)
         return types
 
-    def _visit_call(self, node: NodeProto, index: int, given: list[Knowledge]) -> Generator[Steps, None, Visit | None]:
+    def _visit_call(
+        self, node: NodeProto, index: int, names: Sequence[str], given: list[Knowledge]
+    ) -> Generator[Steps, None, Visit | None]:
         """Infer a call of a function of the model. The caller of this generator walks the body."""
         version = self.facts.version
-        operator, ctx = self._context(node, index, given)
+        reading = self._readings.of(node, given, None)
+        operator, ctx = reading.operator, self._context(node, index, names, given, reading)
         for position, name in enumerate(node.input):
             if self.computed_of(name) is not None:
                 ctx.contents(position, needed=True)
         outputs: Sequence[ValueType] = ()
         if operator.finding is not None:
             self.report(diagnostic(operator.finding, operator.message, ctx.location))
-        elif operator.function is not None and has_sound_attributes(self, ctx, operator):
+        elif operator.function is not None and is_sound(self, ctx, reading):
             outputs = yield from infer_call(self, ctx, operator.function)
         outputs = without_impossible_dims(ctx, outputs)
-        self._look_into_bodies(ctx, operator, outputs)
-        self._give_each(ctx, self._known_outputs(ctx, outputs))
+        if reading.has_bodies:
+            self._look_into_bodies(ctx, reading, outputs)
+        self._give_each(ctx, self._known_outputs(ctx, outputs, None))
         if version != self.facts.version:
-            self._memo.forget()
+            self._visits.clear()
         return None
 
-    def _context(self, node: NodeProto, index: int, given: list[Knowledge]) -> tuple[Operator, WalkedNode]:
-        operator = operator_of(self.state, self.imports, node)
-        return operator, WalkedNode(self, node, operator.opset, operator.since_version, index, given)
-
-    def _known_outputs(self, ctx: WalkedNode, outputs: Sequence[ValueType]) -> list[Knowledge]:
-        """What is known of each output that has a name."""
-        found = []
-        for position, name in enumerate(ctx.outputs):
-            if name:
-                inferred = self.complete(outputs[position]) if position < len(outputs) else UNKNOWN
-                contents, sequence = ctx.contents_out.get(position), ctx.sequences_out.get(position)
-                unread = contents is None and name in self.computed
-                found.append(self.state.knowledge.of(inferred, contents, sequence, unread=unread))
+    def _readings_here(self) -> Readings:
+        """The readings of nodes, which graphs with the same imports share."""
+        # A node of a domain that is not imported is another fault in a function than in the model.
+        key = (bool(self.state.record.calling), *sorted(self.imports.items()))
+        found = self.state.readings.get(key)
+        if not isinstance(found, Readings):
+            found = self.state.readings[key] = Readings(self.state, self.imports)
         return found
 
-    def _give_each(self, ctx: WalkedNode, found: Sequence[Knowledge]) -> None:
-        for name, known in zip(filter(None, ctx.outputs), found, strict=True):
-            self._give(name, known, ctx.node, ctx.index)
+    def _context(
+        self, node: NodeProto, index: int, names: Sequence[str], given: list[Knowledge], reading: Reading
+    ) -> NodeContext:
+        operator = reading.operator
+        return NodeContext(
+            self,
+            node,
+            index,
+            given,
+            names,
+            operator.opset,
+            operator.since_version,
+            reading.attributes,
+            reading.values,
+        )
 
-    def _is_repeatable(self, node: NodeProto, operator: Operator, has_bodies: bool) -> bool:
-        """False for calls and for nodes with bodies: these are walked each time."""
-        is_call = (operator.domain, node.op_type) in self.state.function_names
-        return not (has_bodies or is_call or node.op_type in _NEVER_ALIKE)
-
-    def _look_into_bodies(self, ctx: WalkedNode, operator: Operator, outputs: Sequence[ValueType]) -> bool:
-        """Walk the bodies of an operator without a rule, with the types that the bodies declare. Record the node for
-        conversion. True when the node has bodies.
+    def _known_outputs(
+        self, ctx: NodeContext, outputs: Sequence[ValueType], sound: list[Knowledge] | None
+    ) -> list[Knowledge]:
+        """What is known of each output that has a name. sound: what is known by the types alone, where these are as
+        they should be.
         """
-        node, count = ctx.node, len(ctx.outputs)
+        contents_out, sequences_out, computed = ctx.contents_out, ctx.sequences_out, self.computed
+        is_more = bool(contents_out or sequences_out or computed)
+        interned, found = self.state.knowledge, []
+        if sound is not None and not is_more and len(sound) == len(ctx.outputs) and "" not in ctx.outputs:
+            return sound
+        for position, name in enumerate(ctx.outputs):
+            if not name:
+                continue
+            if sound is not None and position < len(sound):
+                known = sound[position]
+            else:
+                known = interned.of(self.complete(outputs[position]) if position < len(outputs) else UNKNOWN)
+            if is_more and known.type is not None:
+                contents, sequence = contents_out.get(position), sequences_out.get(position)
+                unread = contents is None and name in computed
+                known = interned.of(known.type, contents, sequence, unread=unread)
+            found.append(known)
+        return found
+
+    def _give_each(self, ctx: NodeContext, found: Sequence[Knowledge]) -> None:
+        """Define the outputs of a node."""
+        names = ctx.outputs
+        types, declared = self.types, self.declared
+        for name, each in zip([name for name in names if name] if "" in names else names, found, strict=True):
+            if name in types or name in declared:
+                self._give(name, each, ctx.node, ctx.index)
+                continue
+            self.known[name] = each
+            types[name] = each.type or UNKNOWN
+            if each.contents is not None:
+                self.constants[name] = each.contents
+            if each.sequence is not None:
+                self.sequences[name] = each.sequence
+
+    def _look_into_bodies(self, ctx: NodeContext, reading: Reading, outputs: Sequence[ValueType]) -> None:
+        """Walk the bodies of an operator without a rule, with the types that the bodies declare. Record the node for
+        conversion.
+        """
+        node, count, domain = ctx.node, len(ctx.outputs), reading.operator.domain
         if node.op_type == "SequenceAt":
             self._note_position(ctx)
-        if not (may_have_bodies(node, self.state.plain_functions) and any(subgraphs(node))):
-            return False
+        if not reading.has_bodies:
+            return
         self.detail.having_bodies.append(ctx.index)
-        if walks_bodies(operator, node):
-            if operator.domain == "" and outputs and count > len(outputs):
+        if reading.walks_bodies:
+            if domain == "" and outputs and count > len(outputs):
                 ctx.find("SG212", f"{node.op_type} has {count} outputs, but its body has {len(outputs)}")
-            elif operator.domain == "" and count < len(outputs):
+            elif domain == "" and count < len(outputs):
                 text = f"{node.op_type} has {count} outputs, but its body has {len(outputs)}; each must have a place"
                 ctx.tolerate("SG212", text, "OpenVINO and the reference evaluator")
-            return True
+            return
         if not self.may_look_into(ctx.location):
-            return True
+            return
         for name, position, graph in subgraphs(node):
             location = subgraph_location(self.location, node_label(node, ctx.index), name, position)
             body = self.inner(ctx.index, name, position, location)
             define_graph_values(body, graph)
             body.run(graph.node)
-        return True
 
-    def _note_position(self, ctx: WalkedNode) -> None:
+    def _note_position(self, ctx: NodeContext) -> None:
         contents = ctx.contents(1)
         if contents is not None and isinstance(contents.scalar, int):
             self.detail.positions[ctx.index] = contents.scalar
@@ -359,13 +434,19 @@ class Walk(GraphWalk):
             return
         self._reported_missing.add(name)
         if self.produces(name):
-            self.state.is_disordered = True
+            self.state.record.is_disordered = True
             text = f"reads {name!r}, which depends on this node: a cycle"
             self.report(diagnostic("SG102", text, location))
         elif any(graph.produces(name) for graph in self.enclosing()):
-            self.state.is_disordered = True
+            self.state.record.is_disordered = True
             text = f"reads {name!r}, which depends on the node around it: a cycle"
             self.report(diagnostic("SG102", text, location))
         else:
             text = f"reads {name!r}, which no input, initializer or earlier node defines"
             self.report(diagnostic("SG105", f"{text}{meant(name, self.visible_names())}", location))
+
+
+def _may_be_known(given: Sequence[Knowledge]) -> bool:
+    """False where one of these inputs has no known elements, as long as no node has been computed."""
+    unknown = [known for known in given if known.contents is None and not known.unread and known is not OMITTED]
+    return not unknown

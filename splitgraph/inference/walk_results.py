@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from splitgraph.canonical import CanonicalSplit
-from splitgraph.diagnostics import Diagnostic
+from splitgraph.diagnostics import Diagnostic, Severity
 from splitgraph.dim import DimLike, Facts, Obligation
 from splitgraph.graph.scopes import GraphPath
 from splitgraph.inference.knowledge import Knowledge
-from splitgraph.inference.repairs import Repair
-from splitgraph.onnx_proto import TensorProto
+from splitgraph.onnx_proto import AttributeProto, TensorProto
 from splitgraph.value_type import Contents, ValueType
 from splitgraph.variants import Variant
 from splitgraph.variants.variant import WrittenSplit
@@ -97,6 +96,25 @@ class Visit:
         alone = len(outputs) == 1 and split is None and outputs[0].sequence is None
         self.only = outputs[0] if alone else None
         self.content = outputs[0].contents if alone and content is None else content
+
+
+class Repair(NamedTuple):
+    """The repair of a node: attributes to remove, one to add or to set, and the number of outputs to add at the end.
+    what: the text of the finding. The finding is an error if the node lacks an attribute or has a wrong one, and a
+    warning if it has one too many or lacks outputs; rewriting repairs each. help: what to do, if the code does not say
+    so.
+    """
+
+    code: str
+    what: str
+    dropped: tuple[str, ...] = ()
+    added: AttributeProto | None = None
+    help: str | None = None
+    more_outputs: int = 0
+
+    @property
+    def severity(self) -> Severity:
+        return "warning" if self.added is None else "error"
 
 
 @dataclass(slots=True)

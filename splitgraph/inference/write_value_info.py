@@ -19,9 +19,8 @@ from splitgraph.graph.scopes import (
 )
 from splitgraph.graph.values import type_proto
 from splitgraph.inference.analysis import Analysis
-from splitgraph.inference.fix_sizes import fix_sizes
-from splitgraph.inference.generated_symbols import tally
-from splitgraph.inference.given_sizes import UNBOUND, BoundSizes
+from splitgraph.inference.given_sizes import UNBOUND, BoundSizes, fix_sizes
+from splitgraph.inference.shown_symbols import tally
 from splitgraph.onnx_proto import FunctionProto, GraphProto, ModelProto, TensorShapeProto, TypeProto, ValueInfoProto
 from splitgraph.value_type import ValueType
 from splitgraph.wire_format import field, head
@@ -74,22 +73,24 @@ def _sequences(value: ValueType) -> int:
     return 1 if value.element is None else 1 + _sequences(value.element)
 
 
-class _EncodedTypes:
-    """The field `type` of a value_info for each type, as protobuf writes it: a model has few types and many values."""
+class _EncodedTypes(dict[int, tuple[bytes, int] | None]):
+    """The field `type` of a value_info and its length by the identity of a type, as protobuf writes it; None for a type
+    of which nothing can be declared. A model has few types and many values.
+    """
 
     def __init__(self) -> None:
+        super().__init__()
         self._held: list[ValueType] = []
-        self._fields: dict[int, bytes | None] = {}
 
-    def of(self, types: Collection[ValueType]) -> Mapping[int, bytes | None]:
-        """The bytes of each type by its identity; None for a type of which nothing can be declared."""
+    def add(self, types: Collection[ValueType]) -> None:
+        """Encode each of these types."""
         for value, _ in tally(types):
-            if id(value) not in self._fields:
+            if id(value) not in self:
                 made = type_proto(value)
                 # Held with its bytes: another type could take the identity of one that is gone.
                 self._held.append(value)
-                self._fields[id(value)] = None if made is None else field(_TYPE_OF_VALUE, made.SerializeToString())
-        return self._fields
+                written = None if made is None else field(_TYPE_OF_VALUE, made.SerializeToString())
+                self[id(value)] = None if written is None else (written, len(written))
 
 
 # Reading many value_info at once takes a fifth of the time that adding one after the other does; all would take memory.
@@ -108,19 +109,22 @@ def _fill_graph(graph: GraphProto, types: Mapping[str, ValueType], encoded: _Enc
         _write(value, types.get(value.name))
         skipped.add(value.name)
     listed = {value.name: value for value in graph.value_info}
-    added, fields = [], encoded.of(types.values())
-    for name, inferred in types.items():
+    encoded.add(types.values())
+    added: list[bytes] = []
+    for (name, inferred), key in zip(types.items(), map(id, types.values()), strict=True):
         if name in skipped:
             continue
         if name in listed:
             _write(listed[name], inferred)
             continue
-        type_field = fields[id(inferred)]
-        if type_field is not None:
+        fitting = encoded[key]
+        if fitting is not None:
+            type_field, length = fitting
             written = name.encode()
-            size = len(written) + len(type_field)
+            of_name = len(written)
+            size = of_name + length
             if size < _SHORT_ENTRY:
-                added.append(_ENTRY[size] + _NAME[len(written)] + written + type_field)
+                added.append(_ENTRY[size] + _NAME[of_name] + written + type_field)
             else:
                 added.append(field(_VALUE_INFO, field(_NAME_OF_VALUE, written) + type_field))
         if len(added) == _READ_AT_ONCE:

@@ -1,4 +1,4 @@
-"""A minimal model for each entry of `lenient_types`, beside the model that the schema allows."""
+"""A minimal model for each entry of `tolerated`, beside the model that the schema allows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import onnx
 import onnx.numpy_helper
 from onnx import TensorProto, helper
 
-from splitgraph.inference.lenient_types import FIRST_OPSET, INT32_INPUTS, NEWER_TYPES
+from splitgraph.inference.tolerated import FIRST_OPSET, INT32_INPUTS, NEWER_TYPES
 from splitgraph.schemas import version_at, versions_of
 
 DATA = np.array([[1, -2, 3, 4], [5, 6, -7, 8]], np.float32)

@@ -9,10 +9,10 @@ import onnx
 import pytest
 from inference.memo_models import tree_of_calls
 
-from splitgraph.inference import infer_model, walk_state
-from splitgraph.inference.visit_memo import VisitMemo
+from splitgraph.inference import infer_model, task
+from splitgraph.inference.memo import Memo
+from splitgraph.inference.task import MOST_REPEATED
 from splitgraph.inference.walk import Walk
-from splitgraph.inference.walk_state import MOST_REPEATED
 
 # The leaf's nodes, and what else the functions have that is not the usual.
 LEAVES: dict[str, tuple[str, dict[str, str]]] = {
@@ -82,7 +82,7 @@ def test_a_tree_gives_what_it_gives_when_every_call_is_walked(leaf: str, monkeyp
     nodes, options = LEAVES[leaf]
     model = tree_of_calls(5, nodes, **options)
     quick = infer_model(model)
-    monkeypatch.setattr(VisitMemo, "remembers", False)
+    monkeypatch.setattr(Memo, "remembers", False)
     assert quick == infer_model(model)
 
 
@@ -182,7 +182,7 @@ def test_what_is_reported_of_a_call_speaks_of_its_own_symbols() -> None:
 
 def test_calls_beyond_a_bound_are_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of 25 functions that call each other twice once kept inference busy for hours."""
-    monkeypatch.setattr(walk_state, "most_calls", lambda model: 2)
+    monkeypatch.setattr(task, "most_calls", lambda model: 2)
     model = onnx.parser.parse_model(
         """<ir_version: 8, opset_import: ["" : 18, "f" : 1]>
         g (float[4] x, float[6] y, float[8] z) => (float[A] a, float[B] b, float[C] c) {

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from onnx import AttributeProto, NodeProto, TensorProto, helper, parser
 
 from splitgraph.inference import infer_model
-from splitgraph.inference.constant_keys import constant_key
+from splitgraph.inference.memo import constant_key
 
 VALUE = AttributeProto(name="value_int", type=AttributeProto.INT, i=7)
 LONG = AttributeProto(name="value_ints", type=AttributeProto.INTS, ints=range(1000))

@@ -1,4 +1,4 @@
-"""What `lenient_types` claims of runtimes, measured again: each engine runs every minimal model in its own process."""
+"""What `tolerated` claims of runtimes, measured again: each engine runs every minimal model in its own process."""
 
 from __future__ import annotations
 

@@ -9,14 +9,14 @@ import onnx
 import pytest
 
 from splitgraph.dim import Dim, evaluate, symbols_of
-from splitgraph.inference import infer_model, node_outputs
+from splitgraph.inference import infer_model, reading
 from splitgraph.value_type import ValueType
 
 
 @pytest.fixture(autouse=True)
 def no_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave every operator to onnx."""
-    monkeypatch.setattr(node_outputs, "rule_of", lambda domain, op_type: None)
+    monkeypatch.setattr(reading, "rule_of", lambda domain, op_type: None)
 
 
 def model_of(inputs: str, body: str, opset: int) -> onnx.ModelProto:

@@ -12,7 +12,7 @@ from onnx import helper, numpy_helper, parser
 from splitgraph.graph.scopes import MAIN
 from splitgraph.inference import infer_model, walk_model
 from splitgraph.inference.analysis import Analysis
-from splitgraph.inference.visit_memo import VisitMemo
+from splitgraph.inference.memo import Memo
 
 MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.onnx"))
 
@@ -165,7 +165,7 @@ def test_only_what_more_may_be_known_of_is_visited_again() -> None:
 def test_a_model_gives_the_same_when_every_node_is_visited(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = onnx.load(path, load_external_data=False)
     quick = infer_model(model)
-    monkeypatch.setattr(VisitMemo, "remembers", False)
+    monkeypatch.setattr(Memo, "remembers", False)
     thorough = infer_model(model)
     assert quick.types == thorough.types
     assert quick.splits == thorough.splits

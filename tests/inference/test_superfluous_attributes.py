@@ -6,7 +6,7 @@ import pytest
 from node_models import infer_nodes, model_of
 
 import splitgraph
-from splitgraph.inference.superfluous_attributes import SUPERFLUOUS
+from splitgraph.inference.tolerated import SUPERFLUOUS
 
 IMAGE = "float[1, 2, 4, 4] x"
 BN = "float[1, 2, 4, 4] x, float[2] a, float[2] b, float[2] c, float[2] d"

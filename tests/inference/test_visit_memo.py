@@ -19,7 +19,8 @@ from inference.memo_models import WAYS, almost_repeating, in_functions
 from splitgraph.graph.scopes import MAIN
 from splitgraph.inference import infer_model, walk_model
 from splitgraph.inference.analysis import Analysis
-from splitgraph.inference.visit_memo import VisitMemo
+from splitgraph.inference.memo import Memo
+from splitgraph.inference.task import Task
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_state import WalkState
 
@@ -35,13 +36,13 @@ def order_of_symbols(monkeypatch: pytest.MonkeyPatch) -> None:
     """Symbols are written in the order of their names, and unk10 stands before unk9: how many were made before would
     show.
     """
-    prepare = WalkState.__post_init__
+    prepare = WalkState.__init__
 
-    def started_late(state: WalkState) -> None:
-        prepare(state)
-        state._counter = 100_000
+    def started_late(state: WalkState, task: Task) -> None:
+        prepare(state, task)
+        state.symbols.counter = 100_000
 
-    monkeypatch.setattr(WalkState, "__post_init__", started_late)
+    monkeypatch.setattr(WalkState, "__init__", started_late)
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def without_memo(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def infer(model: onnx.ModelProto) -> tuple[Analysis, dict[str, Any]]:
         with monkeypatch.context() as patch:
-            patch.setattr(VisitMemo, "remembers", False)
+            patch.setattr(Memo, "remembers", False)
             return everything(model)
 
     return infer
@@ -174,7 +175,7 @@ def test_the_switch_turns_the_memo_off(without_memo: Any, monkeypatch: pytest.Mo
     )
     first, second = walk_model(model).graphs[MAIN].visits
     assert first is second
-    monkeypatch.setattr(VisitMemo, "remembers", False)
+    monkeypatch.setattr(Memo, "remembers", False)
     first, second = walk_model(model).graphs[MAIN].visits
     assert first is not second
 
@@ -195,7 +196,7 @@ def test_the_generated_layers_repeat(first: int, monkeypatch: pytest.MonkeyPatch
     for model in models:
         infer_model(model)
     with_memo = visits
-    monkeypatch.setattr(VisitMemo, "remembers", False)
+    monkeypatch.setattr(Memo, "remembers", False)
     for model in models:
         infer_model(model)
     assert visits - with_memo > with_memo

@@ -120,7 +120,7 @@ class ConversionCache:
     """What the nodes of one graph became: kept, edited, or replaced by other nodes.
 
     What a conversion may depend on. The key: operator, attributes, which inputs and outputs the node has, which of them
-    have the same name, and their types; a visit of inference stands for all of these (`inference/visit_memo.py`). The
+    have the same name, and their types; a visit of inference stands for all of these (`inference/memo.py`). The
     constants that the conversion looked at (`KnownValues.asked`): an entry holds their fingerprints and serves only
     nodes whose constants have the same. What is the same for all nodes of the graph: both opsets, what inference knows
     of the enclosing graphs, whether the graph belongs to a function. Nothing else: the names of values and nodes, and

@@ -36,8 +36,8 @@ from splitgraph.graph.scopes import (
     roots,
 )
 from splitgraph.inference import Walked
-from splitgraph.inference.lenient_types import FIRST_OPSET, INT32_INPUTS
 from splitgraph.inference.operators import plugin_advice
+from splitgraph.inference.tolerated import FIRST_OPSET, INT32_INPUTS
 from splitgraph.inference.walk_results import GraphDetail, Visit
 from splitgraph.onnx_proto import ModelProto, NodeProto
 from splitgraph.schemas.history import version_at

@@ -12,7 +12,7 @@ from splitgraph.graph.names import FreshNames, named_outputs, used_names
 from splitgraph.graph.scopes import Scope, node_label, sort_nodes
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.input_defaults import told_defaults
-from splitgraph.inference.repairs import Repair
+from splitgraph.inference.walk_results import Repair
 from splitgraph.onnx_proto import ModelProto
 from splitgraph.options import STRICT, Leeway
 from splitgraph.schemas.history import version_at

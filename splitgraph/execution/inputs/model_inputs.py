@@ -27,8 +27,8 @@ from splitgraph.execution.inputs.operator_roles import (
 from splitgraph.execution.models.model_files import is_default_domain
 from splitgraph.execution.models.model_pair import caller_inputs, default_names
 from splitgraph.execution.values import dtype_by_name
+from splitgraph.graph.scopes import Steps, finish
 from splitgraph.inference.analysis import Analysis
-from splitgraph.inference.steps import Steps, finish
 from splitgraph.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
 
 # The rank of an input whose rank is unknown.

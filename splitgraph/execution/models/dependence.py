@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import onnx
 
-from splitgraph.graph.scopes import FunctionKey, called_function, function_key
-from splitgraph.inference.steps import Steps, finish
+from splitgraph.graph.scopes import FunctionKey, Steps, called_function, finish, function_key
 from splitgraph.value_type import DTYPE_NAMES
 
 # Operators and layers that read only shapes and counts.

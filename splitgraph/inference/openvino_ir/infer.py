@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, SubElement
 
 from splitgraph.diagnostics import diagnostic
@@ -13,14 +13,13 @@ from splitgraph.graph.scopes import MAIN, GraphPath
 from splitgraph.inference.accepted import settle
 from splitgraph.inference.analysis import IR, Analysis
 from splitgraph.inference.build_analysis import build_analysis
-from splitgraph.inference.declared_types import settle_size_conditions
-from splitgraph.inference.define_graph import define_graph_values
+from splitgraph.inference.declared_types import define_graph_values, settle_size_conditions
 from splitgraph.inference.given_sizes import UNBOUND, BoundSizes, bound_type, read_sizes
 from splitgraph.inference.openvino_ir.layer_types import fault_of_layer
 from splitgraph.inference.openvino_ir.mirror import Mirror, mirror
 from splitgraph.inference.rules import load_openvino_rules
+from splitgraph.inference.task import Task
 from splitgraph.inference.walk import Walk
-from splitgraph.inference.walk_results import SetAside
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.options import NO_SIZES, STRICT, Leeway, Sizes
 from splitgraph.value_type import Shape, ValueType
@@ -52,23 +51,24 @@ def analyse_mirror(
     leeway: Leeway = STRICT,
 ) -> Analysis:
     """The analysis of the mirror itself; conversion finds the layers by its nodes."""
-    analysis = _analyse(mirrored, sizes, leeway.empty_chunks)
+    task = Task(
+        mirrored.model, leeway.empty_chunks, sizes, given_types=mirrored.given, declared_types=mirrored.declared
+    )
+    analysis = _analyse(mirrored, task)
     if not leeway.accept:
         return analysis
     settled = settle(leeway.accept, analysis.diagnostics, analysis.details.scopes, analysis.details.graphs)
     first = analysis.diagnostics
     if settled.locations:
-        analysis = _analyse(mirrored, sizes, leeway.empty_chunks, settled.locations)
+        analysis = _analyse(mirrored, replace(task, set_aside=settled.locations))
     found = (*settled.apply(first, analysis.diagnostics), *settled.notes)
     return replace(analysis, diagnostics=found, accepted=tuple(settled.accepted))
 
 
-def _analyse(
-    mirrored: Mirror, sizes: BoundSizes, empty_chunks: Literal["clamp", "error"], set_aside: SetAside | None = None
-) -> Analysis:
-    state, main = _walk(mirrored, sizes, empty_chunks, frozenset(), set_aside or {})
+def _analyse(mirrored: Mirror, task: Task) -> Analysis:
+    state, main = _walk(mirrored, task)
     if state.find_scopes():
-        state, main = _walk(mirrored, sizes, empty_chunks, state.reserved, set_aside or {})
+        state, main = _walk(mirrored, replace(task, reserved=frozenset(state.symbols.reserved)))
         state.find_scopes()
     _report_impossible_layers(state, mirrored)
     return build_analysis(state, main)
@@ -76,29 +76,22 @@ def _analyse(
 
 def _report_impossible_layers(state: WalkState, mirrored: Mirror) -> None:
     """Warn about layers that no operator set of OpenVINO has: OpenVINO does not read the model."""
-    for scope in state.scopes:
+    for scope in state.record.scopes:
         for layer in mirrored.layers.get(scope.path, ()):
             fault = fault_of_layer(layer.type, layer.version)
             if fault is not None:
                 help = "Correct the layer's type or version; a layer of an extension has a version of its own."
                 found = diagnostic("SG303", fault, f"{scope.location}/{layer.name}", severity="warning", help=help)
-                state.report(found)
+                state.record.report(found)
 
 
-def _walk(
-    mirrored: Mirror,
-    sizes: BoundSizes,
-    empty_chunks: Literal["clamp", "error"],
-    reserved: Set[str],
-    set_aside: SetAside,
-) -> tuple[WalkState, Walk]:
-    state = WalkState(mirrored.model, empty_chunks, sizes.bound, reserved=set(reserved), set_aside=set_aside)
-    state.given_types, state.declared_types = mirrored.given, mirrored.declared
+def _walk(mirrored: Mirror, task: Task) -> tuple[WalkState, Walk]:
+    state = WalkState(task)
     load_openvino_rules()
     facts = Facts()
-    main = Walk(state, MAIN, "main", state.imports, facts, bindings={})
-    _require_intervals(main, mirrored.bounds, sizes.bound)
-    define_graph_values(main, mirrored.model.graph, sizes.given)
+    main = Walk(state, MAIN, "main", state.task.imports, facts, bindings={})
+    _require_intervals(main, mirrored.bounds, task.sizes.bound)
+    define_graph_values(main, mirrored.model.graph, task.sizes.given)
     main.run(mirrored.model.graph.node)
     settle_size_conditions(state)
     return state, main

@@ -16,7 +16,7 @@ from splitgraph.conversion import operators as families
 from splitgraph.conversion.ladder import unknown_versions
 from splitgraph.execution.reference import evaluator
 from splitgraph.execution.values import UnsupportedError
-from splitgraph.inference import node_outputs, operators, walk
+from splitgraph.inference import operators, reading
 from splitgraph.schemas import version_at
 
 EQUAL_13 = "a, b = Split<axis=1>(x)"
@@ -128,12 +128,12 @@ def test_a_rule_serves_where_only_types_were_added(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("outgrown", [False, True])
 def test_onnx_infers_what_outgrew_its_rule(outgrown: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    known = walk.operator_of
+    known = reading.operator_of
 
     def operator_of(*arguments: object) -> operators.Operator:
         return replace(known(*arguments), outgrew_rule=outgrown)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(walk, "operator_of", operator_of)
-    monkeypatch.setattr(node_outputs, "rule_of", lambda domain, op_type: asked.append(op_type))
+    monkeypatch.setattr(reading, "operator_of", operator_of)
+    monkeypatch.setattr(reading, "rule_of", lambda domain, op_type: asked.append(op_type))
     assert str(splitgraph.infer(model_at(18, "a = Relu(x) b = Neg(x)")).types["a"]) == "float32[N, 6]"
     assert asked == ([] if outgrown else ["Relu", "Neg"])

@@ -16,8 +16,9 @@ from onnx import parser
 
 from splitgraph.dim import Dim, Facts, Obligation, evaluate, symbols_of
 from splitgraph.graph.scopes import MAIN
-from splitgraph.inference.define_graph import define_graph_values
+from splitgraph.inference.declared_types import define_graph_values
 from splitgraph.inference.rules import load_rules
+from splitgraph.inference.task import Task
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_state import WalkState
 
@@ -209,11 +210,11 @@ def test_claims_hold_when_the_model_runs(kind: Callable[[Draw], Model]) -> None:
         inputs, body = kind(draw)
         model = parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> g ({inputs}) => () {{ {body} }}')
         model.graph.output.add().name = "y"
-        state = WalkState(model)
-        walk = Walk(state, MAIN, "main", state.imports, Facts(), bindings={})
+        state = WalkState(Task(model))
+        walk = Walk(state, MAIN, "main", state.task.imports, Facts(), bindings={})
         define_graph_values(walk, model.graph, None)
         walk.run(model.graph.node)
-        errors = [found.message for found in state.diagnostics if found.severity == "error"]
+        errors = [found.message for found in state.record.diagnostics if found.severity == "error"]
         session = session_of(model)
         for _ in range(8 if session is not None else 0):
             sizes = {name: draw.choice([0, 1, 1, 2, 3, 4, 5, 6]) for name in SYMBOLS}

@@ -20,8 +20,9 @@ from onnx import numpy_helper
 from splitgraph.dim import Dim, DimLike, Facts, evaluate, symbols_of
 from splitgraph.graph.scopes import MAIN
 from splitgraph.inference.context import RULES
-from splitgraph.inference.define_graph import define_graph_values
+from splitgraph.inference.declared_types import define_graph_values
 from splitgraph.inference.rules import load_rules
+from splitgraph.inference.task import Task
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.value_type import Contents, Ratio
@@ -128,11 +129,13 @@ def compare_elements(name: str, held: Contents, real: np.ndarray, sizes: dict[st
 def compare(case: Any, tally: Tally, constant_from: int | None, symbolic: bool) -> None:
     """Infer one case and compare its outputs with the data."""
     model, sizes = prepared(case, constant_from, symbolic)
-    state = WalkState(model)
-    walk = Walk(state, MAIN, "main", state.imports, Facts(), bindings={})
+    state = WalkState(Task(model))
+    walk = Walk(state, MAIN, "main", state.task.imports, Facts(), bindings={})
     define_graph_values(walk, model.graph, None)
     walk.run(model.graph.node)
-    tally.refused += [f"{case.name}: {found.message}" for found in state.diagnostics if found.severity == "error"]
+    tally.refused += [
+        f"{case.name}: {found.message}" for found in state.record.diagnostics if found.severity == "error"
+    ]
     for value, data in zip(model.graph.output, case.data_sets[0][1], strict=True):
         real = array_of(data)
         if real is None:

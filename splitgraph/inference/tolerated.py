@@ -1,15 +1,24 @@
-"""Element types that a schema does not allow, but that runtimes read, all in one way.
+"""What a schema does not allow and runtimes read, all in one way: element types, and attributes of another version.
 
-A finding about such a type is a warning. Each entry was measured: OpenVINO and the reference evaluator run the node,
-with the results of the node that the schema allows (the integers as int64; the newer version of the operator).
-onnxruntime refuses the node. `tests/campaigns/tolerated_slips.py` found the integers: it tries every operator.
+A finding about such a node is a warning, and each entry was measured. `tests/campaigns/tolerated_slips.py` found them:
+it tries every operator.
+
+Element types: OpenVINO and the reference evaluator run the node, with the results of the node that the schema allows
+(the integers as int64; the newer version of the operator). onnxruntime refuses the node.
 `tests/inference/test_lenient_types.py` measures every entry again, in the installed engines; docs/diagnostics.md shows
 the tables.
+
+Attributes that only another version has, at values that change nothing: in no engine does the attribute change the
+result. `dilations` of MaxPool and LpPool and both attributes of Resize run in OpenVINO and the reference evaluator.
+`dilations` of AveragePool, `spatial` and `output_sequence` run in OpenVINO only: the reference evaluator knows the
+attributes of a node by its version, and onnxruntime (1.15, 1.17, 1.32) refuses the node. That they change nothing at
+these values is what the documents of the versions that have them say. What a later version has by default is found
+without an entry (`repairs.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from splitgraph.schemas import OperatorVersion, version_at
@@ -78,3 +87,23 @@ def are_measured(schema: OperatorVersion, given: Types) -> bool:
     """True where the types that the version does not allow are among those that its newer version was measured with."""
     _, measured = NEWER_TYPES[schema.op]
     return all(text is None or text in measured or text.startswith("float") for text in given)
+
+
+# Of a list: each element is this number.
+ALL_ONES = "all 1"
+
+# By operator and attribute, the value that changes nothing.
+SUPERFLUOUS: Mapping[str, Mapping[str, int | str]] = {
+    **{op: {"dilations": ALL_ONES} for op in ("AveragePool", "LpPool", "MaxPool")},
+    "BatchNormalization": {"spatial": 1},
+    **{op: {"output_sequence": 0} for op in ("GRU", "LSTM", "RNN")},
+    "Resize": {"antialias": 0, "keep_aspect_ratio_policy": "stretch"},
+}
+
+
+def changes_nothing(op: str, name: str, value: object) -> bool:
+    """True for an attribute of another version at a value that changes nothing."""
+    held = SUPERFLUOUS.get(op, {}).get(name)
+    if held == ALL_ONES:
+        return isinstance(value, tuple) and bool(value) and set(value) == {1}
+    return held is not None and value == held

@@ -1,0 +1,133 @@
+"""The memo: a node or a call that equals an earlier one gets its results. Models repeat their layers."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Hashable, Mapping
+from typing import Any
+
+from splitgraph.dim import Facts
+from splitgraph.wire_format import ONE_BYTE, Malformed, field, tag, varint_at
+
+# What equal nodes have in common. For a Constant: its attribute. For other nodes: the operator, the number of outputs,
+# one object for what is known of each input, and the bytes of each attribute.
+Key = bytes | tuple[object, ...]
+
+# What a visit depends on besides its key and what is known of symbols: the opset imports of its graph, and whether
+# findings are reported there.
+Setting = tuple[object, ...]
+
+
+def setting_of(imports: Mapping[str, int], is_reported: tuple[bool, bool]) -> Setting:
+    """The setting of a graph."""
+    return (is_reported, *sorted(imports.items()))
+
+
+class Memo:
+    """The visits of nodes and the calls of functions that may be repeated in graphs with the same facts: the main graph
+    and the functions that it calls, or a body and the functions that it calls.
+
+    What a visit may depend on. Its key: the operator, its attributes, how many outputs the node has, and what is known
+    of each input: type, elements, members of a sequence, whether it is there at all. What is the same for every node of
+    the graph: the imported opsets and whether findings are reported (`Setting`), the attributes of the call that is
+    walked, the options of the inference. And what is known of the symbols (`Facts`). A rule reads nothing else:
+    `NodeContext` offers nothing else, but names and the location, which are for messages.
+
+    What a call may depend on. Its key: the function, its attributes, whether findings are reported, and what is known
+    of each input; of the elements of a constant only where the body looks at them, so that layers that differ in their
+    weights are alike. And what is known of the symbols: the rules for visits hold for everything in the body.
+
+    What makes a visit unrepeatable. An effect: anything but saying what the outputs are, counted in `effects` (a
+    finding, a new symbol, elements of an input that were not looked at before). A fact that was learnt
+    (`Facts.version`). An output that is left out; a body or a call, whose nodes are visits of their own.
+
+    What a repeated call does again, at its own location: findings, splits that are reported, requirements of bodies
+    that may not run, operators that nobody knows. Symbols that the call made and gives, or reports, are made anew.
+
+    What makes a call unrepeatable. A fact that was learnt. Symbols that were made and that are reported of a body,
+    whose facts may speak of them. What the journal counts as unrepeatable: a symbol for a broadcast, a name that was
+    adopted from a declaration, recursion, and a call that is not followed.
+
+    When a result is forgotten. An answer of Facts that is not a proof may be another one when more is known of the
+    symbols; such answers are counted in `Facts.open_questions`. A result during which none was given is settled: it
+    holds whatever else becomes known. Every other result holds while no fact is learnt. So a settled result may be
+    repeated with these facts, and with facts of a body, which are on top of these: `find` looks outward, and `keep`
+    goes to the outermost facts of which nothing was learnt since. The other visits are kept in their graph only
+    (`Walk`), and forgotten at its end. All are forgotten when every graph has been walked.
+    """
+
+    # False only in the tests that compare an inference with this memo and without it.
+    remembers = True
+
+    def __init__(self, facts: Facts, around: Memo | None = None) -> None:
+        self._facts = facts
+        self._around = around
+        # Each result with the version of the facts at which it holds; None for a settled one.
+        self._kept: dict[Hashable, tuple[Any, int | None]] = {}
+
+    def find(self, key: Hashable) -> Any:
+        """The result with this key, here or around; None where there is none that holds."""
+        memo: Memo | None = self
+        while memo is not None:
+            kept = memo._kept.get(key)
+            # Equal versions: nothing was learnt since, here or in a body between that memo and this one.
+            if kept is not None and (kept[1] is None or kept[1] == self._facts.version):
+                return kept[0]
+            memo = memo._around
+        return None
+
+    def keep(self, key: Hashable, result: Any, *, settled: bool) -> None:
+        """Remember a result, that of a call or a settled one of a node."""
+        if not self.remembers:
+            return
+        memo = self
+        while memo._around is not None and memo._around._facts.version == self._facts.version:
+            memo = memo._around
+        memo._kept[key] = result, None if settled else self._facts.version
+
+    def forget(self) -> None:
+        """Forget every result."""
+        self._kept.clear()
+
+
+# The keys of Constant nodes: the bytes of their attribute. A third of the nodes that exporters write are Constants, and
+# most of them are equal. Asking protobuf for an output and an attribute makes objects, which takes three times as long
+# as writing the whole node as bytes and reading it from there. Source: the fields of NodeProto in onnx.proto.
+
+# How NodeProto's fields begin, and the operator's whole field.
+_OUTPUT, _NAME, _ATTRIBUTE = (tag(number)[0] for number in (2, 3, 5))
+_OPERATOR = field(4, b"Constant")
+
+# A longer Constant holds weights: comparing them would cost more than it saves.
+MOST_BYTES = 4096
+
+
+def constant_key(written: bytes, earlier: Container[object] = ()) -> tuple[str, bytes] | None:
+    """The output of a Constant node and its key, which is its attribute as bytes, from the bytes of the node.
+
+    earlier: keys that were read before, among other things. None unless the node is an output, perhaps a name,
+    the operator and one attribute, in this order and nothing else, all short, with an output of less than 128 bytes and
+    a name, too: what else there is means something, or is rare.
+    """
+    if len(written) > MOST_BYTES:
+        return None
+    head, _, attribute = written.partition(_OPERATOR)
+    size = len(head)
+    try:
+        end = head[1] + 2
+        named = end == size or (head[end] == _NAME and head[end + 1] < ONE_BYTE and end + 2 + head[end + 1] == size)
+        if not (named and head[0] == _OUTPUT and 2 < end < 2 + ONE_BYTE):
+            return None
+        if attribute not in earlier and not _is_one_attribute(attribute):
+            return None
+        return head[2:end].decode(), attribute
+    except (IndexError, UnicodeDecodeError):
+        return None
+
+
+def _is_one_attribute(written: bytes) -> bool:
+    """True for the bytes of one attribute and nothing else."""
+    try:
+        length, start = varint_at(written, 1, len(written))
+    except Malformed:
+        return False
+    return written[0] == _ATTRIBUTE and start + length == len(written)

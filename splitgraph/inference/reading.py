@@ -1,0 +1,367 @@
+"""How a node is read: by which rule it is inferred, and whether it is legal.
+
+That depends on the node's signature: the operator, its attributes, how many outputs the node has, and which inputs are
+given with which element types. It hardly ever depends on dimensions, so it is decided once for each signature.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any
+
+from splitgraph.attributes import HOLDING_GRAPHS, attribute_value
+from splitgraph.graph.scopes import may_have_bodies, subgraphs
+from splitgraph.inference.computed_values import FOLLOWED, is_computable
+from splitgraph.inference.context import Rule, rule_of
+from splitgraph.inference.knowledge import OMITTED, Knowledge, type_text
+from splitgraph.inference.operators import Operator, operator_of
+from splitgraph.inference.rules.arithmetic import is_integer_type
+from splitgraph.inference.tolerated import are_measured, as_int64, newer_version
+from splitgraph.inference.walk_state import WalkState
+from splitgraph.onnx_proto import AttributeProto, NodeProto
+from splitgraph.schemas import OperatorVersion, versions_of
+from splitgraph.schemas.allowed_values import fault_of_value
+from splitgraph.value_type import ValueType
+from splitgraph.variants import openvino_split_1
+
+# Operators with graphs as attributes, which are too long to compare; and SequenceAt, whose position is recorded.
+NEVER_ALIKE = frozenset({"If", "Loop", "Scan", "SequenceMap", "SequenceAt"})
+_REFERENCE, _TYPE = attrgetter("ref_attr_name"), attrgetter("type")
+# How names of attributes begin that tools keep for themselves, which onnx's checker accepts on every operator.
+_INTERNAL = "__"
+# Required by the schema of Resize-11 only: runtimes took them for the optional inputs that they are from 13 on, and
+# exporters leave them out.
+_TAKEN_AS_OPTIONAL = {("", "Resize"): ("roi", "scales")}
+_HOW_TO_TYPE = "Set AttributeProto.type of the attribute, as onnx.helper.make_attribute does."
+_REFUSED = "onnxruntime refuses the node"
+
+_KINDS = (("tensor(", ""), ("seq(tensor(", "sequence of "), ("optional(tensor(", "optional of "))
+_LONG_NAMES = {"float": "float32", "double": "float64"}
+
+# Kinds and element types of outputs.
+OutputTypes = tuple[tuple[str, str | None], ...]
+Bindings = Mapping[str, AttributeProto]
+
+
+class Reading:
+    """What nodes of one signature have in common.
+
+    operator, rule: what the node means, and the rule that infers it, if there is one. attributes, values: those of the
+    node as written, by name; values are read when somebody asks for them. refers: an attribute refers to one of the
+    function around the node, so that the reading is that of one call only.
+
+    refusal: code, text and help of the finding for which nothing is read of the node: there is no such operator, or its
+    attributes are not sound. lacking: how many tensors without elements the attributes have. misfit, tolerated: what
+    does not fit the schema, and what fits no schema but engines run. mistyped: the text about a forbidden type of an
+    input; is_lenient: runtimes read the node all the same, all in one way.
+
+    may_need_repair: `find_repairs` has to look at the node. is_computable: onnx's evaluator computes the outputs where
+    the inputs are known. has_bodies: the node has graphs that are walked. is_repeatable: the memo may hold its visit.
+    """
+
+    __slots__ = (
+        "_output_faults",
+        "attributes",
+        "has_bodies",
+        "is_computable",
+        "is_lenient",
+        "is_repeatable",
+        "lacking",
+        "may_need_repair",
+        "misfit",
+        "mistyped",
+        "operator",
+        "refers",
+        "refusal",
+        "rule",
+        "tolerated",
+        "values",
+        "walks_bodies",
+    )
+
+    def __init__(
+        self, state: WalkState, imports: Mapping[str, int], node: NodeProto, given: Sequence[Knowledge]
+    ) -> None:
+        operator = self.operator = operator_of(state, imports, node)
+        domain, op_type, schema, written = operator.domain, node.op_type, operator.schema, node.attribute[:]
+        self.rule: Rule | None = None if operator.outgrew_rule else rule_of(domain, op_type)
+        self.attributes = {attribute.name: attribute for attribute in written}
+        self.values: dict[str, Any] = {}
+        self.refers = any(map(_REFERENCE, written))
+        self.lacking = 0
+        self.refusal = (operator.finding, operator.message, operator.help) if operator.finding else None
+        if self.refusal is None and written:
+            self.refusal = self._unsound(state, node)
+        self.tolerated: list[tuple[str, str]] = []
+        self.misfit: tuple[str, str] | None = None
+        self.mistyped: str | None = None
+        self.is_lenient = self.may_need_repair = False
+        if schema is not None and self.refusal is None:
+            self.may_need_repair = domain == "" and _may_need_repair(schema, self)
+            if not self.refers:
+                self.tolerated, self.misfit = fit(operator, self.attributes, node, given, None)
+            self._check_inputs(schema, given)
+        holds_graphs = not HOLDING_GRAPHS.isdisjoint(map(_TYPE, written))
+        self.is_computable = not (domain or self.refers or holds_graphs) and self._is_computable(op_type, given)
+        self.has_bodies = holds_graphs and may_have_bodies(node, state.task.plain_functions) and any(subgraphs(node))
+        # True for a node whose rule walks its bodies, if it has any.
+        self.walks_bodies = self.rule is not None and domain in ("", openvino_split_1.DOMAIN)
+        is_call = (domain, op_type) in state.task.function_names
+        self.is_repeatable = not (self.has_bodies or is_call or op_type in NEVER_ALIKE)
+        # For the kinds and element types of outputs, what is wrong with one of them.
+        self._output_faults: dict[OutputTypes, str | None] = {}
+
+    def _unsound(self, state: WalkState, node: NodeProto) -> tuple[str, str, str | None] | None:
+        """What is wrong with the attributes: each must have a type, be there once and hold well-formed tensors."""
+        operator, op_type, written = self.operator, node.op_type, node.attribute
+        is_known = operator.schema is not None or operator.variant is not None or operator.function is not None
+        untyped = [attribute.name for attribute in written if not attribute.type and not attribute.ref_attr_name]
+        if is_known and untyped:
+            # Runtimes refuse it; to guess the type, or to take the attribute for absent, might change what it means.
+            return "SG212", f"attribute {untyped[0]!r} of {op_type} has no type; a type is required", _HOW_TO_TYPE
+        # A graph has its place by the name of its attribute, whatever the operator is.
+        if len(self.attributes) < len(written) and (is_known or any(subgraphs(node))):
+            # onnxruntime refuses it, the reference evaluator takes the last one, OpenVINO the first one.
+            (twice, _), *_ = Counter(attribute.name for attribute in written).most_common(1)
+            return "SG212", f"{op_type} has the attribute {twice!r} more than once", "Remove all of them but one."
+        tensors = state.record.tensors
+        before = tensors.lacking
+        malformed = tensors.of_node(node)
+        # Counted for each node, not for each signature.
+        self.lacking, tensors.lacking = tensors.lacking - before, before
+        return None if malformed is None else ("SG111", malformed, None)
+
+    def _check_inputs(self, schema: OperatorVersion, given: Sequence[Knowledge]) -> None:
+        """Find an input of a type that the schema does not allow, or of another type than an input it must match."""
+        texts = tuple([None if known is OMITTED else known.text for known in given])
+        found = _mismatch(schema, texts)
+        if found is None:
+            return
+        self.mistyped = f"{schema.op}-{self.operator.since_version}: {found}"
+        how = _how_it_is_run(schema, texts, self.operator.opset)
+        if how is not None:
+            self.is_lenient = True
+            self.mistyped += f". OpenVINO and the reference evaluator read the node {how}; {_REFUSED}"
+
+    def _is_computable(self, op_type: str, given: Sequence[Knowledge]) -> bool:
+        if not given or not is_computable(op_type, self.operator.since_version):
+            return False
+        first = given[0].type
+        if op_type in FOLLOWED and first is not None and is_integer_type(first.dtype):
+            return False
+        # The specification of SplitToSequence ignores keepdims beside lengths; runtimes do not.
+        return not (op_type == "SplitToSequence" and len(given) > 1 and "keepdims" in self.attributes)
+
+    def fault_of_outputs(self, names: Sequence[str], outputs: Sequence[ValueType]) -> str | None:
+        """The text about an output of a type that the schema does not allow, as an attribute may ask for one."""
+        types = tuple([(value.kind, value.dtype) for value in outputs])
+        if types in self._output_faults:
+            return self._output_faults[types]
+        schema = self.operator.schema
+        if schema is None:
+            return None
+        # A rule gives the outputs of every version, and a node may leave some of them out.
+        asked = [type_text(value) if name else None for name, value in zip(names, outputs, strict=False)]
+        found = _forbidden_output(schema, tuple(asked))
+        text = None if found is None else f"{schema.op}-{self.operator.since_version}: {found}"
+        if "" not in names and all(value.element is None for value in outputs):
+            self._output_faults[types] = text
+        return text
+
+
+class Readings:
+    """The readings of nodes in graphs with the same opset imports, each made once."""
+
+    def __init__(self, state: WalkState, imports: Mapping[str, int]) -> None:
+        self._state = state
+        self._imports = imports
+        self._by_signature: dict[tuple[object, ...], Reading] = {}
+
+    def of(self, node: NodeProto, given: Sequence[Knowledge], form: tuple[object, ...] | None) -> Reading:
+        """The reading of a node. form: operator, number of outputs, and the bytes of each attribute; None for a node of
+        which no other is read alike.
+        """
+        if form is None:
+            return Reading(self._state, self._imports, node, given)
+        texts: list[object] = [known.text for known in given]
+        if OMITTED in given:
+            # What a function's call leaves out has a name in its body, by which findings speak of it.
+            texts = [
+                ("", name) if known is OMITTED else known.text for name, known in zip(node.input, given, strict=True)
+            ]
+        signature = (*form, *texts)
+        reading = self._by_signature.get(signature)
+        if reading is None:
+            reading = Reading(self._state, self._imports, node, given)
+            if not reading.refers:
+                self._by_signature[signature] = reading
+        return reading
+
+
+def fit(
+    operator: Operator,
+    attributes: Mapping[str, AttributeProto],
+    node: NodeProto,
+    given: Sequence[Knowledge],
+    bindings: Bindings | None,
+) -> tuple[list[tuple[str, str]], tuple[str, str] | None]:
+    """Whether the numbers of inputs and outputs and the attributes fit the schema. Gives what fits no schema but
+    engines run: texts with these engines; then the code and text of the first fault. bindings: the attributes of the
+    call.
+    """
+    schema, tolerated = operator.schema, list[tuple[str, str]]()
+    if schema is None:
+        return tolerated, None
+    label, count = f"{node.op_type}-{operator.since_version}", len(node.output)
+    if not schema.min_inputs <= len(given) <= schema.max_inputs:
+        allowed = _range(schema.min_inputs, schema.max_inputs)
+        return tolerated, ("SG212", f"{label} takes {allowed} inputs, not {len(given)}")
+    if not schema.min_outputs <= count <= schema.max_outputs:
+        allowed = _range(schema.min_outputs, schema.max_outputs)
+        return tolerated, ("SG212", f"{label} has {allowed} {'output' if allowed == '1' else 'outputs'}, not {count}")
+    if OMITTED in given and (fault := _fault_of_left_out(schema, node, given)) is not None:
+        return tolerated, ("SG212", f"{label} {fault}")
+    for name, written in attributes.items():
+        expected = schema.attributes.get(name)
+        if expected is None:
+            if not name.startswith(_INTERNAL):
+                return tolerated, ("SG212", _unknown_attribute(schema, name))
+            continue
+        bound = (bindings or {}).get(written.ref_attr_name) if written.ref_attr_name else written
+        if bound is not None and bound.type != expected.type:
+            return tolerated, ("SG212", f"attribute {name!r} of {label} has the wrong type")
+        if bound is not None and name in operator.constrained_attributes:
+            wrong = fault_of_value(schema.domain, schema.op, operator.since_version, name, attribute_value(bound))
+            if wrong is not None and not wrong.run_by:
+                return tolerated, ("SG302", f"{label}: {wrong.text}")
+            if wrong is not None:
+                tolerated.append((f"{label}: {wrong.text}", wrong.run_by))
+    for name in operator.required_attributes:
+        held = attributes.get(name)
+        if held is None or (held.ref_attr_name and bindings is not None and held.ref_attr_name not in bindings):
+            return tolerated, ("SG212", f"{label} needs the attribute {name!r}")
+    return tolerated, None
+
+
+def _may_need_repair(schema: OperatorVersion, reading: Reading) -> bool:
+    """True for a node that has an attribute which its version does not have, or a value which it does not allow; and
+    for
+    a Split, which may lack something.
+    """
+    if schema.op == "Split" or not reading.attributes.keys() <= schema.attributes.keys():
+        return True
+    return any(
+        not held.ref_attr_name
+        and fault_of_value("", schema.op, schema.since_version, name, attribute_value(held)) is not None
+        for name, held in reading.attributes.items()
+        if name in reading.operator.constrained_attributes
+    )
+
+
+def _fault_of_left_out(schema: OperatorVersion, node: NodeProto, given: Sequence[Knowledge]) -> str | None:
+    """The text of an error about omitted inputs; None where each omitted input is optional."""
+    optional = _TAKEN_AS_OPTIONAL.get((schema.domain, schema.op), ())
+    formals, last = schema.inputs, len(schema.inputs) - 1
+    for index, known in enumerate(given):
+        if known is not OMITTED:
+            continue
+        formal = formals[min(index, last)]
+        if formal.option == "optional" or formal.name in optional:
+            continue
+        # The body of a function reads by name what the call leaves out.
+        called = ", which the function call omits" if node.input[index] else ""
+        if formal.option == "single":
+            return f"needs the input {formal.name!r}{called}"
+        return f"has an empty name for input {index}{called}; each of {formal.name!r} must be given"
+    return None
+
+
+def _unknown_attribute(schema: OperatorVersion, name: str) -> str:
+    """The text of an error about an attribute that the version does not have. Ignoring it might change the node's
+    meaning.
+    """
+    text = f"{schema.op}-{schema.since_version} has no attribute {name!r}"
+    those = [each.since_version for each in versions_of(schema.domain, schema.op) if name in each.attributes]
+    if not those:
+        return text
+    return f"{text}; {schema.op}-{(min if min(those) > schema.since_version else max)(those)} has it"
+
+
+def _range(fewest: int, most: int) -> str:
+    if most >= 2**31 - 1:
+        return f"{fewest} or more"
+    return str(fewest) if fewest == most else f"{fewest} to {most}"
+
+
+@lru_cache(maxsize=4096)
+def _how_it_is_run(schema: OperatorVersion, given: tuple[str | None, ...], opset: int) -> str | None:
+    """How runtimes read a node with types that its schema does not allow; None where they do not, or disagree."""
+    wide = as_int64(schema, given, opset)
+    if wide is not None and _mismatch(schema, wide) is None:
+        return "as if int32 were int64"
+    newer = newer_version(schema, opset)
+    if newer is not None and are_measured(schema, given) and _mismatch(newer, given) is None:
+        return f"like {schema.op}-{newer.since_version}"
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _forbidden_output(schema: OperatorVersion, given: tuple[str | None, ...]) -> str | None:
+    formals = schema.outputs
+    for index, text in enumerate(given):
+        allowed = _allowed(formals[min(index, len(formals) - 1)].types) if formals else None
+        if text is not None and allowed and text not in allowed:
+            return f"output {index} is {text}; it must be {_choice(allowed)}"
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _mismatch(schema: OperatorVersion, given: tuple[str | None, ...]) -> str | None:
+    formals = schema.inputs
+    bound: dict[str, tuple[int, str]] = {}
+    for index, text in enumerate(given):
+        formal = formals[min(index, len(formals) - 1)] if formals else None
+        allowed = _allowed(formal.types) if formal is not None else None
+        if text is None or formal is None or not allowed:
+            continue
+        if text not in allowed:
+            return f"input {index} is {text}; it must be {_choice(allowed)}"
+        if not formal.is_generic or not formal.homogeneous:
+            continue
+        earlier = bound.setdefault(formal.type_variable, (index, text))
+        if earlier[1] != text:
+            return f"input {index} is {text} and input {earlier[0]} is {earlier[1]}; both must have the same type"
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _allowed(types: frozenset[str]) -> frozenset[str]:
+    return frozenset(text for spelled in types if (text := _plain(spelled)) is not None)
+
+
+def _plain(spelled: str) -> str | None:
+    """A schema's spelling of a type in ours; None for one that this check does not follow."""
+    for prefix, kind in _KINDS:
+        if spelled.startswith(prefix):
+            name = spelled[len(prefix) :].rstrip(")")
+            return kind + _LONG_NAMES.get(name, name)
+    return None
+
+
+def only_dtype(types: frozenset[str]) -> str | None:
+    """The element type of a tensor that can have no other, None for all else; types: those that a schema allows."""
+    text = _plain(next(iter(types))) if len(types) == 1 else None
+    return None if text is None or " " in text else text
+
+
+def element_types(types: frozenset[str]) -> frozenset[str]:
+    """The element types of the tensors that a schema allows; types: all that it allows."""
+    return frozenset(text for text in _allowed(types) if " " not in text)
+
+
+def _choice(allowed: frozenset[str]) -> str:
+    names = sorted(allowed)
+    return names[0] if len(names) == 1 else f"one of {', '.join(names)}"
