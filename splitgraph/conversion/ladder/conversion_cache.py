@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from splitgraph.conversion.ladder.guard import CONTRADICTIONS, check_node
-from splitgraph.conversion.nodes.crossing import AttributeEdit, NodeFacts
+from splitgraph.conversion.nodes.crossing import AttributeEdit
 from splitgraph.conversion.nodes.known_values import KnownValues
 from splitgraph.conversion.nodes.node_form import NodeForm
 from splitgraph.conversion.nodes.omitted_arguments import reads_left_out
@@ -17,21 +16,16 @@ from splitgraph.conversion.planning.emission import Emission
 from splitgraph.conversion.planning.plan import InPlace
 from splitgraph.diagnostics import Diagnostic
 from splitgraph.graph.names import FreshNames
-from splitgraph.graph.scopes import OPERATORS_WITH_BODIES
 from splitgraph.inference.walk_results import Visit
 from splitgraph.onnx_proto import AttributeProto, NodeProto
-from splitgraph.value_type import Shape, ValueType
 
-# Equal for nodes of one kind: the visit of inference, or operator, attributes and types.
-Key = tuple[object, ...]
+# Equal for nodes of one kind: the visit of inference, and which names of the node are equal.
+Key = tuple[Visit, tuple[int, ...]]
 
-_SERIALIZED = AttributeProto.SerializeToString
 # Longer constants are not compared: reading them for every node takes longer than converting the node.
 _MOST_CONSTANT_BYTES = 4096
 # Entries for one key, which differ in the constants that the nodes read.
 _MOST_ENTRIES = 8
-# Longer attributes hold weights.
-_MOST_ATTRIBUTE_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,20 +113,16 @@ class Entries:
 class ConversionCache:
     """What the nodes of one graph became: kept, edited, or replaced by other nodes.
 
-    What a conversion may depend on. The key: operator, attributes, which inputs and outputs the node has, which of them
-    have the same name, and their types; a visit of inference stands for all of these (`inference/visit_memo.py`). The
+    What a conversion may depend on. The key: a visit of inference, which stands for operator, attributes, which inputs
+    and outputs the node has, and their types (`inference/visit_memo.py`); and which of them have the same name. The
     constants that the conversion looked at (`KnownValues.asked`): an entry holds their fingerprints and serves only
     nodes whose constants have the same. What is the same for all nodes of the graph: both opsets, what inference knows
     of the enclosing graphs, whether the graph belongs to a function. Nothing else: the names of values and nodes, and
     the location appear in results only where an entry has numbers for them.
 
-    What makes a node uncacheable. It reads an input of the function that some call omits. It has subgraphs or
-    attributes of more than 4096 bytes, and no visit. Its conversion failed (except for the opset where it must stop),
-    asked who reads an output, looked at a constant that is no input of the node or has more than 4096 bytes, wrote
-    subgraphs, or named a value in its reason.
-
-    Shapes are part of the key, but most operators do not need them: where the guard keeps a node without looking at a
-    shape, it keeps every node with the same operator, attributes and element types (`keeps_every_shape`).
+    What makes a node uncacheable. It has no visit, or reads an input of the function that some call omits. Its
+    conversion failed (except for the opset where it must stop), asked who reads an output, looked at a constant that is
+    no input of the node or has more than 4096 bytes, wrote subgraphs, or named a value in its reason.
 
     What the graphs of functions have in common. Functions that import the same opset, and whose calls omit no input,
     share the entries of visits, which inference shares, too: a visit that depends on an attribute of the call is of one
@@ -157,35 +147,15 @@ class ConversionCache:
         self._shared = self._own if left_out or shared is None else shared
         # Visits whose nodes are kept. The loop over the nodes reads the set itself: a call for each node is slow.
         self.kept_visits: set[Visit] = set()
-        self._kept_in_every_shape: dict[Key, bool] = {}
         self._stops: dict[Key, int] = {}
-        # A number for each type, and for each object that is one: types are hashed once, their identity often.
-        self._type_numbers: dict[ValueType, int] = {}
-        self._type_objects: dict[int, tuple[int, ValueType]] = {}
-
-    # Keys --------------------------------------------------------------------------------------------------------
 
     def key_of(self, node: NodeProto, visit: Visit | None) -> Key | None:
         """The key of a node, None for an uncacheable one. visit: that of inference, None where there is none."""
-        if not self.remembers or reads_left_out(node, self.left_out):
+        if visit is None or not self.remembers or reads_left_out(node, self.left_out):
             return None
-        inputs, outputs = node.input[:], node.output[:]
-        names = inputs + outputs
+        names = node.input[:] + node.output[:]
         # Equal names must be equal for the next node, too.
-        equal = () if len(set(names)) == len(names) else tuple(map(names.index, names))
-        if visit is not None:
-            return visit, equal
-        op_type = node.op_type
-        if op_type in OPERATORS_WITH_BODIES or node.ByteSize() > _MOST_ATTRIBUTE_BYTES:
-            return None
-        types = [self._number(self.values.type_of(name)) if name else -1 for name in names]
-        return op_type, len(inputs), equal, *types, *map(_SERIALIZED, node.attribute[:])
-
-    def _number(self, type: ValueType) -> int:
-        known = self._type_objects.get(id(type))
-        if known is None:
-            known = self._type_objects[id(type)] = self._type_numbers.setdefault(type, len(self._type_numbers)), type
-        return known[0]
+        return visit, () if len(set(names)) == len(names) else tuple(map(names.index, names))
 
     # Nodes that stay ---------------------------------------------------------------------------------------------
 
@@ -193,27 +163,6 @@ class ConversionCache:
         """Remember that all nodes of a visit are kept, unless calls omit inputs, which a visit knows nothing of."""
         if visit is not None and not self.left_out and self.remembers:
             self.kept_visits.add(visit)
-
-    def keeps_every_shape(self, node: NodeProto, facts_of: Callable[[NodeProto], NodeFacts]) -> bool:
-        """True where the guard keeps all nodes like this one, in every shape. False says nothing."""
-        if not self.remembers or reads_left_out(node, self.left_out):
-            return False
-        key = self._key_without_shapes(node)
-        if key is None:
-            return False
-        kept = self._kept_in_every_shape.get(key)
-        if kept is None:
-            kept = self._kept_in_every_shape[key] = _is_kept_without_shapes(facts_of(node))
-        return kept
-
-    def _key_without_shapes(self, node: NodeProto) -> Key | None:
-        attributes = _compared_attributes(node)
-        if attributes is None:
-            return None
-        inputs, outputs = node.input[:], node.output[:]
-        types = [self.values.type_of(name) if name else None for name in (*inputs, *outputs)]
-        kinds = [None if value is None else (value.kind, value.dtype) for value in types]
-        return (node.op_type, len(inputs), *kinds, *attributes)
 
     # Nodes that change -------------------------------------------------------------------------------------------
 
@@ -232,10 +181,6 @@ class ConversionCache:
         entry = None if key is None else self._entry(key, node)
         return _written(entry, node, emission) if isinstance(entry, _WrittenEntry) else None
 
-    def is_rewritten(self, key: Key | None) -> bool:
-        """True where a node with this key was not kept."""
-        return key in self._own.others or key in self._shared.others
-
     def _entry(self, key: Key, node: NodeProto) -> _EditedEntry | _WrittenEntry | None:
         for entry in chain(self._own.others.get(key, ()), self._shared.others.get(key, ())):
             read = entry.read
@@ -246,17 +191,13 @@ class ConversionCache:
     def _fingerprint(self, name: str) -> bytes | None:
         return self.values.fingerprint(name, _MOST_CONSTANT_BYTES)
 
-    def keep_unchanged(self, key: Key, converted: Converted) -> None:
-        """Remember that nodes with this key are kept. Nothing may have been assumed."""
-        self._place(key).unchanged[key] = converted
-
     def keep(
         self, key: Key, node: NodeProto, converted: Converted, emission: Emission, log: NameLog, *, is_sure: bool
     ) -> None:
         """Remember what a node became, unless that depends on more than the key and the constants that it looked at.
         log: all names that were made for it. is_sure: nothing was assumed.
         """
-        entries = self._place(key) if is_sure and not emission.initializers else self._own
+        entries = self._shared if is_sure and not emission.initializers else self._own
         if converted.forms is None:
             entries.unchanged[key] = converted
             return
@@ -264,10 +205,6 @@ class ConversionCache:
         entry = None if read is None else _entry_of(node, converted, emission, log, read)
         if entry is not None:
             _add(entries, key, entry)
-
-    def _place(self, key: Key) -> Entries:
-        """The entries that a new one may belong to. Keys without a visit mean something in one graph only."""
-        return self._shared if isinstance(key[0], Visit) else self._own
 
     def _read(self, node: NodeProto, log: NameLog) -> dict[int, bytes] | None:
         """By input, the fingerprints of the constants that the conversion looked at; None where another was."""
@@ -294,7 +231,7 @@ class ConversionCache:
             return
         inputs = [numbers.get(name, name) for name in written.input]
         attributes = {attribute.name: attribute for attribute in written.attribute}
-        entries = self._own if any(isinstance(each, str) for each in inputs) else self._place(key)
+        entries = self._own if any(isinstance(each, str) for each in inputs) else self._shared
         _add(entries, key, _edited_entry({}, node, written.op_type, inputs, attributes, why))
 
     def stop(self, key: Key | None, find_stop: Callable[[], int]) -> int:
@@ -311,40 +248,6 @@ def _add(entries: Entries, key: Key, entry: _EditedEntry | _WrittenEntry) -> Non
         entries.unchanged[key] = Converted(in_place=InPlace(entry.op_type, None, entry.edits), why=entry.why)
     else:
         entries.others.setdefault(key, []).append(entry)
-
-
-class _ShapeAskedError(Exception):
-    """Raised where a shape decides what becomes of a node."""
-
-
-class _HiddenShapes(Sequence["Shape | None"]):
-    """Shapes that raise an error when somebody looks at them."""
-
-    def __len__(self) -> int:
-        raise _ShapeAskedError
-
-    def __getitem__(self, index: Any) -> Any:
-        raise _ShapeAskedError
-
-
-def _is_kept_without_shapes(facts: NodeFacts) -> bool:
-    try:
-        return not any(check_node(replace(facts, input_shapes=_HiddenShapes())))
-    except (_ShapeAskedError, *CONTRADICTIONS):
-        # A node that contradicts itself raises the same error where it is converted, which handles it.
-        return False
-
-
-def _compared_attributes(node: NodeProto) -> Sequence[object] | None:
-    """The attributes as the guard sees them; None for subgraphs, and for what is too long to compare."""
-    if node.op_type == "Constant":
-        # The guard does not look at the elements of a constant tensor.
-        return [(each.name, each.type, each.ref_attr_name, each.t.data_type) for each in node.attribute]
-    if not node.attribute:
-        return ()
-    if node.op_type in OPERATORS_WITH_BODIES or node.ByteSize() > _MOST_ATTRIBUTE_BYTES:
-        return None
-    return [*map(_SERIALIZED, node.attribute[:])]
 
 
 def _entry_of(

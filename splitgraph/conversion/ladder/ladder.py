@@ -10,7 +10,6 @@ from splitgraph.conversion.ladder.climb import Climb
 from splitgraph.conversion.ladder.conversion_cache import ConversionCache, Converted, Key, NameLog
 from splitgraph.conversion.ladder.graph_context import GraphContext
 from splitgraph.conversion.ladder.guard import check_node
-from splitgraph.conversion.nodes.crossing import NodeFacts
 from splitgraph.conversion.nodes.node_form import NodeForm, needed
 from splitgraph.conversion.nodes.omitted_arguments import blocker, reads_left_out, without_left_out
 from splitgraph.conversion.planning.emission import Emission
@@ -27,20 +26,6 @@ class Ladder:
 
     graph: GraphContext
     cache: ConversionCache
-
-    def find(self, key: Key | None, node: NodeProto) -> Converted | None:
-        """The node kept or edited in place, as the cache says; None where the node must be converted."""
-        found = self.cache.find(key, node)
-        if found is not None or self.cache.is_rewritten(key):
-            return found
-        if self.cache.keeps_every_shape(node, self._facts_of_original):
-            found = Converted()
-            if key is not None and not self.graph.assumptions:
-                self.cache.keep_unchanged(key, found)
-        return found
-
-    def _facts_of_original(self, node: NodeProto) -> NodeFacts:
-        return self.graph.facts(NodeForm.of(node), node, self.graph.source, "")
 
     def convert(self, node: NodeProto, key: Key | None, location: str, emission: Emission) -> Converted:
         """A node of ai.onnx at the target opset, or all blockers. key: that of the cache."""

@@ -243,7 +243,7 @@ class _ScopePlanner:
                 blocked.append(() if stays(node, graph, cache.left_out) else (needed_by_conversion(aside[index]),))
                 continue
             key = cache.key_of(node, visit)
-            converted = ladder.find(key, node)
+            converted = cache.find(key, node)
             if converted is not None and converted.is_kept:
                 cache.keep_visit(visit)
                 continue
