@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from splitgraph.conversion.ladder.graph_context import GraphContext
-from splitgraph.conversion.ladder.guard import CONTRADICTIONS, Route, check_node, route_of
+from splitgraph.conversion.ladder.guard import CONTRADICTIONS, Route, is_kept, route_of
 from splitgraph.conversion.nodes.crossing import NodeFacts
 from splitgraph.conversion.nodes.element_types import formal_at, possible_types
-from splitgraph.conversion.nodes.node_form import NodeForm
+from splitgraph.conversion.nodes.node import Node
 from splitgraph.conversion.nodes.omitted_arguments import reads_left_out
 from splitgraph.conversion.operators import decision
 from splitgraph.conversion.planning.plan import needed_by_conversion
@@ -34,13 +34,12 @@ def stays(node: NodeProto, graph: GraphContext, left_out: Collection[str]) -> bo
         return False
     if reads_left_out(node, left_out):
         return False
-    facts = graph.facts(NodeForm.of(node), node, graph.source, "")
+    facts = graph.facts(Node.of(node), node, graph.source, "")
     try:
-        edits, blockers = check_node(_without_wrong_types(facts, route))
+        return is_kept(_without_wrong_types(facts, route))
     except CONTRADICTIONS:
         # The guard relies on what inference accepts, and something of this node was not.
         return False
-    return not edits and not blockers
 
 
 def gaining_meaning(walked: Walked, target: int) -> list[Diagnostic]:

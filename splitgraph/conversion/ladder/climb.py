@@ -10,7 +10,7 @@ from splitgraph.conversion.ladder.graph_context import GraphContext
 from splitgraph.conversion.ladder.guard import Route, blockers_at, misfit_message, route_of, type_advice
 from splitgraph.conversion.ladder.wider_types import widen
 from splitgraph.conversion.nodes.element_types import Slot, formal_at, misfits, slots_of
-from splitgraph.conversion.nodes.node_form import NodeForm
+from splitgraph.conversion.nodes.node import Node
 from splitgraph.conversion.operators import Adapter, adapter_of
 from splitgraph.conversion.planning.emission import Emission
 from splitgraph.conversion.splits.lower import SplitNode, lower_split
@@ -45,7 +45,7 @@ class Climb:
     # The names that the nodes written on the way read.
     read: set[str] = field(default_factory=set)
 
-    def take(self, form: NodeForm, at: int) -> list[NodeForm]:
+    def take(self, form: Node, at: int) -> list[Node]:
         """The nodes that a node becomes from opset `at` to the target."""
         if form.op_type in SPLIT_OPERATORS:
             return self._take_split(form, at)
@@ -66,7 +66,7 @@ class Climb:
             return self._leave_behind(form, at, route)
         return [form]
 
-    def _take_split(self, form: NodeForm, at: int) -> list[NodeForm]:
+    def _take_split(self, form: Node, at: int) -> list[Node]:
         """The nodes that a split in a function body becomes: a split goes to the target in one step."""
         target = variant_at(form.op_type, self.graph.target)
         if target is None:
@@ -74,17 +74,17 @@ class Climb:
             self.blockers.append(diagnostic("SG404", text, self.location))
         if target is None or target == variant_at(form.op_type, at) or form.op_type != "Split":
             return [form]
-        node = form.node()
+        node = form.message()
         emission = self.emission.afresh(self.emission.opset, initializers=self.emission.initializers)
         found = SplitNode(Scope(None, (), self.location, {}), 0, node, self.graph.values.split_detail(node, at))
-        lowered = lower_split(found, target, emission, f"opset {self.graph.target}")
-        self.blockers += lowered.blockers
-        return [form] if lowered.emission is None else [NodeForm.of_added(made) for made in emission.nodes]
+        replacement, blockers = lower_split(found, target, emission, f"opset {self.graph.target}")
+        self.blockers += blockers
+        return [form] if replacement is None else [Node.of_added(made) for made in replacement.messages()]
 
     def _context_at(
-        self, form: NodeForm, at: int, upward: bool, older: OperatorVersion, newer: OperatorVersion
+        self, form: Node, at: int, upward: bool, older: OperatorVersion, newer: OperatorVersion
     ) -> AdapterContext:
-        facts = self.graph.facts(form, form.node(), at, self.location)
+        facts = self.graph.facts(form, form.message(), at, self.location)
         return AdapterContext(
             facts,
             upward,
@@ -105,12 +105,12 @@ class Climb:
 
     def _cross(
         self,
-        form: NodeForm,
+        form: Node,
         at: int,
         upward: bool,
         crossing: tuple[OperatorVersion, OperatorVersion],
         found: Sequence[Diagnostic],
-    ) -> list[NodeForm]:
+    ) -> list[Node]:
         """Take a node over a boundary where the guard cannot keep it: in a wider element type, by its adapter, or as
         its function body.
         """
@@ -141,14 +141,14 @@ class Climb:
         return [form]
 
     def _has_unknown_misfit(
-        self, form: NodeForm, at: int, upward: bool, crossing: tuple[OperatorVersion, OperatorVersion]
+        self, form: Node, at: int, upward: bool, crossing: tuple[OperatorVersion, OperatorVersion]
     ) -> bool:
         context = self._context_at(form, at, upward, *crossing)
         return any(
             not slot.found for slot in misfits(slots_of(context.facts, context.old), context.new, skip_renamed=True)
         )
 
-    def _leave_behind(self, form: NodeForm, at: int, route: Route) -> list[NodeForm]:
+    def _leave_behind(self, form: Node, at: int, route: Route) -> list[Node]:
         """Write a node with other operators below the opset where its own begins."""
         first = version_at(form.op_type, route.exists_from)
         assert first is not None
@@ -169,7 +169,7 @@ class Climb:
 
     def _try(
         self, way: Adapter, context: AdapterContext, why: str
-    ) -> tuple[list[NodeForm] | None, Inexact | Sequence[Diagnostic]]:
+    ) -> tuple[list[Node] | None, Inexact | Sequence[Diagnostic]]:
         """The nodes that a node becomes at the target in one of the ways; None and the reason where it cannot go so."""
         self.adapted = True
         blockers, reasons = len(self.blockers), len(self.reasons)
@@ -192,12 +192,12 @@ class Climb:
         help = f"Stop at opset {boundary - 1 if upward else boundary}{', or ' + refusal.help if refusal.help else ''}."
         return diagnostic("SG405", f"{op} changes at opset {boundary}: {refusal.reason}", self.location, help=help)
 
-    def _further(self, context: AdapterContext) -> list[NodeForm]:
+    def _further(self, context: AdapterContext) -> list[Node]:
         opset = context.dialect or context.opset
         made = [*context.before, *([] if context.dropped else [context.form]), *context.after]
         _inherit(context, made)
         self.read.update(name for form in made for name in form.reads)
-        self.graph.values.note([form.node() for form in made], opset)
+        self.graph.values.note([form.message() for form in made], opset)
         taken = []
         for form in made:
             blockers, reasons = len(self.blockers), len(self.reasons)
@@ -209,8 +209,8 @@ class Climb:
         return self._still_needed(taken, context.facts.node.output)
 
     def _still_needed(
-        self, taken: Sequence[tuple[list[NodeForm], list[Diagnostic], list[str]]], outputs: Iterable[str]
-    ) -> list[NodeForm]:
+        self, taken: Sequence[tuple[list[Node], list[Diagnostic], list[str]]], outputs: Iterable[str]
+    ) -> list[Node]:
         """The forms that the outputs still depend on. Others are dropped together with their blockers, such as the node
         that computed an input that became an attribute.
         """
@@ -220,14 +220,14 @@ class Climb:
             if any(not wanted.isdisjoint(form.outputs) for form in each[0]):
                 wanted.update(name for form in each[0] for name in form.reads)
                 kept.append(each)
-        forms: list[NodeForm] = []
+        forms: list[Node] = []
         for made, blockers, reasons in reversed(kept):
             forms += made
             self.blockers += blockers
             self.reasons += reasons
         return forms
 
-    def _take_written(self, form: NodeForm, opset: int) -> list[NodeForm]:
+    def _take_written(self, form: Node, opset: int) -> list[Node]:
         """Take a node that was written for an opset, with its subgraphs, from there to the target."""
         version = version_at(form.op_type, opset)
         problem = _schema_problem(form, version)
@@ -249,7 +249,7 @@ class Climb:
             self.blockers.append(self._unfit(form, unfit[0], opset))
         return converted or [form]
 
-    def _unfit(self, form: NodeForm, slot: Slot, opset: int) -> Diagnostic:
+    def _unfit(self, form: Node, slot: Slot, opset: int) -> Diagnostic:
         """The blocker for an element type that a node, or one that was written for it, does not take."""
         if form.original is None:
             text = f"{form.op_type} does not take {slot.found} at opset {opset}, which would have to replace this node"
@@ -259,7 +259,7 @@ class Climb:
         text = misfit_message(form.op_type, slot, side, self.graph.in_function)
         return diagnostic("SG403", text, self.location, help=type_advice(stop, slot))
 
-    def _take_graphs(self, form: NodeForm, opset: int) -> None:
+    def _take_graphs(self, form: Node, opset: int) -> None:
         """Take the nodes of subgraphs that conversion wrote to the target, once."""
         # The subgraphs of a node of the model are scopes, which are planned by themselves.
         theirs = () if form.original is None else form.original.attribute
@@ -274,13 +274,13 @@ class Climb:
                 if plain_domain(node.domain) != "":
                     nodes.append(node)
                     continue
-                nodes += [made.node() for made in self._take_written(NodeForm.of_added(node), opset)]
+                nodes += [made.message() for made in self._take_written(Node.of_added(node), opset)]
             made_nodes = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
             del attribute.g.node[:]
             attribute.g.node.extend(made_nodes)
 
 
-def _inherit(context: AdapterContext, made: Sequence[NodeForm]) -> None:
+def _inherit(context: AdapterContext, made: Sequence[Node]) -> None:
     """Where the node itself is dropped, give its name and documentation to the node with its first output."""
     if not context.dropped:
         return
@@ -290,7 +290,7 @@ def _inherit(context: AdapterContext, made: Sequence[NodeForm]) -> None:
             form.original, form.name = context.form.original, context.form.name
 
 
-def _schema_problem(form: NodeForm, version: OperatorVersion | None) -> str:
+def _schema_problem(form: Node, version: OperatorVersion | None) -> str:
     """Why a node that conversion wrote does not fit its schema; "" where it does."""
     if version is None or version.deprecated:
         return "does not exist"

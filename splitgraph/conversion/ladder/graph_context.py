@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from splitgraph.conversion.nodes.crossing import NodeFacts
 from splitgraph.conversion.nodes.known_values import KnownValues
-from splitgraph.conversion.nodes.node_form import NodeForm
+from splitgraph.conversion.nodes.node import Node
 from splitgraph.onnx_proto import NodeProto
 from splitgraph.value_type import ValueType
 
@@ -27,7 +27,7 @@ class GraphContext:
     is_read: Callable[[str], bool]
     assumptions: dict[str, None] = field(default_factory=dict)
 
-    def facts(self, form: NodeForm, node: NodeProto, at: int, location: str) -> NodeFacts:
+    def facts(self, form: Node, node: NodeProto, at: int, location: str) -> NodeFacts:
         """The facts about a node in the form that it has at opset `at`."""
         type_of = self.values.type_of
         inputs = [type_of(name) for name in form.inputs]

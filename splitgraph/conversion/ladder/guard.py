@@ -12,7 +12,7 @@ from functools import cache
 from itertools import pairwise
 
 from splitgraph.conversion.ladder.schema_guard import carry_attributes, carry_slots, leaves_every_node_alone
-from splitgraph.conversion.nodes.crossing import AttributeEdit, Crossing, NodeFacts
+from splitgraph.conversion.nodes.crossing import Crossing, NodeFacts
 from splitgraph.conversion.nodes.element_types import (
     Slot,
     fits_but_for_young_types,
@@ -21,8 +21,8 @@ from splitgraph.conversion.nodes.element_types import (
     types_always_fit,
     unequal_pair,
 )
+from splitgraph.conversion.nodes.node import Node, changed_attributes
 from splitgraph.conversion.operators import Rule, decision
-from splitgraph.conversion.planning.edits import attribute_edits
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference.context import rule_of
 from splitgraph.schemas import OperatorVersion, versions_of
@@ -32,7 +32,6 @@ from splitgraph.variants import SPLIT_OPERATORS
 
 __all__ = [
     "CONTRADICTIONS",
-    "AttributeEdit",
     "NodeFacts",
     "Route",
     "blockers_at",
@@ -56,21 +55,27 @@ class Route:
     check_types: bool
 
 
-def check_node(facts: NodeFacts) -> tuple[list[AttributeEdit], list[Diagnostic]]:
-    """The edits by which a node means the same at the target opset, or the blockers.
+def is_kept(facts: NodeFacts) -> bool:
+    """Return True for a node that means the same at the target opset as it is."""
+    edited, _, blockers = check_node(facts)
+    return edited is None and not blockers
 
-    Both empty: keep the node as it is. Blockers (severity "error", SG403 to SG406) come alone, without edits. Nodes
-    of other domains are kept. Raises ValueError for an operator of the split family, which has conversions of its
-    own.
+
+def check_node(facts: NodeFacts) -> tuple[Node | None, str, list[Diagnostic]]:
+    """Return the node with other attributes (None: it is kept as it is) and why, so that it means the same at the
+    target opset; or the blockers.
+
+    Blockers (severity "error", SG403 to SG406) come alone. Nodes of other domains are kept. Raises ValueError for an
+    operator of the split family, which has conversions of its own.
     """
     node = facts.node
     if node.domain not in ("", "ai.onnx"):
-        return [], []
+        return None, "", []
     route = route_of(node.op_type, facts.source, facts.target)
     if route is None:
-        return [], []
+        return None, "", []
     if isinstance(route, str):
-        return [], [diagnostic("SG404", route, facts.location, help="Correct the model's opset import first.")]
+        return None, "", [diagnostic("SG404", route, facts.location, help="Correct the model's opset import first.")]
     attributes = {attribute.name: attribute for attribute in node.attribute}
     reasons: dict[str, str] = {}
     blockers = _missing_below(facts, route)
@@ -78,7 +83,13 @@ def check_node(facts: NodeFacts) -> tuple[list[AttributeEdit], list[Diagnostic]]
         blockers += _cross(Crossing(facts, route.upward, older, newer, attributes, reasons))
     if route.check_types:
         blockers += _check_types(facts, route, bool(blockers))
-    return ([], blockers) if blockers else (attribute_edits(node, attributes, reasons), [])
+    if blockers:
+        return None, "", blockers
+    changed = changed_attributes(node, attributes)
+    if not changed:
+        return None, "", []
+    edited = Node(node.op_type, node.input[:], node.output[:], attributes, node, node.name)
+    return edited, "; ".join(reasons[name] for name in changed), []
 
 
 def blockers_at(crossing: Crossing) -> list[Diagnostic]:

@@ -7,17 +7,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from splitgraph.conversion.ladder.climb import Climb
-from splitgraph.conversion.ladder.conversion_cache import ConversionCache, Converted, Key, NameLog
+from splitgraph.conversion.ladder.conversion_cache import KEPT, ConversionCache, Key, NameLog
 from splitgraph.conversion.ladder.graph_context import GraphContext
-from splitgraph.conversion.ladder.guard import check_node
-from splitgraph.conversion.nodes.node_form import NodeForm, needed
+from splitgraph.conversion.ladder.guard import check_node, is_kept
+from splitgraph.conversion.nodes.node import Node, needed
 from splitgraph.conversion.nodes.omitted_arguments import blocker, reads_left_out, without_left_out
 from splitgraph.conversion.planning.emission import Emission
+from splitgraph.conversion.planning.plan import Replacement
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.onnx_proto import NodeProto
 
 # The most reasons in one message; one is often enough.
 _MOST_REASONS = 3
+
+
+class Blocked(Exception):
+    """A node cannot be converted. blockers: every reason."""
+
+    def __init__(self, blockers: Sequence[Diagnostic]) -> None:
+        super().__init__()
+        self.blockers = blockers
 
 
 @dataclass(slots=True)
@@ -27,42 +36,42 @@ class Ladder:
     graph: GraphContext
     cache: ConversionCache
 
-    def convert(self, node: NodeProto, key: Key | None, location: str, emission: Emission) -> Converted:
-        """A node of ai.onnx at the target opset, or all blockers. key: that of the cache."""
-        found = self.cache.write(key, node, emission)
-        if found is not None:
-            return found
+    def convert(self, node: NodeProto, key: Key | None, location: str, emission: Emission) -> Replacement:
+        """Return what becomes of a node of ai.onnx at the target opset. key: that of the cache. Raises Blocked with all
+        blockers.
+        """
         emission.names = log = NameLog(emission.names)
         self.graph.values.asked.clear()
         climb = Climb(self.graph, location, emission)
-        converted = self._convert(node, climb)
-        if converted.blockers:
-            return Converted(blockers=self._in_its_own_name(node, key, climb, converted.blockers))
+        try:
+            replacement = self._convert(node, climb)
+        except Blocked as refusal:
+            raise Blocked(self._in_its_own_name(node, key, climb, refusal.blockers)) from None
         if key is not None and not climb.asked_for_readers:
-            self.cache.keep(key, node, converted, emission, log, is_sure=not self.graph.assumptions)
-        return converted
+            self.cache.keep(key, node, replacement, log, emission.prefix, is_sure=not self.graph.assumptions)
+        return replacement
 
-    def _convert(self, node: NodeProto, climb: Climb) -> Converted:
+    def _convert(self, node: NodeProto, climb: Climb) -> Replacement:
         emission, left_out = climb.emission, self.cache.left_out
-        facts = self.graph.facts(NodeForm.of(node), node, self.graph.source, climb.location)
-        edits, blockers = check_node(facts)
-        if reads_left_out(node, left_out) and (edits or blockers or not self._is_kept_without(node, climb.location)):
-            return Converted(blockers=[blocker(node, left_out, "SG405", climb.location)])
+        facts = self.graph.facts(Node.of(node), node, self.graph.source, climb.location)
+        edited, why, blockers = check_node(facts)
+        if reads_left_out(node, left_out) and (edited or blockers or not self._is_kept_without(node, climb.location)):
+            raise Blocked([blocker(node, left_out, "SG405", climb.location)])
         if not blockers:
-            return Converted(edits=edits, why="; ".join(edit.why for edit in edits))
-        forms = climb.take(NodeForm.of(node), self.graph.source)
+            return KEPT if edited is None else Replacement([edited], (), why)
+        nodes = climb.take(Node.of(node), self.graph.source)
         if climb.blockers:
             # The guard has checked every boundary, so that its blockers say more where no adapter was used.
-            return Converted(blockers=climb.blockers if climb.adapted else blockers)
-        forms = needed(forms, (name for name in node.output if name))
-        read = {name for form in forms for name in form.reads}
-        emission.initializers[:] = [tensor for tensor in emission.initializers if tensor.name in read]
-        return Converted(forms, why="; ".join(dict.fromkeys(climb.reasons)))
+            raise Blocked(climb.blockers if climb.adapted else blockers)
+        nodes = needed(nodes, (name for name in node.output if name))
+        read = {name for made in nodes for name in made.reads}
+        constants = [tensor for tensor in emission.initializers if tensor.name in read]
+        return Replacement(nodes, constants, "; ".join(dict.fromkeys(climb.reasons)))
 
     def _is_kept_without(self, node: NodeProto, location: str) -> bool:
         """True for a node that the guard also keeps in a call that omits its inputs."""
         absent = without_left_out(node, self.cache.left_out)
-        return not any(check_node(self.graph.facts(NodeForm.of(absent), absent, self.graph.source, location)))
+        return is_kept(self.graph.facts(Node.of(absent), absent, self.graph.source, location))
 
     def _in_its_own_name(
         self, node: NodeProto, key: Key | None, climb: Climb, blockers: Sequence[Diagnostic]
@@ -90,9 +99,12 @@ class Ladder:
         def is_refused(opset: int) -> bool:
             # With a cache of its own: the other one holds what nodes become at the target.
             graph = replace(self.graph, target=opset, assumptions={})
-            trial = Ladder(graph, ConversionCache(graph.values, self.cache.left_out))
-            emission = climb.emission.afresh(opset)
-            return bool(trial._convert(node, Climb(graph, climb.location, emission)).blockers)
+            trial = Ladder(graph, ConversionCache(graph.values, self.cache.names, self.cache.left_out))
+            try:
+                trial._convert(node, Climb(graph, climb.location, climb.emission.afresh(opset)))
+            except Blocked:
+                return True
+            return False
 
         if self.graph.target > self.graph.source:
             way = range(self.graph.target - 1, self.graph.source, -1)

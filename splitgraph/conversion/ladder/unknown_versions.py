@@ -44,7 +44,12 @@ def refuse_unknown_versions(plan: Plan, scopes: Sequence[Scope]) -> None:
         scope = held[path]
         opset = opset_of(scope.imports) if plan.opset is None else plan.opset
         for index, made in edits.replaced.items():
-            _refuse(plan, filter(None, made), opset, f"{scope.location}/{node_label(scope.nodes[index], index)}")
+            _refuse(
+                plan,
+                [node for node in made if isinstance(node, NodeProto)],
+                opset,
+                f"{scope.location}/{node_label(scope.nodes[index], index)}",
+            )
     if plan.variadic_parts:
         opset = opset_of(scopes[0].imports)
         _refuse(plan, variadic_function(min(plan.variadic_parts), opset).node, opset, scopes[0].location)

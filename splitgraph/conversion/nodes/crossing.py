@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from splitgraph.attribute_values import UNRESOLVED, attribute_value
 from splitgraph.node_making import make_attribute
@@ -40,16 +40,6 @@ class NodeFacts:
     output_kinds: Sequence[str | None]
     # What was taken for granted of element types that are unknown, in words; shared by the nodes of a graph.
     assumptions: dict[str, None] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class AttributeEdit:
-    """An attribute to remove or set (replacing one of that name), and why the node needs it at the target."""
-
-    name: str
-    action: Literal["remove", "set"]
-    value: AttributeProto | None
-    why: str
 
 
 @dataclass(slots=True)

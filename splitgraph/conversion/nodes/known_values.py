@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from splitgraph.attribute_values import CONSTANT_DTYPES
 from splitgraph.contents import Contents
-from splitgraph.conversion.nodes.node_form import reads_of
+from splitgraph.conversion.nodes.node import reads_of
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.graph.scopes import GraphPath, subgraphs
 from splitgraph.graph.tensors import array_of, tensor_contents, tensor_type

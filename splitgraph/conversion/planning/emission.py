@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from splitgraph.conversion.nodes.node_builder import NodeBuilder, obstacle_to_reference, reference
 from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST, is_given
+from splitgraph.conversion.planning.plan import Plan, Replacement
 from splitgraph.conversion.planning.shared_lengths import SharedLengths
 from splitgraph.dim import DimLike
 from splitgraph.graph.names import FreshNames
@@ -18,9 +19,6 @@ from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 from splitgraph.variants.lowering import NotRepresentable
 from splitgraph.variants.variadic_function import LOWEST_OPSET, function_name
-
-if TYPE_CHECKING:
-    from splitgraph.conversion.planning.plan import Plan
 
 
 @dataclass(slots=True)
@@ -32,7 +30,7 @@ class Emission(NodeBuilder):
     is_given: whether an attribute of the enclosing function has a value in every call. drafts: the graph that holds all
     new nodes and tensors of a conversion, because messages without a parent take kilobytes each. common: the lengths
     that the splits of the graph share; None where each has its own. left_out: the inputs of the enclosing function that
-    some call omits. variadic_parts: the numbers of parts for which a VariadicSplit function is needed.
+    some call omits.
     """
 
     names: FreshNames
@@ -43,7 +41,6 @@ class Emission(NodeBuilder):
     drafts: GraphProto
     common: SharedLengths | None = None
     left_out: Collection[str] = ()
-    variadic_parts: set[int] = field(default_factory=set)
     helpers: list[NodeProto] = field(default_factory=list)
     mains: list[NodeProto] = field(default_factory=list)
     initializers: list[TensorProto] = field(default_factory=list)
@@ -61,7 +58,6 @@ class Emission(NodeBuilder):
             self.is_given,
             self.drafts,
             left_out=self.left_out,
-            variadic_parts=self.variadic_parts,
             initializers=held,
         )
 
@@ -69,6 +65,10 @@ class Emission(NodeBuilder):
     def nodes(self) -> list[NodeProto]:
         """All emitted nodes in topological order."""
         return [*self.helpers, *self.mains]
+
+    def replacement(self, why: str, before: str = "", after: str = "") -> Replacement:
+        """Return what was emitted in place of the node. before, after: the operators for the list of changes."""
+        return Replacement(self.nodes, self.initializers, why, before, after)
 
     def new_name(self, hint: str) -> str:
         """A name that is new in every scope of the model and begins with the prefix."""
@@ -148,14 +148,13 @@ class Emission(NodeBuilder):
         self.mains.append(node)
 
     def function_node(self, parts: int) -> str:
-        """Record that the model needs the function VariadicSplit_<parts>; returns its name."""
+        """Return the name of the function VariadicSplit_<parts>, which the model gets when a node calls it."""
         if self.opset < LOWEST_OPSET:
             raise NotRepresentable(
                 "SG408",
                 f"VariadicSplit is written as a function that needs opset {LOWEST_OPSET}",
                 f"Upgrade to opset {LOWEST_OPSET} first.",
             )
-        self.variadic_parts.add(parts)
         return function_name(parts)
 
 
@@ -171,10 +170,15 @@ def new_emission(
 ) -> Emission:
     """An empty emission for one node of a model."""
     constants_are_nodes = scope.in_function or model.ir_version < 4
-    prefix = node.name or next(filter(None, node.output), "") or node_label(node, index)
     given = partial(is_given, model, plan.left_out, scope)
     left_out = plan.left_out.inputs_in(scope)
+    prefix = prefix_of(node, index)
     return Emission(names, opset, constants_are_nodes, prefix, given, plan.drafts, common, left_out)
+
+
+def prefix_of(node: NodeProto, index: int) -> str:
+    """Return what the names of all values begin with that are written for a node."""
+    return node.name or next(filter(None, node.output), "") or node_label(node, index)
 
 
 def axes_node(emission: Emission, op_type: str, data: str, output: str, axis: int) -> NodeProto:

@@ -12,15 +12,12 @@ from functools import partial
 from typing import NamedTuple
 
 from splitgraph.attribute_values import attribute_value
-from splitgraph.conversion.planning.edits import exchange, replace_node
+from splitgraph.conversion.nodes.node import Node
 from splitgraph.conversion.planning.emission import Emission, axes_node, new_emission
-from splitgraph.conversion.planning.plan import NodeEdit, Plan, opset_of
-from splitgraph.conversion.planning.roots import plan_roots
-from splitgraph.conversion.planning.use_counts import UseCounts
-from splitgraph.conversion.rewrite import Change
+from splitgraph.conversion.planning.plan import Plan, Replacement, opset_of, started_roots
 from splitgraph.dim import Dim, DimLike
 from splitgraph.graph.definitions import Definitions
-from splitgraph.graph.names import FreshNames
+from splitgraph.graph.names import FreshNames, used_names
 from splitgraph.graph.scopes import GraphPath, Scope, node_label, plain_domain, subgraph_at
 from splitgraph.graph.types import write_type
 from splitgraph.inference import Walked
@@ -63,7 +60,10 @@ def plan_stacking_loops(model: ModelProto, walked: Walked, target: int) -> Plan 
     """
     if target >= _LOOPS_CARRY_SEQUENCES_FROM or not any(map(_collects_in_a_loop, walked.scopes)):
         return None
-    return plan_roots(model, walked, _plan_root)
+    plan, names = Plan(), FreshNames(used_names(model, walked.scopes))
+    for root in started_roots(plan, model, walked):
+        _plan_root(plan, model, walked, root, names)
+    return plan if plan.edits and not plan.blockers else None
 
 
 def _collects_in_a_loop(scope: Scope) -> bool:
@@ -72,9 +72,7 @@ def _collects_in_a_loop(scope: Scope) -> bool:
     return in_loop and any(node.op_type == "SequenceInsert" for node in scope.nodes)
 
 
-def _plan_root(
-    plan: Plan, model: ModelProto, walked: Walked, root: Sequence[Scope], names: FreshNames, uses: UseCounts
-) -> None:
+def _plan_root(plan: Plan, model: ModelProto, walked: Walked, root: Sequence[Scope], names: FreshNames) -> None:
     """Plan that each loop stacks the members of a list that it only collects and that is only joined afterwards."""
     finder = _Finder(walked, root)
     for body in filter(_collects_in_a_loop, root):
@@ -82,10 +80,10 @@ def _plan_root(
         lists = finder.lists(scope, index, body)
         if not lists:
             continue
-        stacks = _plan_loop(plan, scope, index, lists, names, uses)
+        stacks = _plan_loop(plan, scope, index, lists, names)
         for found in lists:
             for join in found.joins:
-                _plan_join(plan, model, join, stacks[found.number], found.member, names, uses)
+                _plan_join(plan, model, join, stacks[found.number], found.member, names)
 
 
 class _Finder:
@@ -201,18 +199,15 @@ def _joined_axis(node: NodeProto, dims: Sequence[DimLike | None] | None) -> tupl
     return (axis, is_new) if fits else None
 
 
-def _plan_loop(
-    plan: Plan, scope: Scope, index: int, lists: Sequence[_List], names: FreshNames, uses: UseCounts
-) -> dict[int, str]:
+def _plan_loop(plan: Plan, scope: Scope, index: int, lists: Sequence[_List], names: FreshNames) -> dict[int, str]:
     """Plan that a loop stacks lists instead of carrying them. Returns the name of each stack by the list's number."""
     node, label = scope.nodes[index], node_label(scope.nodes[index], index)
     stacks = {found.number: names.new(f"{found.name or label}_stacked") for found in lists}
     inputs = [*node.input[:2], *(name for number, name in enumerate(node.input[2:]) if number not in stacks)]
     outputs = [*(name for number, name in enumerate(node.output) if number not in stacks), *stacks.values()]
-    edits = plan.at(scope.path)
-    edits.nodes[index], edits.wraps[index] = NodeEdit("Loop", inputs, outputs), partial(_stack_in_body, lists)
-    plan.changes.append(Change(f"{scope.location}/{label}", node.op_type, node.op_type, _WHY))
-    exchange(plan, uses, scope, index, [None], inputs, set(outputs))
+    edited = Node.of(node)
+    edited.inputs, edited.outputs, edited.wrap = inputs, outputs, partial(_stack_in_body, lists)
+    plan.replace(scope, index, Replacement([edited], (), _WHY))
     return stacks
 
 
@@ -240,7 +235,6 @@ def _plan_join(
     stack: str,
     member: ValueType,
     names: FreshNames,
-    uses: UseCounts,
 ) -> None:
     """Plan that members that are stacked along the first axis are joined along the axis of the join."""
     scope, place, axis, is_new = join
@@ -261,9 +255,7 @@ def _plan_join(
     written.name, written.doc_string = node.name, node.doc_string
     written.metadata_props.extend(node.metadata_props)
     emission.main(written)
-    why = "joins what a loop stacked"
-    change = Change(f"{scope.location}/{node_label(node, place)}", node.op_type, written.op_type, why)
-    replace_node(plan, uses, scope, place, emission, change)
+    plan.replace(scope, place, emission.replacement("joins what a loop stacked", after=written.op_type))
 
 
 def _joined_shape(emission: Emission, moved: str, dims: Sequence[DimLike | None], axis: int) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from splitgraph.canonical import CanonicalSplit
 from splitgraph.conversion.nodes.omitted_arguments import blocker, reads_left_out
 from splitgraph.conversion.planning.emission import Emission
-from splitgraph.conversion.rewrite import Change
+from splitgraph.conversion.planning.plan import Replacement
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.scopes import Scope, node_label
 from splitgraph.inference.walk_results import SplitDetail
@@ -34,15 +35,6 @@ class SplitNode:
         return f"{self.scope.location}/{node_label(self.node, self.index)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Lowered:
-    """One split in its new form: the nodes (None: unchanged), the change, the blockers."""
-
-    emission: Emission | None = None
-    change: Change | None = None
-    blockers: tuple[Diagnostic, ...] = ()
-
-
 def lower_split(
     found: SplitNode,
     target: Variant,
@@ -52,8 +44,8 @@ def lower_split(
     explicit_lengths: bool = False,
     counted: bool = True,
     afresh: bool = False,
-) -> Lowered:
-    """Write a split node as the target variant.
+) -> tuple[Replacement | None, Sequence[Diagnostic]]:
+    """Write a split node as the target variant. Returns what becomes of it (None: it is unchanged), and the blockers.
 
     explicit_lengths: write lengths out even where the target has a shorter form. counted: False where the lengths do
     not show how many they are, so that their number is written out. afresh: also a node that has this form already.
@@ -62,24 +54,17 @@ def lower_split(
     split = detail.split
     if split is None:
         reasons = ", ".join(dict.fromkeys(detail.errors)) or "it is not valid"
-        return Lowered(
-            blockers=(
-                diagnostic(
-                    "SG407",
-                    f"the {detail.variant.label} is invalid ({reasons}), so it has no exact equivalent",
-                    location,
-                ),
-            )
-        )
+        text = f"the {detail.variant.label} is invalid ({reasons}), so it has no exact equivalent"
+        return None, [diagnostic("SG407", text, location)]
     blocked = _types_blocked(detail, target, location)
     if blocked:
-        return Lowered(blockers=blocked)
+        return None, blocked
     if target == detail.variant and not explicit_lengths and not afresh:
-        return Lowered()
+        return None, ()
     if not afresh and explicit_lengths and target == detail.variant and _is_written_out(node, split, target, counted):
-        return Lowered()
+        return None, ()
     if reads_left_out(node, emission.left_out):
-        return Lowered(blockers=(blocker(node, emission.left_out, "SG408", location),))
+        return None, [blocker(node, emission.left_out, "SG408", location)]
     # Numbers, or what the dimension leaves of them, make better bounds than a tensor of lengths.
     needs_no_lengths = target.op_type == "Slice" and lengths_with_rest(split) is not None
     try:
@@ -97,14 +82,11 @@ def lower_split(
             raise NotRepresentable("SG408", f"{target.label} cannot express a split of a dimension")
         target.lower(request)
     except NotRepresentable as refusal:
-        return Lowered(
-            blockers=(
-                diagnostic(refusal.code, f"{detail.variant.label}: {refusal.message}", location, help=refusal.help),
-            )
-        )
+        text = f"{detail.variant.label}: {refusal.message}"
+        return None, [diagnostic(refusal.code, text, location, help=refusal.help)]
     mains = {made.op_type for made in emission.mains} - {target.op_type}
     after = mains.pop() if len(mains) == 1 and not mains.isdisjoint(("Slice", "Gather", "Identity")) else target.label
-    return Lowered(emission, Change(location, detail.variant.label, after, why))
+    return emission.replacement(why, detail.variant.label, after), ()
 
 
 def _is_written_out(node: NodeProto, split: CanonicalSplit, target: Variant, counted: bool) -> bool:

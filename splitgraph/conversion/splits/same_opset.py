@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from splitgraph.conversion.planning.edits import Replacement, replace_nodes
-from splitgraph.conversion.planning.emission import Emission, new_emission
-from splitgraph.conversion.planning.plan import Plan, opset_of
-from splitgraph.conversion.planning.use_counts import UseCounts
+from splitgraph.conversion.planning.emission import new_emission
+from splitgraph.conversion.planning.plan import Plan, Replacement, opset_of
 from splitgraph.conversion.splits.lower import SplitNode, lower_split
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope
@@ -29,7 +27,7 @@ class SplitRewrites:
     root: Sequence[Scope]
     names: FreshNames
     why: str
-    _written: list[Replacement] = field(default_factory=list)
+    _written: list[tuple[Scope, int, Replacement]] = field(default_factory=list)
 
     def find(self, walked: Walked) -> Iterator[SplitNode]:
         """All splits that inference reached, in graph order."""
@@ -46,21 +44,21 @@ class SplitRewrites:
         explicit_lengths: bool = False,
         counted: bool = True,
         afresh: bool = False,
-    ) -> Emission | None:
-        """The nodes that replace a split; None where it is kept. Blockers are added to the plan.
+    ) -> Replacement | None:
+        """Return what replaces a split; None where it is kept. Blockers are added to the plan.
 
         explicit_lengths, counted, afresh: as for `lower_split`.
         """
         scope, index, node = found.scope, found.index, found.node
         emission = new_emission(self.plan, self.model, scope, node, index, self.names, opset_of(scope.imports))
-        lowered = lower_split(
+        replacement, blockers = lower_split(
             found, target, emission, self.why, explicit_lengths=explicit_lengths, counted=counted, afresh=afresh
         )
-        self.plan.blockers.extend(lowered.blockers)
-        if lowered.emission is not None and lowered.change is not None:
-            self._written.append((scope, index, lowered.emission, lowered.change))
-        return lowered.emission
+        self.plan.blockers.extend(blockers)
+        if replacement is not None:
+            self._written.append((scope, index, replacement))
+        return replacement
 
-    def settle(self, uses: UseCounts) -> None:
+    def settle(self) -> None:
         """Plan the replacement of all splits that were written."""
-        replace_nodes(self.plan, uses, self._written)
+        self.plan.replace_all(self._written)

@@ -7,12 +7,9 @@ from dataclasses import dataclass, field
 
 from splitgraph.conversion.ladder.conversion_cache import ConversionCache, Key
 from splitgraph.conversion.ladder.unknown_versions import refusal, unknown_version
-from splitgraph.conversion.planning.edits import Replacement, replace_nodes
 from splitgraph.conversion.planning.emission import new_emission
-from splitgraph.conversion.planning.plan import Plan
+from splitgraph.conversion.planning.plan import Plan, Replacement
 from splitgraph.conversion.planning.shared_lengths import SharedLengths
-from splitgraph.conversion.planning.use_counts import UseCounts
-from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.splits.lower import SplitNode, lower_split
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.names import FreshNames
@@ -31,7 +28,6 @@ def plan_splits(
     root: Sequence[Scope],
     names: FreshNames,
     target: int,
-    uses: UseCounts,
     splits: Mapping[GraphPath, Sequence[int]],
     caches: Mapping[GraphPath, ConversionCache],
 ) -> None:
@@ -39,7 +35,7 @@ def plan_splits(
 
     splits: by graph, the indices of its splits, for the graphs that have some. caches: of these graphs.
     """
-    replacements: list[Replacement] = []
+    replacements: list[tuple[Scope, int, Replacement]] = []
     dimensions = _certain_dimensions(model)
     never_run = {error.location for error in walked.never_run}
     for scope in root:
@@ -55,7 +51,7 @@ def plan_splits(
             visit, node = visits[index], nodes[index]
             key = None if visit is None else cache.key_of(node, visit)
             planner.plan_split(index, node, detail.splits.get(index), key)
-    replace_nodes(plan, uses, replacements)
+    plan.replace_all(replacements)
 
 
 @dataclass(slots=True)
@@ -70,7 +66,7 @@ class _SplitPlanner:
     shared: SharedLengths
     cache: ConversionCache
     never_run: set[str]
-    replacements: list[Replacement]
+    replacements: list[tuple[Scope, int, Replacement]]
     # The versions of the operators at the target, looked up once.
     _targets: dict[str, Variant | None] = field(default_factory=dict)
 
@@ -87,12 +83,10 @@ class _SplitPlanner:
         if variant is None:
             self.plan.blockers.append(_missing(node, location, self.target))
             return
-        cached = self.cache.find(key, node)
-        if cached is not None and cached.in_place is not None:
-            made = cached.in_place
-            is_edited = made.inputs is not None or bool(made.attributes)
-            change = Change(location, found.variant.label, variant.label, cached.why)
-            self.replacements.append((self.scope, index, made if is_edited else None, change))
+        cached = self.cache.find(key, node, index)
+        if cached is not None:
+            cached.before, cached.after = found.variant.label, variant.label
+            self.replacements.append((self.scope, index, cached))
             return
         unknown = unknown_version(op_type, self.target)
         if unknown is not None:
@@ -110,13 +104,13 @@ class _SplitPlanner:
     def _lower(self, split: SplitNode, variant: Variant, key: Key | None) -> None:
         node, index = split.node, split.index
         emission = new_emission(self.plan, self.model, self.scope, node, index, self.names, self.target, self.shared)
-        lowered = lower_split(split, variant, emission, f"opset {self.target}")
-        self.plan.blockers.extend(lowered.blockers)
-        if lowered.emission is None or lowered.change is None:
+        replacement, blockers = lower_split(split, variant, emission, f"opset {self.target}")
+        self.plan.blockers.extend(blockers)
+        if replacement is None:
             return
-        self.replacements.append((self.scope, index, lowered.emission, lowered.change))
+        self.replacements.append((self.scope, index, replacement))
         if key is not None and len(emission.mains) == 1:
-            self.cache.keep_edited(key, node, emission.mains[0], self.shared.holds, lowered.change.why)
+            self.cache.keep_split(key, node, emission.mains[0], self.shared.holds, replacement.why)
 
 
 def _certain_dimensions(model: ModelProto) -> frozenset[str]:

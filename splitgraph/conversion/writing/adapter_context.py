@@ -12,8 +12,8 @@ from splitgraph.contents import MAX_RANK, MAX_WRITTEN
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.nodes.element_types import misfits, slots_of
 from splitgraph.conversion.nodes.known_values import Array, KnownValues
+from splitgraph.conversion.nodes.node import Node, added
 from splitgraph.conversion.nodes.node_builder import NodeBuilder, obstacle_to_reference
-from splitgraph.conversion.nodes.node_form import NodeForm, added
 from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
 from splitgraph.conversion.planning.emission import Emission
 from splitgraph.deferred import helper, np, numpy_helper
@@ -82,13 +82,13 @@ class AdapterContext(Crossing, NodeBuilder):
     converts it further from there.
     """
 
-    form: NodeForm = field(kw_only=True)
+    form: Node = field(kw_only=True)
     values: KnownValues = field(kw_only=True)
     emission: Emission = field(kw_only=True)
     # Tells whether anything in the model reads a value.
     is_read: Callable[[str], bool] = field(kw_only=True)
-    before: list[NodeForm] = field(default_factory=list)
-    after: list[NodeForm] = field(default_factory=list)
+    before: list[Node] = field(default_factory=list)
+    after: list[Node] = field(default_factory=list)
     dropped: bool = False
     # The opset of the written nodes, if not the one next to the boundary.
     dialect: int | None = None

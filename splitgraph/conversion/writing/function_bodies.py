@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from splitgraph.attribute_values import CONSTANT_DTYPES, attribute_value
-from splitgraph.conversion.nodes.node_form import NodeForm, reads_of
+from splitgraph.conversion.nodes.node import Node, reads_of
 from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.inexact_bodies import check_body
@@ -43,9 +43,7 @@ def expand(context: AdapterContext) -> None:
             attributes = {"value": make_attribute("value", held)}
         outputs = [name and (names.get(name) or names.setdefault(name, context.new_name(name))) for name in node.output]
         name = context.new_name(f"{node.op_type}_{index}")
-        context.before.append(
-            NodeForm(node.op_type, [names[name] for name in node.input], outputs, attributes, None, name)
-        )
+        context.before.append(Node(node.op_type, [names[name] for name in node.input], outputs, attributes, None, name))
     context.drop_node()
 
 
@@ -84,7 +82,7 @@ def _body(context: AdapterContext) -> tuple[Any, int]:
         types.append(proto.SerializeToString())
     if any(attribute.ref_attr_name for attribute in context.attributes.values()):
         raise Inexact("its function body depends on an attribute of the enclosing function", INLINE_FIRST)
-    node = context.form.node().SerializeToString()
+    node = context.form.message().SerializeToString()
     nearest = _nearest(schema.context_dependent_function_opset_versions, context.facts.target)
     written = schema.get_context_dependent_function_with_opset_version(nearest, node, types)
     if not written:

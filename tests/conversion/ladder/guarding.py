@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import onnx
 from onnx import helper
 
-from splitgraph.conversion.ladder.guard import AttributeEdit, NodeFacts, check_node
+from splitgraph.conversion.ladder.guard import NodeFacts, check_node
+from splitgraph.conversion.nodes.node import changed_attributes
 from splitgraph.diagnostics import Diagnostic
 
 
@@ -28,7 +29,8 @@ def check(
     references: Sequence[tuple[str, int]] = (),
     domain: str = "",
     **attributes: Any,
-) -> tuple[list[AttributeEdit], list[Diagnostic]]:
+) -> tuple[dict[str, Any], list[Diagnostic]]:
+    """Return the attributes that the guard edits, None for those that it removes, and the blockers."""
     names = [
         [f"{letter}{i}" for i in range(n)] if isinstance(n, int) else list(n)
         for letter, n in (("x", inputs), ("y", outputs))
@@ -37,14 +39,16 @@ def check(
     for name, number in references:
         node.attribute.append(onnx.AttributeProto(name=name, ref_attr_name="outer", type=number))
     before = node.SerializeToString()
-    result = check_node(NodeFacts(node, source, target, dtypes, out, "main/n", in_function, kinds, shapes, out_kinds))
+    made, why, blockers = check_node(
+        NodeFacts(node, source, target, dtypes, out, "main/n", in_function, kinds, shapes, out_kinds)
+    )
     assert node.SerializeToString() == before
-    assert all(d.severity == "error" and d.location == "main/n" and d.help for d in result[1])
-    return result
+    assert all(d.severity == "error" and d.location == "main/n" and d.help for d in blockers)
+    assert bool(why) == (made is not None)
+    return {} if made is None else edited(node, made.attributes), blockers
 
 
-def edited(edits: Sequence[AttributeEdit]) -> dict[str, Any]:
-    assert all(edit.why for edit in edits)
-    values = {edit.name: None if edit.value is None else helper.get_attribute_value(edit.value) for edit in edits}
-    assert all((edit.action == "remove") == (edit.value is None) for edit in edits)
-    return values
+def edited(node: onnx.NodeProto, attributes: Mapping[str, onnx.AttributeProto]) -> dict[str, Any]:
+    """Return the attributes of a node that are others, or gone (None), among these attributes."""
+    changed = changed_attributes(node, attributes)
+    return {name: helper.get_attribute_value(attributes[name]) if name in attributes else None for name in changed}

@@ -16,7 +16,7 @@ from known_opsets import known
 from node_tests import node_tests as onnx_node_tests
 from onnx.reference import ReferenceEvaluator
 
-from splitgraph.conversion.ladder.guard import AttributeEdit, NodeFacts, check_node
+from splitgraph.conversion.ladder.guard import NodeFacts, check_node
 from splitgraph.schemas.ir_versions import minimum_ir_version
 
 TARGETS = known([28, 26, 18, 13, 11, 9])
@@ -79,11 +79,10 @@ def nodes_of(graph: onnx.GraphProto, outer: Mapping[str, Type]) -> Iterator[tupl
         yield node, types
 
 
-def apply(node: onnx.NodeProto, edits: list[AttributeEdit]) -> None:
-    for edit in edits:
-        kept = [attribute for attribute in node.attribute if attribute.name != edit.name]
-        del node.attribute[:]
-        node.attribute.extend(kept + ([] if edit.value is None else [edit.value]))
+def apply(node: onnx.NodeProto, attributes: Mapping[str, onnx.AttributeProto]) -> None:
+    given = list(attributes.values())
+    del node.attribute[:]
+    node.attribute.extend(given)
 
 
 def converted(model: onnx.ModelProto, target: int) -> onnx.ModelProto | None:
@@ -99,10 +98,11 @@ def converted(model: onnx.ModelProto, target: int) -> onnx.ModelProto | None:
         kinds, dtypes, shapes = ([t[i] for t in inputs] for i in range(3))
         out_kinds, out_dtypes = ([t[i] for t in outputs] for i in range(2))
         facts = NodeFacts(node, source, target, dtypes, out_dtypes, node.op_type, False, kinds, shapes, out_kinds)
-        edits, blockers = check_node(facts)
+        edited, _, blockers = check_node(facts)
         if blockers:
             return None
-        apply(node, edits)
+        if edited is not None:
+            apply(node, edited.attributes)
     for entry in result.opset_import:
         if entry.domain in ("", "ai.onnx"):
             entry.version = target

@@ -1,4 +1,4 @@
-"""The form of a node between two opsets."""
+"""A node between two opsets."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from splitgraph.onnx_proto import AttributeProto, GraphProto, NodeProto
 
 
 @dataclass(slots=True)
-class NodeForm:
+class Node:
     """A node of ai.onnx at some opset between source and target.
 
-    original: the node of the model that becomes this form, None for a node that conversion added. The original is
-    edited in place, so that documentation, metadata and unknown fields are kept.
+    original: the node of the model that this node is, None for a node that conversion added. The original is edited in
+    place, so that documentation, metadata and unknown fields are kept.
     """
 
     op_type: str
@@ -28,21 +28,21 @@ class NodeForm:
     wrap: Callable[[NodeProto], None] | None = None
 
     @classmethod
-    def of(cls, node: NodeProto) -> NodeForm:
-        """The first form of a node of the model."""
+    def of(cls, node: NodeProto) -> Node:
+        """Return a node of the model as it is."""
         attributes = {attribute.name: attribute for attribute in node.attribute}
         return cls(node.op_type, list(node.input), list(node.output), attributes, node, node.name)
 
     @classmethod
-    def of_added(cls, node: NodeProto) -> NodeForm:
-        """The form of a node that conversion wrote."""
+    def of_added(cls, node: NodeProto) -> Node:
+        """Return a node that conversion wrote."""
         form = cls.of(node)
         form.original = None
         return form
 
     @property
     def is_edited(self) -> bool:
-        """True when the form differs from the node of the model, or has none."""
+        """Return True when the node differs from that of the model, or is none of the model."""
         node = self.original
         if node is None or self.wrap or node.op_type != self.op_type or len(node.attribute) != len(self.attributes):
             return True
@@ -64,16 +64,17 @@ class NodeForm:
     def new_reads(self) -> list[str]:
         """As `reads`, without what is read in graphs of the model: these are scopes, whose nodes are counted there."""
         held = () if self.original is None else self.original.attribute
-        written = [attribute for attribute in self.attributes.values() if attribute not in held]
+        graphs = [attribute for attribute in self.attributes.values() if attribute.type in HOLDING_GRAPHS]
+        written = [attribute for attribute in graphs if attribute not in held]
         return [name for name in self.inputs if name] + _read_in_graphs(written)
 
-    def copy(self) -> NodeForm:
-        """A copy of the form, for editing."""
+    def copy(self) -> Node:
+        """Return a copy of the node, for editing."""
         inputs, outputs = list(self.inputs), list(self.outputs)
-        return NodeForm(self.op_type, inputs, outputs, dict(self.attributes), self.original, self.name, self.wrap)
+        return Node(self.op_type, inputs, outputs, dict(self.attributes), self.original, self.name, self.wrap)
 
-    def node(self, graph: GraphProto | None = None) -> NodeProto:
-        """The form as a node: the original where it is unchanged. graph: holds the new node, if given."""
+    def message(self, graph: GraphProto | None = None) -> NodeProto:
+        """Return the node as a message: the original where it is unchanged. graph: holds the new node, if given."""
         if self.original is not None and not self.is_edited:
             return self.original
         node = make_node(self.op_type, self.inputs, self.outputs, name=self.name, graph=graph)
@@ -81,14 +82,23 @@ class NodeForm:
         return node
 
 
-def needed(forms: Sequence[NodeForm], wanted: Iterable[str]) -> list[NodeForm]:
-    """The forms that the wanted values depend on, in order."""
-    kept: list[NodeForm] = []
+def changed_attributes(node: NodeProto, attributes: Mapping[str, AttributeProto]) -> list[str]:
+    """Return the names of the attributes of a node that are others, or gone, among these attributes."""
+    before = {attribute.name: attribute for attribute in node.attribute}
+    gone = [name for name in before if name not in attributes]
+    return gone + [
+        name for name, held in attributes.items() if before.get(name) is not held and before.get(name) != held
+    ]
+
+
+def needed(nodes: Sequence[Node], wanted: Iterable[str]) -> list[Node]:
+    """Return the nodes that the wanted values depend on, in order."""
+    kept: list[Node] = []
     known = set(wanted)
-    for form in reversed(forms):
-        if not known.isdisjoint(form.outputs):
-            kept.append(form)
-            known.update(form.reads)
+    for node in reversed(nodes):
+        if not known.isdisjoint(node.outputs):
+            kept.append(node)
+            known.update(node.reads)
     return kept[::-1]
 
 
@@ -109,7 +119,7 @@ def _read_in_graphs(attributes: Iterable[AttributeProto]) -> list[str]:
 
 def added(
     op_type: str, inputs: Sequence[str], outputs: Sequence[str], name: str, attributes: Mapping[str, object]
-) -> NodeForm:
-    """The form of a node that conversion adds; attributes of value None are left out."""
+) -> Node:
+    """Return a node that conversion adds; attributes of value None are left out."""
     made = {key: make_attribute(key, value) for key, value in attributes.items() if value is not None}
-    return NodeForm(op_type, list(inputs), list(outputs), made, None, name)
+    return Node(op_type, list(inputs), list(outputs), made, None, name)
