@@ -158,7 +158,7 @@ def _loop_body(context: AdapterContext, update: Callable[[str, str], str]) -> Gr
     place = context.emit("Reshape", [number, context.constant([1], "one")], "place")
     results = [context.emit("Identity", [going], "still"), update(data, place)]
     # What was written since then belongs into the body, also the constants that are nodes.
-    nodes = [form.node() for form in context.before[start:]]
+    nodes = [form.message() for form in context.before[start:]]
     del context.before[start:]
     shape, dtype = context.input_type(0).shape, DTYPE_NUMBERS[context.known_dtype()]
     dims = None if shape is None else [dim if isinstance(dim, int) else None for dim in shape]
