@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 from splitgraph.conversion.finish.declared_casts import declare_casts, loses_cast_types
 from splitgraph.conversion.ladder.accepted_nodes import stays
+from splitgraph.conversion.ladder.climb import Blocked, Ladder
 from splitgraph.conversion.ladder.conversion_cache import ConversionCache, Entries
-from splitgraph.conversion.ladder.graph_context import GraphContext
-from splitgraph.conversion.ladder.guard import CONTRADICTIONS, is_unknown, route_of
-from splitgraph.conversion.ladder.ladder import Blocked, Ladder
+from splitgraph.conversion.ladder.keep import CONTRADICTIONS, is_unknown, route_of
 from splitgraph.conversion.nodes.known_values import KnownValues
 from splitgraph.conversion.nodes.node import Node
 from splitgraph.conversion.nodes.omitted_arguments import find_left_out
@@ -224,8 +223,7 @@ class _ScopePlanner:
         """
         scope, cache, blocked = self.scope, self.cache, list[Sequence[Diagnostic]]()
         is_read = partial(self.plan.is_read, scope.path)
-        graph = GraphContext(scope.imports[""], self.target, cache.values, scope.in_function, is_read)
-        ladder = Ladder(graph, cache)
+        ladder = Ladder(scope.imports[""], self.target, cache.values, scope.in_function, is_read, cache)
         visits, nodes, kept = self.walked.visits(scope), scope.nodes, cache.kept_visits
         edits = self.plan.edits.get(scope.path)
         # A wrongly declared node can be converted; a node with any other error has no meaning to preserve.
@@ -239,10 +237,10 @@ class _ScopePlanner:
             if visit in kept or (edits is not None and edits.changes(index)):
                 continue
             node = nodes[index]
-            if index in lenient and self.target >= FIRST_OPSET and stays(node, graph, cache.left_out):
+            if index in lenient and self.target >= FIRST_OPSET and stays(node, ladder):
                 continue
             if index in aside:
-                blocked.append(() if stays(node, graph, cache.left_out) else (needed_by_conversion(aside[index]),))
+                blocked.append(() if stays(node, ladder) else (needed_by_conversion(aside[index]),))
                 continue
             key = cache.key_of(node, visit)
             replacement = cache.find(key, node, index)
@@ -276,7 +274,7 @@ class _ScopePlanner:
                 )
                 self.plan.replace(scope, index, replacement)
                 edits = self.plan.edits.get(scope.path)
-        self._note_assumptions(graph.assumptions)
+        self._note_assumptions(ladder.assumptions)
         return blocked
 
     def _note_assumptions(self, assumptions: Collection[str]) -> None:

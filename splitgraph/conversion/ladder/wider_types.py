@@ -122,7 +122,7 @@ def widen(context: AdapterContext, fits: OperatorVersion) -> None:
     """
     context.dialect = context.dialect or context.old.since_version
     groups: dict[str, list[Slot]] = {}
-    for slot in slots_of(context.facts, context.old):
+    for slot in slots_of(context.came, context.values, context.old):
         groups.setdefault(slot.group, []).append(slot)
     widened = False
     for slots in groups.values():

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from splitgraph.attribute_values import CONSTANT_DTYPES
-from splitgraph.conversion.nodes.crossing import NodeFacts
-from splitgraph.onnx_proto import AttributeProto, NodeProto, TensorProto
+from splitgraph.conversion.nodes.known_values import KnownValues
+from splitgraph.conversion.nodes.node import Node
+from splitgraph.onnx_proto import AttributeProto, TensorProto
 from splitgraph.schemas import Formal, OperatorVersion
 
 # The two names of element types that differ between NumPy and ONNX.
@@ -60,16 +61,13 @@ class Slot:
         return any(text.startswith("tensor(") for text in self.types)
 
 
-def slots_of(facts: NodeFacts, old: OperatorVersion) -> list[Slot]:
+def slots_of(node: Node, values: KnownValues, old: OperatorVersion) -> list[Slot]:
     """The inputs and outputs of a node with the types that they may have.
 
     The known type of one value also restricts the others with the same type variable.
     """
-    slots = _slots(facts.node.input, facts.input_dtypes, facts.input_kinds, old.inputs, is_input=True)
-    dtypes = list(facts.output_dtypes) or [None] * len(facts.node.output)
-    if dtypes and dtypes[0] is None:
-        dtypes[0] = _dtype_from_attributes(facts.node)
-    slots += _slots(facts.node.output, dtypes, facts.output_kinds, old.outputs, is_input=False)
+    slots = _slots(node.inputs, values, old.inputs, is_input=True)
+    slots += _slots(node.outputs, values, old.outputs, _dtype_from_attributes(node), is_input=False)
     bound: dict[str, frozenset[str]] = {}
     for slot in slots:
         if slot.old.is_generic and slot.old.homogeneous:
@@ -160,20 +158,16 @@ def _share_variable(one: Formal, other: Formal) -> bool:
 
 
 def _slots(
-    names: Sequence[str],
-    dtypes: Sequence[str | None],
-    kinds: Sequence[str | None],
-    formals: Sequence[Formal],
-    *,
-    is_input: bool,
+    names: Sequence[str], values: KnownValues, formals: Sequence[Formal], first: str | None = None, *, is_input: bool
 ) -> list[Slot]:
     slots = []
     for position, name in enumerate(names):
         formal = formal_at(formals, position)
         if name == "" or formal is None:
             continue
-        dtype = dtypes[position] if position < len(dtypes) else None
-        kind = kinds[position] if position < len(kinds) else None
+        known = values.type_of(name)
+        dtype = known.dtype or (first if position == 0 else None)
+        kind = None if known.kind == "unknown" else known.kind
         label = f"{'input' if is_input else 'output'} {name!r}"
         slots.append(Slot(label, formal, position, is_input, possible_types(formal, dtype, kind)))
     return slots
@@ -189,9 +183,9 @@ def possible_types(formal: Formal, dtype: str | None, kind: str | None) -> froze
     return forms & formal.types or forms
 
 
-def _dtype_from_attributes(node: NodeProto) -> str | None:
+def _dtype_from_attributes(node: Node) -> str | None:
     """The element type of a node's first output if an attribute gives it, otherwise None."""
-    for attribute in node.attribute:
+    for attribute in node.attributes.values():
         if attribute.ref_attr_name:
             continue
         if attribute.name in ("to", "dtype") and attribute.type == AttributeProto.INT:

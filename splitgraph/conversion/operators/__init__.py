@@ -9,9 +9,9 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
-from splitgraph.conversion.operators.registry import _ADAPTERS, RULES, UNCHANGED, UNDECIDED, Adapter, Rule
+from splitgraph.conversion.operators.registry import _ADAPTERS, RULES, UNCHANGED, UNDECIDED, Rule, Step
 
-__all__ = ["Adapter", "Rule", "adapter_of", "decision", "load_families"]
+__all__ = ["Rule", "Step", "adapter_of", "decision", "load_families"]
 
 
 @cache
@@ -29,7 +29,7 @@ def decision(operator: str, version: int) -> Rule | None:
     return RULES.get((operator, version), UNDECIDED)
 
 
-def adapter_of(operator: str, version: int, *, going_up: bool) -> Adapter | None:
+def adapter_of(operator: str, version: int, *, going_up: bool) -> Step | None:
     """Gives the adapter of a boundary, None where there is none."""
     load_families()
     return _ADAPTERS.get((operator, version, going_up))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from splitgraph.conversion.nodes.crossing import Crossing
-from splitgraph.conversion.operators.registry import always, changed, exact, exact_upward, upward
+from splitgraph.conversion.operators.registry import always, changed, edited_upward, exact, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.inexact_bodies import drop_heads_of_rank_4
 
@@ -16,7 +15,7 @@ changed(
 
 
 @exact("Attention", 24)
-def mask_covers_all_keys(crossing: Crossing) -> bool:
+def mask_covers_all_keys(crossing: AdapterContext) -> bool:
     """True when the mask is as long as the keys, so that no version broadcasts or pads it."""
     if not crossing.uses_input(3):
         return True
@@ -39,9 +38,9 @@ changed(
 )
 
 
-@exact_upward("Attention", 25)
-def pairs_are_complete(crossing: Crossing) -> bool:
-    """True when the node has both keys and values of the past or neither, the same for the present, not both the past
+@edited_upward("Attention", 25)
+def pairs_are_complete(crossing: AdapterContext) -> None:
+    """Keep a node when it has both keys and values of the past or neither, the same for the present, not both the past
     and nonpad_kv_seqlen, and the numbers of heads only with inputs of rank 3.
     """
     past, present = crossing.uses_input(4), crossing.uses_output(1)
@@ -50,8 +49,9 @@ def pairs_are_complete(crossing: Crossing) -> bool:
         or present != crossing.uses_output(2)
         or (crossing.uses_input(6) and (past or present))
     ):
-        return False
-    return drop_heads_of_rank_4(crossing)
+        raise Inexact
+    if not (drop_heads_of_rank_4(crossing)):
+        raise Inexact
 
 
 @upward("Attention", 25)

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from math import prod
 
-from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front, count_from_front
-from splitgraph.conversion.operators.registry import always, changed, downward, exact, exact_downward, unchanged, upward
+from splitgraph.conversion.operators.registry import (
+    always,
+    changed,
+    downward,
+    edited_downward,
+    exact,
+    unchanged,
+    upward,
+)
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.reshaping import replace_by_reshape
 from splitgraph.conversion.writing.shape_nodes import has_no_zero, kept_dimensions, mask_of_axes, positions
@@ -18,19 +25,17 @@ unchanged("Squeeze Unsqueeze", 21, 23, 24, 25)
 changed("Squeeze", 11, MINUS_AXIS, up=always, hint=RANK_HINT)
 
 
-@exact_downward("Squeeze", 11)
-def axes_can_be_in_order(crossing: Crossing) -> bool:
-    """True when the axes can be counted from the front. Sorts the axes: onnx's shape inference of Squeeze-1, which
-    runtimes use, finds ascending axes only.
+@edited_downward("Squeeze", 11)
+def axes_can_be_in_order(crossing: AdapterContext) -> None:
+    """Count the axes from the front, and sort them: onnx's shape inference of Squeeze-1, which runtimes use, finds
+    ascending axes only.
     """
-    if not count_from_front(crossing, "axes", rank_of_output=False):
-        return False
+    count_from_front(crossing, "axes", rank_of_output=False)
     axes = crossing.value("axes") or ()
     if list(axes) != sorted(axes):
         crossing.set(
             "axes", sorted(axes), "onnx infers the shape of a Squeeze below opset 11 from axes in ascending order"
         )
-    return True
 
 
 changed(
@@ -40,7 +45,7 @@ changed("Squeeze", 13, "the attribute axes became an input")
 
 
 @exact("Squeeze", 13)
-def squeezes_all_ones(crossing: Crossing) -> bool:
+def squeezes_all_ones(crossing: AdapterContext) -> bool:
     """True when the node has no axes: every dimension of size 1 goes, on both sides."""
     return not crossing.has("axes") if crossing.upward else not crossing.uses_input(1)
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 
 from splitgraph.attribute_values import UNRESOLVED
-from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.predicates import (
     SHAPES_HINT,
     limited_broadcast_is_numpy,
@@ -19,11 +18,12 @@ from splitgraph.conversion.operators.registry import (
     always,
     changed,
     downward,
+    edited_downward,
+    edited_upward,
     exact,
-    exact_downward,
-    exact_upward,
     unchanged,
     upward,
+    where,
 )
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.dim import Dim, DimLike
@@ -160,7 +160,12 @@ def _common_sizes(context: AdapterContext, shapes: Sequence[Sequence[Size]]) -> 
 
 unchanged("Sum Mean", 6, 13)
 changed(
-    "Sum Mean", 8, "below it, all inputs must have the same shape", up=always, down=shapes_are_equal, hint=SHAPES_HINT
+    "Sum Mean",
+    8,
+    "below it, all inputs must have the same shape",
+    up=always,
+    down=where(shapes_are_equal),
+    hint=SHAPES_HINT,
 )
 
 
@@ -189,26 +194,26 @@ changed(
 )
 
 
-@exact_upward("Gemm", 7)
-def broadcast_of_c_is_numpy(crossing: Crossing) -> bool:
-    """True for every node: C is one element or a suffix, which NumPy broadcasts in the same way. Drops broadcast."""
+@edited_upward("Gemm", 7)
+def broadcast_of_c_is_numpy(crossing: AdapterContext) -> None:
+    """Keep every node: C is one element or a suffix, which NumPy broadcasts in the same way. Drops broadcast."""
     crossing.drop("broadcast", why="C always broadcasts from opset 7 on")
-    return True
 
 
-@exact_downward("Gemm", 7)
-def c_has_shape_of_result_or_row(crossing: Crossing) -> bool:
-    """True when C has the shape of the result, or is a scalar or a row. Sets broadcast for the latter."""
+@edited_downward("Gemm", 7)
+def c_has_shape_of_result_or_row(crossing: AdapterContext) -> None:
+    """Keep a node when C has the shape of the result, or is a scalar or a row. Sets broadcast for the latter."""
     shape = crossing.shape(2)
     if shape is None:
-        return False
+        raise Inexact
     if len(shape) > 1:
-        return None not in shape and shape == _gemm_shape(crossing)
+        if not (None not in shape and shape == _gemm_shape(crossing)):
+            raise Inexact
+        return
     crossing.set("broadcast", 1, "below opset 7 broadcasting is off unless it is asked for")
-    return True
 
 
-def _gemm_shape(crossing: Crossing) -> Shape | None:
+def _gemm_shape(crossing: AdapterContext) -> Shape | None:
     """Gives the shape of A times B, None where it is unknown."""
     dims: list[DimLike | None] = []
     for index, (name, kept) in enumerate((("transA", 0), ("transB", 1))):
@@ -272,7 +277,7 @@ changed(
 
 
 @exact("PRelu", 7)
-def slope_is_shared_or_last(crossing: Crossing) -> bool:
+def slope_is_shared_or_last(crossing: AdapterContext) -> bool:
     """True when the slope is one element, or one for each channel where the channels are the last axis."""
     return crossing.shape(1) in ((), (1,)) or (crossing.rank(0) == 2 and crossing.rank(1) == 1)
 

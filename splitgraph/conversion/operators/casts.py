@@ -4,8 +4,7 @@ infinity saturates differently (24).
 
 from __future__ import annotations
 
-from splitgraph.conversion.nodes.crossing import Crossing
-from splitgraph.conversion.operators.registry import changed, downward, exact, unchanged, upward
+from splitgraph.conversion.operators.registry import changed, downward, edited, exact, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.shape_nodes import widened
 from splitgraph.deferred import np
@@ -21,18 +20,18 @@ unchanged("CastLike", 19, 21, 23, 25)
 changed("Cast", 6, "the target type changed from a name to a number")
 
 
-@exact("Cast", 6)
-def target_can_be_respelled(crossing: Crossing) -> bool:
-    """True when the target type is known. Writes the type as a name below opset 6 and as a number from 6 on."""
+@edited("Cast", 6)
+def target_can_be_respelled(crossing: AdapterContext) -> None:
+    """Keep a node when the target type is known. Writes the type as a name below opset 6 and as a number from 6 on."""
     to = crossing.value("to")
     types = TensorProto.DataType
     if crossing.upward and to in list(types.keys()):
         crossing.set("to", types.Value(to), "from opset 6 on the type is a number")
-        return True
+        return
     if not crossing.upward and isinstance(to, int) and to in types.values():
         crossing.set("to", types.Name(to), "below opset 6 the type is a name")
-        return True
-    return False
+        return
+    raise Inexact
 
 
 @downward("Cast CastLike", 19)
@@ -56,7 +55,7 @@ changed(
 
 
 @exact("Cast CastLike", 24)
-def has_no_saturating_fnuz(crossing: Crossing) -> bool:
+def has_no_saturating_fnuz(crossing: AdapterContext) -> bool:
     """True when the target type is known and no FNUZ type, or when saturation is off."""
     if crossing.value_or_default("saturate") == 0:
         return True

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from splitgraph.attribute_values import UNRESOLVED
-from splitgraph.conversion.nodes.crossing import Crossing
-from splitgraph.conversion.operators.registry import changed, downward, exact, unchanged, upward
+from splitgraph.conversion.operators.registry import changed, downward, edited, exact, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.shape_nodes import typed
 from splitgraph.deferred import np
@@ -17,14 +16,15 @@ unchanged("Clip", 12, 13)
 changed("Clip", 6, "below it, an absent bound is the limit of the type; from then on that of float32")
 
 
-@exact("Clip", 6)
-def bounds_are_written_or_float32(crossing: Crossing) -> bool:
-    """True when the node has both bounds, or the data is float32, whose limits are the defaults on both sides."""
+@edited("Clip", 6)
+def bounds_are_written_or_float32(crossing: AdapterContext) -> None:
+    """Keep a node when it has both bounds, or the data is float32, whose limits are the defaults on both sides."""
     bounds = [crossing.value("min"), crossing.value("max")]
     if all(bound is not None and bound is not UNRESOLVED for bound in bounds):
-        return True
+        return
     crossing.accept_default("min", "max")
-    return UNRESOLVED not in bounds and crossing.dtype(0) == "float32"
+    if not (UNRESOLVED not in bounds and crossing.dtype(0) == "float32"):
+        raise Inexact
 
 
 @upward("Clip", 6)
@@ -41,7 +41,7 @@ def write_limits_as_bounds(context: AdapterContext) -> None:
         context.set("min", bounds[0], "the default is that of float32 from opset 6 on")
         context.set("max", bounds[1], "the default is that of float32 from opset 6 on")
         return
-    if context.facts.target < 11:
+    if context.target < 11:
         raise Inexact("the limits of float64 are no float32, which the bounds are", "go to opset 11 or above")
     context.dialect = 11
     context.inputs.extend(context.constant(bound, "bound", np.float64) for bound in bounds)
@@ -51,7 +51,7 @@ changed("Clip", 11, "the attributes min and max became inputs")
 
 
 @exact("Clip", 11)
-def bounds_are_limits_of_float32(crossing: Crossing) -> bool:
+def bounds_are_limits_of_float32(crossing: AdapterContext) -> bool:
     """True when the data is float32 and the node has no bounds, or bounds that are the limits of float32."""
     if crossing.dtype(0) != "float32":
         return False
@@ -128,7 +128,7 @@ def clip_integers(context: AdapterContext) -> None:
     if not dtype.startswith(("int", "uint")) or dtype.endswith(("int4", "int2")):
         context.require_types()
         raise Inexact(f"it does not clip {dtype}")
-    may_choose = context.facts.target >= _WHERE_SINCE or dtype not in ("int32", "uint32")
+    may_choose = context.target >= _WHERE_SINCE or dtype not in ("int32", "uint32")
     wider = _WIDER.get(dtype) if may_choose else DTYPE_NUMBERS["float64"]
     if wider is None:
         _choose_bounds(context)

@@ -18,7 +18,7 @@ from splitgraph.conversion.operators.predicates import (
     numpy_broadcast_is_limited,
     shapes_are_equal,
 )
-from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
+from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward, where
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.reshaping import reshape
 from splitgraph.conversion.writing.shape_nodes import (
@@ -185,7 +185,12 @@ def write_sign(context: AdapterContext) -> None:
 
 unchanged("Max Min", 6, 12, 13)
 changed(
-    "Max Min", 8, "below it, all inputs must have the same shape", up=always, down=shapes_are_equal, hint=SHAPES_HINT
+    "Max Min",
+    8,
+    "below it, all inputs must have the same shape",
+    up=always,
+    down=where(shapes_are_equal),
+    hint=SHAPES_HINT,
 )
 downward("Max Min", 8)(repeat_to_one_shape)
 

@@ -8,9 +8,15 @@ import math
 
 from splitgraph.attribute_values import CONSTANT_DTYPES, UNRESOLVED
 from splitgraph.contents import MAX_WRITTEN
-from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
-from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged, upward
+from splitgraph.conversion.operators.registry import (
+    always,
+    changed,
+    downward,
+    edited_downward,
+    unchanged,
+    upward,
+)
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact, elements_of
 from splitgraph.conversion.writing.shape_nodes import as_int64, counting, static_shape
 from splitgraph.deferred import helper, np, numpy_helper
@@ -233,21 +239,20 @@ def write_zeros_of_sparse_tensor(context: AdapterContext) -> None:
 changed("Constant", 12, "constants given as value_int, value_floats and so on were added", up=always)
 
 
-@exact_downward("Constant", 12)
-def can_be_a_tensor(crossing: Crossing) -> bool:
-    """True when the value is known. Writes numbers and strings (value_int and so on) as the tensor that they mean."""
+@edited_downward("Constant", 12)
+def can_be_a_tensor(crossing: AdapterContext) -> None:
+    """Write numbers and strings (value_int and so on) as the tensor that they mean, where they are known."""
     name = next((name for name in crossing.attributes if name.startswith("value_")), None)
     if name is None:
-        return True
+        return
     if crossing.value(name) is UNRESOLVED:
-        return False
+        raise Inexact
     value = helper.get_attribute_value(crossing.attributes[name])
     elements = value if name.endswith("s") else [value]
     dims = [len(elements)] if name.endswith("s") else []
     crossing.drop(name, why="below opset 12 a constant is a tensor")
     held = helper.make_tensor("", DTYPE_NUMBERS[CONSTANT_DTYPES[name]], dims, elements)
     crossing.set("value", held, f"what {name} means")
-    return True
 
 
 # Helpers of several operators ---------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from splitgraph.contents import MAX_WRITTEN
-from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.deferred import helper
@@ -32,7 +31,7 @@ changed(
 
 
 @exact_downward("If", 11)
-def branches_declare_equal_shapes(crossing: Crossing) -> bool:
+def branches_declare_equal_shapes(crossing: AdapterContext) -> bool:
     """True when both branches declare the same static shapes. A name for a dimension does not count: the author may use
     one name in both branches for two things.
     """

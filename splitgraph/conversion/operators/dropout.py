@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from splitgraph.conversion.nodes.crossing import Crossing
-from splitgraph.conversion.operators.registry import changed, downward, exact, unchanged, upward
+from splitgraph.conversion.operators.registry import changed, downward, edited, exact, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.deferred import np
 from splitgraph.onnx_proto import TensorProto
@@ -13,16 +12,15 @@ unchanged("Dropout", 6, 13, 22)
 changed("Dropout", 7, "below it, is_test tells inference from training, and inference fills in no mask")
 
 
-@exact("Dropout", 7)
-def copies_its_input(crossing: Crossing) -> bool:
-    """True when the node is in test mode and has no mask: it copies its input. Sets or drops is_test."""
+@edited("Dropout", 7)
+def copies_its_input(crossing: AdapterContext) -> None:
+    """Keep a node when it is in test mode and has no mask: it copies its input. Sets or drops is_test."""
     if crossing.uses_output(1) or (crossing.upward and not crossing.is_set("is_test")):
-        return False
+        raise Inexact
     if crossing.upward:
         crossing.drop("is_test", why="from opset 7 on inference is the mode of a Dropout without mask")
     else:
         crossing.set("is_test", 1, "below opset 7 Dropout is in training mode unless is_test is set")
-    return True
 
 
 @upward("Dropout", 7)
@@ -38,7 +36,7 @@ def make_training_an_input(context: AdapterContext) -> None:
     if is_test:
         del context.outputs[1:]
         return
-    if context.facts.target < 12:
+    if context.target < 12:
         raise Inexact("from opset 7 to 11 nothing says that a node is in training", "go to opset 12 or above")
     context.dialect = 12
     cast_boolean_mask(context)
@@ -55,7 +53,7 @@ changed("Dropout", 10, "the mask became boolean")
 
 
 @exact("Dropout", 10)
-def has_no_mask(crossing: Crossing) -> bool:
+def has_no_mask(crossing: AdapterContext) -> bool:
     """True when the node has no mask."""
     return not crossing.uses_output(1)
 
@@ -86,17 +84,18 @@ changed(
 )
 
 
-@exact("Dropout", 12)
-def ratio_is_the_default(crossing: Crossing) -> bool:
-    """True when the node has no mask and its ratio is the default, which is the same on both sides."""
+@edited("Dropout", 12)
+def ratio_is_the_default(crossing: AdapterContext) -> None:
+    """Keep a node when it has no mask and its ratio is the default, which is the same on both sides."""
     if crossing.uses_output(1):
-        return False
+        raise Inexact
     if crossing.upward:
-        return bool(crossing.value("ratio", 0.5) == 0.5)
+        if not (bool(crossing.value("ratio", 0.5) == 0.5)):
+            raise Inexact
+        return
     if crossing.uses_input(1) or crossing.uses_input(2):
-        return False
+        raise Inexact
     crossing.drop("seed", why="without training_mode nothing is drawn at random")
-    return True
 
 
 @upward("Dropout", 12)

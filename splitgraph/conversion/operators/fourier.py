@@ -7,9 +7,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.predicates import RANK_HINT
-from splitgraph.conversion.operators.registry import changed, downward, exact, upward
+from splitgraph.conversion.operators.registry import changed, downward, edited, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.reshaping import replace_by_reshape, reshape
@@ -142,21 +141,20 @@ changed(
 )
 
 
-@exact("DFT", 20)
-def axis_is_last_but_one(crossing: Crossing) -> bool:
-    """True when the axis is the last but one, the default from 20 on. The rank must be known."""
+@edited("DFT", 20)
+def axis_is_last_but_one(crossing: AdapterContext) -> None:
+    """Keep a node when the axis is the last but one, the default from 20 on. The rank must be known."""
     rank = crossing.rank(0)
     if rank is None or rank < 3:
-        return False
+        raise Inexact
     if not crossing.upward:
         if crossing.uses_input(2):
-            return False
+            raise Inexact
         crossing.set("axis", rank - 2, "below opset 20 the default axis is 1, not the last but one")
-        return True
+        return
     if crossing.value("axis", 1) not in (rank - 2, -2):
-        return False
+        raise Inexact
     crossing.drop("axis", why="it is the default axis from opset 20 on")
-    return True
 
 
 @upward("DFT", 20)

@@ -4,13 +4,12 @@ indices, and what to write below their first opsets.
 
 from __future__ import annotations
 
-from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front, count_from_front
 from splitgraph.conversion.operators.registry import (
     always,
     changed,
     downward,
-    exact_downward,
+    edited_downward,
     exact_upward,
     unchanged,
     upward,
@@ -108,18 +107,19 @@ changed("OneHot", 11, "below it, negative indices give no hot value; from then o
 
 
 @exact_upward("OneHot", 11)
-def index_cannot_be_negative(crossing: Crossing) -> bool:
+def index_cannot_be_negative(crossing: AdapterContext) -> bool:
     """True when the indices have an unsigned type."""
     return crossing.dtype(0) in _UNSIGNED
 
 
-@exact_downward("OneHot", 11)
-def index_and_axis_are_from_front(crossing: Crossing) -> bool:
-    """True when the indices have an unsigned type, and the axis is -1 or can be counted from the front."""
+@edited_downward("OneHot", 11)
+def index_and_axis_are_from_front(crossing: AdapterContext) -> None:
+    """Keep a node when the indices have an unsigned type, and the axis is -1 or can be counted from the front."""
+    if not index_cannot_be_negative(crossing):
+        raise Inexact
     # -1 is the default of the older version, so it has a meaning there.
-    return index_cannot_be_negative(crossing) and (
-        crossing.value_or_default("axis") == -1 or count_from_front(crossing, "axis", True)
-    )
+    if crossing.value_or_default("axis") != -1:
+        count_from_front(crossing, "axis", True)
 
 
 @upward("OneHot", 11)

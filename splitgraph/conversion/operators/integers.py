@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 
-from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.remainders import divide_by_long_division
@@ -58,7 +57,7 @@ changed("Mod", 28, "fmod=0 on floats was added", up=always)
 
 
 @exact_downward("Mod", 28)
-def is_fmod_or_of_integers(crossing: Crossing) -> bool:
+def is_fmod_or_of_integers(crossing: AdapterContext) -> bool:
     """True when fmod is 1 or the operands are integers. Below 28, the remainder of floats has the sign of the dividend
     and needs fmod=1.
     """

@@ -5,15 +5,15 @@ training modes, scales for channels, and what to write below their first opsets.
 from __future__ import annotations
 
 from splitgraph.attribute_values import UNRESOLVED
-from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.predicates import RANK_HINT
 from splitgraph.conversion.operators.registry import (
     always,
     changed,
     downward,
+    edited,
+    edited_upward,
     exact,
     exact_downward,
-    exact_upward,
     unchanged,
     upward,
 )
@@ -39,7 +39,7 @@ changed(
 
 
 @exact_downward("BatchNormalization InstanceNormalization", 6)
-def rank_is_4(crossing: Crossing) -> bool:
+def rank_is_4(crossing: AdapterContext) -> bool:
     """True when the input has four dimensions, as it must below 6."""
     return crossing.rank(0) == 4
 
@@ -67,27 +67,26 @@ changed(
 )
 
 
-@exact("BatchNormalization", 7)
-def mode_and_outputs_agree(crossing: Crossing) -> bool:
-    """True when the node is in test mode with one output or in training with all five, and has one scale for each
+@edited("BatchNormalization", 7)
+def mode_and_outputs_agree(crossing: AdapterContext) -> None:
+    """Keep a node when it is in test mode with one output or in training with all five, and has one scale for each
     channel. Sets or drops is_test.
     """
     others = _outputs_after_first(crossing)
     if crossing.value_or_default("spatial") != 1 or others not in (0, 4):
-        return False
+        raise Inexact
     if not crossing.upward:
         if others == 0:
             crossing.set("is_test", 1, "below opset 7 BatchNormalization is in training mode unless is_test is set")
-        return True
+        return
     if crossing.value("is_test", 0) is UNRESOLVED or crossing.is_set("is_test") != (others == 0):
-        return False
+        raise Inexact
     crossing.drop("is_test", why="from opset 7 on the number of outputs tells inference from training")
-    return True
 
 
-def _outputs_after_first(crossing: Crossing) -> int:
+def _outputs_after_first(crossing: AdapterContext) -> int:
     """Counts the outputs after the first one."""
-    return sum(crossing.uses_output(index) for index in range(1, len(crossing.facts.node.output)))
+    return sum(crossing.uses_output(index) for index in range(1, len(crossing.came.outputs)))
 
 
 @upward("BatchNormalization", 7)
@@ -169,7 +168,7 @@ changed("BatchNormalization", 14, "below it, training has five outputs; from the
 
 
 @exact("BatchNormalization", 14)
-def is_inference(crossing: Crossing) -> bool:
+def is_inference(crossing: AdapterContext) -> bool:
     """True when the node is in inference, which has one output on both sides."""
     return _outputs_after_first(crossing) == 0 and crossing.value("training_mode", 0) == 0
 
@@ -246,7 +245,7 @@ changed("BatchNormalization", 15, "from it on, training computes the statistics 
 
 
 @exact("BatchNormalization", 15)
-def statistics_have_type_of_input(crossing: Crossing) -> bool:
+def statistics_have_type_of_input(crossing: AdapterContext) -> bool:
     """True when the node computes no statistics, or has an input of float32 or float64."""
     return crossing.value_or_default("training_mode") == 0 or crossing.dtype(0) in ("float32", "float64")
 
@@ -312,14 +311,13 @@ def _mean(context: AdapterContext, data: str, axes: AttributeProto | None, hint:
 changed("MeanVarianceNormalization", 13, "from then on, onnx's shape inference fails on it without axes", down=always)
 
 
-@exact_upward("MeanVarianceNormalization", 13)
-def write_default_axes(crossing: Crossing) -> bool:
-    """True for every node. Writes out the default of axes: from 13 on, onnx infers types by a function body that refers
+@edited_upward("MeanVarianceNormalization", 13)
+def write_default_axes(crossing: AdapterContext) -> None:
+    """Keep every node. Writes out the default of axes: from 13 on, onnx infers types by a function body that refers
     to axes.
     """
     if not crossing.has("axes"):
         crossing.set("axes", [0, 2, 3], "onnx infers no types from opset 13 on unless axes is written")
-    return True
 
 
 # LayerNormalization -------------------------------------------------------------------------------------------------

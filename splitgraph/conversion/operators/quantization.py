@@ -7,8 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from splitgraph.contents import MAX_WRITTEN
-from splitgraph.conversion.nodes.crossing import Crossing
-from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged, upward
+from splitgraph.conversion.operators.registry import (
+    always,
+    changed,
+    downward,
+    edited_downward,
+    unchanged,
+    upward,
+)
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.deferred import np
 from splitgraph.onnx_proto import TensorProto
@@ -210,13 +216,12 @@ changed(
 )
 
 
-@exact_downward("QuantizeLinear DequantizeLinear", 13)
-def scale_is_scalar(crossing: Crossing) -> bool:
-    """True when the scale is a scalar, so that the axis does not matter. Drops the axis."""
+@edited_downward("QuantizeLinear DequantizeLinear", 13)
+def scale_is_scalar(crossing: AdapterContext) -> None:
+    """Keep a node when the scale is a scalar, so that the axis does not matter. Drops the axis."""
     if crossing.rank(1) != 0:
-        return False
+        raise Inexact
     crossing.drop("axis", why="with a scalar scale the axis has no effect")
-    return True
 
 
 @upward("QuantizeLinear", 19)

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from splitgraph.attribute_values import UNRESOLVED
-from splitgraph.conversion.nodes.crossing import Crossing
-from splitgraph.conversion.operators.registry import always, changed, downward, exact, exact_upward, unchanged
+from splitgraph.conversion.operators.registry import (
+    always,
+    changed,
+    downward,
+    edited,
+    edited_upward,
+    unchanged,
+)
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 
 # The positions of the states among the inputs.
@@ -14,15 +20,14 @@ unchanged("GRU LSTM RNN", 14, 22)
 changed("GRU", 3, "the default direction was misspelt below it", down=always)
 
 
-@exact_upward("GRU", 3)
-def direction_can_be_respelled(crossing: Crossing) -> bool:
-    """True when the direction is known. Corrects "foward", as the schema of GRU-1 has it."""
+@edited_upward("GRU", 3)
+def direction_can_be_respelled(crossing: AdapterContext) -> None:
+    """Keep a node when the direction is known. Corrects "foward", as the schema of GRU-1 has it."""
     crossing.accept_default("direction")
     if crossing.value("direction") is UNRESOLVED:
-        return False
+        raise Inexact
     if crossing.value("direction") == "foward":
         crossing.set("direction", "forward", "the spelling of GRU-1's schema was corrected")
-    return True
 
 
 @downward("GRU", 3)
@@ -38,17 +43,16 @@ def name_last_state(context: AdapterContext) -> None:
 changed("GRU LSTM RNN", 7, "below it, output_sequence=1 says that Y is wanted")
 
 
-@exact("GRU LSTM RNN", 7)
-def y_is_given_where_named(crossing: Crossing) -> bool:
-    """True for every node: without output_sequence, Y is optional, and a node gives it when the node names it. Sets or
+@edited("GRU LSTM RNN", 7)
+def y_is_given_where_named(crossing: AdapterContext) -> None:
+    """Keep every node: without output_sequence, Y is optional, and a node gives it when the node names it. Sets or
     drops output_sequence.
     """
     if not crossing.upward:
         if crossing.uses_output(0):
             crossing.set("output_sequence", 1, "below opset 7 Y is only given when it is asked for")
-        return True
+        return
     crossing.drop("output_sequence", why="from opset 7 on Y is given whenever the node names it")
-    return True
 
 
 @downward("GRU LSTM RNN", 14)

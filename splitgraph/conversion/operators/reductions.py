@@ -4,7 +4,6 @@ ReduceSum, 18 for the others), and select_last_index (12).
 
 from __future__ import annotations
 
-from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.axes import make_axes_an_input
 from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front
 from splitgraph.conversion.operators.registry import always, changed, downward, exact, unchanged, upward
@@ -34,7 +33,7 @@ changed("ReduceSum", 13, "the attribute axes became an input")
 
 
 @exact("ReduceSum", 13)
-def reduces_all_axes(crossing: Crossing) -> bool:
+def reduces_all_axes(crossing: AdapterContext) -> bool:
     """True when the node has no axes, which means all axes."""
     if crossing.upward:
         return not crossing.has("axes")

@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 
 from splitgraph.attribute_values import UNRESOLVED
-from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.nodes.known_values import Array
 from splitgraph.conversion.operators.registry import (
     always,
@@ -244,7 +243,7 @@ changed(
 
 
 @exact_upward("Resize", 13)
-def mode_exists_at_13(crossing: Crossing) -> bool:
+def mode_exists_at_13(crossing: AdapterContext) -> bool:
     """True when the coordinate mode exists from 13 on, and scales (not sizes) tell the size of the output."""
     mode = crossing.value_or_default("coordinate_transformation_mode")
     return mode not in (UNRESOLVED, "tf_half_pixel_for_nn") and not crossing.uses_input(3)
@@ -373,7 +372,7 @@ changed("Resize", 19, "half_pixel_symmetric was added", up=always)
 
 
 @exact_downward("Resize", 19)
-def mode_exists_below_19(crossing: Crossing) -> bool:
+def mode_exists_below_19(crossing: AdapterContext) -> bool:
     """True when the coordinate mode is not half_pixel_symmetric, which 19 added."""
     return crossing.value_or_default("coordinate_transformation_mode") not in (UNRESOLVED, "half_pixel_symmetric")
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 from functools import reduce
 from math import prod
 
-from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.predicates import RANK_HINT
-from splitgraph.conversion.operators.registry import changed, downward, exact, unchanged
+from splitgraph.conversion.operators.registry import changed, downward, edited, unchanged
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact, require_few
 from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.interpolation import Images
@@ -63,24 +62,23 @@ def sample_by_gathering(context: AdapterContext) -> None:
 changed("GridSample", 20, "modes were renamed, and inputs that are not images were added", hint=RANK_HINT)
 
 
-@exact("GridSample", 20)
-def mode_can_be_respelled(crossing: Crossing) -> bool:
-    """True for images of two axes whose mode is known. Respells the mode: "linear" and "cubic" are "bilinear" and
+@edited("GridSample", 20)
+def mode_can_be_respelled(crossing: AdapterContext) -> None:
+    """Keep only images of two axes whose mode is known. Respells the mode: "linear" and "cubic" are "bilinear" and
     "bicubic" below 20.
     """
     if not crossing.upward and crossing.rank(0) != 4:
-        return False
+        raise Inexact
     new_names = {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest"}
     names = new_names if crossing.upward else {new: old for old, new in new_names.items()}
     crossing.accept_default("mode")
     mode = crossing.value("mode")
     if mode is None:
-        return True
+        return
     if mode not in names:
-        return False
+        raise Inexact
     if names[mode] != mode:
         crossing.set("mode", names[mode], "the mode was renamed at opset 20")
-    return True
 
 
 # DeformConv ---------------------------------------------------------------------------------------------------------
@@ -208,21 +206,20 @@ def _samples(context: AdapterContext, formula: Formula, width: Term) -> tuple[Te
 changed("RoiAlign", 16, "the default shift by half a pixel was added, and runtimes changed what mode=max computes")
 
 
-@exact("RoiAlign", 16)
-def has_no_pixel_shift(crossing: Crossing) -> bool:
-    """True for average pooling without the shift by half a pixel, the default from 16 on. Sets or drops the
+@edited("RoiAlign", 16)
+def has_no_pixel_shift(crossing: AdapterContext) -> None:
+    """Keep only average pooling without the shift by half a pixel, the default from 16 on. Sets or drops the
     attribute.
     """
     if crossing.value_or_default("mode") != "avg":
-        return False
+        raise Inexact
     name = "coordinate_transformation_mode"
     if crossing.upward:
         crossing.set(name, "output_half_pixel", "RoiAlign-10 does not shift by half a pixel")
-        return True
+        return
     if crossing.value(name) != "output_half_pixel":
-        return False
+        raise Inexact
     crossing.drop(name, why="RoiAlign-10 does not shift by half a pixel")
-    return True
 
 
 # AffineGrid ---------------------------------------------------------------------------------------------------------

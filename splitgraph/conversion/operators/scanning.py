@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from functools import partial
 
 from splitgraph.attribute_values import UNRESOLVED
-from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.control_flow import cast_around_body
 from splitgraph.conversion.operators.predicates import MINUS_AXIS
 from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged, upward
@@ -199,7 +198,7 @@ changed("Scan", 11, MINUS_AXIS, up=always)
 
 
 @exact_downward("Scan", 11)
-def has_no_negative_axes(crossing: Crossing) -> bool:
+def has_no_negative_axes(crossing: AdapterContext) -> bool:
     """True when no axis is negative. The rank of what the body scans out is not known here."""
     axes = [crossing.value(name, ()) for name in ("scan_input_axes", "scan_output_axes")]
     return all(value is not UNRESOLVED and all(axis >= 0 for axis in value) for value in axes)

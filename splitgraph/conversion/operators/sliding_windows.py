@@ -12,10 +12,9 @@ from math import prod
 
 from splitgraph.attribute_values import UNRESOLVED
 from splitgraph.contents import MAX_ITEMS, MAX_WRITTEN
-from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.nodes.known_values import Array
 from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
-from splitgraph.conversion.operators.registry import changed, downward, exact, unchanged, upward
+from splitgraph.conversion.operators.registry import changed, downward, edited, exact, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact, require_few
 from splitgraph.deferred import np, numpy_helper
 from splitgraph.dim import Facts
@@ -327,24 +326,24 @@ changed(
 )
 
 
-@exact("AveragePool LpPool MaxPool", 22)
-def windows_start_inside(crossing: Crossing) -> bool:
-    """True when no window starts in the padding at the end, which can happen with ceil_mode only.
+@edited("AveragePool LpPool MaxPool", 22)
+def windows_start_inside(crossing: AdapterContext) -> None:
+    """Keep a node when no window starts in the padding at the end, which can happen with ceil_mode only.
 
     The last window starts less than one stride after the last place where a whole window fits, so it starts inside when
     stride + padding at the end <= size of the (dilated) window.
     """
     if crossing.value_or_default("ceil_mode") == 0:
-        return True
+        return
     auto_pad = crossing.value_or_default("auto_pad")
     if auto_pad in ("SAME_UPPER", "SAME_LOWER", "VALID"):
         if not crossing.upward and _is_ceiling_idle(crossing, auto_pad):
             # With ceil_mode, onnx's shape inference below 22 counts one window more.
             crossing.drop("ceil_mode", why=f"with auto_pad={auto_pad} there are as many windows without it")
-        return True
+        return
     kernel = crossing.value("kernel_shape", ())
     if kernel is UNRESOLVED or crossing.value_or_default("auto_pad") is UNRESOLVED:
-        return False
+        raise Inexact
     ones, zeros = (1,) * len(kernel), (0,) * 2 * len(kernel)
     strides, dilations, pads = (
         crossing.value("strides", ones),
@@ -352,13 +351,14 @@ def windows_start_inside(crossing: Crossing) -> bool:
         crossing.value("pads", zeros),
     )
     if UNRESOLVED in (strides, dilations, pads) or not len(strides) == len(dilations) == len(pads) // 2 == len(kernel):
-        return False
+        raise Inexact
     ends = pads[len(kernel) :]
     sizes = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
-    return all(stride + end <= size for stride, end, size in zip(strides, ends, sizes, strict=True))
+    if not (all(stride + end <= size for stride, end, size in zip(strides, ends, sizes, strict=True))):
+        raise Inexact
 
 
-def _is_ceiling_idle(crossing: Crossing, auto_pad: str) -> bool:
+def _is_ceiling_idle(crossing: AdapterContext, auto_pad: str) -> bool:
     """True when a pool with auto_pad has as many windows without ceil_mode. onnxruntime counts windows with holes in
     its own way, and with VALID one more window than the document where it starts inside.
     """
@@ -414,7 +414,7 @@ changed("ConvTranspose", 11, "padding worked out from auto_pad or output_shape i
 
 
 @exact("ConvTranspose", 11)
-def padding_is_explicit(crossing: Crossing) -> bool:
+def padding_is_explicit(crossing: AdapterContext) -> bool:
     """True when the node gives its padding, and does not leave it to auto_pad or output_shape."""
     return crossing.value_or_default("auto_pad") in ("NOTSET", "VALID") and not crossing.has("output_shape")
 

@@ -5,7 +5,6 @@ axis.
 from __future__ import annotations
 
 from splitgraph.attribute_values import UNRESOLVED
-from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front
 from splitgraph.conversion.operators.registry import always, changed, downward, exact, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
@@ -28,7 +27,7 @@ changed(
 
 
 @exact(_OPERATORS, 13)
-def normalizes_last_axis(crossing: Crossing) -> bool:
+def normalizes_last_axis(crossing: AdapterContext) -> bool:
     """True when all dimensions after the axis are 1, so that folding changes nothing."""
     axis = crossing.value("axis", 1 if crossing.upward else -1)
     if axis is UNRESOLVED:

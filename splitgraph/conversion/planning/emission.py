@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from splitgraph.conversion.nodes.node_builder import NodeBuilder, obstacle_to_reference, reference
 from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST, is_given
 from splitgraph.conversion.planning.plan import Plan, Replacement
-from splitgraph.conversion.planning.shared_lengths import SharedLengths
-from splitgraph.dim import DimLike
+from splitgraph.dim import DimLike, symbols_of
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope, node_label
 from splitgraph.graph.tensors import int64_tensor
@@ -19,6 +18,81 @@ from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 from splitgraph.variants.lowering import NotRepresentable
 from splitgraph.variants.variadic_function import LOWEST_OPSET, function_name
+
+# The attribute of a Constant that can refer to an attribute of the enclosing function, by the type of that attribute.
+_CONSTANT_ATTRIBUTES: Mapping[int, str] = {
+    AttributeProto.INT: "value_int",
+    AttributeProto.INTS: "value_ints",
+    AttributeProto.FLOAT: "value_float",
+}
+
+
+class NodeBuilder(ABC):
+    """Writes nodes for one node of the model; a subclass says how it keeps them and which names they get.
+
+    Splits, repairs and loops write messages at once (`Emission`). Adapters write forms, which go on climbing
+    (`AdapterContext`).
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def new_name(self, hint: str) -> str:
+        """A name that is new in every scope of the model and begins with the name of the node."""
+
+    @abstractmethod
+    def add(
+        self, op_type: str, inputs: Sequence[str], outputs: Sequence[str], hint: str, attributes: Mapping[str, Any]
+    ) -> None:
+        """Keep a node. Attributes of None are left out."""
+
+    def emit(self, op_type: str, inputs: Sequence[str], hint: str, **attributes: Any) -> str:
+        """Write a node with one output; returns the name of the output."""
+        output = self.new_name(hint)
+        self.add(op_type, inputs, [output], hint, attributes)
+        return output
+
+    def emit_many(self, op_type: str, inputs: Sequence[str], hints: Sequence[str], **attributes: Any) -> list[str]:
+        """Write a node with several outputs; returns their names."""
+        outputs = [self.new_name(hint) for hint in hints]
+        self.add(op_type, inputs, outputs, hints[0], attributes)
+        return outputs
+
+    def refer(self, attribute: str, kind: int, hint: str) -> str:
+        """The name of a constant with the value of an attribute of the enclosing function, of the type `kind`."""
+        return self.emit("Constant", [], hint, **{_CONSTANT_ATTRIBUTES[kind]: reference(attribute, kind)})
+
+
+class SharedLengths:
+    """The names of computed lengths in one graph, by dimension and meaning.
+
+    inputs: the symbols in the shapes of inputs without a default. Only lengths of dimensions made of these are shared:
+    the names of other dimensions are often wrong. Only Split reads shared lengths, because it fails where they do not
+    sum to its dimension. Only Split-13 needs computed lengths, and a later upgrade keeps them, so that the node that
+    computes them may stay.
+    """
+
+    def __init__(self, inputs: Set[str]) -> None:
+        self._inputs = inputs
+        self._names: dict[Hashable, str] = {}
+        self._held: set[str] = set()
+
+    def of(self, total: DimLike | None, meaning: Hashable, compute: Callable[[], str]) -> str:
+        """The name of the lengths of a dimension, computed now unless an earlier node computed them.
+
+        meaning: equal for equal lengths of this dimension.
+        """
+        if total is None or not symbols_of(total) <= self._inputs:
+            return compute()
+        name = self._names.get((total, meaning))
+        if name is None:
+            name = self._names[total, meaning] = compute()
+            self._held.add(name)
+        return name
+
+    def holds(self, name: str) -> bool:
+        """True for the name of shared lengths."""
+        return name in self._held
 
 
 @dataclass(slots=True)
@@ -187,3 +261,19 @@ def axes_node(emission: Emission, op_type: str, data: str, output: str, axis: in
     if emission.opset < 13:
         return make_node(op_type, [data], [output], name=name, axes=[axis])
     return make_node(op_type, [data, emission.constant([axis], "axes")], [output], name=name)
+
+
+def obstacle_to_reference(kind: int, opset: int, *, is_given: bool) -> str:
+    """Why a Constant at an opset cannot refer to an attribute of the enclosing function; "" where it can. kind: its
+    type. is_given: whether the attribute has a value in every call.
+    """
+    if kind not in _CONSTANT_ATTRIBUTES:
+        return "Constant cannot refer to one of its type"
+    if opset >= 12 and is_given:
+        return ""
+    return f"Constant cannot refer to one {'below opset 12' if opset < 12 else 'that a call leaves out'}"
+
+
+def reference(attribute: str, kind: int) -> AttributeProto:
+    """The value of an attribute that refers to an attribute of the enclosing function."""
+    return AttributeProto(type=AttributeProto.AttributeType.Name(kind), ref_attr_name=attribute)

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 from splitgraph.conversion.ladder.conversion_cache import ConversionCache, Key
 from splitgraph.conversion.ladder.unknown_versions import refusal, unknown_version
-from splitgraph.conversion.planning.emission import new_emission
+from splitgraph.conversion.planning.emission import SharedLengths, new_emission
 from splitgraph.conversion.planning.plan import Plan, Replacement
-from splitgraph.conversion.planning.shared_lengths import SharedLengths
 from splitgraph.conversion.splits.lower import SplitNode, lower_split
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.names import FreshNames

@@ -72,7 +72,7 @@ def _body(context: AdapterContext) -> tuple[Any, int]:
     op = context.form.op_type
     schema = _schema_with_body(op, context.old.since_version)
     if schema.has_function:
-        nearest = _nearest(schema.function_opset_versions, context.facts.target)
+        nearest = _nearest(schema.function_opset_versions, context.target)
         return _parsed(schema.get_function_with_opset_version(nearest)), nearest
     types = []
     for name in context.inputs:
@@ -83,11 +83,11 @@ def _body(context: AdapterContext) -> tuple[Any, int]:
     if any(attribute.ref_attr_name for attribute in context.attributes.values()):
         raise Inexact("its function body depends on an attribute of the enclosing function", INLINE_FIRST)
     node = context.form.message().SerializeToString()
-    nearest = _nearest(schema.context_dependent_function_opset_versions, context.facts.target)
+    nearest = _nearest(schema.context_dependent_function_opset_versions, context.target)
     written = schema.get_context_dependent_function_with_opset_version(nearest, node, types)
     if not written:
         raise Inexact("its function body does not cover this case")
-    return _parsed(written), context.facts.source if op in _HOLDS_NODES_OF_MODEL else nearest
+    return _parsed(written), context.source if op in _HOLDS_NODES_OF_MODEL else nearest
 
 
 def _set_apart(context: AdapterContext) -> dict[str, str]:

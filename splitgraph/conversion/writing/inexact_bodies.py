@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
-from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.shape_nodes import FLOATS
 from splitgraph.onnx_proto import TensorProto
@@ -90,7 +89,7 @@ _CHECKS: dict[str, Callable[[AdapterContext], None]] = {
 }
 
 
-def drop_heads_of_rank_4(crossing: Crossing) -> bool:
+def drop_heads_of_rank_4(crossing: AdapterContext) -> bool:
     """Drops the numbers of heads from an Attention whose inputs have rank 4 and so a dimension for the heads, as from
     25 on; False when the rank is unknown.
     """

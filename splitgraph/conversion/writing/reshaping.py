@@ -62,7 +62,7 @@ def reshape_behind(context: AdapterContext, data: str, shape: str, output: str, 
     """
     if copies:
         context.emit_after("Reshape", [data, shape], output)
-    elif context.facts.target >= 14:
+    elif context.target >= 14:
         context.dialect = 14
         context.emit_after("Reshape", [data, shape], output, allowzero=1)
     else:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
+from splitgraph.conversion.ladder.keep import route_of
 from splitgraph.variants import SPLIT_OPERATORS
 
 FLOAT3 = ("float32",) * 3
@@ -437,9 +438,9 @@ def test_upward_blocker_stops_before_the_boundary() -> None:
 
 
 @pytest.mark.parametrize("op", sorted(SPLIT_OPERATORS))
-def test_split_family_is_not_guarded_here(op: str) -> None:
+def test_split_family_has_no_route(op: str) -> None:
     with pytest.raises(ValueError, match="not converted by the generic guard"):
-        check(op, 20, 20)
+        route_of(op, 20, 20)
 
 
 FLOAT_OPERATORS = sorted(
