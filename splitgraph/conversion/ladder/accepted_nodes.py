@@ -9,7 +9,7 @@ from splitgraph.conversion.ladder.keep import CONTRADICTIONS, Route, route_of
 from splitgraph.conversion.nodes.element_types import formal_at, possible_types
 from splitgraph.conversion.nodes.known_values import KnownValues
 from splitgraph.conversion.nodes.omitted_arguments import reads_left_out
-from splitgraph.conversion.operators import decision
+from splitgraph.conversion.operators.registry import decision
 from splitgraph.conversion.planning.plan import needed_by_conversion
 from splitgraph.diagnostics import Diagnostic
 from splitgraph.graph.scopes import plain_domain

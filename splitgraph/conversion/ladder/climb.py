@@ -14,12 +14,12 @@ from splitgraph.conversion.nodes.element_types import Slot, formal_at, misfits, 
 from splitgraph.conversion.nodes.known_values import KnownValues
 from splitgraph.conversion.nodes.node import Node, changed_attributes, needed
 from splitgraph.conversion.nodes.omitted_arguments import blocker, reads_left_out, without_left_out
-from splitgraph.conversion.operators import Step, adapter_of
+from splitgraph.conversion.operators.registry import Step, adapter_of
 from splitgraph.conversion.planning.emission import Emission
 from splitgraph.conversion.planning.plan import Replacement
 from splitgraph.conversion.splits.lower import SplitNode, lower_split
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.conversion.writing.function_bodies import expand, has_body
+from splitgraph.conversion.writing.function_bodies import expand
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.scopes import Scope, plain_domain
 from splitgraph.onnx_proto import AttributeProto, NodeProto
@@ -259,7 +259,7 @@ class Climb:
                 adapter = None
         if adapter is not None:
             ways.append(adapter)
-        if has_body(node.op_type, before.since_version):
+        if before.has_function:
             ways.append(expand)
         return ways
 

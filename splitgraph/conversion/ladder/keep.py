@@ -21,7 +21,7 @@ from splitgraph.conversion.nodes.element_types import (
     types_always_fit,
     unequal_pair,
 )
-from splitgraph.conversion.operators import Rule, decision
+from splitgraph.conversion.operators.registry import Rule, decision
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference.context import rule_of

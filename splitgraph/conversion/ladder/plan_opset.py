@@ -8,7 +8,6 @@ from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
-from splitgraph.conversion.finish.declared_casts import declare_casts, loses_cast_types
 from splitgraph.conversion.ladder.accepted_nodes import stays
 from splitgraph.conversion.ladder.climb import Blocked, Ladder
 from splitgraph.conversion.ladder.conversion_cache import ConversionCache, Entries
@@ -36,7 +35,7 @@ from splitgraph.inference import Walked
 from splitgraph.inference.lenient_types import FIRST_OPSET, INT32_INPUTS
 from splitgraph.inference.operators import plugin_advice
 from splitgraph.inference.walk_results import GraphDetail, Visit
-from splitgraph.onnx_proto import ModelProto, NodeProto
+from splitgraph.onnx_proto import GraphProto, ModelProto, NodeProto, TensorProto
 from splitgraph.schemas.history import version_at
 from splitgraph.variants import SPLIT_OPERATORS, variant_at
 
@@ -106,7 +105,8 @@ def _plan_root(
         if affected[scope.path].splits or affected[scope.path].others
     }
     splits = {path: found.splits for path, found in affected.items() if found.splits}
-    plan_splits(plan, model, walked, root, names, target, splits, caches)
+    if splits:
+        plan_splits(plan, model, walked, root, names, target, splits, caches)
     first, blocked = len(plan.changes), list[Sequence[Diagnostic]]()
     for scope in reversed(root):
         others = affected[scope.path].others
@@ -283,3 +283,23 @@ class _ScopePlanner:
             self.plan.notes.append(
                 diagnostic("SG403", text, self.scope.location, severity="warning", help=_HOW_TO_TYPE)
             )
+
+
+_CASTS_ARE_INFERRED_FROM = 6
+
+
+def loses_cast_types(source: int, target: int) -> bool:
+    """Whether the target opset is one where onnx does not infer the type of Cast."""
+    return target < _CASTS_ARE_INFERRED_FROM <= source
+
+
+def declare_casts(graph: GraphProto) -> None:
+    """Declare the output type of each Cast of a graph, where it is not declared."""
+    declared = {value.name for value in (*graph.value_info, *graph.output)}
+    for node in graph.node:
+        if node.op_type != "Cast" or plain_domain(node.domain) != "" or node.output[0] in declared:
+            continue
+        # A reference to an attribute of the enclosing function has no value here.
+        for target in [attribute.s for attribute in node.attribute if attribute.name == "to" and attribute.s]:
+            value = graph.value_info.add(name=node.output[0])
+            value.type.tensor_type.elem_type = TensorProto.DataType.Value(target.decode())

@@ -18,8 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
 
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
+from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.schemas.history import version_at, versions_between
+from splitgraph.variants import SPLIT_OPERATORS, variant_of
 
 # Keeps a node, edits it, writes others, or raises Inexact.
 Step = Callable[[AdapterContext], None]
@@ -165,3 +171,48 @@ def _register(operators: str, versions: tuple[int, ...], *, going_up: bool) -> C
 
 def _boundaries(operators: str, version: int) -> list[Boundary]:
     return [(operator, version) for operator in operators.split()]
+
+
+# What is registered -------------------------------------------------------------------------------------------------
+
+
+@cache
+def load_families() -> None:
+    """Imports every family once. Each family registers its decisions and adapters."""
+    package = import_module(__package__ or "")
+    for family in iter_modules(package.__path__):
+        import_module(f"{package.__name__}.{family.name}")
+
+
+def decision(operator: str, version: int) -> Rule | None:
+    """Gives the rule of the boundary at which `version` is the newer one; None when only the schemas differ."""
+    load_families()
+    if (operator, version) in UNCHANGED:
+        return None
+    return RULES.get((operator, version), UNDECIDED)
+
+
+def adapter_of(operator: str, version: int, *, going_up: bool) -> Step | None:
+    """Gives the adapter of a boundary, None where there is none."""
+    load_families()
+    return _ADAPTERS.get((operator, version, going_up))
+
+
+def unknown_version(op_type: str, opset: int) -> int | None:
+    """The version of an operator of ai.onnx at an opset, if splitgraph does not know it; otherwise None."""
+    found = version_at(op_type, opset)
+    if found is None:
+        return None
+    since = found.since_version
+    if op_type in SPLIT_OPERATORS:
+        return since if variant_of(op_type, since) is None else None
+    is_first = len(versions_between(op_type, 1, opset)) == 1
+    return since if not is_first and decision(op_type, since) is UNDECIDED else None
+
+
+def refusal(op_type: str, since_version: int, location: str, *, is_target: bool) -> Diagnostic:
+    """The blocker for a node of a version that splitgraph does not know. is_target: a lower target opset would help."""
+    text = f"{op_type} changes at opset {since_version}: {UNDECIDED.reason}"
+    newer = f"a splitgraph that knows {op_type}-{since_version}"
+    help = f"Ask for opset {since_version - 1} or older, or install {newer}." if is_target else f"Install {newer}."
+    return diagnostic("SG405", text, location, help=help)

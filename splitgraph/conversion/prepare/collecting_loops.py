@@ -26,8 +26,8 @@ from splitgraph.onnx_proto import ModelProto, NodeProto, ValueInfoProto
 from splitgraph.value_type import ValueType, tensor
 
 # From this opset on, a loop can carry sequences.
-_LOOPS_CARRY_SEQUENCES_FROM = 13
-_WHY = f"below opset {_LOOPS_CARRY_SEQUENCES_FROM} a loop carries no sequence"
+LOOPS_CARRY_SEQUENCES_FROM = 13
+_WHY = f"below opset {LOOPS_CARRY_SEQUENCES_FROM} a loop carries no sequence"
 
 
 class Join(NamedTuple):
@@ -54,11 +54,11 @@ class _List:
     joins: Sequence[Join]
 
 
-def plan_stacking_loops(model: ModelProto, walked: Walked, target: int) -> Plan | None:
+def plan_stacking_loops(model: ModelProto, walked: Walked) -> Plan | None:
     """The plan by which loops stack tensors instead of carrying lists, for an opset whose loops carry none; None where
     nothing changes.
     """
-    if target >= _LOOPS_CARRY_SEQUENCES_FROM or not any(map(_collects_in_a_loop, walked.scopes)):
+    if not any(map(_collects_in_a_loop, walked.scopes)):
         return None
     plan, names = Plan(), FreshNames(used_names(model, walked.scopes))
     for root in started_roots(plan, model, walked):

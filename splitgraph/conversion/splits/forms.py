@@ -7,9 +7,14 @@ from dataclasses import replace
 
 from splitgraph.acceptance import STRICT, Leeway
 from splitgraph.canonical import CanonicalSplit, SplitForm, clamped_lengths
-from splitgraph.conversion.finish.ir_version import IRVersion, check_ir_version, fit_ir_version
-from splitgraph.conversion.finish.part_names import has_unnamed_parts, name_parts
-from splitgraph.conversion.ladder.unknown_versions import refuse_unknown_versions
+from splitgraph.conversion.finish.ir_version import (
+    IRVersion,
+    check_ir_version,
+    fit_ir_version,
+    has_unnamed_parts,
+    name_parts,
+    refuse_unknown_versions,
+)
 from splitgraph.conversion.nodes.omitted_arguments import find_left_out
 from splitgraph.conversion.planning.apply import apply_plan
 from splitgraph.conversion.planning.plan import Plan, Replacement, opset_of

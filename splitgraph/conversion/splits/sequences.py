@@ -27,7 +27,7 @@ Place = tuple[GraphPath, int]
 # What a split becomes at an opset; None where the operator does not exist there.
 TargetAt = Callable[[int], "Variant | None"]
 
-_SEQUENCES_EXIST_FROM = 11
+SEQUENCES_EXIST_FROM = 11
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ def plain_split_at(opset: int) -> Variant | None:
     return variant_at("Split", opset)
 
 
-def plan_plain_splits(model: ModelProto, walked: Walked, target: int) -> Plan | None:
+def plan_plain_splits(model: ModelProto, walked: Walked) -> Plan | None:
     """The plan that replaces SplitToSequence by Split for an opset without sequences, where its readers allow that;
     None where nothing changes.
     """
     found = (split for graph in walked.graphs.values() for split in graph.splits.values())
-    if target >= _SEQUENCES_EXIST_FROM or not any(split.variant.op_type == "SplitToSequence" for split in found):
+    if not any(split.variant.op_type == "SplitToSequence" for split in found):
         return None
-    why = f"below opset {_SEQUENCES_EXIST_FROM} there are no sequences"
+    why = f"below opset {SEQUENCES_EXIST_FROM} there are no sequences"
     plan, names = Plan(), FreshNames(used_names(model, walked.scopes))
     for root in started_roots(plan, model, walked):
         plan_sequences(plan, model, walked, root, names, why)

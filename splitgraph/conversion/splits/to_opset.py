@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from splitgraph.conversion.ladder.conversion_cache import ConversionCache, Key
-from splitgraph.conversion.ladder.unknown_versions import refusal, unknown_version
+from splitgraph.conversion.operators.registry import refusal, unknown_version
 from splitgraph.conversion.planning.emission import SharedLengths, new_emission
 from splitgraph.conversion.planning.plan import Plan, Replacement
 from splitgraph.conversion.splits.lower import SplitNode, lower_split

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from splitgraph.conversion.finish.ir_needs import INITIALIZER_IR_VERSION
+from splitgraph.conversion.finish.ir_version import INITIALIZER_IR_VERSION
 from splitgraph.conversion.nodes.node import Node
 from splitgraph.conversion.planning.plan import Plan, Replacement
 from splitgraph.conversion.splits.lower import SplitNode

@@ -11,8 +11,7 @@ import pytest
 from conversion.ladder.guarding import check
 from onnx import AttributeProto, TensorProto, helper
 
-from splitgraph.conversion.operators import load_families
-from splitgraph.conversion.operators.registry import RULES, always
+from splitgraph.conversion.operators.registry import RULES, always, load_families
 
 load_families()
 NEWEST = onnx.defs.onnx_opset_version()

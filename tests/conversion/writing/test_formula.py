@@ -10,7 +10,8 @@ import pytest
 from conversion.operators.execute import Array, assert_same, build, run
 from onnx import helper
 
-from splitgraph.conversion.operators import load_families, registry
+from splitgraph.conversion.operators import registry
+from splitgraph.conversion.operators.registry import load_families
 from splitgraph.conversion.opset import convert_opset
 from splitgraph.conversion.writing.adapter_context import AdapterContext
 from splitgraph.conversion.writing.formula import Formula, Term
