@@ -18,8 +18,8 @@ from splitgraph.conversion.operators.registry import Step, adapter_of
 from splitgraph.conversion.planning.emission import Emission
 from splitgraph.conversion.planning.plan import Replacement
 from splitgraph.conversion.splits.lower import SplitNode, lower_split
-from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.function_bodies import expand
+from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.scopes import Scope, plain_domain
 from splitgraph.onnx_proto import AttributeProto, NodeProto
@@ -212,7 +212,7 @@ class Climb:
         slots = slots_of(node, self.values, route.start) if route.check_types else ()
         changed, unfit, reported = list[Diagnostic](), list[Diagnostic](), set[str]()
         for older, newer in route.crossings:
-            trial = AdapterContext.at(node, self, at, route.upward, older, newer)
+            trial = NodeAtBoundary.at(node, self, at, route.upward, older, newer)
             refused = keep(trial)
             misfitting = carry_types(trial, slots, reported, is_blocked=bool(refused or changed))
             if (refused or misfitting) and not changed and not unfit:
@@ -264,14 +264,14 @@ class Climb:
         return ways
 
     def _cross(
-        self, node: Node, at: int, trial: AdapterContext, ways: Sequence[Step], refused: Sequence[Diagnostic]
+        self, node: Node, at: int, trial: NodeAtBoundary, ways: Sequence[Step], refused: Sequence[Diagnostic]
     ) -> list[Node]:
         """Take a node over a boundary in the first way that leads to the target."""
         lower, upper, upward = trial.lower, trial.upper, trial.upward
         # Adapters do not treat element types, so that the blockers about these stand beside theirs.
         blockers: Sequence[Diagnostic] = [found for found in refused if found.code == "SG403"]
         for way in ways:
-            context = AdapterContext.at(node, self, at, upward, lower, upper)
+            context = NodeAtBoundary.at(node, self, at, upward, lower, upper)
             made, failed = self._try(way, context, f"{lower.op} changes at opset {upper.since_version}")
             if made is not None:
                 return made
@@ -296,7 +296,7 @@ class Climb:
         adapter = adapter_of(node.op_type, route.exists_from, going_up=False)
         blockers: Sequence[Diagnostic] = ()
         for way in (expand,) if adapter is None else (adapter, expand):
-            context = AdapterContext.at(node, self, at, False, first, first)
+            context = NodeAtBoundary.at(node, self, at, False, first, first)
             made, failed = self._try(way, context, f"{node.op_type} exists from opset {route.exists_from} on")
             if made is not None:
                 return made
@@ -326,7 +326,7 @@ class Climb:
     # What a node became --------------------------------------------------------------------------------------------
 
     def _try(
-        self, way: Step, context: AdapterContext, why: str
+        self, way: Step, context: NodeAtBoundary, why: str
     ) -> tuple[list[Node] | None, Inexact | Sequence[Diagnostic]]:
         """Return the nodes that a node becomes at the target in one of the ways; None and the reason where it cannot go
         so.
@@ -348,7 +348,7 @@ class Climb:
         del self.blockers[blockers:], self.reasons[reasons:]
         return None, failed
 
-    def _further(self, context: AdapterContext) -> list[Node]:
+    def _further(self, context: NodeAtBoundary) -> list[Node]:
         opset = context.dialect or context.opset
         made = context.made
         _inherit(context, made)
@@ -397,7 +397,7 @@ class Climb:
         if not unfit:
             return self.take(node, opset)
         # A copy: where no wider type helps, the node must still have its outputs, or its blockers are dropped with it.
-        context = AdapterContext.at(node, self, opset, True, version, version)
+        context = NodeAtBoundary.at(node, self, opset, True, version, version)
         context.dialect = opset
         made, _ = self._try(partial(widen, fits=version), context, f"{node.op_type} does not take {unfit[0].found}")
         if made is None:
@@ -435,7 +435,7 @@ class Climb:
             attribute.g.node.extend(made_nodes)
 
 
-def _inherit(context: AdapterContext, made: Sequence[Node]) -> None:
+def _inherit(context: NodeAtBoundary, made: Sequence[Node]) -> None:
     """Where the node itself is dropped, give its name and documentation to the node with its first output."""
     if not context.dropped:
         return

@@ -22,7 +22,7 @@ from splitgraph.conversion.nodes.element_types import (
     unequal_pair,
 )
 from splitgraph.conversion.operators.registry import Rule, decision
-from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
+from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference.context import rule_of
 from splitgraph.onnx_proto import AttributeProto
@@ -88,7 +88,7 @@ def _keeps_every_node(crossing: tuple[OperatorVersion, OperatorVersion], upward:
     return leaves_every_node_alone(older, newer) if upward else leaves_every_node_alone(newer, older)
 
 
-def keep(node: AdapterContext) -> list[Diagnostic]:
+def keep(node: NodeAtBoundary) -> list[Diagnostic]:
     """Edit a node so that it means the same on the other side of its boundary, whatever its element types are; or
     return the blockers.
     """
@@ -101,7 +101,7 @@ def keep(node: AdapterContext) -> list[Diagnostic]:
     return carry_attributes(node) + carry_slots(node)
 
 
-def _changed_meaning(node: AdapterContext, rule: Rule) -> Diagnostic:
+def _changed_meaning(node: NodeAtBoundary, rule: Rule) -> Diagnostic:
     version = node.upper.since_version
     message = f"{node.upper.op} changes at opset {version}: {rule.reason}"
     help = f"Stop at opset {version - 1 if node.upward else version}{', ' + rule.hint if rule.hint else ''}."
@@ -121,7 +121,7 @@ def leaves_every_node_alone(old: OperatorVersion, new: OperatorVersion) -> bool:
     return _takes_all(old.inputs, new.inputs) and _takes_all(old.outputs, new.outputs)
 
 
-def carry_attributes(node: AdapterContext) -> list[Diagnostic]:
+def carry_attributes(node: NodeAtBoundary) -> list[Diagnostic]:
     """Edit a node's attributes for the other version: write out defaults that differ, remove attributes without effect.
 
     Returns the blockers: attributes whose value the other version cannot express, and missing ones that it requires.
@@ -143,7 +143,7 @@ def carry_attributes(node: AdapterContext) -> list[Diagnostic]:
     return blockers
 
 
-def carry_slots(node: AdapterContext) -> list[Diagnostic]:
+def carry_slots(node: NodeAtBoundary) -> list[Diagnostic]:
     """The blockers for inputs and outputs that the other version lacks, and for missing ones that it requires."""
     came, old, new = node.came, node.old, node.new
     problems = _slot_problems("input", came.inputs, old.inputs, new.inputs, new.max_inputs)
@@ -153,7 +153,7 @@ def carry_slots(node: AdapterContext) -> list[Diagnostic]:
     return [_blocker(node, problem) for problem in problems if problem not in known]
 
 
-def _leave_behind(node: AdapterContext, name: str, formal: FormalAttribute) -> list[Diagnostic]:
+def _leave_behind(node: NodeAtBoundary, name: str, formal: FormalAttribute) -> list[Diagnostic]:
     value = node.value(name)
     if name in _WITHOUT_EFFECT:
         node.drop(name, why=f"it has no effect, and does not exist {node.side}")
@@ -164,7 +164,7 @@ def _leave_behind(node: AdapterContext, name: str, formal: FormalAttribute) -> l
     return [_blocker(node, f"has no attribute {name} {node.side}; here it is {_in_words(value)}")]
 
 
-def _change_type(node: AdapterContext, name: str, formal: FormalAttribute) -> list[Diagnostic]:
+def _change_type(node: NodeAtBoundary, name: str, formal: FormalAttribute) -> list[Diagnostic]:
     value = node.value(name)
     converted = _as_type(value, formal.type)
     if converted is None:
@@ -175,7 +175,7 @@ def _change_type(node: AdapterContext, name: str, formal: FormalAttribute) -> li
 
 
 def _write_out(
-    node: AdapterContext, name: str, before: FormalAttribute | None, formal: FormalAttribute
+    node: NodeAtBoundary, name: str, before: FormalAttribute | None, formal: FormalAttribute
 ) -> list[Diagnostic]:
     """Write out the default of an attribute that the node lacks or, as a reference, may lack; or return a blocker."""
     if before is not None and before.default_value != formal.default_value:
@@ -230,7 +230,7 @@ def _slot_problems(
     return problems
 
 
-def _blocker(node: AdapterContext, problem: str) -> Diagnostic:
+def _blocker(node: NodeAtBoundary, problem: str) -> Diagnostic:
     version = node.upper.since_version
     message = f"{node.upper.op} {problem}"
     if node.side not in message:
@@ -247,7 +247,7 @@ def _in_words(value: Any) -> str:
 
 
 def carry_types(
-    node: AdapterContext, slots: Sequence[Slot], reported: set[str], *, is_blocked: bool
+    node: NodeAtBoundary, slots: Sequence[Slot], reported: set[str], *, is_blocked: bool
 ) -> list[Diagnostic]:
     """Return the blockers for element types that the other version does not take. slots: of the node. reported: the
     groups of slots that have a blocker; this adds to them. is_blocked: the boundary or an earlier one has another

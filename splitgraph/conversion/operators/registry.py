@@ -22,22 +22,22 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
-from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
+from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.schemas.history import version_at, versions_between
 from splitgraph.variants import SPLIT_OPERATORS, variant_of
 
 # Keeps a node, edits it, writes others, or raises Inexact.
-Step = Callable[[AdapterContext], None]
+Step = Callable[[NodeAtBoundary], None]
 # Tells whether a node means the same on both sides.
-Predicate = Callable[[AdapterContext], bool]
+Predicate = Callable[[NodeAtBoundary], bool]
 
 
-def always(_: AdapterContext) -> None:
+def always(_: NodeAtBoundary) -> None:
     """Keep every node: in this direction only the schemas differ."""
 
 
-def never(_: AdapterContext) -> None:
+def never(_: NodeAtBoundary) -> None:
     """Keep no node: the node alone cannot be exact, it needs other nodes or inputs."""
     raise Inexact
 
@@ -117,7 +117,7 @@ def edited(operators: str, version: int) -> Callable[[Step], Step]:
 def where(predicate: Predicate) -> Step:
     """Return the step that keeps a node where the predicate is true of it."""
 
-    def step(node: AdapterContext) -> None:
+    def step(node: NodeAtBoundary) -> None:
         if not predicate(node):
             raise Inexact
 

@@ -31,7 +31,7 @@ class NodeBuilder(ABC):
     """Writes nodes for one node of the model; a subclass says how it keeps them and which names they get.
 
     Splits, repairs and loops write messages at once (`Emission`). Adapters write forms, which go on climbing
-    (`AdapterContext`).
+    (`NodeAtBoundary`).
     """
 
     __slots__ = ()
@@ -46,13 +46,13 @@ class NodeBuilder(ABC):
     ) -> None:
         """Keep a node. Attributes of None are left out."""
 
-    def emit(self, op_type: str, inputs: Sequence[str], hint: str, **attributes: Any) -> str:
+    def write(self, op_type: str, inputs: Sequence[str], hint: str, **attributes: Any) -> str:
         """Write a node with one output; returns the name of the output."""
         output = self.new_name(hint)
         self.add(op_type, inputs, [output], hint, attributes)
         return output
 
-    def emit_many(self, op_type: str, inputs: Sequence[str], hints: Sequence[str], **attributes: Any) -> list[str]:
+    def write_many(self, op_type: str, inputs: Sequence[str], hints: Sequence[str], **attributes: Any) -> list[str]:
         """Write a node with several outputs; returns their names."""
         outputs = [self.new_name(hint) for hint in hints]
         self.add(op_type, inputs, outputs, hints[0], attributes)
@@ -60,7 +60,7 @@ class NodeBuilder(ABC):
 
     def refer(self, attribute: str, kind: int, hint: str) -> str:
         """The name of a constant with the value of an attribute of the enclosing function, of the type `kind`."""
-        return self.emit("Constant", [], hint, **{_CONSTANT_ATTRIBUTES[kind]: reference(attribute, kind)})
+        return self.write("Constant", [], hint, **{_CONSTANT_ATTRIBUTES[kind]: reference(attribute, kind)})
 
 
 class SharedLengths:
@@ -187,7 +187,7 @@ class Emission(NodeBuilder):
 
     def _constant_axis(self, attribute: str, hint: str) -> str:
         number = self.refer(attribute, AttributeProto.INT, f"{hint}_number")
-        return self.emit("Reshape", [number, self.constant([1], "one")], hint)
+        return self.write("Reshape", [number, self.constant([1], "one")], hint)
 
     def shared(self, total: DimLike | None, meaning: Hashable, compute: Callable[[], str]) -> str:
         """The name of lengths that other splits of the graph may read, too; `compute` emits them."""
@@ -205,12 +205,12 @@ class Emission(NodeBuilder):
         """The axis, computed where Constant cannot refer to the attribute: in a tensor with the rank of `data` and
         dimensions of 1, Gather doubles the dimension of this axis. A missing axis is 0 for Gather and Split alike.
         """
-        rank = self.emit("Shape", [self.emit("Shape", [data], "shape")], "rank")
-        ones = self.emit("ConstantOfShape", [rank], "ones", value=int64_tensor("", [1]))
-        point, twice = self.emit("ConstantOfShape", [ones], "point"), self.constant([0, 0], "twice")
-        mark = self.emit("Gather", [point, twice], "mark", axis=reference(attribute, AttributeProto.INT))
-        marked = self.emit("Sub", [self.emit("Shape", [mark], "marked"), self.constant([1], "one")], "marked")
-        return self.emit("Reshape", [self.emit("NonZero", [marked], "found"), self.constant([1], "one")], hint)
+        rank = self.write("Shape", [self.write("Shape", [data], "shape")], "rank")
+        ones = self.write("ConstantOfShape", [rank], "ones", value=int64_tensor("", [1]))
+        point, twice = self.write("ConstantOfShape", [ones], "point"), self.constant([0, 0], "twice")
+        mark = self.write("Gather", [point, twice], "mark", axis=reference(attribute, AttributeProto.INT))
+        marked = self.write("Sub", [self.write("Shape", [mark], "marked"), self.constant([1], "one")], "marked")
+        return self.write("Reshape", [self.write("NonZero", [marked], "found"), self.constant([1], "one")], hint)
 
     def draft(self) -> NodeProto:
         """An empty node, to be filled and emitted."""

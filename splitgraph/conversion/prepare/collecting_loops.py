@@ -244,7 +244,7 @@ def _plan_join(
     if axis:
         rank = len(member.shape or ())
         perm = [*range(1, axis + 1), 0, *range(axis + 1, rank + 1)]
-        moved = emission.emit("Transpose", [stack], "moved", perm=perm)
+        moved = emission.write("Transpose", [stack], "moved", perm=perm)
     output = node.output[0]
     if is_new:
         written = make_node("Identity", [moved], [output])
@@ -261,12 +261,12 @@ def _plan_join(
 def _joined_shape(emission: Emission, moved: str, dims: Sequence[DimLike | None], axis: int) -> str:
     """The shape in which the axis of the stack is merged into the axis behind it."""
     lengths = [dim for dim in dims[axis:] if isinstance(dim, int)]
-    count = emission.emit(
-        "Gather", [emission.emit("Shape", [moved], "shape"), emission.constant([axis], "axis")], "count"
+    count = emission.write(
+        "Gather", [emission.write("Shape", [moved], "shape"), emission.constant([axis], "axis")], "count"
     )
     # For Reshape, 0 means that a dimension stays.
     parts = [emission.constant([0] * axis, "before")] if axis else []
-    parts.append(emission.emit("Mul", [count, emission.constant(lengths[:1], "length")], "joined"))
+    parts.append(emission.write("Mul", [count, emission.constant(lengths[:1], "length")], "joined"))
     if lengths[1:]:
         parts.append(emission.constant(lengths[1:], "behind"))
-    return emission.emit("Concat", parts, "joined_shape", axis=0)
+    return emission.write("Concat", parts, "joined_shape", axis=0)

@@ -198,12 +198,12 @@ def _inner_bounds(found: Partition) -> list[Bound] | None:
 
 def _lengths_between(emission: Emission, found: Partition, inner: Sequence[Bound]) -> str:
     """The name of a 1-D tensor with the lengths of the parts, given the bounds between them."""
-    shape = emission.emit("Shape", [found.name], "shape")
-    dim = emission.emit("Gather", [shape, emission.constant([found.axis], "axis")], "dim", axis=0)
+    shape = emission.write("Shape", [found.name], "shape")
+    dim = emission.write("Gather", [shape, emission.constant([found.axis], "axis")], "dim", axis=0)
     bounds = [emission.constant([0], "first"), *(_position(emission, found, bound, dim) for bound in inner), dim]
-    starts = emission.emit("Concat", bounds[:-1], "starts", axis=0)
-    ends = emission.emit("Concat", bounds[1:], "ends", axis=0)
-    return emission.emit("Sub", [ends, starts], "lengths")
+    starts = emission.write("Concat", bounds[:-1], "starts", axis=0)
+    ends = emission.write("Concat", bounds[1:], "ends", axis=0)
+    return emission.write("Sub", [ends, starts], "lengths")
 
 
 def _position(emission: Emission, found: Partition, bound: Bound, dim: str) -> str:
@@ -217,11 +217,11 @@ def _position(emission: Emission, found: Partition, bound: Bound, dim: str) -> s
     if bound.position == given:
         return name
     if not bound.counts_from_end:
-        return emission.emit("Min", [name, dim], "bound")
-    from_start = emission.emit("Add", [dim, name], "bound")
+        return emission.write("Min", [name, dim], "bound")
+    from_start = emission.write("Add", [dim, name], "bound")
     if bound.position == total + given:
         return from_start
-    return emission.emit("Max", [from_start, emission.constant([0], "first")], "bound")
+    return emission.write("Max", [from_start, emission.constant([0], "first")], "bound")
 
 
 def _replace(plan: Plan, found: Partition, joined: _Joined, why: str) -> None:

@@ -104,7 +104,7 @@ def _counted_lengths(
     name = run_time_lengths(node, detail, split, emission)
     if name is None or counted:
         return name
-    return emission.emit("Reshape", [name, emission.constant([len(node.output)], "count")], "counted")
+    return emission.write("Reshape", [name, emission.constant([len(node.output)], "count")], "counted")
 
 
 def run_time_lengths(node: NodeProto, detail: SplitDetail, split: CanonicalSplit, emission: Emission) -> str | None:
@@ -131,22 +131,22 @@ def _as_int64(name: str, detail: SplitDetail, emission: Emission) -> str:
         raise NotRepresentable(
             "SG402", "the lengths are a floating-point tensor known only at run time", "Make the lengths constant."
         )
-    return emission.emit("Cast", [name], "lengths", to=TensorProto.INT64)
+    return emission.write("Cast", [name], "lengths", to=TensorProto.INT64)
 
 
 def without_rest(node: NodeProto, name: str, emission: Emission) -> str:
     """The lengths of a VariadicSplit, with a possible -1 replaced by the rest at run time."""
-    axis = emission.emit(
+    axis = emission.write(
         "Reshape",
-        [emission.emit("Cast", [node.input[1]], "axis", to=TensorProto.INT64), emission.constant([1], "one")],
+        [emission.write("Cast", [node.input[1]], "axis", to=TensorProto.INT64), emission.constant([1], "one")],
         "axes",
     )
-    dim = emission.emit("Gather", [emission.emit("Shape", [node.input[0]], "shape"), axis], "dim", axis=0)
-    given = emission.emit("Cast", [name], "given", to=TensorProto.INT64)
-    difference = emission.emit("Sub", [dim, emission.emit("ReduceSum", [given], "sum", keepdims=0)], "difference")
-    rest = emission.emit("Sub", [difference, emission.constant([1], "one")], "rest")
-    is_rest = emission.emit("Equal", [given, emission.constant([-1], "minus_one")], "is_rest")
-    return emission.emit("Where", [is_rest, rest, given], "lengths")
+    dim = emission.write("Gather", [emission.write("Shape", [node.input[0]], "shape"), axis], "dim", axis=0)
+    given = emission.write("Cast", [name], "given", to=TensorProto.INT64)
+    difference = emission.write("Sub", [dim, emission.write("ReduceSum", [given], "sum", keepdims=0)], "difference")
+    rest = emission.write("Sub", [difference, emission.constant([1], "one")], "rest")
+    is_rest = emission.write("Equal", [given, emission.constant([-1], "minus_one")], "is_rest")
+    return emission.write("Where", [is_rest, rest, given], "lengths")
 
 
 def _types_blocked(detail: SplitDetail, target: Variant, location: str) -> tuple[Diagnostic, ...]:

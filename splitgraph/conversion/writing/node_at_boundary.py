@@ -1,4 +1,4 @@
-"""`AdapterContext`: a node at one boundary between two versions of its operator, with everything that a step may do."""
+"""`NodeAtBoundary`: a node at one boundary between two versions of its operator, with everything that a step may do."""
 
 from __future__ import annotations
 
@@ -106,10 +106,10 @@ def _require_known(name: str, value: Any) -> Any:
 
 
 @dataclass(slots=True)
-class AdapterContext(Node, NodeBuilder):
+class NodeAtBoundary(Node, NodeBuilder):
     """A node at one boundary: what is known of it, and everything that a step may do to it.
 
-    A step edits the node itself (operator, inputs, outputs, attributes). `emit` puts nodes before it, `emit_after`
+    A step edits the node itself (operator, inputs, outputs, attributes). `write` puts nodes before it, `write_after`
     behind it, and `drop_node` removes the node. Everything is written for the side that the node goes to; the climb
     converts it further from there.
 
@@ -140,7 +140,7 @@ class AdapterContext(Node, NodeBuilder):
         upward: bool,
         lower: OperatorVersion,
         upper: OperatorVersion,
-    ) -> AdapterContext:
+    ) -> NodeAtBoundary:
         """Return a copy of the node at a boundary."""
         inputs, outputs, attributes = list(node.inputs), list(node.outputs), dict(node.attributes)
         return cls(
@@ -163,11 +163,6 @@ class AdapterContext(Node, NodeBuilder):
     def made(self) -> list[Node]:
         """The nodes that the node became, in order."""
         return [*self.before, *([] if self.dropped else [self.copy()]), *self.after]
-
-    @property
-    def form(self) -> AdapterContext:
-        """The node itself."""
-        return self
 
     @property
     def values(self) -> KnownValues:
@@ -386,7 +381,7 @@ class AdapterContext(Node, NodeBuilder):
         if not self.upward or self.target < 15:
             return self.constant(value, hint, self.known_dtype())
         self.dialect = 15
-        return self.emit("CastLike", [self.constant(value, hint, np.float32), self.inputs[0]], f"{hint}_typed")
+        return self.write("CastLike", [self.constant(value, hint, np.float32), self.inputs[0]], f"{hint}_typed")
 
     def _constant_node(self, tensor: TensorProto, name: str, hint: str) -> None:
         """Puts a Constant before the node. Below opset 9 Constant gives floats only, and Cast makes the others."""
@@ -422,7 +417,7 @@ class AdapterContext(Node, NodeBuilder):
         """Put a node before the node."""
         self.before.append(added(op_type, inputs, outputs, self.new_name(f"{hint}_node"), attributes))
 
-    def emit_after(self, op_type: str, inputs: Sequence[str], output: str, **attributes: object) -> None:
+    def write_after(self, op_type: str, inputs: Sequence[str], output: str, **attributes: object) -> None:
         """Puts a node behind the node; its output has this name."""
         self.after.append(added(op_type, inputs, [output], self.new_name(f"{op_type.lower()}_node"), attributes))
 
