@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from google.protobuf.descriptor import FieldDescriptor
 
-from splitgraph.conversion.operators.registry import refusal, unknown_version
+from splitgraph.conversion.operators.registry import UNDECIDED, decision
 from splitgraph.conversion.planning.plan import Plan, opset_of
 from splitgraph.conversion.prepare.inlining import inline_functions, told_inlined
 from splitgraph.conversion.rewrite import Change, Rewrite
@@ -19,9 +19,10 @@ from splitgraph.graph.names import FreshNames, named_outputs, used_names
 from splitgraph.graph.scopes import GraphPath, Scope, node_label, opset_imports, plain_domain, scopes
 from splitgraph.inference import Walked
 from splitgraph.onnx_proto import IR_VERSION, AttributeProto, ModelProto, NodeProto, TensorProto, TypeProto
+from splitgraph.schemas.history import version_at, versions_between
 from splitgraph.schemas.ir_versions import minimum_ir_version
 from splitgraph.tensor_places import is_in_other_file
-from splitgraph.variants import variadic_split_1, variant_at
+from splitgraph.variants import SPLIT_OPERATORS, variadic_split_1, variant_at, variant_of
 from splitgraph.variants.variadic_function import variadic_function
 
 # A number; "keep" for the version of the model; None to let a downgrade lower it.
@@ -323,9 +324,29 @@ def _form(scope: Scope, node: NodeProto) -> str | None:
 # Operators newer than this release ----------------------------------------------------------------------------------
 
 
+def unknown_version(op_type: str, opset: int) -> int | None:
+    """The version of an operator of ai.onnx at an opset, if splitgraph does not know it; otherwise None."""
+    found = version_at(op_type, opset)
+    if found is None:
+        return None
+    since = found.since_version
+    if op_type in SPLIT_OPERATORS:
+        return since if variant_of(op_type, since) is None else None
+    is_first = len(versions_between(op_type, 1, opset)) == 1
+    return since if not is_first and decision(op_type, since) is UNDECIDED else None
+
+
+def refusal(op_type: str, since_version: int, location: str, *, is_target: bool) -> Diagnostic:
+    """The blocker for a node of a version that splitgraph does not know. is_target: a lower target opset would help."""
+    text = f"{op_type} changes at opset {since_version}: {UNDECIDED.reason}"
+    newer = f"a splitgraph that knows {op_type}-{since_version}"
+    help = f"Ask for opset {since_version - 1} or older, or install {newer}." if is_target else f"Install {newer}."
+    return diagnostic("SG405", text, location, help=help)
+
+
 def refuse_unknown_versions(plan: Plan, scopes: Sequence[Scope]) -> None:
     """Block new nodes with such a version. Nodes that replace splits are written for the target opset and cross no
-    boundary, so that the guard does not see them.
+    boundary, so that the climb does not see them.
     """
     held: Mapping[object, Scope] = {scope.path: scope for scope in scopes}
     for path, edits in plan.edits.items():

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from splitgraph.conversion.ladder.climb import Ladder
 from splitgraph.conversion.ladder.keep import CONTRADICTIONS, Route, route_of
-from splitgraph.conversion.nodes.element_types import formal_at, possible_types
-from splitgraph.conversion.nodes.known_values import KnownValues
-from splitgraph.conversion.nodes.omitted_arguments import reads_left_out
+from splitgraph.conversion.nodes.known_values import KnownValues, reads_left_out
+from splitgraph.conversion.nodes.node import formal_at, possible_types
 from splitgraph.conversion.operators.registry import decision
 from splitgraph.conversion.planning.plan import needed_by_conversion
 from splitgraph.diagnostics import Diagnostic
@@ -28,14 +27,14 @@ def stays(node: NodeProto, ladder: Ladder) -> bool:
     route = route_of(node.op_type, ladder.source, ladder.target)
     if not isinstance(route, Route):
         return route is None
-    if any(decision(newer.op, newer.since_version) is not None for _, newer in route.crossings):
+    if any(decision(newer.op, newer.since_version) is not None for _, newer in route.boundaries):
         return False
     if reads_left_out(node, ladder.cache.left_out):
         return False
     try:
         return replace(ladder, values=_WithoutWrongTypes(ladder.values, node, route)).stays(node, "")
     except CONTRADICTIONS:
-        # The guard relies on what inference accepts, and something of this node was not.
+        # Steps rely on what inference accepts, and something of this node was not.
         return False
 
 

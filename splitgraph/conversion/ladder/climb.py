@@ -10,10 +10,8 @@ from functools import partial
 from splitgraph.conversion.ladder.conversion_cache import KEPT, ConversionCache, Key, NameLog
 from splitgraph.conversion.ladder.keep import Route, carry_types, keep, misfit_message, route_of, type_advice
 from splitgraph.conversion.ladder.wider_types import widen
-from splitgraph.conversion.nodes.element_types import Slot, formal_at, misfits, slots_of
-from splitgraph.conversion.nodes.known_values import KnownValues
-from splitgraph.conversion.nodes.node import Node, changed_attributes, needed
-from splitgraph.conversion.nodes.omitted_arguments import blocker, reads_left_out, without_left_out
+from splitgraph.conversion.nodes.known_values import KnownValues, blocker, reads_left_out, without_left_out
+from splitgraph.conversion.nodes.node import Node, Slot, changed_attributes, formal_at, misfits, needed, slots_of
 from splitgraph.conversion.operators.registry import Step, adapter_of
 from splitgraph.conversion.planning.emission import Emission
 from splitgraph.conversion.planning.plan import Replacement
@@ -141,7 +139,7 @@ class Ladder:
 class Climb:
     """Takes one node of the model, and all nodes that it becomes, from boundary to boundary.
 
-    emission: None where the node may only be kept or edited. blockers: every refusal. of_written: those about nodes
+    written_to: None where the node may only be kept or edited. blockers: every refusal. of_written: those about nodes
     that were written on the way; these may have the operator of the node itself. reasons: of all changes. edited: why
     attributes of the node of the model were edited. adapted: the node was taken in another way than by editing it.
     graphs_taken: attributes with subgraphs whose nodes are at the target opset already. read: the names that the nodes
@@ -209,9 +207,9 @@ class Climb:
             help = "Correct the model's opset import first." if is_own else None
             self.blockers.append(diagnostic("SG404", route, self.location, help=help))
             return [node]
-        slots = slots_of(node, self.values, route.start) if route.check_types else ()
+        slots = slots_of(node, self.values.type_of, route.start) if route.check_types else ()
         changed, unfit, reported = list[Diagnostic](), list[Diagnostic](), set[str]()
-        for older, newer in route.crossings:
+        for older, newer in route.boundaries:
             trial = NodeAtBoundary.at(node, self, at, route.upward, older, newer)
             refused = keep(trial)
             misfitting = carry_types(trial, slots, reported, is_blocked=bool(refused or changed))
@@ -253,7 +251,7 @@ class Climb:
             ways.append(partial(widen, fits=after))
         adapter = adapter_of(node.op_type, newer.since_version, going_up=upward)
         if adapter is not None and misfitting:
-            slots = slots_of(node, self.values, before)
+            slots = slots_of(node, self.values.type_of, before)
             # An adapter cannot know whether a type that is unknown would have stood in the way.
             if any(not slot.found for slot in misfits(slots, after, skip_renamed=True)):
                 adapter = None
@@ -392,7 +390,7 @@ class Climb:
             self.blockers.append(diagnostic("SG405", text, self.location))
             return [node]
         self._take_graphs(node, opset)
-        slots = slots_of(node, self.values, version)
+        slots = slots_of(node, self.values.type_of, version)
         unfit = [slot for slot in slots if slot.types.isdisjoint(_types_at(version, slot))]
         if not unfit:
             return self.take(node, opset)

@@ -6,9 +6,8 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from splitgraph.conversion.nodes.known_values import KnownValues
+from splitgraph.conversion.nodes.known_values import KnownValues, reads_left_out
 from splitgraph.conversion.nodes.node import Node
-from splitgraph.conversion.nodes.omitted_arguments import reads_left_out
 from splitgraph.conversion.planning.emission import prefix_of
 from splitgraph.conversion.planning.plan import Replacement
 from splitgraph.graph.names import FreshNames

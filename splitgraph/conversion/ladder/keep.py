@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from splitgraph.attribute_values import UNRESOLVED
-from splitgraph.conversion.nodes.element_types import (
+from splitgraph.conversion.nodes.node import (
     Slot,
     fits_but_for_young_types,
     misfits,
@@ -43,7 +43,7 @@ class Route:
 
     start: OperatorVersion
     upward: bool
-    crossings: tuple[tuple[OperatorVersion, OperatorVersion], ...]
+    boundaries: tuple[tuple[OperatorVersion, OperatorVersion], ...]
     exists_from: int
     check_types: bool
 
@@ -52,7 +52,7 @@ class Route:
 def route_of(op: str, source: int, target: int) -> Route | str | None:
     """The route of an operator's nodes between two opsets; None where all are kept, a message where there is none."""
     if op in SPLIT_OPERATORS:
-        raise ValueError(f"{op} is not converted by the generic guard")
+        raise ValueError(f"{op} has conversions of its own")
     meant = meant_opset(op, source)
     if meant != source:
         # onnxruntime wrote the node and runs it at every opset; onnx's own version does not exist below `meant`.
@@ -67,11 +67,11 @@ def route_of(op: str, source: int, target: int) -> Route | str | None:
         return None
     upward = target > source
     versions = versions_between(op, min(source, target), max(source, target))
-    crossings = tuple(pairwise(versions)) if upward else tuple(pairwise(versions))[::-1]
+    boundaries = tuple(pairwise(versions)) if upward else tuple(pairwise(versions))[::-1]
     check_types = not types_always_fit(start, versions[-1 if upward else 0])
-    if end is not None and not check_types and all(_keeps_every_node(pair, upward) for pair in crossings):
+    if end is not None and not check_types and all(_keeps_every_node(pair, upward) for pair in boundaries):
         return None
-    return Route(start, upward, crossings, versions[0].since_version, check_types)
+    return Route(start, upward, boundaries, versions[0].since_version, check_types)
 
 
 def is_unknown(op: str) -> bool:
@@ -81,8 +81,8 @@ def is_unknown(op: str) -> bool:
     return not versions_of("", op) and (rule_of("", op) is None or removed_at(op, 0) > 0)
 
 
-def _keeps_every_node(crossing: tuple[OperatorVersion, OperatorVersion], upward: bool) -> bool:
-    older, newer = crossing
+def _keeps_every_node(boundary: tuple[OperatorVersion, OperatorVersion], upward: bool) -> bool:
+    older, newer = boundary
     if decision(newer.op, newer.since_version) is not None:
         return False
     return leaves_every_node_alone(older, newer) if upward else leaves_every_node_alone(newer, older)

@@ -12,12 +12,11 @@ from splitgraph.conversion.ladder.accepted_nodes import stays
 from splitgraph.conversion.ladder.climb import Blocked, Ladder
 from splitgraph.conversion.ladder.conversion_cache import ConversionCache, Entries
 from splitgraph.conversion.ladder.keep import CONTRADICTIONS, is_unknown, route_of
-from splitgraph.conversion.nodes.known_values import KnownValues
+from splitgraph.conversion.nodes.known_values import KnownValues, find_left_out
 from splitgraph.conversion.nodes.node import Node
-from splitgraph.conversion.nodes.omitted_arguments import find_left_out
 from splitgraph.conversion.planning.emission import new_emission
 from splitgraph.conversion.planning.plan import Plan, Replacement, errors_of, needed_by_conversion, opset_of
-from splitgraph.conversion.splits.to_opset import plan_splits
+from splitgraph.conversion.splits.lower import plan_splits
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.names import FreshNames, used_names
 from splitgraph.graph.scopes import (

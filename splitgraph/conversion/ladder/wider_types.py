@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from splitgraph.conversion.nodes.element_types import Slot, formal_at, slots_of
+from splitgraph.conversion.nodes.node import Slot, formal_at, slots_of
 from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.deferred import np
 from splitgraph.schemas import OperatorVersion
@@ -122,7 +122,7 @@ def widen(node: NodeAtBoundary, fits: OperatorVersion) -> None:
     """
     node.dialect = node.dialect or node.old.since_version
     groups: dict[str, list[Slot]] = {}
-    for slot in slots_of(node.came, node.values, node.old):
+    for slot in slots_of(node.came, node.values.type_of, node.old):
         groups.setdefault(slot.group, []).append(slot)
     widened = False
     for slots in groups.values():

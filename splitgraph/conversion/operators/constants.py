@@ -8,7 +8,7 @@ import math
 
 from splitgraph.attribute_values import CONSTANT_DTYPES, UNRESOLVED
 from splitgraph.contents import MAX_WRITTEN
-from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
+from splitgraph.conversion.nodes.known_values import INLINE_FIRST
 from splitgraph.conversion.operators.registry import (
     always,
     changed,

@@ -23,9 +23,6 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.schemas.history import version_at, versions_between
-from splitgraph.variants import SPLIT_OPERATORS, variant_of
 
 # Keeps a node, edits it, writes others, or raises Inexact.
 Step = Callable[[NodeAtBoundary], None]
@@ -196,23 +193,3 @@ def adapter_of(operator: str, version: int, *, going_up: bool) -> Step | None:
     """Gives the adapter of a boundary, None where there is none."""
     load_families()
     return _ADAPTERS.get((operator, version, going_up))
-
-
-def unknown_version(op_type: str, opset: int) -> int | None:
-    """The version of an operator of ai.onnx at an opset, if splitgraph does not know it; otherwise None."""
-    found = version_at(op_type, opset)
-    if found is None:
-        return None
-    since = found.since_version
-    if op_type in SPLIT_OPERATORS:
-        return since if variant_of(op_type, since) is None else None
-    is_first = len(versions_between(op_type, 1, opset)) == 1
-    return since if not is_first and decision(op_type, since) is UNDECIDED else None
-
-
-def refusal(op_type: str, since_version: int, location: str, *, is_target: bool) -> Diagnostic:
-    """The blocker for a node of a version that splitgraph does not know. is_target: a lower target opset would help."""
-    text = f"{op_type} changes at opset {since_version}: {UNDECIDED.reason}"
-    newer = f"a splitgraph that knows {op_type}-{since_version}"
-    help = f"Ask for opset {since_version - 1} or older, or install {newer}." if is_target else f"Install {newer}."
-    return diagnostic("SG405", text, location, help=help)

@@ -12,8 +12,7 @@ from math import prod
 
 from splitgraph.attribute_values import UNRESOLVED
 from splitgraph.contents import MAX_ITEMS, MAX_WRITTEN
-from splitgraph.conversion.nodes.known_values import Array
-from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
+from splitgraph.conversion.nodes.known_values import INLINE_FIRST, Array
 from splitgraph.conversion.operators.registry import changed, downward, edited, exact, unchanged, upward
 from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary, require_few
 from splitgraph.deferred import np, numpy_helper

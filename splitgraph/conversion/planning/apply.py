@@ -91,7 +91,7 @@ def _exchange_nodes(nodes: Any, edits: GraphEdits) -> None:
 
 
 def _edit_node(node: NodeProto, edited: Node) -> None:
-    """Give a node what its edited form has. Attributes that stay are left alone, with the graphs in them."""
+    """Give a node what it has as edited. Attributes that stay are left alone, with the graphs in them."""
     changed = [] if edited.original is None else changed_attributes(edited.original, edited.attributes)
     node.op_type = edited.op_type
     if node.input[:] != edited.inputs:

@@ -1,4 +1,4 @@
-"""Emissions: the nodes and constants that are written in place of one node."""
+"""Builders: they write the nodes and constants that take the place of one node."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST, is_given
+from splitgraph.conversion.nodes.known_values import INLINE_FIRST, is_given
 from splitgraph.conversion.planning.plan import Plan, Replacement
 from splitgraph.dim import DimLike, symbols_of
 from splitgraph.graph.names import FreshNames
@@ -30,7 +30,7 @@ _CONSTANT_ATTRIBUTES: Mapping[int, str] = {
 class NodeBuilder(ABC):
     """Writes nodes for one node of the model; a subclass says how it keeps them and which names they get.
 
-    Splits, repairs and loops write messages at once (`Emission`). Adapters write forms, which go on climbing
+    Splits, repairs and loops write messages at once (`Emission`). Adapters write `Node`s, which go on climbing
     (`NodeAtBoundary`).
     """
 

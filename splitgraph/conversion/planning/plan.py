@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from splitgraph.conversion.nodes.known_values import LeftOut, find_left_out
 from splitgraph.conversion.nodes.node import Node
-from splitgraph.conversion.nodes.omitted_arguments import LeftOut, find_left_out
 from splitgraph.conversion.rewrite import Change
 from splitgraph.diagnostics import ConversionError, Diagnostic, abridged
 from splitgraph.graph.definitions import Definitions, ValueKey

@@ -15,7 +15,7 @@ from splitgraph.conversion.finish.ir_version import (
     name_parts,
     refuse_unknown_versions,
 )
-from splitgraph.conversion.nodes.omitted_arguments import find_left_out
+from splitgraph.conversion.nodes.known_values import find_left_out
 from splitgraph.conversion.planning.apply import apply_plan
 from splitgraph.conversion.planning.plan import Plan, Replacement, opset_of
 from splitgraph.conversion.prepare.inlining import inline_functions, told_inlined
@@ -27,8 +27,7 @@ from splitgraph.conversion.splits.lengths_pattern import (
     has_no_rest,
     lengths_are_computed,
 )
-from splitgraph.conversion.splits.lower import LENGTHS_INPUT, SplitNode
-from splitgraph.conversion.splits.same_opset import SplitRewrites
+from splitgraph.conversion.splits.lower import LENGTHS_INPUT, SplitNode, SplitRewrites
 from splitgraph.conversion.splits.sequences import TargetAt, plain_split_at, plan_sequences
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import ceildiv

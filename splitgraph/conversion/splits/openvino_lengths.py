@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from splitgraph.conversion.nodes.omitted_arguments import find_left_out
+from splitgraph.conversion.nodes.known_values import find_left_out
 from splitgraph.conversion.planning.apply import apply_plan
 from splitgraph.conversion.planning.plan import Plan, opset_of
 from splitgraph.conversion.prepare.inlining import inline_functions
 from splitgraph.conversion.prepare.repair import plan_repairs
 from splitgraph.conversion.rewrite import Change
-from splitgraph.conversion.splits.same_opset import SplitRewrites
+from splitgraph.conversion.splits.lower import SplitRewrites
 from splitgraph.graph.names import FreshNames, used_names
 from splitgraph.graph.scopes import Scope, plain_domain, roots, scopes
 from splitgraph.inference import Walked, walk_model

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from splitgraph.acceptance import STRICT, Leeway
 from splitgraph.conversion.finish.ir_version import IRVersion, check_ir_version, fit_ir_version
-from splitgraph.conversion.nodes.omitted_arguments import find_left_out
+from splitgraph.conversion.nodes.known_values import find_left_out
 from splitgraph.conversion.opset import convert_opset
 from splitgraph.conversion.planning.apply import apply_plan
 from splitgraph.conversion.planning.plan import Plan

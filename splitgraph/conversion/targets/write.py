@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from splitgraph.conversion.planning.plan import Plan, opset_of
 from splitgraph.conversion.splits.joined_slices import plan_partitions
-from splitgraph.conversion.splits.lower import SplitNode
-from splitgraph.conversion.splits.same_opset import SplitRewrites
+from splitgraph.conversion.splits.lower import SplitNode, SplitRewrites
 from splitgraph.conversion.splits.sequences import plan_sequences
 from splitgraph.conversion.targets.choose import Choice, choose
 from splitgraph.conversion.targets.empty_parts import plan_empty_parts, without_empty_parts

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from splitgraph.attribute_values import CONSTANT_DTYPES, attribute_value
+from splitgraph.conversion.nodes.known_values import INLINE_FIRST
 from splitgraph.conversion.nodes.node import Node, reads_of
-from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
 from splitgraph.conversion.writing.inexact_bodies import check_body
 from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.deferred import defs, np, numpy_helper

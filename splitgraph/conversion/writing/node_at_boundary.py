@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from splitgraph.attribute_values import UNRESOLVED, attribute_value
 from splitgraph.contents import MAX_RANK, MAX_WRITTEN
-from splitgraph.conversion.nodes.element_types import misfits, slots_of
-from splitgraph.conversion.nodes.known_values import Array, KnownValues
-from splitgraph.conversion.nodes.node import Node, added
-from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
+from splitgraph.conversion.nodes.known_values import INLINE_FIRST, Array, KnownValues
+from splitgraph.conversion.nodes.node import Node, added, misfits, slots_of
 from splitgraph.conversion.planning.emission import Emission, NodeBuilder, obstacle_to_reference
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.graph.tensors import array_of, int64_tensor
@@ -335,7 +333,7 @@ class NodeAtBoundary(Node, NodeBuilder):
 
     def require_types(self) -> None:
         """Raises Inexact for an element type that the new version does not take."""
-        for slot in misfits(slots_of(self.came, self.values, self.old), self.new, skip_renamed=True):
+        for slot in misfits(slots_of(self.came, self.values.type_of, self.old), self.new, skip_renamed=True):
             raise Inexact(f"it does not take {slot.found or 'every element type'} {self.side} ({slot.label})")
 
     # Writing -------------------------------------------------------------------------------------------------------

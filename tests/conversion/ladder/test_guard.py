@@ -439,7 +439,7 @@ def test_upward_blocker_stops_before_the_boundary() -> None:
 
 @pytest.mark.parametrize("op", sorted(SPLIT_OPERATORS))
 def test_split_family_has_no_route(op: str) -> None:
-    with pytest.raises(ValueError, match="not converted by the generic guard"):
+    with pytest.raises(ValueError, match="conversions of its own"):
         route_of(op, 20, 20)
 
 

@@ -12,6 +12,7 @@ from onnx import ModelProto
 
 import splitgraph
 from splitgraph import variants
+from splitgraph.conversion.finish.ir_version import unknown_version
 from splitgraph.conversion.operators import registry
 from splitgraph.execution.reference import evaluator
 from splitgraph.execution.values import UnsupportedError
@@ -100,10 +101,10 @@ def test_no_helper_is_written_in_an_unknown_version(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_is_known() -> None:
-    assert registry.unknown_version("NoSuchOperator", 18) is None
-    assert registry.unknown_version("Gelu", 20) is None
-    assert registry.unknown_version("Reshape", 21) is None
-    assert registry.unknown_version("Split", 28) is None
+    assert unknown_version("NoSuchOperator", 18) is None
+    assert unknown_version("Gelu", 20) is None
+    assert unknown_version("Reshape", 21) is None
+    assert unknown_version("Split", 28) is None
 
 
 @pytest.mark.parametrize(("newest", "expected"), [(10, True), (12, True), (13, False)])
