@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from onnx import TensorProto
 
-from splitgraph.conversion.finish.ir_needs import _TYPES
+from splitgraph.conversion.finish.ir_version import _TYPES
 from splitgraph.tensor_data import byte_size
 from splitgraph.value_type import DTYPE_NAMES
 

@@ -5,25 +5,33 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from splitgraph.conversion.finish.ir_version import check_ir_version, fit_ir_version, told_kept
-from splitgraph.conversion.finish.part_names import has_unnamed_parts, name_parts
+from splitgraph.conversion.finish.ir_version import (
+    check_ir_version,
+    fit_ir_version,
+    has_unnamed_parts,
+    name_parts,
+    refuse_unknown_versions,
+    told_kept,
+)
 from splitgraph.conversion.ladder.accepted_nodes import gaining_meaning
 from splitgraph.conversion.ladder.plan_opset import plan_opset
-from splitgraph.conversion.ladder.unknown_versions import refuse_unknown_versions
-from splitgraph.conversion.operators import load_families
+from splitgraph.conversion.operators.registry import load_families
 from splitgraph.conversion.planning.apply import apply_plan
 from splitgraph.conversion.planning.plan import Plan, errors_of
-from splitgraph.conversion.prepare.collecting_loops import plan_stacking_loops
+from splitgraph.conversion.prepare.collecting_loops import LOOPS_CARRY_SEQUENCES_FROM, plan_stacking_loops
 from splitgraph.conversion.prepare.inlining import inline_functions, told_inlined
 from splitgraph.conversion.prepare.repair import repaired
 from splitgraph.conversion.rewrite import Rewrite, step
-from splitgraph.conversion.splits.sequences import plan_plain_splits
+from splitgraph.conversion.splits.sequences import SEQUENCES_EXIST_FROM, plan_plain_splits
 from splitgraph.diagnostics import SplitgraphError, diagnostic
 from splitgraph.graph.scopes import plain_domain
 from splitgraph.inference import Walked, walk_model
 from splitgraph.onnx_proto import ModelProto
 from splitgraph.options import STRICT, IRVersion, Leeway
 from splitgraph.schemas import newest_opset
+
+# By the opset from which on there is nothing to prepare.
+_PREPARATIONS = ((LOOPS_CARRY_SEQUENCES_FROM, plan_stacking_loops), (SEQUENCES_EXIST_FROM, plan_plain_splits))
 
 
 def convert_opset(
@@ -73,8 +81,8 @@ class _Draft(NamedTuple):
 
 def _draft(model: ModelProto, target: int, leeway: Leeway) -> _Draft:
     rewrite, walked = repaired(model, leeway)
-    for prepare in (plan_stacking_loops, plan_plain_splits):
-        first = prepare(rewrite.model, walked, target)
+    for exists_from, prepare in _PREPARATIONS:
+        first = prepare(rewrite.model, walked) if target < exists_from else None
         if first is not None and not first.needed(walked):
             rewrite = rewrite.then(apply_plan(first, rewrite.model))
             walked = walk_model(rewrite.model, walked.leeway)

@@ -35,7 +35,7 @@ class Builder(Protocol):
     def constant(self, values: Sequence[int] | int, hint: str) -> str:
         """Return the name of an int64 constant: 1-D for a sequence, 0-D for an int."""
 
-    def emit(
+    def write(
         self, op_type: str, inputs: Sequence[str], hint: str, **attributes: int | Sequence[int] | TensorProto
     ) -> str:
         """Emit a helper node with one output and give that output's name."""
@@ -176,8 +176,8 @@ def dimension(request: LowerRequest) -> str:
             f"the axis is {axis} on a tensor of unknown rank, and Gather takes no negative index below opset 11",
             "Stop at opset 11, or declare the shape of the input.",
         )
-    shape = request.builder.emit("Shape", [request.node.input[0]], "shape")
-    return request.builder.emit("Gather", [shape, axis_tensor(request)], "dim", axis=0)
+    shape = request.builder.write("Shape", [request.node.input[0]], "shape")
+    return request.builder.write("Gather", [shape, axis_tensor(request)], "dim", axis=0)
 
 
 def computed_lengths(request: LowerRequest) -> str:
@@ -211,19 +211,19 @@ def own_lengths(request: LowerRequest) -> str:
     if request.split.form == "lengths" and with_rest is not None:
         return _lengths_around_rest(request, with_rest, dim)
     if request.split.form == "equal" or request.divisible:
-        size = builder.emit("Div", [dim, builder.constant([parts], "parts")], "size")
-        return builder.emit("Mul", [size, builder.constant([1] * parts, "ones")], "lengths")
+        size = builder.write("Div", [dim, builder.constant([parts], "parts")], "size")
+        return builder.write("Mul", [size, builder.constant([1] * parts, "ones")], "lengths")
     if request.split.form != "chunks":
         raise NotRepresentable("SG402", "the lengths are known only at run time and no tensor holds them")
     size = chunk_size(request, dim)
     if parts == 2:
         # Two chunks never overrun the dimension.
-        return builder.emit("Concat", [size, builder.emit("Sub", [dim, size], "rest")], "lengths", axis=0)
-    ends = builder.emit("Mul", [size, builder.constant(range(1, parts + 1), "upto")], "ends")
-    starts = builder.emit("Mul", [size, builder.constant(range(parts), "from")], "starts")
-    ends = builder.emit("Min", [ends, dim], "ends")
-    starts = builder.emit("Min", [starts, dim], "starts")
-    return builder.emit("Sub", [ends, starts], "lengths")
+        return builder.write("Concat", [size, builder.write("Sub", [dim, size], "rest")], "lengths", axis=0)
+    ends = builder.write("Mul", [size, builder.constant(range(1, parts + 1), "upto")], "ends")
+    starts = builder.write("Mul", [size, builder.constant(range(parts), "from")], "starts")
+    ends = builder.write("Min", [ends, dim], "ends")
+    starts = builder.write("Min", [starts, dim], "starts")
+    return builder.write("Sub", [ends, starts], "lengths")
 
 
 def lengths_with_rest(split: CanonicalSplit) -> tuple[int, ...] | None:
@@ -237,17 +237,17 @@ def lengths_with_rest(split: CanonicalSplit) -> tuple[int, ...] | None:
 
 def _lengths_around_rest(request: LowerRequest, lengths: Sequence[int], dim: str) -> str:
     builder, position = request.builder, lengths.index(-1)
-    rest = builder.emit("Sub", [dim, builder.constant([sum(lengths) + 1], "others")], "rest")
+    rest = builder.write("Sub", [dim, builder.constant([sum(lengths) + 1], "others")], "rest")
     pieces = [rest]
     if position:
         pieces.insert(0, builder.constant(lengths[:position], "before"))
     if position + 1 < len(lengths):
         pieces.append(builder.constant(lengths[position + 1 :], "after"))
-    return rest if len(pieces) == 1 else builder.emit("Concat", pieces, "lengths", axis=0)
+    return rest if len(pieces) == 1 else builder.write("Concat", pieces, "lengths", axis=0)
 
 
 def chunk_size(request: LowerRequest, dim: str) -> str:
     """Return the name of ceil(dim / parts) as a 1-D int64 tensor of one element."""
     builder, parts = request.builder, request.parts
-    raised = builder.emit("Add", [dim, builder.constant([parts - 1], "round")], "raised")
-    return builder.emit("Div", [raised, builder.constant([parts], "parts")], "size")
+    raised = builder.write("Add", [dim, builder.constant([parts - 1], "round")], "raised")
+    return builder.write("Div", [raised, builder.constant([parts], "parts")], "size")

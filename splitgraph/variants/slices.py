@@ -207,13 +207,13 @@ def _gathered(request: LowerRequest, inputs: Sequence[str], pattern: NodeProto) 
 
 def _places(builder: Builder, start: str, end: str) -> str:
     """Return the name of a 1-D int64 tensor that counts from one bound to the next."""
-    count = builder.emit("Sub", [end, start], "count")
+    count = builder.write("Sub", [end, start], "count")
     one = TensorProto(name="", data_type=TensorProto.INT64, dims=[1], int64_data=[1])
-    ones = builder.emit("ConstantOfShape", [count], "ones", value=one)
-    counted = builder.emit(
-        "Reshape", [builder.emit("NonZero", [ones], "found"), builder.constant([-1], "row")], "counted"
+    ones = builder.write("ConstantOfShape", [count], "ones", value=one)
+    counted = builder.write(
+        "Reshape", [builder.write("NonZero", [ones], "found"), builder.constant([-1], "row")], "counted"
     )
-    return builder.emit("Add", [counted, start], "places")
+    return builder.write("Add", [counted, start], "places")
 
 
 def _run_time_bounds(request: LowerRequest, needed: Set[int]) -> dict[int, str]:
@@ -230,17 +230,17 @@ def _run_time_bounds(request: LowerRequest, needed: Set[int]) -> dict[int, str]:
         size = chunk_size(request, dim)
         for bound in sorted(needed - {0}):
             names[bound] = (
-                size if bound == 1 else builder.emit("Mul", [size, builder.constant([bound], "index")], "bound")
+                size if bound == 1 else builder.write("Mul", [size, builder.constant([bound], "index")], "bound")
             )
             if builder.opset < 10:
-                inside = builder.emit("Less", [names[bound], dim], "inside")
-                names[bound] = builder.emit("Where", [inside, names[bound], dim], "bound")
+                inside = builder.write("Less", [names[bound], dim], "inside")
+                names[bound] = builder.write("Where", [inside, names[bound], dim], "bound")
         return names
     for bound in range(1, max(needed, default=0) + 1):
         where = builder.constant([bound - 1], "index")
         if builder.opset < 10:
-            length = builder.emit("Gather", [lengths, where], "length")
+            length = builder.write("Gather", [lengths, where], "length")
         else:
-            length = builder.emit("Slice", [lengths, where, builder.constant([bound], "next")], "length")
-        names[bound] = length if bound == 1 else builder.emit("Add", [names[bound - 1], length], "bound")
+            length = builder.write("Slice", [lengths, where, builder.constant([bound], "next")], "length")
+        names[bound] = length if bound == 1 else builder.write("Add", [names[bound - 1], length], "bound")
     return names

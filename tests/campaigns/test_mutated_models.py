@@ -161,9 +161,9 @@ def test_a_mutant_is_made_small() -> None:
 
 
 def test_only_what_is_listed_is_known() -> None:
-    assert known_fault("DecodeError in node_form.node", "objects of x: deep_graph: 40 deep; upgrade") is not None
-    assert known_fault("DecodeError in node_form.node", "bytes of x: bit flipped; upgrade") is None
-    assert known_fault("KeyError in node_form.node", "objects of x: deep_graph: 40 deep; upgrade") is None
+    assert known_fault("DecodeError in node.message", "objects of x: deep_graph: 40 deep; upgrade") is not None
+    assert known_fault("DecodeError in node.message", "bytes of x: bit flipped; upgrade") is None
+    assert known_fault("KeyError in node.message", "objects of x: deep_graph: 40 deep; upgrade") is None
 
 
 # Workers ---------------------------------------------------------------------------------------------------------

@@ -18,14 +18,13 @@ CELU = '''
 changed("Celu", 29, "the attribute alpha was renamed to slope")
 
 
-@exact("Celu", 29)
-def renamed_slope(c: Crossing) -> bool:
+@edited("Celu", 29)
+def renamed_slope(c: NodeAtBoundary) -> None:
     """The value stays, and the default too."""
     old, new = ("alpha", "slope") if c.upward else ("slope", "alpha")
     if c.has(old):
         c.set(new, c.value(old), "the attribute was renamed at opset 29")
         c.drop(old, why="the attribute was renamed at opset 29")
-    return True
 '''
 ROUND = '''
 
@@ -33,21 +32,21 @@ changed("Round", 29, "the optional input step was added", up=always)
 
 
 @exact_downward("Round", 29)
-def rounded_to_integers(c: Crossing) -> bool:
+def rounded_to_integers(c: NodeAtBoundary) -> bool:
     """Without the input, both versions round to integers."""
     return not c.uses_input(1)
 
 
 @downward("Round", 29)
-def rounded_in_steps(step: AdapterContext) -> None:
+def rounded_in_steps(step: NodeAtBoundary) -> None:
     """Below 29, the data is divided by the step and the result multiplied by it."""
     data, size = step.inputs
-    step.inputs[:] = [step.emit("Div", [data, size], "in_steps")]
+    step.inputs[:] = [step.write("Div", [data, size], "in_steps")]
     old = step.redirect(0, "rounded")
-    step.emit_after("Mul", [step.outputs[0], size], old)
+    step.write_after("Mul", [step.outputs[0], size], old)
 '''
-NAMES = "from splitgraph.conversion.operators.registry import always, changed, downward, exact, exact_downward\n"
-CROSSING = "from splitgraph.conversion.nodes.crossing import Crossing\n"
+NAMES = "from splitgraph.conversion.operators.registry import always, changed, downward, edited, exact_downward\n"
+CROSSING = "from splitgraph.conversion.writing.node_at_boundary import NodeAtBoundary\n"
 ADDED = {"activations.py": CROSSING + NAMES + CELU, "accumulation.py": CROSSING + NAMES + ROUND}
 ROWS = (
     "\tCelu\t29 function\t1 1 1\tX::T:3\tY::T:3\tslope::1=1.0",

@@ -2,45 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from splitgraph.conversion.ladder.graph_context import GraphContext
-from splitgraph.conversion.ladder.guard import CONTRADICTIONS, Route, check_node, route_of
-from splitgraph.conversion.nodes.crossing import NodeFacts
-from splitgraph.conversion.nodes.element_types import formal_at, possible_types
-from splitgraph.conversion.nodes.node_form import NodeForm
-from splitgraph.conversion.nodes.omitted_arguments import reads_left_out
-from splitgraph.conversion.operators import decision
+from splitgraph.conversion.ladder.climb import Ladder
+from splitgraph.conversion.ladder.keep import CONTRADICTIONS, Route, route_of
+from splitgraph.conversion.nodes.known_values import KnownValues, reads_left_out
+from splitgraph.conversion.nodes.node import formal_at, possible_types
+from splitgraph.conversion.operators.registry import decision
 from splitgraph.conversion.planning.plan import needed_by_conversion
 from splitgraph.diagnostics import Diagnostic
 from splitgraph.graph.scopes import plain_domain
 from splitgraph.inference import Walked
 from splitgraph.onnx_proto import NodeProto
-from splitgraph.schemas import Formal
 from splitgraph.schemas.history import version_at
+from splitgraph.value_type import ValueType
 
 
-def stays(node: NodeProto, graph: GraphContext, left_out: Collection[str]) -> bool:
-    """True for a node that an opset conversion keeps as it is, although an error of it was accepted.
+def stays(node: NodeProto, ladder: Ladder) -> bool:
+    """Return True for a node that an opset conversion keeps as it is, although an error of it was accepted.
 
     Its operator must mean the same at both opsets whatever the node is like, because the meaning of this node is
     unknown. What the node has and is not wrong (attributes, inputs, element types) must be allowed at the target.
     """
-    route = route_of(node.op_type, graph.source, graph.target)
+    route = route_of(node.op_type, ladder.source, ladder.target)
     if not isinstance(route, Route):
         return route is None
-    if any(decision(newer.op, newer.since_version) is not None for _, newer in route.crossings):
+    if any(decision(newer.op, newer.since_version) is not None for _, newer in route.boundaries):
         return False
-    if reads_left_out(node, left_out):
+    if reads_left_out(node, ladder.cache.left_out):
         return False
-    facts = graph.facts(NodeForm.of(node), node, graph.source, "")
     try:
-        edits, blockers = check_node(_without_wrong_types(facts, route))
+        return replace(ladder, values=_WithoutWrongTypes(ladder.values, node, route)).stays(node, "")
     except CONTRADICTIONS:
-        # The guard relies on what inference accepts, and something of this node was not.
+        # Steps rely on what inference accepts, and something of this node was not.
         return False
-    return not edits and not blockers
 
 
 def gaining_meaning(walked: Walked, target: int) -> list[Diagnostic]:
@@ -69,18 +64,21 @@ def _gains(node: NodeProto, source: int, target: int) -> bool:
     )
 
 
-def _without_wrong_types(facts: NodeFacts, route: Route) -> NodeFacts:
-    """The facts without the element types that the operator does not allow at the source either: the node is no less
-    valid at the target for these.
+class _WithoutWrongTypes(KnownValues):
+    """The known values without the element types that the operator of a node does not allow at the source either: the
+    node is no less valid at the target for these.
     """
-    inputs = _allowed(facts.input_dtypes, facts.input_kinds, route.start.inputs)
-    return replace(facts, input_dtypes=inputs, output_dtypes=[None] * len(facts.output_dtypes))
 
+    def __init__(self, values: KnownValues, node: NodeProto, route: Route) -> None:
+        self._values = values
+        self._allowed = set[str]()
+        for position, name in enumerate(node.input):
+            formal, known = formal_at(route.start.inputs, position), values.type_of(name)
+            kind = None if known.kind == "unknown" else known.kind
+            if formal is not None and possible_types(formal, known.dtype, kind) <= formal.types:
+                self._allowed.add(name)
 
-def _allowed(dtypes: Sequence[str | None], kinds: Sequence[str | None], formals: Sequence[Formal]) -> list[str | None]:
-    kept: list[str | None] = []
-    for position, (dtype, kind) in enumerate(zip(dtypes, kinds, strict=True)):
-        formal = formal_at(formals, position)
-        fits = formal is not None and possible_types(formal, dtype, kind) <= formal.types
-        kept.append(dtype if fits else None)
-    return kept
+    def type_of(self, name: str) -> ValueType:
+        """Return the type of a value."""
+        known = self._values.type_of(name)
+        return known if name in self._allowed else replace(known, dtype=None)

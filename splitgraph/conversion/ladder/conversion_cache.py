@@ -2,57 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from splitgraph.conversion.ladder.guard import CONTRADICTIONS, check_node
-from splitgraph.conversion.nodes.crossing import AttributeEdit, NodeFacts
-from splitgraph.conversion.nodes.known_values import KnownValues
-from splitgraph.conversion.nodes.node_form import NodeForm
-from splitgraph.conversion.nodes.omitted_arguments import reads_left_out
-from splitgraph.conversion.planning.edits import attribute_edits
-from splitgraph.conversion.planning.emission import Emission
-from splitgraph.conversion.planning.plan import InPlace
-from splitgraph.diagnostics import Diagnostic
+from splitgraph.conversion.nodes.known_values import KnownValues, reads_left_out
+from splitgraph.conversion.nodes.node import Node
+from splitgraph.conversion.planning.emission import prefix_of
+from splitgraph.conversion.planning.plan import Replacement
 from splitgraph.graph.names import FreshNames
-from splitgraph.graph.scopes import OPERATORS_WITH_BODIES
 from splitgraph.inference.walk_results import Visit
 from splitgraph.onnx_proto import AttributeProto, NodeProto
-from splitgraph.value_type import Shape, ValueType
 
-# Equal for nodes of one kind: the visit of inference, or operator, attributes and types.
-Key = tuple[object, ...]
+# Equal for nodes of one kind: the visit of inference, and which names of the node are equal.
+Key = tuple[Visit, tuple[int, ...]]
 
-_SERIALIZED = AttributeProto.SerializeToString
 # Longer constants are not compared: reading them for every node takes longer than converting the node.
 _MOST_CONSTANT_BYTES = 4096
 # Entries for one key, which differ in the constants that the nodes read.
 _MOST_ENTRIES = 8
-# Longer attributes hold weights.
-_MOST_ATTRIBUTE_BYTES = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class Converted:
-    """What a node became at the target opset.
-
-    forms: the nodes that replace it, in order; None where the node itself stays. in_place: the node as another node of
-    its kind was edited. edits: edits of its attributes. blockers: why the node cannot be converted; then all else is
-    empty. why: the reason of the change, for the user.
-    """
-
-    forms: Sequence[NodeForm] | None = None
-    in_place: InPlace | None = None
-    edits: Sequence[AttributeEdit] = ()
-    blockers: Sequence[Diagnostic] = ()
-    why: str = ""
-
-    @property
-    def is_kept(self) -> bool:
-        """True for a node that needs no edit."""
-        return self.forms is None and self.in_place is None and not self.edits and not self.blockers
+# What a node becomes that needs no edit.
+KEPT = Replacement(None)
 
 
 class NameLog(FreshNames):
@@ -63,76 +33,55 @@ class NameLog(FreshNames):
         self.hints: dict[str, str] = {}
 
     def new(self, hint: str) -> str:
-        """A new name that begins with the hint."""
+        """Return a new name that begins with the hint."""
         name = self._names.new(hint)
         self.hints[name] = hint
         return name
 
 
-class _WrittenNode(NamedTuple):
-    """A node with numbers in place of names; a constant keeps its name. is_original: the node itself, edited."""
-
-    op_type: str
-    inputs: Sequence[int | str]
-    outputs: Sequence[int]
-    attributes: dict[str, AttributeProto]
-    name: int
-    is_original: bool
-
-
-class _EditedEntry(NamedTuple):
-    """A node that was edited in place. inputs: numbers of its own inputs and names of constants; None where they stay.
-
-    read: by input, the fingerprint of the constant that the conversion looked at.
+class _EntryNode(NamedTuple):
+    """A node with numbers in place of names; a constant keeps its name. inputs, outputs: None for those of the node
+    itself. name: -1 for the node itself, edited.
     """
 
-    read: dict[int, bytes]
     op_type: str
     inputs: Sequence[int | str] | None
-    edits: Sequence[AttributeEdit]
-    why: str
+    outputs: Sequence[int] | None
+    attributes: dict[str, AttributeProto]
+    name: int
 
 
-class _WrittenEntry(NamedTuple):
-    """A node that was replaced by several. The numbers of names: the node's inputs first, then its outputs, then the
-    fresh names; -1 is "".
+class _Entry(NamedTuple):
+    """What a node became. The numbers of names: the node's inputs first, then its outputs, then the fresh names; -1 is
+    "".
 
-    read: as for `_EditedEntry`. hints: of the fresh names, without the prefix.
+    read: by input, the fingerprint of the constant that the conversion looked at. hints: of the fresh names, without
+    the prefix. nodes: None where the node is kept. why: the reason of the change.
     """
 
     read: dict[int, bytes]
     hints: Sequence[str]
-    nodes: Sequence[_WrittenNode]
+    nodes: Sequence[_EntryNode] | None
     why: str
 
 
-class Entries:
-    """What nodes became, by key. unchanged: the node is kept, or only its attributes are edited, whatever it reads.
-    others: what an entry says for nodes that read the same constants.
-    """
-
-    def __init__(self) -> None:
-        self.unchanged: dict[Key, Converted] = {}
-        self.others: dict[Key, list[_EditedEntry | _WrittenEntry]] = {}
+# What nodes became, by key: several entries serve nodes that read other constants.
+Entries = dict[Key, list[_Entry]]
 
 
 class ConversionCache:
     """What the nodes of one graph became: kept, edited, or replaced by other nodes.
 
-    What a conversion may depend on. The key: operator, attributes, which inputs and outputs the node has, which of them
-    have the same name, and their types; a visit of inference stands for all of these (`inference/memo.py`). The
+    What a conversion may depend on. The key: a visit of inference, which stands for operator, attributes, which inputs
+    and outputs the node has, and their types (`inference/memo.py`); and which of them have the same name. The
     constants that the conversion looked at (`KnownValues.asked`): an entry holds their fingerprints and serves only
     nodes whose constants have the same. What is the same for all nodes of the graph: both opsets, what inference knows
     of the enclosing graphs, whether the graph belongs to a function. Nothing else: the names of values and nodes, and
     the location appear in results only where an entry has numbers for them.
 
-    What makes a node uncacheable. It reads an input of the function that some call omits. It has subgraphs or
-    attributes of more than 4096 bytes, and no visit. Its conversion failed (except for the opset where it must stop),
-    asked who reads an output, looked at a constant that is no input of the node or has more than 4096 bytes, wrote
-    subgraphs, or named a value in its reason.
-
-    Shapes are part of the key, but most operators do not need them: where the guard keeps a node without looking at a
-    shape, it keeps every node with the same operator, attributes and element types (`keeps_every_shape`).
+    What makes a node uncacheable. It has no visit, or reads an input of the function that some call omits. Its
+    conversion failed (except for the opset where it must stop), asked who reads an output, looked at a constant that is
+    no input of the node or has more than 4096 bytes, wrote subgraphs, or named a value in its reason.
 
     What the graphs of functions have in common. Functions that import the same opset, and whose calls omit no input,
     share the entries of visits, which inference shares, too: a visit that depends on an attribute of the call is of one
@@ -149,128 +98,96 @@ class ConversionCache:
     # False only in the tests that compare conversions with and without the cache.
     remembers = True
 
-    def __init__(self, values: KnownValues, left_out: Collection[str] = (), shared: Entries | None = None) -> None:
+    def __init__(
+        self,
+        values: KnownValues,
+        names: FreshNames,
+        left_out: Collection[str] = (),
+        shared: Entries | None = None,
+    ) -> None:
         self.values = values
+        self.names = names
         self.left_out = left_out
-        self._own = Entries()
+        self._own: Entries = {}
         # Those of other graphs, too; only its own where calls omit inputs, which a visit knows nothing of.
         self._shared = self._own if left_out or shared is None else shared
         # Visits whose nodes are kept. The loop over the nodes reads the set itself: a call for each node is slow.
         self.kept_visits: set[Visit] = set()
-        self._kept_in_every_shape: dict[Key, bool] = {}
         self._stops: dict[Key, int] = {}
-        # A number for each type, and for each object that is one: types are hashed once, their identity often.
-        self._type_numbers: dict[ValueType, int] = {}
-        self._type_objects: dict[int, tuple[int, ValueType]] = {}
-
-    # Keys --------------------------------------------------------------------------------------------------------
 
     def key_of(self, node: NodeProto, visit: Visit | None) -> Key | None:
-        """The key of a node, None for an uncacheable one. visit: that of inference, None where there is none."""
-        if not self.remembers or reads_left_out(node, self.left_out):
+        """Return the key of a node, None for an uncacheable one. visit: that of inference, None where there is none."""
+        if visit is None or not self.remembers or reads_left_out(node, self.left_out):
             return None
-        inputs, outputs = node.input[:], node.output[:]
-        names = inputs + outputs
+        names = node.input[:] + node.output[:]
         # Equal names must be equal for the next node, too.
-        equal = () if len(set(names)) == len(names) else tuple(map(names.index, names))
-        if visit is not None:
-            return visit, equal
-        op_type = node.op_type
-        if op_type in OPERATORS_WITH_BODIES or node.ByteSize() > _MOST_ATTRIBUTE_BYTES:
+        return visit, () if len(set(names)) == len(names) else tuple(map(names.index, names))
+
+    def find(self, key: Key | None, node: NodeProto, index: int) -> Replacement | None:
+        """Return what becomes of a node, with new names, as of an earlier one; None without such an entry."""
+        if key is None:
             return None
-        types = [self._number(self.values.type_of(name)) if name else -1 for name in names]
-        return op_type, len(inputs), equal, *types, *map(_SERIALIZED, node.attribute[:])
+        for entry in chain(self._own.get(key, ()), self._shared.get(key, ()) if self._shared is not self._own else ()):
+            read = entry.read
+            if not read or all(self._fingerprint(node.input[place]) == known for place, known in read.items()):
+                return self._recalled(entry, node, index)
+        return None
 
-    def _number(self, type: ValueType) -> int:
-        known = self._type_objects.get(id(type))
-        if known is None:
-            known = self._type_objects[id(type)] = self._type_numbers.setdefault(type, len(self._type_numbers)), type
-        return known[0]
+    def _recalled(self, entry: _Entry, node: NodeProto, index: int) -> Replacement:
+        if entry.nodes is None:
+            return Replacement(None, (), entry.why) if entry.why else KEPT
+        first = entry.nodes[0] if len(entry.nodes) == 1 else None
+        if first is not None and first.inputs is None and first.outputs is None:
+            # The usual case, without the detour over names. Nodes of one kind share their attributes: an edited node is
+            # not changed any more.
+            edited = Node(first.op_type, node.input[:], node.output[:], first.attributes, node, node.name)
+            return Replacement([edited], (), entry.why)
+        names = [*node.input[:], *node.output[:]]
+        if entry.hints:
+            prefix = prefix_of(node, index)
+            names += [self.names.new(prefix + hint) for hint in entry.hints]
+        # The number of "" is -1, which is the last place.
+        names.append("")
+        nodes = []
+        for made in entry.nodes:
+            inputs, outputs = made.inputs, made.outputs
+            given = node.input[:] if inputs is None else [names[n] if isinstance(n, int) else n for n in inputs]
+            results = node.output[:] if outputs is None else [names[number] for number in outputs]
+            original, name = (node, node.name) if made.name == -1 else (None, names[made.name])
+            nodes.append(Node(made.op_type, given, results, made.attributes, original, name))
+        return Replacement(nodes, (), entry.why)
 
-    # Nodes that stay ---------------------------------------------------------------------------------------------
+    def _fingerprint(self, name: str) -> bytes | None:
+        return self.values.fingerprint(name, _MOST_CONSTANT_BYTES)
 
     def keep_visit(self, visit: Visit | None) -> None:
         """Remember that all nodes of a visit are kept, unless calls omit inputs, which a visit knows nothing of."""
         if visit is not None and not self.left_out and self.remembers:
             self.kept_visits.add(visit)
 
-    def keeps_every_shape(self, node: NodeProto, facts_of: Callable[[NodeProto], NodeFacts]) -> bool:
-        """True where the guard keeps all nodes like this one, in every shape. False says nothing."""
-        if not self.remembers or reads_left_out(node, self.left_out):
-            return False
-        key = self._key_without_shapes(node)
-        if key is None:
-            return False
-        kept = self._kept_in_every_shape.get(key)
-        if kept is None:
-            kept = self._kept_in_every_shape[key] = _is_kept_without_shapes(facts_of(node))
-        return kept
-
-    def _key_without_shapes(self, node: NodeProto) -> Key | None:
-        attributes = _compared_attributes(node)
-        if attributes is None:
-            return None
-        inputs, outputs = node.input[:], node.output[:]
-        types = [self.values.type_of(name) if name else None for name in (*inputs, *outputs)]
-        kinds = [None if value is None else (value.kind, value.dtype) for value in types]
-        return (node.op_type, len(inputs), *kinds, *attributes)
-
-    # Nodes that change -------------------------------------------------------------------------------------------
-
-    def find(self, key: Key | None, node: NodeProto) -> Converted | None:
-        """The node kept or edited in place, as an earlier one was; None where no entry says so."""
-        if key is None:
-            return None
-        found = self._own.unchanged.get(key) or self._shared.unchanged.get(key)
-        if found is None:
-            entry = self._entry(key, node)
-            found = _edited(entry, node) if isinstance(entry, _EditedEntry) else None
-        return found
-
-    def write(self, key: Key | None, node: NodeProto, emission: Emission) -> Converted | None:
-        """The nodes that replace a node, with names of their own, as for an earlier one; None without such an entry."""
-        entry = None if key is None else self._entry(key, node)
-        return _written(entry, node, emission) if isinstance(entry, _WrittenEntry) else None
-
-    def is_rewritten(self, key: Key | None) -> bool:
-        """True where a node with this key was not kept."""
-        return key in self._own.others or key in self._shared.others
-
-    def _entry(self, key: Key, node: NodeProto) -> _EditedEntry | _WrittenEntry | None:
-        for entry in chain(self._own.others.get(key, ()), self._shared.others.get(key, ())):
-            read = entry.read
-            if not read or all(self._fingerprint(node.input[place]) == known for place, known in read.items()):
-                return entry
-        return None
-
-    def _fingerprint(self, name: str) -> bytes | None:
-        return self.values.fingerprint(name, _MOST_CONSTANT_BYTES)
-
-    def keep_unchanged(self, key: Key, converted: Converted) -> None:
-        """Remember that nodes with this key are kept. Nothing may have been assumed."""
-        self._place(key).unchanged[key] = converted
-
     def keep(
-        self, key: Key, node: NodeProto, converted: Converted, emission: Emission, log: NameLog, *, is_sure: bool
+        self,
+        key: Key,
+        node: NodeProto,
+        replacement: Replacement,
+        log: NameLog,
+        prefix: str,
+        *,
+        is_sure: bool,
     ) -> None:
         """Remember what a node became, unless that depends on more than the key and the constants that it looked at.
-        log: all names that were made for it. is_sure: nothing was assumed.
+        log: all names that were made for it. prefix: of these. is_sure: nothing was assumed.
         """
-        entries = self._place(key) if is_sure and not emission.initializers else self._own
-        if converted.forms is None:
-            entries.unchanged[key] = converted
-            return
-        read = self._read(node, log) if len(entries.others.get(key, ())) < _MOST_ENTRIES else None
-        entry = None if read is None else _entry_of(node, converted, emission, log, read)
+        entries = self._shared if is_sure and not replacement.constants else self._own
+        read = self._read(node, log) if len(entries.get(key, ())) < _MOST_ENTRIES else None
+        entry = None if read is None else _entry_of(node, replacement, log, prefix, read)
         if entry is not None:
-            _add(entries, key, entry)
-
-    def _place(self, key: Key) -> Entries:
-        """The entries that a new one may belong to. Keys without a visit mean something in one graph only."""
-        return self._shared if isinstance(key[0], Visit) else self._own
+            entries.setdefault(key, []).append(entry)
 
     def _read(self, node: NodeProto, log: NameLog) -> dict[int, bytes] | None:
-        """By input, the fingerprints of the constants that the conversion looked at; None where another was."""
+        """Return the fingerprints of the constants that the conversion looked at, by input; None where it looked at a
+        constant that is no input.
+        """
         inputs, read = node.input[:], dict[int, bytes]()
         for name in list(self.values.asked):
             if name in log.hints:
@@ -281,10 +198,10 @@ class ConversionCache:
             read[inputs.index(name)] = fingerprint
         return read
 
-    def keep_edited(
+    def keep_split(
         self, key: Key, node: NodeProto, written: NodeProto, constants: Callable[[str], bool], why: str
     ) -> None:
-        """Remember a node that another took the place of, where that is the node itself, edited. constants: True for
+        """Remember a split that another took the place of, where that is the split itself, edited. constants: True for
         the names of constants that other nodes may read, too.
         """
         if (written.op_type, written.domain, written.output[:]) != (node.op_type, node.domain, node.output[:]):
@@ -293,12 +210,15 @@ class ConversionCache:
         if not all(name in numbers or constants(name) for name in written.input):
             return
         inputs = [numbers.get(name, name) for name in written.input]
+        entries = self._own if any(isinstance(each, str) for each in inputs) else self._shared
         attributes = {attribute.name: attribute for attribute in written.attribute}
-        entries = self._own if any(isinstance(each, str) for each in inputs) else self._place(key)
-        _add(entries, key, _edited_entry({}, node, written.op_type, inputs, attributes, why))
+        is_same = inputs == list(range(len(node.input)))
+        edited = _EntryNode(written.op_type, None if is_same else inputs, None, attributes, -1)
+        is_kept = is_same and {attribute.name: attribute for attribute in node.attribute} == attributes
+        entries.setdefault(key, []).append(_Entry({}, (), None if is_kept else [edited], why))
 
     def stop(self, key: Key | None, find_stop: Callable[[], int]) -> int:
-        """The opset where a node that cannot be converted must stop."""
+        """Return the opset where a node that cannot be converted must stop."""
         if key is None:
             return find_stop()
         if key not in self._stops:
@@ -306,112 +226,32 @@ class ConversionCache:
         return self._stops[key]
 
 
-def _add(entries: Entries, key: Key, entry: _EditedEntry | _WrittenEntry) -> None:
-    if isinstance(entry, _EditedEntry) and entry.inputs is None and not entry.read:
-        entries.unchanged[key] = Converted(in_place=InPlace(entry.op_type, None, entry.edits), why=entry.why)
-    else:
-        entries.others.setdefault(key, []).append(entry)
-
-
-class _ShapeAskedError(Exception):
-    """Raised where a shape decides what becomes of a node."""
-
-
-class _HiddenShapes(Sequence["Shape | None"]):
-    """Shapes that raise an error when somebody looks at them."""
-
-    def __len__(self) -> int:
-        raise _ShapeAskedError
-
-    def __getitem__(self, index: Any) -> Any:
-        raise _ShapeAskedError
-
-
-def _is_kept_without_shapes(facts: NodeFacts) -> bool:
-    try:
-        return not any(check_node(replace(facts, input_shapes=_HiddenShapes())))
-    except (_ShapeAskedError, *CONTRADICTIONS):
-        # A node that contradicts itself raises the same error where it is converted, which handles it.
-        return False
-
-
-def _compared_attributes(node: NodeProto) -> Sequence[object] | None:
-    """The attributes as the guard sees them; None for subgraphs, and for what is too long to compare."""
-    if node.op_type == "Constant":
-        # The guard does not look at the elements of a constant tensor.
-        return [(each.name, each.type, each.ref_attr_name, each.t.data_type) for each in node.attribute]
-    if not node.attribute:
-        return ()
-    if node.op_type in OPERATORS_WITH_BODIES or node.ByteSize() > _MOST_ATTRIBUTE_BYTES:
-        return None
-    return [*map(_SERIALIZED, node.attribute[:])]
-
-
 def _entry_of(
-    node: NodeProto, converted: Converted, emission: Emission, log: NameLog, read: dict[int, bytes]
-) -> _EditedEntry | _WrittenEntry | None:
-    """The entry for a node that was replaced; None where an entry cannot hold what it became."""
-    constants = {tensor.name: tensor.name for tensor in emission.initializers}
+    node: NodeProto, replacement: Replacement, log: NameLog, prefix: str, read: dict[int, bytes]
+) -> _Entry | None:
+    """Return the entry for a node; None where an entry cannot hold what it became."""
+    if replacement.nodes is None:
+        return _Entry({}, (), None, "")
+    constants = {tensor.name: tensor.name for tensor in replacement.constants}
     hints = {name: hint for name, hint in log.hints.items() if name not in constants}
     numbers = {name: number for number, name in enumerate([*node.input, *node.output, *hints])}
     numbers[""] = -1
     places: dict[str, int | str] = {**numbers, **constants}
-    forms, why = converted.forms or (), converted.why
-    names = {name for form in forms for name in (*form.inputs, *form.outputs)}
-    names |= {form.name for form in forms if form.original is None}
+    nodes, why = [made for made in replacement.nodes if isinstance(made, Node)], replacement.why
+    names = {name for made in nodes for name in (*made.inputs, *made.outputs)}
+    names |= {made.name for made in nodes if made.original is None}
     if (
         not names <= places.keys()
-        or not all(hint.startswith(emission.prefix) for hint in log.hints.values())
-        or any(form.wrap is not None or form.has_graphs for form in forms)
+        or not all(hint.startswith(prefix) for hint in log.hints.values())
+        or any(made.wrap is not None or made.has_graphs for made in nodes)
         or any(name and repr(name) in why for name in places)
     ):
         return None
-    if len(forms) == 1 and forms[0].original is not None and forms[0].outputs == node.output[:]:
-        inputs = [places[name] for name in forms[0].inputs]
-        return _edited_entry(read, node, forms[0].op_type, inputs, forms[0].attributes, why)
-    written = [
-        _WrittenNode(
-            form.op_type,
-            [places[name] for name in form.inputs],
-            [numbers[name] for name in form.outputs],
-            form.attributes,
-            -1 if form.original is not None else numbers[form.name],
-            form.original is not None,
-        )
-        for form in forms
-    ]
-    return _WrittenEntry(read, [hint[len(emission.prefix) :] for hint in hints.values()], written, why)
-
-
-def _edited_entry(
-    read: dict[int, bytes],
-    node: NodeProto,
-    op_type: str,
-    inputs: Sequence[int | str],
-    attributes: Mapping[str, AttributeProto],
-    why: str,
-) -> _EditedEntry:
-    is_same = op_type == node.op_type and inputs == list(range(len(node.input)))
-    return _EditedEntry(read, op_type, None if is_same else inputs, attribute_edits(node, attributes, why), why)
-
-
-def _edited(entry: _EditedEntry, node: NodeProto) -> Converted:
-    inputs = None
-    if entry.inputs is not None:
-        own = node.input[:]
-        inputs = ["" if each == -1 else own[each] if isinstance(each, int) else each for each in entry.inputs]
-    return Converted(in_place=InPlace(entry.op_type, inputs, entry.edits), why=entry.why)
-
-
-def _written(entry: _WrittenEntry, node: NodeProto, emission: Emission) -> Converted:
-    names = [*node.input[:], *node.output[:]]
-    names += [emission.names.new(emission.prefix + hint) for hint in entry.hints]
-    # The number of "" is -1, which is the last place.
-    names.append("")
-    forms = []
-    for made in entry.nodes:
-        inputs = [names[each] if isinstance(each, int) else each for each in made.inputs]
-        outputs = [names[each] for each in made.outputs]
-        original, name = (node, node.name) if made.is_original else (None, names[made.name])
-        forms.append(NodeForm(made.op_type, inputs, outputs, dict(made.attributes), original, name))
-    return Converted(forms, why=entry.why)
+    written = []
+    for made in nodes:
+        inputs = None if made.inputs == node.input[:] else [places[name] for name in made.inputs]
+        number = numbers[made.name] if made.original is None else -1
+        outputs = None if made.outputs == node.output[:] else [numbers[name] for name in made.outputs]
+        written.append(_EntryNode(made.op_type, inputs, outputs, made.attributes, number))
+    is_alone = len(nodes) == 1 and nodes[0].original is not None and written[0].outputs is None
+    return _Entry(read, () if is_alone else [hint[len(prefix) :] for hint in hints.values()], written, why)

@@ -8,20 +8,15 @@ from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
-from splitgraph.conversion.finish.declared_casts import declare_casts, loses_cast_types
 from splitgraph.conversion.ladder.accepted_nodes import stays
-from splitgraph.conversion.ladder.conversion_cache import ConversionCache, Converted, Entries
-from splitgraph.conversion.ladder.graph_context import GraphContext
-from splitgraph.conversion.ladder.guard import CONTRADICTIONS, is_unknown, route_of
-from splitgraph.conversion.ladder.ladder import Ladder
-from splitgraph.conversion.nodes.known_values import KnownValues
-from splitgraph.conversion.nodes.omitted_arguments import find_left_out
-from splitgraph.conversion.planning.edits import attribute_edits, edit_in_place, exchange
-from splitgraph.conversion.planning.emission import Emission, new_emission
-from splitgraph.conversion.planning.plan import NodeEdit, Plan, errors_of, needed_by_conversion, opset_of
-from splitgraph.conversion.planning.use_counts import UseCounts
-from splitgraph.conversion.rewrite import Change
-from splitgraph.conversion.splits.to_opset import plan_splits
+from splitgraph.conversion.ladder.climb import Blocked, Ladder
+from splitgraph.conversion.ladder.conversion_cache import ConversionCache, Entries
+from splitgraph.conversion.ladder.keep import CONTRADICTIONS, is_unknown, route_of
+from splitgraph.conversion.nodes.known_values import KnownValues, find_left_out
+from splitgraph.conversion.nodes.node import Node
+from splitgraph.conversion.planning.emission import new_emission
+from splitgraph.conversion.planning.plan import Plan, Replacement, errors_of, needed_by_conversion, opset_of
+from splitgraph.conversion.splits.lower import plan_splits
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.names import FreshNames, used_names
 from splitgraph.graph.scopes import (
@@ -39,7 +34,7 @@ from splitgraph.inference import Walked
 from splitgraph.inference.operators import plugin_advice
 from splitgraph.inference.tolerated import FIRST_OPSET, INT32_INPUTS
 from splitgraph.inference.walk_results import GraphDetail, Visit
-from splitgraph.onnx_proto import ModelProto, NodeProto
+from splitgraph.onnx_proto import GraphProto, ModelProto, NodeProto, TensorProto
 from splitgraph.schemas.history import version_at
 from splitgraph.variants import SPLIT_OPERATORS, variant_at
 
@@ -63,7 +58,7 @@ def plan_opset(model: ModelProto, walked: Walked, target: int) -> Plan:
         # them. So they are compared afterwards. ONNX keeps names of nodes and values apart: initializers do not matter.
         names = FreshNames(used_names(model, walked.scopes, defined=MAIN), main.types)
         plan = _plan_opset(model, walked, target, names)
-        others = names.given - {held.name for edits in plan.edits.values() for held in edits.new_initializers}
+        others = names.given - {held.name for edits in plan.edits.values() for held in edits.constants}
         if not others or others.isdisjoint(map(_NAME_OF, walked.scopes[0].nodes)):
             return plan
     return _plan_opset(model, walked, target, FreshNames(used_names(model, walked.scopes)))
@@ -83,7 +78,7 @@ def _plan_opset(model: ModelProto, walked: Walked, target: int, names: FreshName
     shared: dict[int | None, Entries] = {}
     for root in roots(walked.scopes):
         imported = root[0].imports.get("")
-        entries = shared.setdefault(imported, Entries()) if root[0].in_function else None
+        entries = shared.setdefault(imported, {}) if root[0].in_function else None
         _plan_root(plan, model, walked, root, target, names, functions, entries)
     return plan
 
@@ -98,23 +93,24 @@ def _plan_root(
     functions: Collection[FunctionKey],
     shared: Entries | None,
 ) -> None:
-    uses = UseCounts(root)
+    plan.start(root)
     affected = {scope.path: _affected(scope, walked.visits(scope), target, functions) for scope in root}
     for op_type in dict.fromkeys(name for found in affected.values() for name in found.unknown):
         text = f"ai.onnx has no operator {op_type}: it is kept, but its meaning at opset {target} is unknown"
         plan.notes.append(diagnostic("SG303", text, "main", severity="warning", help=plugin_advice(op_type)))
     caches = {
-        scope.path: ConversionCache(KnownValues(walked, scope.path), plan.left_out.inputs_in(scope), shared)
+        scope.path: ConversionCache(KnownValues(walked, scope.path), names, plan.left_out.inputs_in(scope), shared)
         for scope in root
         if affected[scope.path].splits or affected[scope.path].others
     }
     splits = {path: found.splits for path, found in affected.items() if found.splits}
-    plan_splits(plan, model, walked, root, names, target, uses, splits, caches)
+    if splits:
+        plan_splits(plan, model, walked, root, names, target, splits, caches)
     first, blocked = len(plan.changes), list[Sequence[Diagnostic]]()
     for scope in reversed(root):
         others = affected[scope.path].others
         if others:
-            planner = _ScopePlanner(plan, model, walked, scope, target, names, uses, caches[scope.path])
+            planner = _ScopePlanner(plan, model, walked, scope, target, names, caches[scope.path])
             blocked += planner.plan_nodes(others)
     plan.changes[first:] = reversed(plan.changes[first:])
     plan.blockers += [found for each in reversed(blocked) for found in each]
@@ -189,11 +185,16 @@ def _refuse_ambiguous_functions(plan: Plan, model: ModelProto, walked: Walked, t
             plan.blockers.append(diagnostic("SG409", text, function_location(function), help=help))
 
 
-def _reads_forbidden(node: NodeProto, converted: Converted) -> bool:
-    """True if what replaces a node reads an input of an element type that only the schema forbids."""
+def _reads_forbidden(node: NodeProto, replacement: Replacement) -> bool:
+    """Return True if what replaces a node reads an input of an element type that only the schema forbids. A node with
+    other attributes is no other node.
+    """
+    nodes = replacement.nodes or ()
     forbidden = {node.input[index] for index in INT32_INPUTS.get(node.op_type, ()) if index < len(node.input)}
-    read = {name for form in converted.forms or () for name in form.reads}
-    return converted.in_place is not None or not read.isdisjoint(forbidden or node.input)
+    if [(made.op_type, made.inputs) for made in nodes if isinstance(made, Node)] == [(node.op_type, node.input[:])]:
+        return False
+    read = {name for made in nodes if isinstance(made, Node) for name in made.reads}
+    return not read.isdisjoint(forbidden or node.input)
 
 
 def _written_anew(found: Diagnostic) -> Diagnostic:
@@ -212,7 +213,6 @@ class _ScopePlanner:
     scope: Scope
     target: int
     names: FreshNames
-    uses: UseCounts
     cache: ConversionCache
 
     def plan_nodes(self, indices: Sequence[int]) -> list[Sequence[Diagnostic]]:
@@ -221,9 +221,8 @@ class _ScopePlanner:
         From the end, because a node whose only reader no longer needs it is removed and not converted.
         """
         scope, cache, blocked = self.scope, self.cache, list[Sequence[Diagnostic]]()
-        is_read = partial(self.uses.is_read, scope.path)
-        graph = GraphContext(scope.imports[""], self.target, cache.values, scope.in_function, is_read)
-        ladder = Ladder(graph, cache)
+        is_read = partial(self.plan.is_read, scope.path)
+        ladder = Ladder(scope.imports[""], self.target, cache.values, scope.in_function, is_read, cache)
         visits, nodes, kept = self.walked.visits(scope), scope.nodes, cache.kept_visits
         edits = self.plan.edits.get(scope.path)
         # A wrongly declared node can be converted; a node with any other error has no meaning to preserve.
@@ -234,27 +233,29 @@ class _ScopePlanner:
         aside = {index: found for (path, index), found in self.walked.set_aside.items() if path == scope.path}
         for index in reversed(indices):
             visit = visits[index]
-            if visit in kept or (edits is not None and index in edits.replaced):
+            if visit in kept or (edits is not None and edits.changes(index)):
                 continue
             node = nodes[index]
-            if index in lenient and self.target >= FIRST_OPSET and stays(node, graph, cache.left_out):
+            if index in lenient and self.target >= FIRST_OPSET and stays(node, ladder):
                 continue
             if index in aside:
-                blocked.append(() if stays(node, graph, cache.left_out) else (needed_by_conversion(aside[index]),))
+                blocked.append(() if stays(node, ladder) else (needed_by_conversion(aside[index]),))
                 continue
             key = cache.key_of(node, visit)
-            converted = ladder.find(key, node)
-            if converted is not None and converted.is_kept:
+            replacement = cache.find(key, node, index)
+            if replacement is not None and replacement.nodes is None:
                 cache.keep_visit(visit)
                 continue
             location = f"{scope.location}/{node_label(node, index)}"
             if location in invalid:
                 continue
-            emission: Emission | None = None
-            if converted is None:
+            if replacement is None:
                 emission = new_emission(self.plan, self.model, scope, node, index, self.names, self.target)
                 try:
-                    converted = ladder.convert(node, key, location, emission)
+                    replacement = ladder.convert(node, key, location, emission)
+                except Blocked as refusal:
+                    blocked.append(refusal.blockers)
+                    continue
                 except CONTRADICTIONS:
                     # Adapters rely on what inference accepts, and inference found what is wrong here: errors, which are
                     # blockers already, or errors of nodes that never run, most of which can be converted all the same.
@@ -262,50 +263,18 @@ class _ScopePlanner:
                         raise
                     blocked.append(() if has_errors else self.walked.never_run)
                     continue
-                blocked.append(converted.blockers)
-            if index in lenient and _reads_forbidden(node, converted):
-                blocked.append((_written_anew(lenient[index]),))
-                continue
-            if converted.is_kept:
+            if replacement.nodes is None:
                 cache.keep_visit(visit)
+            elif index in lenient and _reads_forbidden(node, replacement):
+                blocked.append((_written_anew(lenient[index]),))
             else:
-                self._plan_node(index, converted, emission, location)
+                self.plan.rounding |= any(
+                    made.op_type in _ARITHMETIC and made.op_type != node.op_type for made in replacement.nodes
+                )
+                self.plan.replace(scope, index, replacement)
                 edits = self.plan.edits.get(scope.path)
-        self._note_assumptions(graph.assumptions)
+        self._note_assumptions(ladder.assumptions)
         return blocked
-
-    def _plan_node(self, index: int, converted: Converted, emission: Emission | None, location: str) -> None:
-        plan, scope = self.plan, self.scope
-        op_type = scope.nodes[index].op_type
-        if converted.in_place is not None:
-            change = Change(location, op_type, converted.in_place.op_type, converted.why)
-            edit_in_place(plan, self.uses, scope, index, converted.in_place, change)
-        elif converted.edits:
-            plan.at(scope.path).attributes.setdefault(index, []).extend(converted.edits)
-            plan.changes.append(Change(location, op_type, op_type, converted.why))
-        elif converted.forms is not None:
-            initializers = () if emission is None else emission.initializers
-            plan.at(scope.path).new_initializers.extend(initializers)
-            self._replace_by_forms(index, converted, location)
-
-    def _replace_by_forms(self, index: int, converted: Converted, location: str) -> None:
-        """Plan that the forms replace a node; the node itself is edited where it is one of them."""
-        plan, scope, forms = self.plan, self.scope, converted.forms or ()
-        node, made = scope.nodes[index], list[NodeProto | None]()
-        edits = plan.at(scope.path)
-        for form in forms:
-            made.append(form.node(plan.drafts) if form.original is None else None)
-            if form.original is not None and form.is_edited:
-                edits.nodes[index] = NodeEdit(form.op_type, form.inputs, form.outputs)
-                if form.wrap is not None:
-                    edits.wraps[index] = form.wrap
-                edits.attributes[index] = attribute_edits(node, form.attributes, converted.why)
-        plan.rounding |= any(form.op_type in _ARITHMETIC and form.op_type != node.op_type for form in forms)
-        after = ", ".join(dict.fromkeys(form.op_type for form in forms if form.op_type != "Constant")) or "Constant"
-        plan.changes.append(Change(location, node.op_type, after, converted.why))
-        inputs = [name for form in forms for name in form.new_reads]
-        outputs = {name for form in forms for name in form.outputs}
-        exchange(plan, self.uses, scope, index, made, inputs, outputs)
 
     def _note_assumptions(self, assumptions: Collection[str]) -> None:
         for assumption in assumptions:
@@ -313,3 +282,23 @@ class _ScopePlanner:
             self.plan.notes.append(
                 diagnostic("SG403", text, self.scope.location, severity="warning", help=_HOW_TO_TYPE)
             )
+
+
+_CASTS_ARE_INFERRED_FROM = 6
+
+
+def loses_cast_types(source: int, target: int) -> bool:
+    """Whether the target opset is one where onnx does not infer the type of Cast."""
+    return target < _CASTS_ARE_INFERRED_FROM <= source
+
+
+def declare_casts(graph: GraphProto) -> None:
+    """Declare the output type of each Cast of a graph, where it is not declared."""
+    declared = {value.name for value in (*graph.value_info, *graph.output)}
+    for node in graph.node:
+        if node.op_type != "Cast" or plain_domain(node.domain) != "" or node.output[0] in declared:
+            continue
+        # A reference to an attribute of the enclosing function has no value here.
+        for target in [attribute.s for attribute in node.attribute if attribute.name == "to" and attribute.s]:
+            value = graph.value_info.add(name=node.output[0])
+            value.type.tensor_type.elem_type = TensorProto.DataType.Value(target.decode())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from splitgraph.conversion.nodes.element_types import Slot, formal_at, slots_of
-from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
+from splitgraph.conversion.nodes.node import Slot, formal_at, slots_of
+from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.deferred import np
 from splitgraph.schemas import OperatorVersion
 from splitgraph.value_type import DTYPE_NUMBERS
@@ -115,14 +115,14 @@ _MOVED_BY_DEFAULT: Mapping[str, tuple[str, str]] = {
 _EMPTY: Mapping[str, tuple[str, str]] = {"ReduceMax": ("Max", "min"), "ReduceMin": ("Min", "max")}
 
 
-def widen(context: AdapterContext, fits: OperatorVersion) -> None:
+def widen(node: NodeAtBoundary, fits: OperatorVersion) -> None:
     """Cast inputs to an element type that another version of the operator takes, and the results back.
 
     Raises Inexact where no such type is exact. The nodes are written for the opset that the node comes from.
     """
-    context.dialect = context.dialect or context.old.since_version
+    node.dialect = node.dialect or node.old.since_version
     groups: dict[str, list[Slot]] = {}
-    for slot in slots_of(context.facts, context.old):
+    for slot in slots_of(node.came, node.values.type_of, node.old):
         groups.setdefault(slot.group, []).append(slot)
     widened = False
     for slots in groups.values():
@@ -132,39 +132,39 @@ def widen(context: AdapterContext, fits: OperatorVersion) -> None:
         if not taken or all(slot.types <= types for slot in slots for types in taken):
             continue
         allowed = frozenset.intersection(*taken)
-        _widen_group(context, slots, allowed)
+        _widen_group(node, slots, allowed)
         widened = True
     if not widened:
         raise Inexact("its element types are allowed")
 
 
-def _widen_group(context: AdapterContext, slots: Sequence[Slot], allowed: frozenset[str]) -> None:
+def _widen_group(node: NodeAtBoundary, slots: Sequence[Slot], allowed: frozenset[str]) -> None:
     narrow = slots[0].found
-    wide = _wider(context, narrow, allowed)
-    context.reasons["type"] = f"{context.form.op_type} does not take {narrow} {context.side}"
+    wide = _wider(node, narrow, allowed)
+    node.reasons["type"] = f"{node.op_type} does not take {narrow} {node.side}"
     cast: dict[str, str] = {}
     for slot in slots:
         if slot.is_input:
-            name = context.inputs[slot.position]
+            name = node.inputs[slot.position]
             if name not in cast:
-                cast[name] = context.emit("Cast", [name], f"as_{wide}", to=DTYPE_NUMBERS[wide])
-            context.inputs[slot.position] = cast[name]
+                cast[name] = node.write("Cast", [name], f"as_{wide}", to=DTYPE_NUMBERS[wide])
+            node.inputs[slot.position] = cast[name]
             continue
-        name = context.redirect(slot.position, f"as_{wide}")
-        result = context.outputs[slot.position]
-        if context.form.op_type in _EMPTY and narrow not in _REAL:
-            result = _bounded(context, result, narrow, wide)
+        name = node.redirect(slot.position, f"as_{wide}")
+        result = node.outputs[slot.position]
+        if node.op_type in _EMPTY and narrow not in _REAL:
+            result = _bounded(node, result, narrow, wide)
         saturate = 0 if narrow.startswith("float8") else None
-        context.emit_after("Cast", [result], name, to=DTYPE_NUMBERS[narrow], saturate=saturate)
+        node.write_after("Cast", [result], name, to=DTYPE_NUMBERS[narrow], saturate=saturate)
 
 
-def _wider(context: AdapterContext, narrow: str, allowed: frozenset[str]) -> str:
+def _wider(node: NodeAtBoundary, narrow: str, allowed: frozenset[str]) -> str:
     """The first exact type that is allowed."""
-    op_type = context.form.op_type
+    op_type = node.op_type
     table = _TABLE_OF.get(op_type)
     if op_type in _MOVED_BY_DEFAULT:
         name, default = _MOVED_BY_DEFAULT[op_type]
-        table = _MOVED if context.value(name, default) == default else _REAL
+        table = _MOVED if node.value(name, default) == default else _REAL
     types = {"float32": "tensor(float)", "float64": "tensor(double)"}
     for wide in (table or {}).get(narrow, "").split():
         if types.get(wide, f"tensor({wide})") in allowed:
@@ -172,10 +172,10 @@ def _wider(context: AdapterContext, narrow: str, allowed: frozenset[str]) -> str
     raise Inexact(f"it takes no element type that holds {narrow or 'an unknown type'} exactly")
 
 
-def _bounded(context: AdapterContext, result: str, narrow: str, wide: str) -> str:
+def _bounded(node: NodeAtBoundary, result: str, narrow: str, wide: str) -> str:
     """The result, with that of an empty set as the narrow type has it."""
-    op_type, bound = _EMPTY[context.form.op_type]
+    op_type, bound = _EMPTY[node.op_type]
     limits = {"min": 0, "max": 1} if narrow == "bool" else {"min": np.iinfo(narrow).min, "max": np.iinfo(narrow).max}
-    name = context.new_name("bounded")
-    context.emit_after(op_type, [result, context.constant(limits[bound], "bound", wide)], name)
+    name = node.new_name("bounded")
+    node.write_after(op_type, [result, node.constant(limits[bound], "bound", wide)], name)
     return name

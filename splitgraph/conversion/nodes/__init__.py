@@ -1,1 +1,1 @@
-"""One node under conversion: what is known of it, the form that it has by now, and the boundary that it crosses."""
+"""One node under conversion as it is by now, and what is known of its values."""

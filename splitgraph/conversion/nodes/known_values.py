@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from splitgraph.attributes import CONSTANT_DTYPES
-from splitgraph.conversion.nodes.node_form import reads_of
+from splitgraph.conversion.nodes.node import reads_of
 from splitgraph.deferred import helper, np, numpy_helper
-from splitgraph.graph.scopes import GraphPath, subgraphs
+from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.graph.scopes import GraphPath, Scope, called_function, function_key, subgraphs
 from splitgraph.graph.values import array_of, tensor_contents, tensor_type, type_proto
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.walk_results import GraphDetail, SplitDetail
-from splitgraph.onnx_proto import NodeProto, TensorProto, ValueInfoProto
+from splitgraph.onnx_proto import FunctionProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 from splitgraph.tensor_data import is_in_other_file
 from splitgraph.value_type import DTYPE_NUMBERS, UNKNOWN, Contents, ValueType
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
 
 Array: TypeAlias = "NDArray[Any]"
 
@@ -249,3 +252,96 @@ def _as_array(held: Contents | TensorProto | None, known: ValueType) -> Array | 
     if number is None or not _is_complete(held):
         return None
     return np.array(held.items, dtype=helper.tensor_dtype_to_np_dtype(number)).reshape(held.shape)
+
+
+# What calls of a function leave out -----------------------------------------------------------------------------------
+
+# What to do about a body whose nodes cannot be written anew for all calls of it at once.
+INLINE_FIRST = "inline the function first, as onnx.inliner and `splitgraph convert --to split --explicit-lengths` do"
+_HELP = f"{INLINE_FIRST.capitalize()}; or give the input in every call."
+
+
+# By the index of a function.
+_Names = dict[int, frozenset[str]]
+# What a call leaves out of a function, if in the body that it is in these names stand for nothing.
+_Missing = Callable[[FunctionProto, NodeProto, Collection[str]], Iterable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What at least one call of a function leaves out, or hands on from one that does, by the function's index: inputs,
+    and attributes without a default.
+    """
+
+    inputs: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    attributes: Mapping[int, frozenset[str]] = field(default_factory=dict)
+
+    def inputs_in(self, scope: Scope) -> frozenset[str]:
+        """Those inputs among the names that a graph of a function can read."""
+        return self.inputs.get(scope.path[1], frozenset()) if self.inputs and scope.in_function else frozenset()
+
+
+def find_left_out(model: ModelProto, every: Sequence[Scope]) -> LeftOut:
+    """What the calls of a model leave out. every: its scopes."""
+    indices = {function_key(function): index for index, function in enumerate(model.functions)}
+    if not indices:
+        return LeftOut()
+    calls = [
+        (scope, node, indices[key])
+        for scope in every
+        for node in scope.nodes
+        if (key := called_function(node)) in indices
+    ]
+    return LeftOut(_by_function(model, calls, _missing_inputs), _by_function(model, calls, _missing_attributes))
+
+
+def _by_function(model: ModelProto, calls: Sequence[tuple[Scope, NodeProto, int]], missing_of: _Missing) -> _Names:
+    found: _Names = dict.fromkeys(range(len(model.functions)), frozenset())
+    changed = True
+    while changed:
+        changed = False
+        for scope, node, index in calls:
+            absent = found[scope.path[1]] if scope.in_function else frozenset()
+            missing = found[index].union(missing_of(model.functions[index], node, absent))
+            changed |= missing != found[index]
+            found[index] = missing
+    return found
+
+
+def _missing_inputs(function: FunctionProto, call: NodeProto, absent: Collection[str]) -> Iterable[str]:
+    given = [name if name not in absent else "" for name in call.input]
+    return [name for position, name in enumerate(function.input) if not any(given[position : position + 1])]
+
+
+def _missing_attributes(function: FunctionProto, call: NodeProto, absent: Collection[str]) -> Iterable[str]:
+    return {*function.attribute} - {given.name for given in call.attribute if given.ref_attr_name not in absent}
+
+
+def is_given(model: ModelProto, left_out: LeftOut, scope: Scope, attribute: str) -> bool:
+    """True when an attribute of the function that a scope is in has a default, or a value in every call."""
+    if not scope.in_function:
+        return False
+    index = scope.path[1]
+    function = model.functions[index]
+    has_default = any(default.name == attribute for default in function.attribute_proto)
+    return has_default or (attribute in function.attribute and attribute not in left_out.attributes.get(index, ()))
+
+
+def reads_left_out(node: NodeProto, left_out: Collection[str]) -> bool:
+    """True for a node that reads one of them."""
+    return bool(left_out) and any(name in left_out for name in node.input)
+
+
+def without_left_out(node: NodeProto, left_out: Collection[str]) -> NodeProto:
+    """The node as it is in the calls that leave all of them out."""
+    made = NodeProto()
+    made.CopyFrom(node)
+    made.input[:] = ["" if name in left_out else name for name in node.input]
+    return made
+
+
+def blocker(node: NodeProto, left_out: Collection[str], code: str, location: str) -> Diagnostic:
+    """Why a node that reads one of them cannot be written anew."""
+    name = next(name for name in node.input if name in left_out)
+    text = f"{node.op_type} reads {name!r}, an input of the function that a call leaves out, and would have to change"
+    return diagnostic(code, text, location, help=_HELP)

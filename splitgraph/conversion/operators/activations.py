@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from splitgraph.conversion.operators.registry import downward, unchanged
-from splitgraph.conversion.writing.adapter_context import AdapterContext
+from splitgraph.conversion.writing.node_at_boundary import NodeAtBoundary
 
 unchanged("Elu HardSigmoid Selu", 6, 22)
 unchanged("Erf", 13)
@@ -16,24 +16,24 @@ unchanged("Celu", 28)
 
 
 @downward("Celu", 12)
-def write_celu_with_elu(context: AdapterContext) -> None:
+def write_celu_with_elu(node: NodeAtBoundary) -> None:
     """Writes max(0, x) + min(0, alpha * (exp(x / alpha) - 1)): for a positive alpha this is alpha times the Elu of x /
     alpha.
 
     The function body of the specification does this with an alpha of one dimension, so that the result of a scalar
     would have one dimension too.
     """
-    data, dtype = context.inputs[0], context.known_dtype()
-    alpha = context.known_value_or_default("alpha")
-    scale = context.constant(alpha, "alpha", dtype)
-    scaled = context.emit("Div", [data, scale], "scaled")
+    data, dtype = node.inputs[0], node.known_dtype()
+    alpha = node.known_value_or_default("alpha")
+    scale = node.constant(alpha, "alpha", dtype)
+    scaled = node.write("Div", [data, scale], "scaled")
     if alpha > 0:
-        context.replace("Mul", [context.emit("Elu", [scaled], "elu"), scale])
+        node.replace("Mul", [node.write("Elu", [scaled], "elu"), scale])
         return
-    one = context.constant(1.0, "one", dtype)
-    curve = context.emit(
-        "Mul", [context.emit("Sub", [context.emit("Exp", [scaled], "exp"), one], "less_one"), scale], "curve"
+    one = node.constant(1.0, "one", dtype)
+    curve = node.write(
+        "Mul", [node.write("Sub", [node.write("Exp", [scaled], "exp"), one], "less_one"), scale], "curve"
     )
     # min(0, curve) is -max(0, -curve).
-    negative = context.emit("Relu", [context.emit("Neg", [curve], "negated")], "negative")
-    context.replace("Sub", [context.emit("Relu", [data], "positive"), negative])
+    negative = node.write("Relu", [node.write("Neg", [curve], "negated")], "negative")
+    node.replace("Sub", [node.write("Relu", [data], "positive"), negative])

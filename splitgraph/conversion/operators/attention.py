@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from splitgraph.conversion.nodes.crossing import Crossing
-from splitgraph.conversion.operators.registry import always, changed, exact, exact_upward, upward
-from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
+from splitgraph.conversion.operators.registry import always, changed, edited_upward, exact, upward
 from splitgraph.conversion.writing.inexact_bodies import drop_heads_of_rank_4
+from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
 
 changed(
     "Attention",
@@ -16,16 +15,16 @@ changed(
 
 
 @exact("Attention", 24)
-def mask_covers_all_keys(crossing: Crossing) -> bool:
+def mask_covers_all_keys(node: NodeAtBoundary) -> bool:
     """True when the mask is as long as the keys, so that no version broadcasts or pads it."""
-    if not crossing.uses_input(3):
+    if not node.uses_input(3):
         return True
-    mask, key = crossing.shape(3), crossing.shape(1)
+    mask, key = node.shape(3), node.shape(1)
     if not mask or mask[-1] is None:
         return False
-    if crossing.upward and isinstance(mask[-1], int) and mask[-1] > 1:
+    if node.upward and isinstance(mask[-1], int) and mask[-1] > 1:
         return True
-    return not crossing.uses_input(4) and key is not None and len(key) > 2 and key[-2] == mask[-1]
+    return not node.uses_input(4) and key is not None and len(key) > 2 and key[-2] == mask[-1]
 
 
 changed(
@@ -39,34 +38,31 @@ changed(
 )
 
 
-@exact_upward("Attention", 25)
-def pairs_are_complete(crossing: Crossing) -> bool:
-    """True when the node has both keys and values of the past or neither, the same for the present, not both the past
+@edited_upward("Attention", 25)
+def pairs_are_complete(node: NodeAtBoundary) -> None:
+    """Keep a node when it has both keys and values of the past or neither, the same for the present, not both the past
     and nonpad_kv_seqlen, and the numbers of heads only with inputs of rank 3.
     """
-    past, present = crossing.uses_input(4), crossing.uses_output(1)
-    if (
-        past != crossing.uses_input(5)
-        or present != crossing.uses_output(2)
-        or (crossing.uses_input(6) and (past or present))
-    ):
-        return False
-    return drop_heads_of_rank_4(crossing)
+    past, present = node.uses_input(4), node.uses_output(1)
+    if past != node.uses_input(5) or present != node.uses_output(2) or (node.uses_input(6) and (past or present)):
+        raise Inexact
+    if not (drop_heads_of_rank_4(node)):
+        raise Inexact
 
 
 @upward("Attention", 25)
-def complete_pairs(context: AdapterContext) -> None:
+def complete_pairs(node: NodeAtBoundary) -> None:
     """Names both present outputs where one is read, and drops the numbers of heads from inputs of rank 4."""
-    past, present = context.uses_input(4), context.uses_output(1) or context.uses_output(2)
-    if past != context.uses_input(5):
+    past, present = node.uses_input(4), node.uses_output(1) or node.uses_output(2)
+    if past != node.uses_input(5):
         raise Inexact("it takes the past of keys and that of values together only")
-    if context.uses_input(6) and (past or present):
+    if node.uses_input(6) and (past or present):
         raise Inexact("nonpad_kv_seqlen is not taken together with past or present keys and values")
     if present:
-        context.outputs.extend([""] * (3 - len(context.outputs)))
+        node.outputs.extend([""] * (3 - len(node.outputs)))
         for index, hint in ((1, "present_key"), (2, "present_value")):
-            context.outputs[index] = context.outputs[index] or context.new_name(hint)
-    if not drop_heads_of_rank_4(context):
+            node.outputs[index] = node.outputs[index] or node.new_name(hint)
+    if not drop_heads_of_rank_4(node):
         raise Inexact(
             "it takes no number of heads with inputs of rank 4, and the rank is unknown", "declare the shapes"
         )

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 
 from splitgraph.attributes import UNRESOLVED
-from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.predicates import (
     SHAPES_HINT,
     limited_broadcast_is_numpy,
@@ -19,13 +18,14 @@ from splitgraph.conversion.operators.registry import (
     always,
     changed,
     downward,
+    edited_downward,
+    edited_upward,
     exact,
-    exact_downward,
-    exact_upward,
     unchanged,
     upward,
+    where,
 )
-from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
+from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.dim import Dim, DimLike
 from splitgraph.inference.rules.broadcasting import fits_into
 from splitgraph.value_type import Shape
@@ -53,12 +53,12 @@ changed(
 
 
 @upward(_BINARY, 7)
-def align_at_axis(context: AdapterContext) -> None:
+def align_at_axis(node: NodeAtBoundary) -> None:
     """Appends dimensions of 1 to B. Below 7, `axis` says which dimension of A the first dimension of B is; NumPy aligns
     the last dimensions.
     """
-    axis, rank_a, rank_b = context.known_value("axis"), context.known_rank(0), context.known_rank(1)
-    if context.known_value_or_default("broadcast") == 0 or axis is None or _is_one_element(context.shape(1)):
+    axis, rank_a, rank_b = node.known_value("axis"), node.known_rank(0), node.known_rank(1)
+    if node.known_value_or_default("broadcast") == 0 or axis is None or _is_one_element(node.shape(1)):
         behind = 0
     elif axis < 0:
         behind = -rank_b - axis
@@ -66,44 +66,44 @@ def align_at_axis(context: AdapterContext) -> None:
         behind = rank_a - rank_b - axis
     if behind < 0 or rank_b > rank_a or (axis is not None and axis < 0 < behind):
         raise Inexact(f"axis {axis} does not say where {rank_b} dimensions belong among {rank_a}")
-    context.drop("broadcast", "axis", why="NumPy broadcasting gives the same from opset 7 on")
+    node.drop("broadcast", "axis", why="NumPy broadcasting gives the same from opset 7 on")
     if behind:
         axes = list(range(rank_b, rank_b + behind))
-        context.inputs[1] = context.emit("Unsqueeze", [context.inputs[1]], "aligned", axes=axes)
+        node.inputs[1] = node.write("Unsqueeze", [node.inputs[1]], "aligned", axes=axes)
 
 
 @downward(_BINARY, 7)
-def limit_broadcast(context: AdapterContext) -> None:
+def limit_broadcast(node: NodeAtBoundary) -> None:
     """Writes NumPy's broadcasting with the limited one of opset 6: only B broadcasts, to successive dimensions of A.
     Dimensions of 1 around these are squeezed, operands are exchanged where the operator allows it, and Tile repeats
     what still differs.
     """
-    shapes = [_known_shape(context, index) for index in (0, 1)]
-    why = f"broadcasting is limited {context.side}"
+    shapes = [_known_shape(node, index) for index in (0, 1)]
+    why = f"broadcasting is limited {node.side}"
     if (
         _place_within(shapes[0], shapes[1]) is None
         and _place_within(shapes[1], shapes[0]) is not None
-        and context.form.op_type in _MIRRORED
+        and node.op_type in _MIRRORED
     ):
-        context.form.op_type = _MIRRORED[context.form.op_type]
-        context.inputs.reverse()
+        node.op_type = _MIRRORED[node.op_type]
+        node.inputs.reverse()
         shapes.reverse()
     whole = reduce(_broadcast_shape, shapes)
-    sizes = _common_sizes(context, shapes)
+    sizes = _common_sizes(node, shapes)
     if not _are_equal(shapes[0], whole):
-        context.inputs[0] = tiled(context, 0, shapes[0], whole, sizes)
+        node.inputs[0] = tiled(node, 0, shapes[0], whole, sizes)
     run = _place_within(whole, shapes[1])
     if run is None:
-        context.inputs[1] = tiled(context, 1, shapes[1], whole, sizes)
+        node.inputs[1] = tiled(node, 1, shapes[1], whole, sizes)
         return
     first, ones = run
     if ones:
-        context.inputs[1] = context.emit("Squeeze", [context.inputs[1]], "run", axes=ones)
+        node.inputs[1] = node.write("Squeeze", [node.inputs[1]], "run", axes=ones)
     left = len(shapes[1]) - len(ones)
     if left < len(whole) or not _are_equal(shapes[1], whole):
-        context.set("broadcast", 1, why)
+        node.set("broadcast", 1, why)
     if left and first + left < len(whole):
-        context.set("axis", first, why)
+        node.set("axis", first, why)
 
 
 def _place_within(whole: Sequence[Size], part: Sequence[Size]) -> tuple[int, list[int]] | None:
@@ -130,27 +130,25 @@ def _broadcast_shape(one: tuple[Size, ...], other: tuple[Size, ...]) -> tuple[Si
     return tuple(a if b == 1 or _same(a, b) else b if a == 1 else None for a, b in pairs)
 
 
-def _common_sizes(context: AdapterContext, shapes: Sequence[Sequence[Size]]) -> Callable[[], str]:
+def _common_sizes(node: NodeAtBoundary, shapes: Sequence[Sequence[Size]]) -> Callable[[], str]:
     """Gives a function that emits the shape to which all inputs broadcast: each input adds its size where the inputs
     before it have 1.
     """
-    names, rank = list(context.inputs), max(map(len, shapes))
+    names, rank = list(node.inputs), max(map(len, shapes))
 
     def sizes() -> str:
-        ones = context.constant([1] * rank, "ones")
+        ones = node.constant([1] * rank, "ones")
         found = ""
         for name, shape in zip(names, shapes, strict=True):
-            size = context.emit("Shape", [name], "shape")
+            size = node.write("Shape", [name], "shape")
             if len(shape) < rank:
-                front = context.constant([1] * (rank - len(shape)), "front")
-                size = context.emit("Concat", [front, size], "shape", axis=0)
+                front = node.constant([1] * (rank - len(shape)), "front")
+                size = node.write("Concat", [front, size], "shape", axis=0)
             if not found:
                 found = size
                 continue
-            larger = context.emit(
-                "Mul", [_is_one(context, found, ones), context.emit("Sub", [size, found], "more")], "more"
-            )
-            found = context.emit("Add", [found, larger], "sizes")
+            larger = node.write("Mul", [_is_one(node, found, ones), node.write("Sub", [size, found], "more")], "more")
+            found = node.write("Add", [found, larger], "sizes")
         return found
 
     return sizes
@@ -160,22 +158,27 @@ def _common_sizes(context: AdapterContext, shapes: Sequence[Sequence[Size]]) -> 
 
 unchanged("Sum Mean", 6, 13)
 changed(
-    "Sum Mean", 8, "below it, all inputs must have the same shape", up=always, down=shapes_are_equal, hint=SHAPES_HINT
+    "Sum Mean",
+    8,
+    "below it, all inputs must have the same shape",
+    up=always,
+    down=where(shapes_are_equal),
+    hint=SHAPES_HINT,
 )
 
 
 @downward("Sum Mean", 8)
-def add_in_turn(context: AdapterContext) -> None:
+def add_in_turn(node: NodeAtBoundary) -> None:
     """Adds the inputs from left to right with Add, which broadcasts from 7 on; divides by their number for Mean. Below
     8, Sum and Mean take inputs of one shape only.
     """
-    count, is_mean = len(context.inputs), context.form.op_type == "Mean"
-    number = context.constant(count, "count", context.known_dtype(0)) if is_mean else ""
+    count, is_mean = len(node.inputs), node.op_type == "Mean"
+    number = node.constant(count, "count", node.known_dtype(0)) if is_mean else ""
     last = count if is_mean else count - 1
-    total = context.inputs[0]
-    for name in context.inputs[1:last]:
-        total = context.emit("Add", [total, name], "sum")
-    context.replace(*(("Div", [total, number]) if is_mean else ("Add", [total, context.inputs[-1]])))
+    total = node.inputs[0]
+    for name in node.inputs[1:last]:
+        total = node.write("Add", [total, name], "sum")
+    node.replace(*(("Div", [total, number]) if is_mean else ("Add", [total, node.inputs[-1]])))
 
 
 # Gemm ---------------------------------------------------------------------------------------------------------------
@@ -189,30 +192,30 @@ changed(
 )
 
 
-@exact_upward("Gemm", 7)
-def broadcast_of_c_is_numpy(crossing: Crossing) -> bool:
-    """True for every node: C is one element or a suffix, which NumPy broadcasts in the same way. Drops broadcast."""
-    crossing.drop("broadcast", why="C always broadcasts from opset 7 on")
-    return True
+@edited_upward("Gemm", 7)
+def broadcast_of_c_is_numpy(node: NodeAtBoundary) -> None:
+    """Keep every node: C is one element or a suffix, which NumPy broadcasts in the same way. Drops broadcast."""
+    node.drop("broadcast", why="C always broadcasts from opset 7 on")
 
 
-@exact_downward("Gemm", 7)
-def c_has_shape_of_result_or_row(crossing: Crossing) -> bool:
-    """True when C has the shape of the result, or is a scalar or a row. Sets broadcast for the latter."""
-    shape = crossing.shape(2)
+@edited_downward("Gemm", 7)
+def c_has_shape_of_result_or_row(node: NodeAtBoundary) -> None:
+    """Keep a node when C has the shape of the result, or is a scalar or a row. Sets broadcast for the latter."""
+    shape = node.shape(2)
     if shape is None:
-        return False
+        raise Inexact
     if len(shape) > 1:
-        return None not in shape and shape == _gemm_shape(crossing)
-    crossing.set("broadcast", 1, "below opset 7 broadcasting is off unless it is asked for")
-    return True
+        if not (None not in shape and shape == _gemm_shape(node)):
+            raise Inexact
+        return
+    node.set("broadcast", 1, "below opset 7 broadcasting is off unless it is asked for")
 
 
-def _gemm_shape(crossing: Crossing) -> Shape | None:
+def _gemm_shape(node: NodeAtBoundary) -> Shape | None:
     """Gives the shape of A times B, None where it is unknown."""
     dims: list[DimLike | None] = []
     for index, (name, kept) in enumerate((("transA", 0), ("transB", 1))):
-        transposed, shape = crossing.value(name, 0), crossing.shape(index)
+        transposed, shape = node.value(name, 0), node.shape(index)
         if transposed is UNRESOLVED or shape is None or len(shape) != 2:
             return None
         dims.append(shape[1 - kept if transposed else kept])
@@ -220,44 +223,44 @@ def _gemm_shape(crossing: Crossing) -> Shape | None:
 
 
 @downward("Gemm", 7)
-def limit_broadcast_of_c(context: AdapterContext) -> None:
+def limit_broadcast_of_c(node: NodeAtBoundary) -> None:
     """Squeezes a C that is a row in the form of a matrix, and repeats other ones. Below 7, C has the shape of the
     result, or broadcasts as a row or one element.
     """
-    trans_a, trans_b = context.known_value_or_default("transA"), context.known_value_or_default("transB")
-    _, _, shape_c = (_known_shape(context, index) for index in range(3))
-    whole = _gemm_shape(context)
+    trans_a, trans_b = node.known_value_or_default("transA"), node.known_value_or_default("transB")
+    _, _, shape_c = (_known_shape(node, index) for index in range(3))
+    whole = _gemm_shape(node)
     if whole is None:
         raise Inexact("A and B must be matrices")
     places = [(0, 1 if trans_a else 0), (1, 0 if trans_b else 1)]
-    names = list(context.inputs)
+    names = list(node.inputs)
 
     def sizes() -> str:
-        parts = [_size(context, names[index], axis) for index, axis in places]
-        return context.emit("Concat", parts, "sizes", axis=0)
+        parts = [_size(node, names[index], axis) for index, axis in places]
+        return node.write("Concat", parts, "sizes", axis=0)
 
     if _are_equal(shape_c, whole):
         return
     if len(shape_c) == 2 and shape_c[0] == 1:
-        context.inputs[2] = context.emit("Squeeze", [names[2]], "row", axes=[0])
-        context.set("broadcast", 1, f"C is of the shape of the result {context.side} unless it is set")
+        node.inputs[2] = node.write("Squeeze", [names[2]], "row", axes=[0])
+        node.set("broadcast", 1, f"C is of the shape of the result {node.side} unless it is set")
     else:
-        context.inputs[2] = tiled(context, 2, shape_c, whole, sizes)
+        node.inputs[2] = tiled(node, 2, shape_c, whole, sizes)
 
 
-def _size(context: AdapterContext, name: str, axis: int) -> str:
+def _size(node: NodeAtBoundary, name: str, axis: int) -> str:
     """Gives one dimension of a value as int64[1]."""
-    return context.emit("Gather", [context.emit("Shape", [name], "shape"), context.constant([axis], "axis")], "size")
+    return node.write("Gather", [node.write("Shape", [name], "shape"), node.constant([axis], "axis")], "size")
 
 
 @downward("Gemm", 11)
-def add_a_zero_c(context: AdapterContext) -> None:
+def add_a_zero_c(node: NodeAtBoundary) -> None:
     """Adds a C of -0, which changes nothing, not even -0, whatever beta is. Below 11, C is required."""
-    if context.uses_input(2):
+    if node.uses_input(2):
         raise Inexact("its element type is not allowed below it")
-    dtype = context.known_dtype(0)
-    context.drop("beta", why="without C it has no effect")
-    context.inputs[2:] = [context.constant(-0.0, "c", dtype)]
+    dtype = node.known_dtype(0)
+    node.drop("beta", why="without C it has no effect")
+    node.inputs[2:] = [node.constant(-0.0, "c", dtype)]
 
 
 # PRelu --------------------------------------------------------------------------------------------------------------
@@ -272,22 +275,20 @@ changed(
 
 
 @exact("PRelu", 7)
-def slope_is_shared_or_last(crossing: Crossing) -> bool:
+def slope_is_shared_or_last(node: NodeAtBoundary) -> bool:
     """True when the slope is one element, or one for each channel where the channels are the last axis."""
-    return crossing.shape(1) in ((), (1,)) or (crossing.rank(0) == 2 and crossing.rank(1) == 1)
+    return node.shape(1) in ((), (1,)) or (node.rank(0) == 2 and node.rank(1) == 1)
 
 
 @upward("PRelu", 7)
-def align_slope_of_channels(context: AdapterContext) -> None:
+def align_slope_of_channels(node: NodeAtBoundary) -> None:
     """Appends dimensions of 1 to the slope. Below 7, a slope of length C is for each channel."""
-    rank, rank_slope = context.known_rank(0), context.known_rank(1)
-    shape, slope = context.shape(0), context.shape(1)
+    rank, rank_slope = node.known_rank(0), node.known_rank(1)
+    shape, slope = node.shape(0), node.shape(1)
     assert shape is not None and slope is not None
     if rank_slope == 1 and rank >= 2:
         axes = list(range(1, rank - 1))
-        context.inputs[1] = (
-            context.emit("Unsqueeze", [context.inputs[1]], "slope", axes=axes) if axes else context.inputs[1]
-        )
+        node.inputs[1] = node.write("Unsqueeze", [node.inputs[1]], "slope", axes=axes) if axes else node.inputs[1]
     elif not (_is_one_element(slope) or _are_equal(slope, shape) or _is_for_channels(slope, rank)):
         raise Inexact("a slope of this shape is neither one element nor one for each channel")
 
@@ -299,46 +300,46 @@ def _is_for_channels(slope: Sequence[Size], rank: int) -> bool:
 
 
 @downward("PRelu", 7)
-def limit_slope(context: AdapterContext) -> None:
+def limit_slope(node: NodeAtBoundary) -> None:
     """Squeezes a slope for each channel. Repeats any other slope to the shape of the input, and reshapes both so that
     every element is a channel.
     """
-    shape, slope = _known_shape(context, 0), _known_shape(context, 1)
+    shape, slope = _known_shape(node, 0), _known_shape(node, 1)
     if len(slope) == 1 and len(shape) > 2 and slope[0] == shape[1] and not fits_into(slope, shape):
         # Engines read what does not broadcast as a slope for each channel, which it is below 7.
         return
     if _is_for_channels(slope, len(shape)):
         channel = len(slope) - len(shape) + 1
         ones = [axis for axis in range(len(slope)) if axis != channel]
-        context.inputs[1] = context.emit("Squeeze", [context.inputs[1]], "slope", axes=ones)
+        node.inputs[1] = node.write("Squeeze", [node.inputs[1]], "slope", axes=ones)
         return
-    data, repeated = context.inputs[0], context.inputs[1]
+    data, repeated = node.inputs[0], node.inputs[1]
     if not _are_equal(slope, shape):
-        repeated = tiled(context, 1, slope, shape, lambda: context.emit("Shape", [data], "sizes"))
-    restored = context.emit("Shape", [data], "shape")
-    context.inputs[0] = context.emit("Reshape", [data, context.constant([1, -1], "row")], "channels")
-    context.inputs[1] = context.emit("Reshape", [repeated, context.constant([-1], "flat")], "slopes")
-    given = context.redirect(0, "activated")
-    context.emit_after("Reshape", [context.outputs[0], restored], given)
+        repeated = tiled(node, 1, slope, shape, lambda: node.write("Shape", [data], "sizes"))
+    restored = node.write("Shape", [data], "shape")
+    node.inputs[0] = node.write("Reshape", [data, node.constant([1, -1], "row")], "channels")
+    node.inputs[1] = node.write("Reshape", [repeated, node.constant([-1], "flat")], "slopes")
+    given = node.redirect(0, "activated")
+    node.write_after("Reshape", [node.outputs[0], restored], given)
 
 
 # Helpers of several operators ---------------------------------------------------------------------------------------
 
 
-def repeat_to_one_shape(context: AdapterContext) -> None:
+def repeat_to_one_shape(node: NodeAtBoundary) -> None:
     """Repeats inputs with Tile until all have one shape, as they must below 8."""
-    shapes = [_known_shape(context, index) for index in range(len(context.inputs))]
+    shapes = [_known_shape(node, index) for index in range(len(node.inputs))]
     whole = reduce(_broadcast_shape, shapes)
-    sizes = _common_sizes(context, shapes)
+    sizes = _common_sizes(node, shapes)
     for index, shape in enumerate(shapes):
         if not _are_equal(shape, whole):
-            context.inputs[index] = tiled(context, index, shape, whole, sizes)
+            node.inputs[index] = tiled(node, index, shape, whole, sizes)
 
 
-def _known_shape(context: AdapterContext, index: int) -> tuple[Size, ...]:
+def _known_shape(node: NodeAtBoundary, index: int) -> tuple[Size, ...]:
     """Gives the shape of an input; raises Inexact when the rank is unknown."""
-    context.known_rank(index)
-    shape = context.shape(index)
+    node.known_rank(index)
+    shape = node.shape(index)
     return () if shape is None else tuple(shape)
 
 
@@ -353,30 +354,30 @@ def _same(one: Size, other: Size) -> bool:
 
 
 def tiled(
-    context: AdapterContext, index: int, shape: Sequence[Size], whole: Sequence[Size], sizes: Callable[[], str]
+    node: NodeAtBoundary, index: int, shape: Sequence[Size], whole: Sequence[Size], sizes: Callable[[], str]
 ) -> str:
     """Repeats an input to a shape to which it broadcasts, and gives the name of the result. sizes: emits this shape
     where it is known only at run time.
     """
-    name, missing = context.inputs[index], len(whole) - len(shape)
+    name, missing = node.inputs[index], len(whole) - len(shape)
     if missing:
-        name = context.emit("Unsqueeze", [name], "aligned", axes=list(range(missing)))
+        name = node.write("Unsqueeze", [name], "aligned", axes=list(range(missing)))
     padded = (1,) * missing + tuple(shape)
     counts = [
         1 if _same(dim, target) else target if dim == 1 else None for dim, target in zip(padded, whole, strict=True)
     ]
     repeats = [count for count in counts if isinstance(count, int)]
     if len(repeats) == len(counts):
-        return context.emit("Tile", [name, context.constant(repeats, "repeats")], "repeated")
-    ones = context.constant([1] * len(whole), "ones")
-    is_one = _is_one(context, context.emit("Shape", [name], "shape"), ones)
-    more = context.emit("Mul", [is_one, context.emit("Sub", [sizes(), ones], "more")], "more")
-    return context.emit("Tile", [name, context.emit("Add", [ones, more], "repeats")], "repeated")
+        return node.write("Tile", [name, node.constant(repeats, "repeats")], "repeated")
+    ones = node.constant([1] * len(whole), "ones")
+    is_one = _is_one(node, node.write("Shape", [name], "shape"), ones)
+    more = node.write("Mul", [is_one, node.write("Sub", [sizes(), ones], "more")], "more")
+    return node.write("Tile", [name, node.write("Add", [ones, more], "repeats")], "repeated")
 
 
-def _is_one(context: AdapterContext, sizes: str, ones: str) -> str:
+def _is_one(node: NodeAtBoundary, sizes: str, ones: str) -> str:
     """Tells at run time which sizes are 1, as int64."""
-    return context.emit("Cast", [context.emit("Equal", [sizes, ones], "is_one")], "is_one", to=_INT64)
+    return node.write("Cast", [node.write("Equal", [sizes, ones], "is_one")], "is_one", to=_INT64)
 
 
 def _is_one_element(shape: Shape | None) -> bool:

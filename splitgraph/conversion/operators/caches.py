@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from splitgraph.conversion.operators.registry import downward
-from splitgraph.conversion.writing.adapter_context import AdapterContext
+from splitgraph.conversion.writing.node_at_boundary import NodeAtBoundary
 from splitgraph.conversion.writing.shape_nodes import counting, dimension
 
 
 @downward("TensorScatter", 24)
-def scatter_into_cache(context: AdapterContext) -> None:
+def scatter_into_cache(node: NodeAtBoundary) -> None:
     """Writes TensorScatter as ScatterElements. The index along the axis is the position where the sample begins to
     write, plus the position in the update; modulo the size of a circular cache.
     """
-    rank = context.known_rank(0)
-    axis = context.known_value_or_default("axis") % rank
-    past, update = context.inputs[:2]
-    shape = context.emit("Shape", [update], "update_shape")
-    count = context.emit("Gather", [shape, context.constant([axis], "axis")], "count", axis=0)
+    rank = node.known_rank(0)
+    axis = node.known_value_or_default("axis") % rank
+    past, update = node.inputs[:2]
+    shape = node.write("Shape", [update], "update_shape")
+    count = node.write("Gather", [shape, node.constant([axis], "axis")], "count", axis=0)
     sizes = [1] * rank
     sizes[axis] = -1
-    along = context.emit(
-        "Reshape", [counting(context, count, "counting"), context.constant(sizes, "along")], "positions"
-    )
-    if context.uses_input(2):
-        column = context.constant([-1] + [1] * (rank - 1), "by_sample")
-        along = context.emit("Add", [along, context.emit("Reshape", [context.inputs[2], column], "begins")], "indices")
-    if context.known_value_or_default("mode") == "circular":
-        size = dimension(context, context.emit("Shape", [past], "cache_shape"), axis, "size")
-        along = context.emit("Mod", [along, size], "wrapped")
-    indices = context.emit("Expand", [along, shape], "expanded")
-    context.replace("ScatterElements", [past, indices, update], axis=axis)
+    along = node.write("Reshape", [counting(node, count, "counting"), node.constant(sizes, "along")], "positions")
+    if node.uses_input(2):
+        column = node.constant([-1] + [1] * (rank - 1), "by_sample")
+        along = node.write("Add", [along, node.write("Reshape", [node.inputs[2], column], "begins")], "indices")
+    if node.known_value_or_default("mode") == "circular":
+        size = dimension(node, node.write("Shape", [past], "cache_shape"), axis, "size")
+        along = node.write("Mod", [along, size], "wrapped")
+    indices = node.write("Expand", [along, shape], "expanded")
+    node.replace("ScatterElements", [past, indices, update], axis=axis)

@@ -7,10 +7,9 @@ from __future__ import annotations
 import math
 
 from splitgraph.attributes import CONSTANT_DTYPES, UNRESOLVED
-from splitgraph.conversion.nodes.crossing import Crossing
-from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
-from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged, upward
-from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact, elements_of
+from splitgraph.conversion.nodes.known_values import INLINE_FIRST
+from splitgraph.conversion.operators.registry import always, changed, downward, edited_downward, unchanged, upward
+from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary, elements_of
 from splitgraph.conversion.writing.shape_nodes import as_int64, counting, static_shape
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.onnx_proto import TensorProto
@@ -35,41 +34,37 @@ changed("ConstantFill", 9, "it was experimental, and is gone from then on; Const
 
 
 @upward("ConstantFill", 9)
-def replace_by_constant_of_shape(context: AdapterContext) -> None:
+def replace_by_constant_of_shape(node: NodeAtBoundary) -> None:
     """Replaces the experimental ConstantFill by ConstantOfShape, which takes the value as a tensor and the shape as an
     input. The shape is the attribute shape, the shape of the input, or (with input_as_shape) the contents of the input,
     each followed by extra_shape.
     """
-    dtype, value = context.known_value("dtype", TensorProto.FLOAT), context.known_value("value", 0.0)
+    dtype, value = node.known_value("dtype", TensorProto.FLOAT), node.known_value("value", 0.0)
     if dtype != TensorProto.FLOAT and dtype not in _BOUNDS:
         raise Inexact("ConstantFill gives float32, int32, int64 and bool only")
     if dtype in _BOUNDS and not (value.is_integer() and _BOUNDS[dtype][0] <= value < _BOUNDS[dtype][1]):
         raise Inexact(f"{value} is no element of its type, and ConstantFill does not say how it is rounded")
     held = helper.make_tensor("", dtype, [1], [value if dtype == TensorProto.FLOAT else int(value)])
-    context.reasons["shape"] = "ConstantFill was experimental; ConstantOfShape replaces it"
-    context.replace("ConstantOfShape", [_shape_to_fill(context)], value=held)
+    node.reasons["shape"] = "ConstantFill was experimental; ConstantOfShape replaces it"
+    node.replace("ConstantOfShape", [_shape_to_fill(node)], value=held)
 
 
-def _shape_to_fill(context: AdapterContext) -> str:
+def _shape_to_fill(node: NodeAtBoundary) -> str:
     """Gives the shape that ConstantFill means."""
-    given, extra = context.known_value("shape"), [int(size) for size in context.known_value("extra_shape", ())]
-    if not context.uses_input(0):
+    given, extra = node.known_value("shape"), [int(size) for size in node.known_value("extra_shape", ())]
+    if not node.uses_input(0):
         if given is None or extra:
             raise Inexact("without an input its shape, and nothing else, must be an attribute")
-        return context.constant(given, "shape")
+        return node.constant(given, "shape")
     if given is not None:
         raise Inexact("it has an attribute shape beside an input that gives the shape")
-    if not context.known_value("input_as_shape", 0):
-        shape = context.emit("Shape", [context.inputs[0]], "shape")
-    elif context.input_type(0).dtype == "int64":
-        shape = context.inputs[0]
+    if not node.known_value("input_as_shape", 0):
+        shape = node.write("Shape", [node.inputs[0]], "shape")
+    elif node.input_type(0).dtype == "int64":
+        shape = node.inputs[0]
     else:
-        shape = as_int64(context, context.inputs[0], "shape")
-    return (
-        context.emit("Concat", [shape, context.constant(extra, "extra_shape")], "whole_shape", axis=0)
-        if extra
-        else shape
-    )
+        shape = as_int64(node, node.inputs[0], "shape")
+    return node.write("Concat", [shape, node.constant(extra, "extra_shape")], "whole_shape", axis=0) if extra else shape
 
 
 # ConstantOfShape ----------------------------------------------------------------------------------------------------
@@ -78,30 +73,30 @@ unchanged("ConstantOfShape", 20, 21, 23, 24, 25)
 
 
 @downward("ConstantOfShape", 9)
-def expand_value(context: AdapterContext) -> None:
+def expand_value(node: NodeAtBoundary) -> None:
     """Writes ConstantOfShape as a constant where the elements are few and their number is known; otherwise expands one
     element.
     """
-    held = context.known_value("value")
+    held = node.known_value("value")
     value = np.zeros(1, np.float32) if held is None else elements_of(held)
-    shape = context.integers(0)
+    shape = node.integers(0)
     if shape is not None and math.prod(shape) <= _KEPT:
-        context.replace("Identity", [context.tensor(numpy_helper.from_array(np.full(shape, value[0])), "filled")])
+        node.replace("Identity", [node.tensor(numpy_helper.from_array(np.full(shape, value[0])), "filled")])
         return
-    one = context.tensor(numpy_helper.from_array(value.reshape(())), "value")
-    context.replace("Expand", [one, context.inputs[0]])
+    one = node.tensor(numpy_helper.from_array(value.reshape(())), "value")
+    node.replace("Expand", [one, node.inputs[0]])
 
 
 @downward("ConstantOfShape", 20)
-def fill_float32_and_cast(context: AdapterContext) -> None:
+def fill_float32_and_cast(node: NodeAtBoundary) -> None:
     """Fills with float32, which holds every bfloat16 and float8, and casts to these types."""
-    value = context.known_value("value")
+    value = node.known_value("value")
     dtype = "" if value is None else DTYPE_NAMES.get(value.data_type, "")
     if not dtype.startswith(("bfloat16", "float8e")):
-        raise Inexact(f"it does not make {dtype or 'this type'} {context.side}")
+        raise Inexact(f"it does not make {dtype or 'this type'} {node.side}")
     wide = numpy_helper.from_array(elements_of(value).astype(np.float32))
-    context.set("value", wide, f"ConstantOfShape does not make {dtype} {context.side}")
-    _cast_back(context, dtype)
+    node.set("value", wide, f"ConstantOfShape does not make {dtype} {node.side}")
+    _cast_back(node, dtype)
 
 
 # EyeLike ------------------------------------------------------------------------------------------------------------
@@ -110,33 +105,33 @@ unchanged("EyeLike", 22)
 
 
 @downward("EyeLike", 9)
-def write_diagonal_as_constant(context: AdapterContext) -> None:
+def write_diagonal_as_constant(node: NodeAtBoundary) -> None:
     """Writes the ones and zeros as a constant where the shape is known."""
-    shape = static_shape(context, context.inputs[0])
+    shape = static_shape(node, node.inputs[0])
     if shape is None or math.prod(shape) > _KEPT:
         raise Inexact("the shape of its input is not known, or large", "declare the shape of the input")
-    number = context.known_value("dtype")
-    kind = helper.tensor_dtype_to_np_dtype(DTYPE_NUMBERS[context.known_dtype()] if number is None else number)
+    number = node.known_value("dtype")
+    kind = helper.tensor_dtype_to_np_dtype(DTYPE_NUMBERS[node.known_dtype()] if number is None else number)
     # NumPy makes ones of few types, so that they start as float32.
     rows, columns = shape
-    ones = np.eye(rows, columns, context.known_value_or_default("k"), np.float32).astype(kind)
-    context.replace("Identity", [context.tensor(numpy_helper.from_array(ones), "diagonal")])
+    ones = np.eye(rows, columns, node.known_value_or_default("k"), np.float32).astype(kind)
+    node.replace("Identity", [node.tensor(numpy_helper.from_array(ones), "diagonal")])
 
 
 @downward("EyeLike", 22)
-def make_ones_and_cast(context: AdapterContext) -> None:
+def make_ones_and_cast(node: NodeAtBoundary) -> None:
     """Makes ones and zeros in float32 and casts to bfloat16; of a bfloat16 input only the shape matters."""
-    number = context.known_value("dtype")
-    dtype = context.known_dtype() if number is None else DTYPE_NAMES.get(number, "")
-    if "bfloat16" not in (dtype, context.known_dtype()):
-        raise Inexact(f"it does not make {dtype} {context.side}")
-    if context.known_dtype() == "bfloat16":
-        context.inputs[0] = context.emit("Cast", [context.inputs[0]], "wide", to=TensorProto.FLOAT)
+    number = node.known_value("dtype")
+    dtype = node.known_dtype() if number is None else DTYPE_NAMES.get(number, "")
+    if "bfloat16" not in (dtype, node.known_dtype()):
+        raise Inexact(f"it does not make {dtype} {node.side}")
+    if node.known_dtype() == "bfloat16":
+        node.inputs[0] = node.write("Cast", [node.inputs[0]], "wide", to=TensorProto.FLOAT)
     if dtype == "bfloat16":
-        context.set("dtype", TensorProto.FLOAT, f"EyeLike does not make {dtype} {context.side}")
-        _cast_back(context, dtype)
+        node.set("dtype", TensorProto.FLOAT, f"EyeLike does not make {dtype} {node.side}")
+        _cast_back(node, dtype)
     else:
-        context.set("dtype", DTYPE_NUMBERS[dtype], "the input was cast")
+        node.set("dtype", DTYPE_NUMBERS[dtype], "the input was cast")
 
 
 # Range --------------------------------------------------------------------------------------------------------------
@@ -145,36 +140,36 @@ unchanged("Range", 27)
 
 
 @downward("Range", 11)
-def count_range(context: AdapterContext) -> None:
+def count_range(node: NodeAtBoundary) -> None:
     """Writes start + i * delta for i below ceil((limit - start) / delta). i comes from the positions in a tensor of
     ones.
     """
-    dtype = context.known_dtype(0)
+    dtype = node.known_dtype(0)
     integer = dtype.startswith("int")
     kind = DTYPE_NUMBERS["int64"] if integer else DTYPE_NUMBERS[dtype]
     start, limit, delta = (
-        context.emit("Cast", [name], hint, to=kind) if dtype == "int16" or dtype == "int32" else name
-        for name, hint in zip(context.inputs, ("start", "limit", "delta"), strict=True)
+        node.write("Cast", [name], hint, to=kind) if dtype == "int16" or dtype == "int32" else name
+        for name, hint in zip(node.inputs, ("start", "limit", "delta"), strict=True)
     )
-    distance = context.emit("Sub", [limit, start], "distance")
+    distance = node.write("Sub", [limit, start], "distance")
     if integer:
         # Adding the step less one (with the sign of the step) rounds the quotient up.
-        step_but_one = context.emit("Sub", [delta, context.emit("Sign", [delta], "sign")], "all_but_one")
-        count = context.emit("Div", [context.emit("Add", [distance, step_but_one], "raised"), delta], "count")
+        step_but_one = node.write("Sub", [delta, node.write("Sign", [delta], "sign")], "all_but_one")
+        count = node.write("Div", [node.write("Add", [distance, step_but_one], "raised"), delta], "count")
     else:
-        ratio = context.emit("Ceil", [context.emit("Div", [distance, delta], "ratio")], "rounded_up")
-        count = context.emit("Cast", [ratio], "count", to=TensorProto.INT64)
-    zero = context.constant(0, "zero")
-    count = context.emit("Where", [context.emit("Less", [count, zero], "is_none"), zero, count], "at_least_none")
-    count = context.emit("Reshape", [count, context.constant([1], "row")], "count_row")
-    numbers = counting(context, count, "numbers")
+        ratio = node.write("Ceil", [node.write("Div", [distance, delta], "ratio")], "rounded_up")
+        count = node.write("Cast", [ratio], "count", to=TensorProto.INT64)
+    zero = node.constant(0, "zero")
+    count = node.write("Where", [node.write("Less", [count, zero], "is_none"), zero, count], "at_least_none")
+    count = node.write("Reshape", [count, node.constant([1], "row")], "count_row")
+    numbers = counting(node, count, "numbers")
     if not integer:
-        numbers = context.emit("Cast", [numbers], "as_floats", to=kind)
-    scaled = context.emit("Mul", [numbers, delta], "scaled")
+        numbers = node.write("Cast", [numbers], "as_floats", to=kind)
+    scaled = node.write("Mul", [numbers, delta], "scaled")
     if dtype in ("int16", "int32"):
-        context.replace("Cast", [context.emit("Add", [scaled, start], "range")], to=DTYPE_NUMBERS[dtype])
+        node.replace("Cast", [node.write("Add", [scaled, start], "range")], to=DTYPE_NUMBERS[dtype])
     else:
-        context.replace("Add", [scaled, start])
+        node.replace("Add", [scaled, start])
 
 
 # Constant -----------------------------------------------------------------------------------------------------------
@@ -183,36 +178,36 @@ unchanged("Constant", 9, 11, 13, 19, 21, 23, 24, 25)
 
 
 @downward("Constant", 9)
-def write_constant_with_floats(context: AdapterContext) -> None:
+def write_constant_with_floats(node: NodeAtBoundary) -> None:
     """Casts integers and booleans from floats where this is exact, and makes everything else an initializer. Below 9,
     Constant gives floats only.
     """
-    if not context.has("value") or context.attributes["value"].ref_attr_name:
+    if not node.has("value") or node.attributes["value"].ref_attr_name:
         raise Inexact("its value is an attribute of the enclosing function", INLINE_FIRST)
-    held = context.attributes["value"].t
+    held = node.attributes["value"].t
     if held.data_type in (TensorProto.STRING,) or held.data_type > TensorProto.UINT64:
-        context.replace("Identity", [_initializer(context, held)])
+        node.replace("Identity", [_initializer(node, held)])
         return
     elements = elements_of(held)
     floats = elements.astype(np.float64)
     if np.any(np.abs(floats) > 2**53):
-        context.replace("Identity", [_initializer(context, held)])
+        node.replace("Identity", [_initializer(node, held)])
         return
-    number = context.emit("Constant", [], "number", value=numpy_helper.from_array(floats))
-    context.replace("Cast", [number], to=held.data_type)
+    number = node.write("Constant", [], "number", value=numpy_helper.from_array(floats))
+    node.replace("Cast", [number], to=held.data_type)
 
 
-def _initializer(context: AdapterContext, held: TensorProto) -> str:
+def _initializer(node: NodeAtBoundary, held: TensorProto) -> str:
     """Makes an initializer of a tensor; raises Inexact in functions, which have none."""
-    if context.emission.in_function:
+    if node.emission.in_function:
         raise Inexact("its elements are not floating-point numbers, and no initializer can hold them here")
-    return context.tensor(held, "value")
+    return node.tensor(held, "value")
 
 
 @downward("Constant", 11)
-def write_zeros_of_sparse_tensor(context: AdapterContext) -> None:
+def write_zeros_of_sparse_tensor(node: NodeAtBoundary) -> None:
     """Writes a sparse tensor with its zeros."""
-    sparse = context.attributes.get("sparse_value")
+    sparse = node.attributes.get("sparse_value")
     if sparse is None or sparse.ref_attr_name:
         raise Inexact("its value is an attribute of the enclosing function", INLINE_FIRST)
     held = sparse.sparse_tensor
@@ -225,36 +220,35 @@ def write_zeros_of_sparse_tensor(context: AdapterContext) -> None:
         dense.reshape(-1)[indices] = values
     else:
         dense[tuple(indices.T)] = values
-    context.drop("sparse_value", why=f"it does not exist {context.side}")
-    context.set("value", numpy_helper.from_array(dense), "what the sparse tensor means")
+    node.drop("sparse_value", why=f"it does not exist {node.side}")
+    node.set("value", numpy_helper.from_array(dense), "what the sparse tensor means")
 
 
 changed("Constant", 12, "constants given as value_int, value_floats and so on were added", up=always)
 
 
-@exact_downward("Constant", 12)
-def can_be_a_tensor(crossing: Crossing) -> bool:
-    """True when the value is known. Writes numbers and strings (value_int and so on) as the tensor that they mean."""
-    name = next((name for name in crossing.attributes if name.startswith("value_")), None)
+@edited_downward("Constant", 12)
+def can_be_a_tensor(node: NodeAtBoundary) -> None:
+    """Write numbers and strings (value_int and so on) as the tensor that they mean, where they are known."""
+    name = next((name for name in node.attributes if name.startswith("value_")), None)
     if name is None:
-        return True
-    if crossing.value(name) is UNRESOLVED:
-        return False
-    value = helper.get_attribute_value(crossing.attributes[name])
+        return
+    if node.value(name) is UNRESOLVED:
+        raise Inexact
+    value = helper.get_attribute_value(node.attributes[name])
     elements = value if name.endswith("s") else [value]
     dims = [len(elements)] if name.endswith("s") else []
-    crossing.drop(name, why="below opset 12 a constant is a tensor")
+    node.drop(name, why="below opset 12 a constant is a tensor")
     held = helper.make_tensor("", DTYPE_NUMBERS[CONSTANT_DTYPES[name]], dims, elements)
-    crossing.set("value", held, f"what {name} means")
-    return True
+    node.set("value", held, f"what {name} means")
 
 
 # Helpers of several operators ---------------------------------------------------------------------------------------
 
 
-def _cast_back(context: AdapterContext, dtype: str) -> None:
+def _cast_back(node: NodeAtBoundary, dtype: str) -> None:
     """Casts the output of the node to the type that the model expects."""
-    result = context.redirect(0, "wide")
+    result = node.redirect(0, "wide")
     # Without saturation, infinities of float8 stay.
     saturate = 0 if dtype.startswith("float8") else None
-    context.emit_after("Cast", [context.outputs[0]], result, to=DTYPE_NUMBERS[dtype], saturate=saturate)
+    node.write_after("Cast", [node.outputs[0]], result, to=DTYPE_NUMBERS[dtype], saturate=saturate)

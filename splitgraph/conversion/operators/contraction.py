@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from splitgraph.conversion.operators.registry import downward, unchanged
-from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
+from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.deferred import helper
 from splitgraph.value_type import DTYPE_NUMBERS
 
@@ -29,19 +29,17 @@ unchanged("Einsum", 28)
 
 
 @downward("Einsum", 12)
-def write_einsum_with_products(context: AdapterContext) -> None:
+def write_einsum_with_products(node: NodeAtBoundary) -> None:
     """Writes Einsum with older operators: takes the diagonals of repeated labels, multiplies two operands at a time (as
     matrices, or elementwise where no label is summed), sums over labels that neither another operand nor the result
     has, and transposes the result.
     """
-    dtype = context.known_dtype()
-    written = str(context.known_value("equation")).replace(" ", "")
+    dtype = node.known_dtype()
+    written = str(node.known_value("equation")).replace(" ", "")
     left, arrow, result = written.partition("->")
     subscripts = left.split(",")
-    ranks = [context.known_rank(index) for index in range(len(subscripts))]
-    terms = [
-        _Term(name, _labels(text, rank)) for name, text, rank in zip(context.inputs, subscripts, ranks, strict=True)
-    ]
+    ranks = [node.known_rank(index) for index in range(len(subscripts))]
+    terms = [_Term(name, _labels(text, rank)) for name, text, rank in zip(node.inputs, subscripts, ranks, strict=True)]
     widest = max((sum(label.isdigit() for label in term.labels) for term in terms), default=0)
     ellipsis = "".join(str(index) for index in reversed(range(widest)))
     if arrow:
@@ -51,17 +49,17 @@ def write_einsum_with_products(context: AdapterContext) -> None:
         wanted = ellipsis + "".join(sorted(label for label, count in counts.items() if count == 1))
     if arrow and ellipsis and "..." not in result:
         raise Inexact(f"the equation {written!r} sums over its ellipsis")
-    _check_sizes(context, terms)
-    terms = [_without_repeats(context, term, dtype) for term in terms]
-    last = reduce(lambda one, other: _multiply(context, one, other, _needed_labels(terms, one, other, wanted)), terms)
-    last = _sum_out(context, last, wanted)
+    _check_sizes(node, terms)
+    terms = [_without_repeats(node, term, dtype) for term in terms]
+    last = reduce(lambda one, other: _multiply(node, one, other, _needed_labels(terms, one, other, wanted)), terms)
+    last = _sum_out(node, last, wanted)
     if set(last.labels) != set(wanted):
         raise Inexact(f"the equation {written!r} gives a label that no operand has")
     perm = [last.labels.index(label) for label in wanted]
     if perm == sorted(perm):
-        context.replace("Identity", [last.name])
+        node.replace("Identity", [last.name])
     else:
-        context.replace("Transpose", [last.name], perm=perm)
+        node.replace("Transpose", [last.name], perm=perm)
 
 
 def _labels(text: str, rank: int) -> str:
@@ -72,11 +70,11 @@ def _labels(text: str, rank: int) -> str:
     return text.replace("...", "".join(str(index) for index in reversed(range(hidden))))
 
 
-def _check_sizes(context: AdapterContext, terms: Sequence[_Term]) -> None:
+def _check_sizes(node: NodeAtBoundary, terms: Sequence[_Term]) -> None:
     """Raises Inexact unless all dimensions with one label are known to be equal: engines broadcast a dimension of 1."""
     sizes: dict[str, object] = {}
     for term in terms:
-        shape = context.values.type_of(term.name).shape or ()
+        shape = node.values.type_of(term.name).shape or ()
         for label, size in zip(term.labels, shape, strict=True):
             if label.isdigit():
                 continue
@@ -85,7 +83,7 @@ def _check_sizes(context: AdapterContext, terms: Sequence[_Term]) -> None:
             sizes[label] = size
 
 
-def _without_repeats(context: AdapterContext, term: _Term, dtype: str) -> _Term:
+def _without_repeats(node: NodeAtBoundary, term: _Term, dtype: str) -> _Term:
     """Takes the diagonals of an operand: elements off the diagonal become the neutral element of the sum, and one of
     the two dimensions is summed over.
     """
@@ -94,71 +92,69 @@ def _without_repeats(context: AdapterContext, term: _Term, dtype: str) -> _Term:
         return term
     first = term.labels.index(repeated)
     second = term.labels.index(repeated, first + 1)
-    shape = context.emit("Shape", [term.name], "shape")
-    size = context.emit("Gather", [shape, context.constant([first, second], "places")], "square", axis=0)
-    blank = context.emit(
+    shape = node.write("Shape", [term.name], "shape")
+    size = node.write("Gather", [shape, node.constant([first, second], "places")], "square", axis=0)
+    blank = node.write(
         "ConstantOfShape", [size], "blank", value=helper.make_tensor("", DTYPE_NUMBERS["int32"], [1], [0])
     )
-    eye = context.emit("EyeLike", [blank], "eye", dtype=DTYPE_NUMBERS["int32"])
+    eye = node.write("EyeLike", [blank], "eye", dtype=DTYPE_NUMBERS["int32"])
     sizes = [1] * len(term.labels)
     sizes[first] = sizes[second] = 0
     axes = [index for index in range(len(sizes)) if sizes[index]]
-    mask = context.emit("Cast", [eye], "is_on_diagonal", to=DTYPE_NUMBERS["bool"])
+    mask = node.write("Cast", [eye], "is_on_diagonal", to=DTYPE_NUMBERS["bool"])
     if axes:
-        mask = context.emit("Unsqueeze", [mask], "mask", axes=axes)
+        mask = node.write("Unsqueeze", [mask], "mask", axes=axes)
     # -0 + x is x, also for x = -0.
-    neutral = context.tensor(
-        helper.make_tensor("", DTYPE_NUMBERS[dtype], [], [-0.0 if "float" in dtype else 0]), "none"
-    )
-    held = context.emit("Where", [mask, term.name, neutral], "diagonal")
-    name = context.emit("ReduceSum", [held], "of_diagonal", axes=[second], keepdims=0)
-    return _without_repeats(context, _Term(name, term.labels[:second] + term.labels[second + 1 :]), dtype)
+    neutral = node.tensor(helper.make_tensor("", DTYPE_NUMBERS[dtype], [], [-0.0 if "float" in dtype else 0]), "none")
+    held = node.write("Where", [mask, term.name, neutral], "diagonal")
+    name = node.write("ReduceSum", [held], "of_diagonal", axes=[second], keepdims=0)
+    return _without_repeats(node, _Term(name, term.labels[:second] + term.labels[second + 1 :]), dtype)
 
 
-def _multiply(context: AdapterContext, one: _Term, other: _Term, kept: set[str]) -> _Term:
+def _multiply(node: NodeAtBoundary, one: _Term, other: _Term, kept: set[str]) -> _Term:
     """Multiplies two operands and sums over the labels that only they have."""
-    one = _sum_out(context, one, kept | set(other.labels))
-    other = _sum_out(context, other, kept | set(one.labels))
+    one = _sum_out(node, one, kept | set(other.labels))
+    other = _sum_out(node, other, kept | set(one.labels))
     summed = [label for label in one.labels if label in other.labels and label not in kept]
     batch = [label for label in dict.fromkeys(one.labels + other.labels) if label.isdigit()]
     batch += [label for label in one.labels if label in other.labels and label in kept and label not in batch]
     rows = [label for label in one.labels if label not in other.labels and label not in batch]
     columns = [label for label in other.labels if label not in one.labels and label not in batch]
     if len(summed) == 1 and len(rows) <= 1 and len(columns) <= 1 and summed[0] not in batch:
-        left = _align(context, one, [*batch, *(rows or ["-"]), *summed])
-        right = _align(context, other, [*batch, *summed, *(columns or ["+"])])
+        left = _align(node, one, [*batch, *(rows or ["-"]), *summed])
+        right = _align(node, other, [*batch, *summed, *(columns or ["+"])])
         labels = [*batch, *(rows or ["-"]), *(columns or ["+"])]
-        return _squeeze(context, context.emit("MatMul", [left, right], "product"), labels)
+        return _squeeze(node, node.write("MatMul", [left, right], "product"), labels)
     labels = [*batch, *rows, *columns, *(label for label in summed if label not in batch)]
-    name = context.emit("Mul", [_align(context, one, labels), _align(context, other, labels)], "product")
-    return _sum_out(context, _Term(name, "".join(labels)), kept)
+    name = node.write("Mul", [_align(node, one, labels), _align(node, other, labels)], "product")
+    return _sum_out(node, _Term(name, "".join(labels)), kept)
 
 
-def _sum_out(context: AdapterContext, term: _Term, kept: set[str] | str) -> _Term:
+def _sum_out(node: NodeAtBoundary, term: _Term, kept: set[str] | str) -> _Term:
     """Sums over the labels of an operand that are not needed."""
     axes = [index for index, label in enumerate(term.labels) if label not in kept]
     if not axes:
         return term
-    name = context.emit("ReduceSum", [term.name], "sum", axes=axes, keepdims=0)
+    name = node.write("ReduceSum", [term.name], "sum", axes=axes, keepdims=0)
     return _Term(name, "".join(label for label in term.labels if label in kept))
 
 
-def _align(context: AdapterContext, term: _Term, labels: Sequence[str]) -> str:
+def _align(node: NodeAtBoundary, term: _Term, labels: Sequence[str]) -> str:
     """Puts the dimensions of an operand in this order, with a 1 for each label that the operand lacks."""
     present = [label for label in labels if label in term.labels]
     perm = [term.labels.index(label) for label in present]
     name = term.name
     if perm != sorted(perm):
-        name = context.emit("Transpose", [name], "ordered", perm=perm)
+        name = node.write("Transpose", [name], "ordered", perm=perm)
     axes = [index for index, label in enumerate(labels) if label not in term.labels]
-    return context.emit("Unsqueeze", [name], "aligned", axes=axes) if axes else name
+    return node.write("Unsqueeze", [name], "aligned", axes=axes) if axes else name
 
 
-def _squeeze(context: AdapterContext, name: str, labels: Sequence[str]) -> _Term:
+def _squeeze(node: NodeAtBoundary, name: str, labels: Sequence[str]) -> _Term:
     """Removes the dimensions of a product that stand for no label."""
     axes = [index for index, label in enumerate(labels) if label in "-+"]
     if axes:
-        name = context.emit("Squeeze", [name], "without_ones", axes=axes)
+        name = node.write("Squeeze", [name], "without_ones", axes=axes)
     return _Term(name, "".join(label for label in labels if label not in "-+"))
 
 

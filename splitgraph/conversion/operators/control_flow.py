@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from splitgraph.attributes import make_node
-from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged
-from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
+from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.deferred import helper
 from splitgraph.dim import Dim, symbols_of
 from splitgraph.graph.scopes import subgraphs
@@ -31,11 +30,11 @@ changed(
 
 
 @exact_downward("If", 11)
-def branches_declare_equal_shapes(crossing: Crossing) -> bool:
+def branches_declare_equal_shapes(node: NodeAtBoundary) -> bool:
     """True when both branches declare the same static shapes. A name for a dimension does not count: the author may use
     one name in both branches for two things.
     """
-    branches = [crossing.value("then_branch"), crossing.value("else_branch")]
+    branches = [node.value("then_branch"), node.value("else_branch")]
     if not all(isinstance(branch, GraphProto) for branch in branches):
         return False
     then_shapes, else_shapes = ([_declared_shape(value) for value in branch.output] for branch in branches)
@@ -50,40 +49,38 @@ def _declared_shape(value: ValueInfoProto) -> tuple[int, ...] | None:
 
 
 @downward("If", 11)
-def require_branches_of_one_shape(context: AdapterContext) -> None:
+def require_branches_of_one_shape(node: NodeAtBoundary) -> None:
     """Checks that both branches give the same shapes, as they must below 11.
 
     This holds where the shapes of the outputs are static and no inferred shape of a branch contradicts them, and where
     the inferred shapes of both branches are equal. With a known condition one branch never runs: it is replaced by the
     other one.
     """
-    condition = context.elements(0)
+    condition = node.elements(0)
     if condition is not None:
-        _give_one_branch_twice(context, bool(condition.reshape(-1)[0]))
+        _give_one_branch_twice(node, bool(condition.reshape(-1)[0]))
         return
-    found = _shapes_of_branches(context)
-    for index, name in enumerate(context.outputs):
-        shape = context.output_type(index).shape
+    found = _shapes_of_branches(node)
+    for index, name in enumerate(node.outputs):
+        shape = node.output_type(index).shape
         is_static = shape is not None and all(isinstance(size, int) for size in shape)
         may_be_it = is_static and all(_may_be_equal(shape, each) for pairs in found for each in pairs[index])
-        if name and not may_be_it and not (found and all(_are_equal(context, *each[index]) for each in found)):
+        if name and not may_be_it and not (found and all(_are_equal(node, *each[index]) for each in found)):
             raise Inexact(
                 "below it, both branches must give the same shapes", "declare the shapes of what the branches give"
             )
 
 
-def _give_one_branch_twice(context: AdapterContext, condition: bool) -> None:
+def _give_one_branch_twice(node: NodeAtBoundary, condition: bool) -> None:
     """Replaces the branch that never runs by a copy of the other one."""
-    if context.form.original is None:
+    if node.original is None:
         raise Inexact("its branches are not the model's")
     taken, other = ("then_branch", "else_branch") if condition else ("else_branch", "then_branch")
-    branch = context.value(taken)
+    branch = node.value(taken)
     if isinstance(branch, GraphProto) and (count := 2 * _copied_nodes(branch)) > MAX_WRITTEN:
         raise Inexact(f"with one branch of each If in place of the other it has {count:,} nodes, which is too many")
-    context.reasons[other] = (
-        f"it never runs, and gives the same shapes as {taken}, as it must {context.side}, being the same"
-    )
-    context.form.wrap = partial(_copy_branch, taken, other, context.form.wrap)
+    node.reasons[other] = f"it never runs, and gives the same shapes as {taken}, as it must {node.side}, being the same"
+    node.wrap = partial(_copy_branch, taken, other, node.wrap)
 
 
 def _copied_nodes(graph: GraphProto) -> int:
@@ -103,23 +100,23 @@ def _copy_branch(taken: str, other: str, before: Callable[[NodeProto], None] | N
     branches[other].CopyFrom(branches[taken])
 
 
-def _shapes_of_branches(context: AdapterContext) -> list[list[tuple[Shape | None, Shape | None]]]:
+def _shapes_of_branches(node: NodeAtBoundary) -> list[list[tuple[Shape | None, Shape | None]]]:
     """Gives the inferred shapes of each output in both branches. There may be several such pairs: branches of different
     nodes may use the same names.
     """
-    branches = [context.value(f"{side}_branch") for side in ("then", "else")]
+    branches = [node.value(f"{side}_branch") for side in ("then", "else")]
     if not all(isinstance(branch, GraphProto) for branch in branches):
         return []
     results = [[value.name for value in branch.output] for branch in branches]
     found = []
-    for details in context.values.branches():
+    for details in node.values.branches():
         pair = [details.get(f"{side}_branch") for side in ("then", "else")]
         walked = [
             each.types for each, branch in zip(pair, branches, strict=True) if each and _may_describe(each, branch)
         ]
         if len(walked) == len(branches):
             shapes = [
-                [(types.get(name) or context.values.type_of(name)).shape for name in names]
+                [(types.get(name) or node.values.type_of(name)).shape for name in names]
                 for types, names in zip(walked, results, strict=True)
             ]
             found.append(list(zip(*shapes, strict=True)))
@@ -139,34 +136,34 @@ def _may_be_equal(shape: Shape | None, other: Shape | None) -> bool:
     return len(shape) == len(other) and all(one == two or not isinstance(two, int) for one, two in pairs)
 
 
-def _are_equal(context: AdapterContext, one: Shape | None, other: Shape | None) -> bool:
+def _are_equal(node: NodeAtBoundary, one: Shape | None, other: Shape | None) -> bool:
     """True when two shapes are equal and no symbol in them is a name that an author may have used twice."""
     if one is None or None in one or one != other:
         return False
     # An author may use one name in both branches for different unknown dimensions.
     symbols = frozenset[str]().union(*(symbols_of(dim) for dim in one if isinstance(dim, Dim)))
-    return not context.values.are_named_within(symbols)
+    return not node.values.are_named_within(symbols)
 
 
 @downward("If", 16)
-def cast_results_of_branches(context: AdapterContext) -> None:
+def cast_results_of_branches(node: NodeAtBoundary) -> None:
     """Casts bfloat16 results to float32 in both branches and back behind the node. Below 16, branches give no
     bfloat16.
     """
-    if context.form.original is None:
+    if node.original is None:
         raise Inexact("its branches are not the model's")
-    if any(context.output_type(index).kind != "tensor" for index, name in enumerate(context.outputs) if name):
+    if any(node.output_type(index).kind != "tensor" for index, name in enumerate(node.outputs) if name):
         raise Inexact("its branches give other types than tensors")
     casts: dict[int, tuple[str, str]] = {}
-    for index, name in enumerate(context.outputs):
-        if name and context.output_type(index).dtype == "bfloat16":
-            casts[index] = (context.new_name("as_float32"), context.new_name("as_float32"))
-            shape = context.output_type(index).shape
-            old = context.redirect(index, "as_float32")
+    for index, name in enumerate(node.outputs):
+        if name and node.output_type(index).dtype == "bfloat16":
+            casts[index] = (node.new_name("as_float32"), node.new_name("as_float32"))
+            shape = node.output_type(index).shape
+            old = node.redirect(index, "as_float32")
             # The branches give bfloat16 until `wrap` runs at the end.
-            context.values.define(context.outputs[index], tensor("float32", shape))
-            context.emit_after("Cast", [context.outputs[index]], old, to=TensorProto.BFLOAT16)
-    context.form.wrap = partial(_cast_results, casts)
+            node.values.define(node.outputs[index], tensor("float32", shape))
+            node.write_after("Cast", [node.outputs[index]], old, to=TensorProto.BFLOAT16)
+    node.wrap = partial(_cast_results, casts)
 
 
 def _cast_results(casts: Mapping[int, tuple[str, str]], node: NodeProto) -> None:
@@ -183,15 +180,15 @@ unchanged("Loop", 11, 13, 16, 19, 21, 23, 24, 25)
 
 
 @downward("Loop", 11)
-def carry_a_number(context: AdapterContext) -> None:
+def carry_a_number(node: NodeAtBoundary) -> None:
     """Adds a number that the loop carries and nobody reads. Below 11, a loop carries at least one value."""
-    if len(context.inputs) > 2:
+    if len(node.inputs) > 2:
         raise Inexact("its element types are not allowed below it")
-    if context.form.original is None:
+    if node.original is None:
         raise Inexact("its body is not the model's")
-    context.inputs[:] = [*context.inputs, context.constant(0, "carried")]
-    context.outputs.insert(0, context.new_name("carried"))
-    context.form.wrap = partial(_carry, context.new_name("before"), context.new_name("after"))
+    node.inputs[:] = [*node.inputs, node.constant(0, "carried")]
+    node.outputs.insert(0, node.new_name("carried"))
+    node.wrap = partial(_carry, node.new_name("before"), node.new_name("after"))
 
 
 def _carry(before: str, after: str, node: NodeProto) -> None:
@@ -206,38 +203,38 @@ def _carry(before: str, after: str, node: NodeProto) -> None:
 
 
 @downward("Loop", 16)
-def cast_around_body(context: AdapterContext) -> None:
+def cast_around_body(node: NodeAtBoundary) -> None:
     """Casts bfloat16 to float32 at the inputs and outputs of a body, outside and inside. Below 16, bodies take and give
     no bfloat16.
     """
-    body = context.value("body")
-    if context.form.original is None or not isinstance(body, GraphProto):
+    body = node.value("body")
+    if node.original is None or not isinstance(body, GraphProto):
         raise Inexact("its body is not the model's")
-    is_loop = context.form.op_type == "Loop"
+    is_loop = node.op_type == "Loop"
     # In the body of a Loop, the first input counts the steps, and the first output tells whether to go on.
     own = int(is_loop)
-    states = len(context.inputs) - 2 if is_loop else len(context.inputs) - context.known_value("num_scan_inputs")
-    given = [index for index in range(2 * own, len(context.inputs)) if context.input_type(index).dtype == "bfloat16"]
+    states = len(node.inputs) - 2 if is_loop else len(node.inputs) - node.known_value("num_scan_inputs")
+    given = [index for index in range(2 * own, len(node.inputs)) if node.input_type(index).dtype == "bfloat16"]
     results = {index - 2 * own for index in given if index - 2 * own < states}
-    for index in range(states, len(context.outputs)):
-        if _is_bfloat16(context, index, body.output[index + own]):
+    for index in range(states, len(node.outputs)):
+        if _is_bfloat16(node, index, body.output[index + own]):
             results.add(index)
     for index in given:
-        context.inputs[index] = context.emit("Cast", [context.inputs[index]], "as_float32", to=TensorProto.FLOAT)
+        node.inputs[index] = node.write("Cast", [node.inputs[index]], "as_float32", to=TensorProto.FLOAT)
     for index in sorted(results):
-        if index < len(context.outputs) and context.outputs[index]:
-            shape = context.output_type(index).shape
-            old = context.redirect(index, "as_float32")
+        if index < len(node.outputs) and node.outputs[index]:
+            shape = node.output_type(index).shape
+            old = node.redirect(index, "as_float32")
             # The body gives bfloat16 until `wrap` runs at the end.
-            context.values.define(context.outputs[index], tensor("float32", shape))
-            context.emit_after("Cast", [context.outputs[index]], old, to=TensorProto.BFLOAT16)
-    into = {index: context.new_name("as_float32") for index in given}
-    context.form.wrap = partial(_cast_around, into, {index + own: context.new_name("as_float32") for index in results})
+            node.values.define(node.outputs[index], tensor("float32", shape))
+            node.write_after("Cast", [node.outputs[index]], old, to=TensorProto.BFLOAT16)
+    into = {index: node.new_name("as_float32") for index in given}
+    node.wrap = partial(_cast_around, into, {index + own: node.new_name("as_float32") for index in results})
 
 
-def _is_bfloat16(context: AdapterContext, index: int, declared: ValueInfoProto) -> bool:
+def _is_bfloat16(node: NodeAtBoundary, index: int, declared: ValueInfoProto) -> bool:
     """True when an output is bfloat16. Only the body tells the type of an omitted output."""
-    dtype = context.output_type(index).dtype
+    dtype = node.output_type(index).dtype
     if dtype is None and not declared.type.tensor_type.elem_type:
         raise Inexact("the element type of an output is unknown")
     return dtype == "bfloat16" or declared.type.tensor_type.elem_type == TensorProto.BFLOAT16

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from splitgraph.conversion.nodes.crossing import Crossing
-from splitgraph.conversion.operators.registry import changed, downward, exact, unchanged, upward
-from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
+from splitgraph.conversion.operators.registry import changed, downward, edited, exact, unchanged, upward
+from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.deferred import np
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
@@ -13,72 +12,71 @@ unchanged("Dropout", 6, 13, 22)
 changed("Dropout", 7, "below it, is_test tells inference from training, and inference fills in no mask")
 
 
-@exact("Dropout", 7)
-def copies_its_input(crossing: Crossing) -> bool:
-    """True when the node is in test mode and has no mask: it copies its input. Sets or drops is_test."""
-    if crossing.uses_output(1) or (crossing.upward and not crossing.is_set("is_test")):
-        return False
-    if crossing.upward:
-        crossing.drop("is_test", why="from opset 7 on inference is the mode of a Dropout without mask")
+@edited("Dropout", 7)
+def copies_its_input(node: NodeAtBoundary) -> None:
+    """Keep a node when it is in test mode and has no mask: it copies its input. Sets or drops is_test."""
+    if node.uses_output(1) or (node.upward and not node.is_set("is_test")):
+        raise Inexact
+    if node.upward:
+        node.drop("is_test", why="from opset 7 on inference is the mode of a Dropout without mask")
     else:
-        crossing.set("is_test", 1, "below opset 7 Dropout is in training mode unless is_test is set")
-    return True
+        node.set("is_test", 1, "below opset 7 Dropout is in training mode unless is_test is set")
 
 
 @upward("Dropout", 7)
-def make_training_an_input(context: AdapterContext) -> None:
+def make_training_an_input(node: NodeAtBoundary) -> None:
     """Sets the input training_mode, which exists from 12 on. Below 7, a node is in training unless is_test is set.
     Between 7 and 11, no attribute tells.
     """
-    context.require_types()
-    ratio, is_test = context.known_value_or_default("ratio"), context.known_value_or_default("is_test")
-    if _mask_is_read(context) and is_test:
+    node.require_types()
+    ratio, is_test = node.known_value_or_default("ratio"), node.known_value_or_default("is_test")
+    if _mask_is_read(node) and is_test:
         raise Inexact("in test mode it gives no mask, and here the mask is read")
-    context.drop("is_test", "consumed_inputs", why=f"it does not exist {context.side}")
+    node.drop("is_test", "consumed_inputs", why=f"it does not exist {node.side}")
     if is_test:
-        del context.outputs[1:]
+        del node.outputs[1:]
         return
-    if context.facts.target < 12:
+    if node.target < 12:
         raise Inexact("from opset 7 to 11 nothing says that a node is in training", "go to opset 12 or above")
-    context.dialect = 12
-    cast_boolean_mask(context)
-    inputs = [context.inputs[0], context.like_data(ratio, "ratio"), context.constant(True, "training", np.bool_)]
-    context.replace("Dropout", inputs)
+    node.dialect = 12
+    cast_boolean_mask(node)
+    inputs = [node.inputs[0], node.like_data(ratio, "ratio"), node.constant(True, "training", np.bool_)]
+    node.replace("Dropout", inputs)
 
 
-def _mask_is_read(context: AdapterContext) -> bool:
+def _mask_is_read(node: NodeAtBoundary) -> bool:
     """True when anything reads the mask."""
-    return context.uses_output(1) and context.is_read(context.outputs[1])
+    return node.uses_output(1) and node.is_read(node.outputs[1])
 
 
 changed("Dropout", 10, "the mask became boolean")
 
 
 @exact("Dropout", 10)
-def has_no_mask(crossing: Crossing) -> bool:
+def has_no_mask(node: NodeAtBoundary) -> bool:
     """True when the node has no mask."""
-    return not crossing.uses_output(1)
+    return not node.uses_output(1)
 
 
 @upward("Dropout", 10)
-def cast_boolean_mask(context: AdapterContext) -> None:
+def cast_boolean_mask(node: NodeAtBoundary) -> None:
     """Casts the mask to the type of the data. From 10 on the mask is boolean."""
-    if not _mask_is_read(context):
-        del context.outputs[1:]
+    if not _mask_is_read(node):
+        del node.outputs[1:]
         return
-    number = DTYPE_NUMBERS[context.known_dtype(0)]
-    old = context.redirect(1, "boolean_mask")
-    context.emit_after("Cast", [context.outputs[1]], old, to=number)
+    number = DTYPE_NUMBERS[node.known_dtype(0)]
+    old = node.redirect(1, "boolean_mask")
+    node.write_after("Cast", [node.outputs[1]], old, to=number)
 
 
 @downward("Dropout", 10)
-def cast_mask_to_boolean(context: AdapterContext) -> None:
+def cast_mask_to_boolean(node: NodeAtBoundary) -> None:
     """Casts the mask to boolean. Below 10 the mask has the type of the data and holds 0 and 1."""
-    if not _mask_is_read(context):
-        del context.outputs[1:]
+    if not _mask_is_read(node):
+        del node.outputs[1:]
         return
-    old = context.redirect(1, "typed_mask")
-    context.emit_after("Cast", [context.outputs[1]], old, to=TensorProto.BOOL)
+    old = node.redirect(1, "typed_mask")
+    node.write_after("Cast", [node.outputs[1]], old, to=TensorProto.BOOL)
 
 
 changed(
@@ -86,82 +84,79 @@ changed(
 )
 
 
-@exact("Dropout", 12)
-def ratio_is_the_default(crossing: Crossing) -> bool:
-    """True when the node has no mask and its ratio is the default, which is the same on both sides."""
-    if crossing.uses_output(1):
-        return False
-    if crossing.upward:
-        return bool(crossing.value("ratio", 0.5) == 0.5)
-    if crossing.uses_input(1) or crossing.uses_input(2):
-        return False
-    crossing.drop("seed", why="without training_mode nothing is drawn at random")
-    return True
+@edited("Dropout", 12)
+def ratio_is_the_default(node: NodeAtBoundary) -> None:
+    """Keep a node when it has no mask and its ratio is the default, which is the same on both sides."""
+    if node.uses_output(1):
+        raise Inexact
+    if node.upward:
+        if not (bool(node.value("ratio", 0.5) == 0.5)):
+            raise Inexact
+        return
+    if node.uses_input(1) or node.uses_input(2):
+        raise Inexact
+    node.drop("seed", why="without training_mode nothing is drawn at random")
 
 
 @upward("Dropout", 12)
-def make_ratio_an_input(context: AdapterContext) -> None:
+def make_ratio_an_input(node: NodeAtBoundary) -> None:
     """Turns the attribute ratio into a constant, which only training reads. Without training_mode the node copies the
     data. Below 12 the document does not say what mask inference gives.
     """
-    context.require_types()
-    if _mask_is_read(context):
+    node.require_types()
+    if _mask_is_read(node):
         raise Inexact("what mask a node gives that does not drop is specified only from it on, and here it is read")
-    del context.outputs[1:]
-    if context.known_value_or_default("ratio") != 0.5 and context.input_type(0).dtype is not None:
-        context.inputs.append(context.like_data(context.known_value("ratio"), "ratio"))
-    context.drop("ratio", why=f"it is an input {context.side}")
+    del node.outputs[1:]
+    if node.known_value_or_default("ratio") != 0.5 and node.input_type(0).dtype is not None:
+        node.inputs.append(node.like_data(node.known_value("ratio"), "ratio"))
+    node.drop("ratio", why=f"it is an input {node.side}")
 
 
 @downward("Dropout", 12)
-def copy_or_draw(context: AdapterContext) -> None:
+def copy_or_draw(node: NodeAtBoundary) -> None:
     """Copies the data without training, with a mask that is all true. In training, compares uniform numbers from 0 to 1
     with the ratio, and multiplies the elements that stay by 1 / (1 - ratio).
     """
-    context.require_types()
-    training = np.zeros(1, bool) if not context.uses_input(2) else context.elements(2)
+    node.require_types()
+    training = np.zeros(1, bool) if not node.uses_input(2) else node.elements(2)
     if training is not None and not training.reshape(-1)[0]:
-        _copy(context)
+        _copy(node)
     else:
-        _draw(context, training is None)
+        _draw(node, training is None)
 
 
-def _copy(context: AdapterContext) -> None:
+def _copy(node: NodeAtBoundary) -> None:
     """Copies the data."""
-    data = context.inputs[0]
-    if not _mask_is_read(context):
-        del context.outputs[1:]
-        context.replace("Dropout", [data])
+    data = node.inputs[0]
+    if not _mask_is_read(node):
+        del node.outputs[1:]
+        node.replace("Dropout", [data])
         return
-    mask = context.outputs[1]
-    del context.outputs[1:]
-    context.emit_after(
-        "Expand", [context.constant(True, "true", np.bool_), context.emit("Shape", [data], "shape")], mask
-    )
-    context.replace("Dropout", [data])
+    mask = node.outputs[1]
+    del node.outputs[1:]
+    node.write_after("Expand", [node.constant(True, "true", np.bool_), node.write("Shape", [data], "shape")], mask)
+    node.replace("Dropout", [data])
 
 
-def _draw(context: AdapterContext, is_optional: bool) -> None:
+def _draw(node: NodeAtBoundary, is_optional: bool) -> None:
     """Drops elements at random. is_optional: training_mode decides at run time."""
-    data, dtype = context.inputs[0], context.known_dtype(0)
+    data, dtype = node.inputs[0], node.known_dtype(0)
     number = DTYPE_NUMBERS[dtype]
-    seed = context.value("seed")
-    if context.has("seed"):
+    seed = node.value("seed")
+    if node.has("seed"):
         raise Inexact(f"the numbers that seed {seed} gives are not drawn again without it")
-    ratio = context.inputs[1] if context.uses_input(1) else context.constant(0.5, "ratio", np.float32)
-    ratio = context.emit("Cast", [ratio], "ratio_as_data", to=number)
-    drawn = context.emit("RandomUniformLike", [data], "drawn", dtype=TensorProto.FLOAT)
-    threshold = context.emit("Cast", [ratio], "threshold", to=TensorProto.FLOAT)
-    kept = context.emit("Not", [context.emit("Less", [drawn, threshold], "is_dropped")], "is_kept")
-    one = context.like_data(1, "one")
-    scale = context.emit("Div", [one, context.emit("Sub", [one, ratio], "share_kept")], "scale")
+    ratio = node.inputs[1] if node.uses_input(1) else node.constant(0.5, "ratio", np.float32)
+    ratio = node.write("Cast", [ratio], "ratio_as_data", to=number)
+    drawn = node.write("RandomUniformLike", [data], "drawn", dtype=TensorProto.FLOAT)
+    threshold = node.write("Cast", [ratio], "threshold", to=TensorProto.FLOAT)
+    kept = node.write("Not", [node.write("Less", [drawn, threshold], "is_dropped")], "is_kept")
+    one = node.like_data(1, "one")
+    scale = node.write("Div", [one, node.write("Sub", [one, ratio], "share_kept")], "scale")
     if is_optional:
-        scale = context.emit("Where", [context.inputs[2], scale, one], "scale_in_training")
-        kept = context.emit(
-            "Or", [kept, context.emit("Not", [context.inputs[2]], "is_inference")], "is_kept_in_training"
-        )
-    if len(context.outputs) > 1 and context.outputs[1]:
-        context.emit_after("Identity", [kept], context.outputs[1])
-    del context.outputs[1:]
-    scaled = context.emit("Mul", [data, scale], "scaled")
-    context.replace("Where", [kept, scaled, context.like_data(0, "zero")])
+        scale = node.write("Where", [node.inputs[2], scale, one], "scale_in_training")
+        kept = node.write("Or", [kept, node.write("Not", [node.inputs[2]], "is_inference")], "is_kept_in_training")
+    if len(node.outputs) > 1 and node.outputs[1]:
+        node.write_after("Identity", [kept], node.outputs[1])
+    del node.outputs[1:]
+    scaled = node.write("Mul", [data, scale], "scaled")
+    node.replace("Where", [kept, scaled, node.like_data(0, "zero")])

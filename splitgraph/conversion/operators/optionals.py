@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from splitgraph.conversion.operators.registry import downward, unchanged
-from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
+from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.deferred import np, numpy_helper
 
 unchanged("Optional", 28)
@@ -14,15 +14,15 @@ unchanged("OptionalHasElement", 18, 28)
 
 
 @downward("OptionalHasElement", 18)
-def write_answer_as_constant(context: AdapterContext) -> None:
+def write_answer_as_constant(node: NodeAtBoundary) -> None:
     """Writes the answer as a constant: a tensor or a sequence is always there, an omitted input never. Below 18 the
     input is required, and is an optional.
     """
-    if context.uses_input(0) and context.input_type(0).kind not in ("tensor", "sequence"):
-        context.require_types()
+    if node.uses_input(0) and node.input_type(0).kind not in ("tensor", "sequence"):
+        node.require_types()
         raise Inexact("whether its input is an optional is unknown")
-    has = context.uses_input(0)
-    context.replace("Constant", [], value=numpy_helper.from_array(np.array(has)))
+    has = node.uses_input(0)
+    node.replace("Constant", [], value=numpy_helper.from_array(np.array(has)))
 
 
 # OptionalGetElement -------------------------------------------------------------------------------------------------
@@ -31,9 +31,9 @@ unchanged("OptionalGetElement", 18, 28)
 
 
 @downward("OptionalGetElement", 18)
-def copy_element(context: AdapterContext) -> None:
+def copy_element(node: NodeAtBoundary) -> None:
     """Copies a tensor or sequence that is no optional: it is the element itself."""
-    if context.input_type(0).kind not in ("tensor", "sequence"):
-        context.require_types()
+    if node.input_type(0).kind not in ("tensor", "sequence"):
+        node.require_types()
         raise Inexact("whether its input is an optional is unknown")
-    context.replace("Identity", context.inputs)
+    node.replace("Identity", node.inputs)

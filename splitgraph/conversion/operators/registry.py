@@ -2,13 +2,14 @@
 name is the first opset of the newer version.
 
 `unchanged` says that the operator means the same on both sides, wherever both schemas allow the node (attributes,
-inputs, outputs, types: the schema guard checks them). Where one version lacks an attribute, the default of the other
+inputs, outputs, types: the climb compares them). Where one version lacks an attribute, the default of the other
 means what the operator does without the attribute.
 
-`changed` says that the meaning changed, or the allowed values. Two kinds of functions stand below it. A predicate under
-`@exact_upward`, `@exact_downward` or `@exact` (both ways) tells whether a node means the same on both sides; the
-predicate may edit the attributes of the node first. An adapter under `@upward` or `@downward` writes the node in
-another way where the guard cannot keep it, or raises `Inexact`.
+`changed` says that the meaning changed, or the allowed values. The steps stand below it, each for one direction. Under
+`@exact_upward`, `@exact_downward` or `@exact` (both ways), a predicate tells whether a node means the same on both
+sides, and looks only. Under `@edited_upward`, `@edited_downward` or `@edited`, a step edits the attributes of the node,
+or raises `Inexact`, for which the reason of the boundary is told. Where the node cannot be kept so, an adapter under
+`@upward` or `@downward` writes it in another way, or raises `Inexact` with a reason of its own.
 
 Each decision comes from the signatures of both versions and the differences between their documents (onnx.defs).
 """
@@ -17,34 +18,39 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
 
-from splitgraph.conversion.nodes.crossing import Crossing, Predicate
-from splitgraph.conversion.writing.adapter_context import AdapterContext
+from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
 
-Adapter = Callable[[AdapterContext], None]
-
-
-def always(_: Crossing) -> bool:
-    """True for every node: in this direction only the schemas differ."""
-    return True
+# Keeps a node, edits it, writes others, or raises Inexact.
+Step = Callable[[NodeAtBoundary], None]
+# Tells whether a node means the same on both sides.
+Predicate = Callable[[NodeAtBoundary], bool]
 
 
-def never(_: Crossing) -> bool:
-    """False for every node: the node alone cannot be exact, it needs other nodes or inputs."""
-    return False
+def always(_: NodeAtBoundary) -> None:
+    """Keep every node: in this direction only the schemas differ."""
+
+
+def never(_: NodeAtBoundary) -> None:
+    """Keep no node: the node alone cannot be exact, it needs other nodes or inputs."""
+    raise Inexact
 
 
 @dataclass(slots=True)
 class Rule:
-    """A boundary at which a node may stay only when a predicate says so.
+    """A boundary at which a step decides whether a node stays.
 
-    reason: what changed, completing "<operator> changes at opset N: ...". up, down: when a node may stay in that
-    direction. hint: what else could help the user besides stopping before the boundary.
+    reason: what changed, completing "<operator> changes at opset N: ...". up, down: the step in that direction, which
+    keeps or edits the node, or raises Inexact. hint: what else could help the user besides stopping before the
+    boundary.
     """
 
     reason: str
-    up: Predicate = never
-    down: Predicate = never
+    up: Step = never
+    down: Step = never
     hint: str = ""
 
 
@@ -55,7 +61,7 @@ Boundary = tuple[str, int]
 UNCHANGED: set[Boundary] = set()
 RULES: dict[Boundary, Rule] = {}
 # Operator, version, and whether the node goes up.
-_ADAPTERS: dict[tuple[str, int, bool], Adapter] = {}
+_ADAPTERS: dict[tuple[str, int, bool], Step] = {}
 
 
 def unchanged(operators: str, *versions: int) -> None:
@@ -67,9 +73,7 @@ def unchanged(operators: str, *versions: int) -> None:
             UNCHANGED.add(boundary)
 
 
-def changed(
-    operators: str, version: int, reason: str, *, up: Predicate = never, down: Predicate = never, hint: str = ""
-) -> None:
+def changed(operators: str, version: int, reason: str, *, up: Step = never, down: Step = never, hint: str = "") -> None:
     """Says what changed in operators (separated by spaces) at the boundary of a version: see `Rule`."""
     for boundary in _boundaries(operators, version):
         if boundary in UNCHANGED or boundary in RULES:
@@ -78,54 +82,79 @@ def changed(
 
 
 def exact_upward(operators: str, version: int) -> Callable[[Predicate], Predicate]:
-    """Registers a predicate that tells whether a node may stay as it is when the node goes up."""
-
-    def register(predicate: Predicate) -> Predicate:
-        for boundary in _boundaries(operators, version):
-            if RULES[boundary].up is not never:
-                raise ValueError(f"two predicates for {boundary} upward")
-            RULES[boundary].up = predicate
-        return predicate
-
-    return register
+    """Register a predicate that tells whether a node may stay as it is when the node goes up."""
+    return _exact(operators, version, "up")
 
 
 def exact_downward(operators: str, version: int) -> Callable[[Predicate], Predicate]:
-    """Registers a predicate that tells whether a node may stay as it is when the node goes down."""
+    """Register a predicate that tells whether a node may stay as it is when the node goes down."""
+    return _exact(operators, version, "down")
 
+
+def exact(operators: str, version: int) -> Callable[[Predicate], Predicate]:
+    """Register a predicate for both directions."""
+    return _exact(operators, version, "up", "down")
+
+
+def edited_upward(operators: str, version: int) -> Callable[[Step], Step]:
+    """Register a step that edits a node, or keeps it, when the node goes up."""
+    return _edited(operators, version, "up")
+
+
+def edited_downward(operators: str, version: int) -> Callable[[Step], Step]:
+    """Register a step that edits a node, or keeps it, when the node goes down."""
+    return _edited(operators, version, "down")
+
+
+def edited(operators: str, version: int) -> Callable[[Step], Step]:
+    """Register a step for both directions."""
+    return _edited(operators, version, "up", "down")
+
+
+def where(predicate: Predicate) -> Step:
+    """Return the step that keeps a node where the predicate is true of it."""
+
+    def step(node: NodeAtBoundary) -> None:
+        if not predicate(node):
+            raise Inexact
+
+    return step
+
+
+def _exact(operators: str, version: int, *ways: str) -> Callable[[Predicate], Predicate]:
     def register(predicate: Predicate) -> Predicate:
-        for boundary in _boundaries(operators, version):
-            if RULES[boundary].down is not never:
-                raise ValueError(f"two predicates for {boundary} downward")
-            RULES[boundary].down = predicate
+        _edited(operators, version, *ways)(where(predicate))
         return predicate
 
     return register
 
 
-def exact(operators: str, version: int) -> Callable[[Predicate], Predicate]:
-    """Registers a predicate for both directions."""
-
-    def register(predicate: Predicate) -> Predicate:
-        return exact_upward(operators, version)(exact_downward(operators, version)(predicate))
+def _edited(operators: str, version: int, *ways: str) -> Callable[[Step], Step]:
+    def register(step: Step) -> Step:
+        for boundary in _boundaries(operators, version):
+            for way in ways:
+                if getattr(RULES[boundary], way) is not never:
+                    raise ValueError(f"two steps for {boundary} {way}ward")
+                setattr(RULES[boundary], way, step)
+        return step
 
     return register
 
 
-def upward(operators: str, *versions: int) -> Callable[[Adapter], Adapter]:
+def upward(operators: str, *versions: int) -> Callable[[Step], Step]:
     """Registers an adapter for operators (separated by spaces) that go up over the boundaries of these versions."""
     return _register(operators, versions, going_up=True)
 
 
-def downward(operators: str, *versions: int) -> Callable[[Adapter], Adapter]:
+def downward(operators: str, *versions: int) -> Callable[[Step], Step]:
     """Registers an adapter for operators (separated by spaces) that go down over the boundaries of these versions. At
     the first version of an operator, the adapter writes the node with other operators.
     """
     return _register(operators, versions, going_up=False)
 
 
-def _register(operators: str, versions: tuple[int, ...], *, going_up: bool) -> Callable[[Adapter], Adapter]:
-    def register(adapter: Adapter) -> Adapter:
+def _register(operators: str, versions: tuple[int, ...], *, going_up: bool) -> Callable[[Step], Step]:
+    def register(adapter: Step) -> Step:
         for version in versions:
             for boundary in _boundaries(operators, version):
                 place = (*boundary, going_up)
@@ -139,3 +168,28 @@ def _register(operators: str, versions: tuple[int, ...], *, going_up: bool) -> C
 
 def _boundaries(operators: str, version: int) -> list[Boundary]:
     return [(operator, version) for operator in operators.split()]
+
+
+# What is registered -------------------------------------------------------------------------------------------------
+
+
+@cache
+def load_families() -> None:
+    """Imports every family once. Each family registers its decisions and adapters."""
+    package = import_module(__package__ or "")
+    for family in iter_modules(package.__path__):
+        import_module(f"{package.__name__}.{family.name}")
+
+
+def decision(operator: str, version: int) -> Rule | None:
+    """Gives the rule of the boundary at which `version` is the newer one; None when only the schemas differ."""
+    load_families()
+    if (operator, version) in UNCHANGED:
+        return None
+    return RULES.get((operator, version), UNDECIDED)
+
+
+def adapter_of(operator: str, version: int, *, going_up: bool) -> Step | None:
+    """Gives the adapter of a boundary, None where there is none."""
+    load_families()
+    return _ADAPTERS.get((operator, version, going_up))

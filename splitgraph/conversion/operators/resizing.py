@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 
 from splitgraph.attributes import UNRESOLVED
-from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.nodes.known_values import Array
 from splitgraph.conversion.operators.registry import (
     always,
@@ -18,7 +17,7 @@ from splitgraph.conversion.operators.registry import (
     unchanged,
     upward,
 )
-from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
+from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.conversion.writing.resampling import is_sized, resize_by_gathering
 from splitgraph.conversion.writing.shape_nodes import static_shape
 from splitgraph.deferred import np
@@ -37,62 +36,62 @@ changed("Upsample", 7, "the attributes height_scale and width_scale became scale
 
 
 @upward("Upsample", 7)
-def join_scales(context: AdapterContext) -> None:
+def join_scales(node: NodeAtBoundary) -> None:
     """Joins height_scale and width_scale to four scales, the first two of which are 1. Renames "bilinear" to
     "linear".
     """
-    context.require_types()
-    mode = context.known_value_or_default("mode")
-    scales = [1.0, 1.0, context.known_value("height_scale"), context.known_value("width_scale")]
+    node.require_types()
+    mode = node.known_value_or_default("mode")
+    scales = [1.0, 1.0, node.known_value("height_scale"), node.known_value("width_scale")]
     if mode not in _TO_NEW_MODES or None in scales:
         raise Inexact(f"mode {mode} with scales {scales[2:]} has no meaning")
-    context.drop("height_scale", "width_scale", why="all scales are one attribute")
-    context.set("scales", scales, "the scales of all axes")
-    context.set("mode", _TO_NEW_MODES[mode], "the mode was renamed")
+    node.drop("height_scale", "width_scale", why="all scales are one attribute")
+    node.set("scales", scales, "the scales of all axes")
+    node.set("mode", _TO_NEW_MODES[mode], "the mode was renamed")
 
 
 @downward("Upsample", 7)
-def split_scales(context: AdapterContext) -> None:
+def split_scales(node: NodeAtBoundary) -> None:
     """Splits four scales, the first two of which are 1, into height_scale and width_scale."""
-    context.require_types()
-    scales, mode = context.known_value("scales"), context.known_value_or_default("mode")
+    node.require_types()
+    scales, mode = node.known_value("scales"), node.known_value_or_default("mode")
     old_modes = {new: old for old, new in _TO_NEW_MODES.items()}
     if len(scales) != 4 or scales[0] != 1 or scales[1] != 1 or mode not in old_modes:
         raise Inexact("below it, only height and width of images are resized")
-    context.drop("scales", why=f"it does not exist {context.side}")
-    context.set("height_scale", scales[2], "the scale of the third axis")
-    context.set("width_scale", scales[3], "the scale of the fourth axis")
-    context.set("mode", old_modes[mode], "the mode was renamed")
+    node.drop("scales", why=f"it does not exist {node.side}")
+    node.set("height_scale", scales[2], "the scale of the third axis")
+    node.set("width_scale", scales[3], "the scale of the fourth axis")
+    node.set("mode", old_modes[mode], "the mode was renamed")
 
 
 changed("Upsample", 9, "the attribute scales became an input")
 
 
 @upward("Upsample", 9)
-def make_scales_an_input(context: AdapterContext) -> None:
+def make_scales_an_input(node: NodeAtBoundary) -> None:
     """Turns the attribute scales into a constant."""
-    context.require_types()
-    context.inputs.append(context.attribute_as_input("scales", np.float32))
+    node.require_types()
+    node.inputs.append(node.attribute_as_input("scales", np.float32))
 
 
 @downward("Upsample", 9)
-def make_scales_an_attribute(context: AdapterContext) -> None:
+def make_scales_an_attribute(node: NodeAtBoundary) -> None:
     """Turns a constant second input into the attribute scales."""
-    context.require_types()
-    scales = context.elements(1)
+    node.require_types()
+    scales = node.elements(1)
     if scales is None:
-        raise Inexact(f"scales is an attribute {context.side}, and here it is known only at run time")
-    del context.inputs[1:]
-    context.set("scales", [float(scale) for scale in scales], f"it is an attribute {context.side}")
+        raise Inexact(f"scales is an attribute {node.side}, and here it is known only at run time")
+    del node.inputs[1:]
+    node.set("scales", [float(scale) for scale in scales], f"it is an attribute {node.side}")
 
 
 changed("Upsample", 10, "it is deprecated from then on; Resize replaces it")
 
 
 @upward("Upsample", 10)
-def replace_by_resize(context: AdapterContext) -> None:
+def replace_by_resize(node: NodeAtBoundary) -> None:
     """Renames the node: Resize-10 does what Upsample-9 does, also for scales below 1."""
-    context.rename("Resize")
+    node.rename("Resize")
 
 
 # Resize -------------------------------------------------------------------------------------------------------------
@@ -101,16 +100,16 @@ unchanged("Resize", 18)
 
 
 @downward("Resize", 10)
-def replace_by_upsample(context: AdapterContext) -> None:
+def replace_by_upsample(node: NodeAtBoundary) -> None:
     """Renames the node where all scales are at least 1, which Upsample-9 needs; gathers elements otherwise."""
-    scales = context.elements(1)
+    scales = node.elements(1)
     if scales is None or np.any(scales < 1):
-        resize_by_gathering(context)
+        resize_by_gathering(node)
         return
-    mode = context.attributes.get("mode")
-    context.replace("Upsample", context.inputs)
+    mode = node.attributes.get("mode")
+    node.replace("Upsample", node.inputs)
     if mode is not None:
-        context.attributes["mode"] = mode
+        node.attributes["mode"] = mode
 
 
 changed(
@@ -119,34 +118,34 @@ changed(
 
 
 @upward("Resize", 11)
-def set_asymmetric_coordinates(context: AdapterContext) -> None:
+def set_asymmetric_coordinates(node: NodeAtBoundary) -> None:
     """Sets the attributes that mean what Resize-10 does: coordinates are divided by the scale, and the nearest element
     is rounded down where an axis grows and up where it shrinks (as in onnx's own test of Resize-10 and in onnxruntime).
 
     Where axes of both kinds exist, or the scales are unknown, the node becomes two nodes: one for the axes that grow
     and one for those that shrink.
     """
-    context.require_types()
-    data, scales = context.inputs
-    mode = context.known_value_or_default("mode")
+    node.require_types()
+    data, scales = node.inputs
+    mode = node.known_value_or_default("mode")
     if mode not in ("nearest", "linear"):
         raise Inexact(f"Resize-10 knows no mode {mode}")
-    roi = context.constant(np.zeros(0), "roi", np.float32)
-    context.set("coordinate_transformation_mode", "asymmetric", "what Resize did before it had a choice")
-    found = context.elements(1)
+    roi = node.constant(np.zeros(0), "roi", np.float32)
+    node.set("coordinate_transformation_mode", "asymmetric", "what Resize did before it had a choice")
+    found = node.elements(1)
     if mode == "nearest":
         shrinks = found is not None and bool(np.any(found < 1))
         if found is None or (shrinks and np.any(found > 1)):
-            one = context.constant([1], "one", np.float32)
-            up = context.emit("Max", [scales, one], "scales_up")
-            least = None if found is not None else context.emit("ReduceMin", [scales], "least", keepdims=1)
-            data, shrinks = _grow(context, data, roi, up, least, is_larger=_is_larger(context, found)), True
-            scales = context.emit("Min", [scales, one], "scales_down")
-        context.set("nearest_mode", "ceil" if shrinks else "floor", "what Resize did before it had a choice")
-    context.inputs[:] = [data, roi, scales]
+            one = node.constant([1], "one", np.float32)
+            up = node.write("Max", [scales, one], "scales_up")
+            least = None if found is not None else node.write("ReduceMin", [scales], "least", keepdims=1)
+            data, shrinks = _grow(node, data, roi, up, least, is_larger=_is_larger(node, found)), True
+            scales = node.write("Min", [scales, one], "scales_down")
+        node.set("nearest_mode", "ceil" if shrinks else "floor", "what Resize did before it had a choice")
+    node.inputs[:] = [data, roi, scales]
 
 
-def _grow(context: AdapterContext, data: str, roi: str, scales: str, least: str | None, *, is_larger: bool) -> str:
+def _grow(node: NodeAtBoundary, data: str, roi: str, scales: str, least: str | None, *, is_larger: bool) -> str:
     """Resizes the axes that grow.
 
     onnxruntime copies a tensor that keeps its size, whatever the scales are; the one node did not do so where other
@@ -155,23 +154,23 @@ def _grow(context: AdapterContext, data: str, roi: str, scales: str, least: str 
     """
     chosen = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor", "mode": "nearest"}
     if is_larger:
-        return context.emit("Resize", [data, roi, scales], "grown", **chosen)
-    copies = context.constant([2], "two", np.float32)
+        return node.write("Resize", [data, roi, scales], "grown", **chosen)
+    copies = node.constant([2], "two", np.float32)
     if least is not None:
-        one = context.constant([1], "one", np.float32)
-        lacking = context.emit("Ceil", [context.emit("Sub", [one, least], "lacking")], "lacking")
-        copies = context.emit(
-            "Add", [one, context.emit("Max", [lacking, context.constant([0], "zero", np.float32)], "more")], "copies"
+        one = node.constant([1], "one", np.float32)
+        lacking = node.write("Ceil", [node.write("Sub", [one, least], "lacking")], "lacking")
+        copies = node.write(
+            "Add", [one, node.write("Max", [lacking, node.constant([0], "zero", np.float32)], "more")], "copies"
         )
-    twice = context.emit("Concat", [copies, scales], "scales_of_more", axis=0)
-    more = context.emit("Unsqueeze", [data], "one_more_axis", axes=[0])
-    grown = context.emit("Resize", [more, roi, twice], "grown_twice", **chosen)
-    return context.emit("Gather", [grown, context.constant(0, "first")], "grown", axis=0)
+    twice = node.write("Concat", [copies, scales], "scales_of_more", axis=0)
+    more = node.write("Unsqueeze", [data], "one_more_axis", axes=[0])
+    grown = node.write("Resize", [more, roi, twice], "grown_twice", **chosen)
+    return node.write("Gather", [grown, node.constant(0, "first")], "grown", axis=0)
 
 
-def _is_larger(context: AdapterContext, scales: Array | None) -> bool:
+def _is_larger(node: NodeAtBoundary, scales: Array | None) -> bool:
     """True when some axis certainly gets more elements."""
-    shape = context.input_type(0).shape
+    shape = node.input_type(0).shape
     if scales is None or shape is None:
         return False
     known = zip(shape, scales, strict=True)
@@ -179,38 +178,38 @@ def _is_larger(context: AdapterContext, scales: Array | None) -> bool:
 
 
 @downward("Resize", 11)
-def leave_out_coordinates(context: AdapterContext) -> None:
+def leave_out_coordinates(node: NodeAtBoundary) -> None:
     """Leaves out asymmetric coordinates that are rounded down where the tensor grows and up where it shrinks, the only
     ones below 11. Scales that are whole numbers repeat each element also with half_pixel. Everything else is gathered.
     """
-    context.require_types()
-    scales = _exact_scales(context)
-    mode = context.known_value_or_default("mode")
-    coordinates = context.known_value_or_default("coordinate_transformation_mode")
-    rounding = context.known_value_or_default("nearest_mode")
+    node.require_types()
+    scales = _exact_scales(node)
+    mode = node.known_value_or_default("mode")
+    coordinates = node.known_value_or_default("coordinate_transformation_mode")
+    rounding = node.known_value_or_default("nearest_mode")
     if mode == "linear":
-        scaled = scales is not None or not is_sized(context)
-        fits = coordinates == "asymmetric" and scaled and not context.known_value_or_default("exclude_outside")
+        scaled = scales is not None or not is_sized(node)
+        fits = coordinates == "asymmetric" and scaled and not node.known_value_or_default("exclude_outside")
     else:
         before = scales is not None and coordinates == "asymmetric" and _rounds_as_resize_10(rounding, scales)
         fits = mode == "nearest" and (
             before or (scales is not None and _repeats_elements(coordinates, rounding, scales))
         )
     if not fits:
-        resize_by_gathering(context)
+        resize_by_gathering(node)
         return
-    given = context.inputs[2] if scales is None else context.constant(scales, "scales", np.float32)
-    context.replace("Resize", [context.inputs[0], given], mode=mode)
+    given = node.inputs[2] if scales is None else node.constant(scales, "scales", np.float32)
+    node.replace("Resize", [node.inputs[0], given], mode=mode)
 
 
-def _exact_scales(context: AdapterContext) -> Array | None:
+def _exact_scales(node: NodeAtBoundary) -> Array | None:
     """Gives the scales, also those that sizes mean, if each gives exactly the wanted size; None where they
     are unknown.
     """
-    scales = context.elements(2)
+    scales = node.elements(2)
     if scales is not None and scales.size:
         return scales
-    sizes, shape = context.elements(3), static_shape(context, context.inputs[0])
+    sizes, shape = node.elements(3), static_shape(node, node.inputs[0])
     if sizes is None or shape is None or 0 in shape:
         return None
     found = np.asarray(sizes, dtype=np.float32) / np.asarray(shape, dtype=np.float32)
@@ -244,71 +243,71 @@ changed(
 
 
 @exact_upward("Resize", 13)
-def mode_exists_at_13(crossing: Crossing) -> bool:
+def mode_exists_at_13(node: NodeAtBoundary) -> bool:
     """True when the coordinate mode exists from 13 on, and scales (not sizes) tell the size of the output."""
-    mode = crossing.value_or_default("coordinate_transformation_mode")
-    return mode not in (UNRESOLVED, "tf_half_pixel_for_nn") and not crossing.uses_input(3)
+    mode = node.value_or_default("coordinate_transformation_mode")
+    return mode not in (UNRESOLVED, "tf_half_pixel_for_nn") and not node.uses_input(3)
 
 
 @upward("Resize", 13)
-def keep_scales_or_sizes(context: AdapterContext) -> None:
+def keep_scales_or_sizes(node: NodeAtBoundary) -> None:
     """Omits the scales where sizes are given.
 
     tf_half_pixel_for_nn is half_pixel without the subtraction of a half: rounded down it is half_pixel rounded to the
     nearest, and rounded to the nearest it is half_pixel rounded up.
     """
-    context.require_types()
-    if context.uses_input(3):
-        context.inputs[2] = ""
-    if context.known_value_or_default("coordinate_transformation_mode") != "tf_half_pixel_for_nn":
+    node.require_types()
+    if node.uses_input(3):
+        node.inputs[2] = ""
+    if node.known_value_or_default("coordinate_transformation_mode") != "tf_half_pixel_for_nn":
         return
-    rounding = context.known_value_or_default("nearest_mode")
-    if context.known_value_or_default("mode") != "nearest" or rounding not in _HALF_LESS:
+    rounding = node.known_value_or_default("nearest_mode")
+    if node.known_value_or_default("mode") != "nearest" or rounding not in _HALF_LESS:
         raise Inexact("tf_half_pixel_for_nn was removed, and without it only some ways of rounding are expressible")
-    context.set("coordinate_transformation_mode", "half_pixel", "tf_half_pixel_for_nn was removed")
-    context.set("nearest_mode", _HALF_LESS[rounding], f"what {rounding} was of a coordinate greater by a half")
+    node.set("coordinate_transformation_mode", "half_pixel", "tf_half_pixel_for_nn was removed")
+    node.set("nearest_mode", _HALF_LESS[rounding], f"what {rounding} was of a coordinate greater by a half")
 
 
 @downward("Resize", 13)
-def add_empty_roi_and_scales(context: AdapterContext) -> None:
+def add_empty_roi_and_scales(node: NodeAtBoundary) -> None:
     """Adds empty constants: below 13 roi and scales are required, and may be empty."""
-    context.require_types()
-    context.inputs.extend([""] * (3 - len(context.inputs)))
+    node.require_types()
+    node.inputs.extend([""] * (3 - len(node.inputs)))
     for index, hint in ((1, "roi"), (2, "scales")):
-        if not context.inputs[index]:
-            context.inputs[index] = context.constant(np.zeros(0), hint, np.float32)
+        if not node.inputs[index]:
+            node.inputs[index] = node.constant(np.zeros(0), hint, np.float32)
 
 
 @downward("Resize", 18)
-def resize_all_axes(context: AdapterContext) -> None:
+def resize_all_axes(node: NodeAtBoundary) -> None:
     """Adds roi, scales and sizes that change nothing for the axes that the node does not name. Below 18 they are for
     all axes.
 
     Sizes that keep the aspect ratio are computed for a known shape. Gathers where antialiasing shrinks, and where a
     policy comes with sizes that are rounded or known only at run time.
     """
-    context.require_types()
-    policy = context.known_value_or_default("keep_aspect_ratio_policy")
-    axes, rank = context.known_value("axes"), context.rank(0)
+    node.require_types()
+    policy = node.known_value_or_default("keep_aspect_ratio_policy")
+    axes, rank = node.known_value("axes"), node.rank(0)
     if axes is not None:
-        rank = context.known_rank(0)
+        rank = node.known_rank(0)
         axes = [axis % rank for axis in axes]
-    sizes = _sizes_of_policy(context, policy, axes) if policy != "stretch" and context.uses_input(3) else []
-    if sizes is None or _is_antialiased(context):
-        resize_by_gathering(context)
+    sizes = _sizes_of_policy(node, policy, axes) if policy != "stretch" and node.uses_input(3) else []
+    if sizes is None or _is_antialiased(node):
+        resize_by_gathering(node)
         return
     if axes is not None:
-        _spread(context, axes, context.known_rank(0))
+        _spread(node, axes, node.known_rank(0))
     if sizes:
-        context.inputs[3] = context.constant(sizes, "sizes")
-    context.drop("axes", "antialias", "keep_aspect_ratio_policy", why=f"it does not exist {context.side}")
+        node.inputs[3] = node.constant(sizes, "sizes")
+    node.drop("axes", "antialias", "keep_aspect_ratio_policy", why=f"it does not exist {node.side}")
 
 
-def _sizes_of_policy(context: AdapterContext, policy: str, axes: list[int] | None) -> list[int] | None:
+def _sizes_of_policy(node: NodeAtBoundary, policy: str, axes: list[int] | None) -> list[int] | None:
     """Gives the sizes of all axes; None where they are unknown or rounded. Below 18 each axis has the scale of its
     sizes, which equals the one scale of the policy where nothing was rounded.
     """
-    sizes, shape = context.elements(3), static_shape(context, context.inputs[0])
+    sizes, shape = node.elements(3), static_shape(node, node.inputs[0])
     if sizes is None or shape is None or 0 in shape:
         return None
     chosen = range(len(shape)) if axes is None else axes
@@ -322,74 +321,72 @@ def _sizes_of_policy(context: AdapterContext, policy: str, axes: list[int] | Non
     return new
 
 
-def _is_antialiased(context: AdapterContext) -> bool:
+def _is_antialiased(node: NodeAtBoundary) -> bool:
     """True where antialiasing may make a difference: where the tensor may shrink, and with exclude_outside, which
     runtimes accept for linear resizing only then.
     """
-    if not context.known_value_or_default("antialias") or context.known_value_or_default("mode") == "nearest":
+    if not node.known_value_or_default("antialias") or node.known_value_or_default("mode") == "nearest":
         return False
-    if context.known_value_or_default("exclude_outside"):
+    if node.known_value_or_default("exclude_outside"):
         return True
-    scales, sizes, shape = context.elements(2), context.elements(3), static_shape(context, context.inputs[0])
+    scales, sizes, shape = node.elements(2), node.elements(3), static_shape(node, node.inputs[0])
     if scales is not None:
         return bool(np.any(scales < 1))
-    if sizes is None or shape is None or context.known_value_or_default("keep_aspect_ratio_policy") != "stretch":
+    if sizes is None or shape is None or node.known_value_or_default("keep_aspect_ratio_policy") != "stretch":
         return True
-    axes = context.known_value("axes")
+    axes = node.known_value("axes")
     chosen = shape if axes is None else [shape[axis] for axis in axes]
     return any(size < dim for size, dim in zip(sizes, chosen, strict=True))
 
 
-def _spread(context: AdapterContext, axes: list[int], rank: int) -> None:
+def _spread(node: NodeAtBoundary, axes: list[int], rank: int) -> None:
     """Puts the values for some axes among values that change nothing for the others."""
-    where = context.constant(axes, "axes")
-    if context.uses_input(1):
-        rest = context.constant([0] * rank + [1] * rank, "no_roi", np.float32)
-        both = context.constant([*axes, *(axis + rank for axis in axes)], "roi_axes")
-        dtype = context.known_dtype(1)
+    where = node.constant(axes, "axes")
+    if node.uses_input(1):
+        rest = node.constant([0] * rank + [1] * rank, "no_roi", np.float32)
+        both = node.constant([*axes, *(axis + rank for axis in axes)], "roi_axes")
+        dtype = node.known_dtype(1)
         if dtype != "float32":
-            rest = context.emit("Cast", [rest], "no_roi_typed", to={"float16": 10, "float64": 11}[dtype])
-        context.inputs[1] = _put(context, rest, both, context.inputs[1], "roi")
-    if context.uses_input(2):
-        rest = context.constant([1] * rank, "no_scales", np.float32)
-        context.inputs[2] = _put(context, rest, where, context.inputs[2], "scales")
-    if context.uses_input(3):
-        context.inputs[3] = _put(
-            context, context.emit("Shape", [context.inputs[0]], "shape"), where, context.inputs[3], "sizes"
-        )
+            rest = node.write("Cast", [rest], "no_roi_typed", to={"float16": 10, "float64": 11}[dtype])
+        node.inputs[1] = _put(node, rest, both, node.inputs[1], "roi")
+    if node.uses_input(2):
+        rest = node.constant([1] * rank, "no_scales", np.float32)
+        node.inputs[2] = _put(node, rest, where, node.inputs[2], "scales")
+    if node.uses_input(3):
+        node.inputs[3] = _put(node, node.write("Shape", [node.inputs[0]], "shape"), where, node.inputs[3], "sizes")
 
 
-def _put(context: AdapterContext, rest: str, where: str, given: str, hint: str) -> str:
+def _put(node: NodeAtBoundary, rest: str, where: str, given: str, hint: str) -> str:
     """Puts values at places of a tensor, now if everything is known."""
-    before, places, updates = (context.values.elements(name) for name in (rest, where, given))
+    before, places, updates = (node.values.elements(name) for name in (rest, where, given))
     if before is None or places is None or updates is None:
-        return context.emit("ScatterElements", [rest, where, given], hint, axis=0)
+        return node.write("ScatterElements", [rest, where, given], hint, axis=0)
     whole = before.copy()
     whole[places] = updates
-    return context.constant(whole, hint, whole.dtype)
+    return node.constant(whole, hint, whole.dtype)
 
 
 changed("Resize", 19, "half_pixel_symmetric was added", up=always)
 
 
 @exact_downward("Resize", 19)
-def mode_exists_below_19(crossing: Crossing) -> bool:
+def mode_exists_below_19(node: NodeAtBoundary) -> bool:
     """True when the coordinate mode is not half_pixel_symmetric, which 19 added."""
-    return crossing.value_or_default("coordinate_transformation_mode") not in (UNRESOLVED, "half_pixel_symmetric")
+    return node.value_or_default("coordinate_transformation_mode") not in (UNRESOLVED, "half_pixel_symmetric")
 
 
 @downward("Resize", 19)
-def replace_half_pixel_symmetric(context: AdapterContext) -> None:
+def replace_half_pixel_symmetric(node: NodeAtBoundary) -> None:
     """Replaces half_pixel_symmetric by half_pixel where no size was rounded; computes the coordinates otherwise."""
-    context.require_types()
-    if context.known_value("coordinate_transformation_mode") != "half_pixel_symmetric":
+    node.require_types()
+    if node.known_value("coordinate_transformation_mode") != "half_pixel_symmetric":
         raise Inexact("half_pixel_symmetric was added")
-    shape, scales, axes = static_shape(context, context.inputs[0]), context.elements(2), context.known_value("axes")
-    exact = context.uses_input(3) and context.known_value_or_default("keep_aspect_ratio_policy") == "stretch"
+    shape, scales, axes = static_shape(node, node.inputs[0]), node.elements(2), node.known_value("axes")
+    exact = node.uses_input(3) and node.known_value_or_default("keep_aspect_ratio_policy") == "stretch"
     if not exact and shape is not None and scales is not None:
         chosen = shape if axes is None else [shape[axis] for axis in axes]
         exact = all((float(scale) * dim).is_integer() for scale, dim in zip(scales, chosen, strict=True))
     if exact:
-        context.set("coordinate_transformation_mode", "half_pixel", "the same for sizes that are not rounded")
+        node.set("coordinate_transformation_mode", "half_pixel", "the same for sizes that are not rounded")
     else:
-        resize_by_gathering(context)
+        resize_by_gathering(node)

@@ -7,12 +7,11 @@ from __future__ import annotations
 from functools import reduce
 from math import prod
 
-from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.predicates import RANK_HINT
-from splitgraph.conversion.operators.registry import changed, downward, exact, unchanged
-from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact, require_few
+from splitgraph.conversion.operators.registry import changed, downward, edited, unchanged
 from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.interpolation import Images
+from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary, require_few
 from splitgraph.conversion.writing.shape_nodes import FLOATS, static_shape, wide_float
 from splitgraph.deferred import np
 
@@ -28,28 +27,28 @@ unchanged("GridSample", 22)
 
 
 @downward("GridSample", 16, 20)
-def sample_by_gathering(context: AdapterContext) -> None:
+def sample_by_gathering(node: NodeAtBoundary) -> None:
     """Gathers the elements around each place from the images in one row, weights them and adds them up. Below 20,
     GridSample takes images of two axes only; below 16, it does not exist.
     """
-    dtype, rank = context.known_dtype(0), context.known_rank(0)
-    mode = context.known_value("mode", "linear")
-    mode, padding = _MODES.get(mode, mode), context.known_value_or_default("padding_mode")
-    aligned = bool(context.known_value_or_default("align_corners"))
+    dtype, rank = node.known_dtype(0), node.known_rank(0)
+    mode = node.known_value("mode", "linear")
+    mode, padding = _MODES.get(mode, mode), node.known_value_or_default("padding_mode")
+    aligned = bool(node.known_value_or_default("align_corners"))
     if mode not in ("nearest", "linear", "cubic") or padding not in ("zeros", "border", "reflection"):
         raise Inexact(f"GridSample knows no mode {mode} with padding {padding}")
     if mode != "nearest" and dtype not in (*FLOATS, "bfloat16"):
         raise Inexact(f"how {mode} sampling rounds {dtype} is not said")
     if (mode, padding) == ("cubic", "border"):
         raise Inexact("whether the place or the elements around it are moved to the border is not said")
-    formula = Formula(context)
-    batch, _, *sizes = formula.sizes(context.inputs[0], rank)
-    data = formula.held(context.inputs[0], dtype)
+    formula = Formula(node)
+    batch, _, *sizes = formula.sizes(node.inputs[0], rank)
+    data = formula.held(node.inputs[0], dtype)
     if mode != "nearest":
         data = data.cast(wide_float(dtype))
     pixels = formula.product(sizes)
     images = Images(formula, _rows(formula, data, rank, batch * pixels), sizes, mode, padding, aligned)
-    grid = formula.held(context.inputs[1], context.known_dtype(1)).cast(wide_float(context.known_dtype(1)))
+    grid = formula.held(node.inputs[1], node.known_dtype(1)).cast(wide_float(node.known_dtype(1)))
     places = []
     for axis, size in enumerate(sizes):
         # The coordinate of the last axis comes first.
@@ -63,24 +62,23 @@ def sample_by_gathering(context: AdapterContext) -> None:
 changed("GridSample", 20, "modes were renamed, and inputs that are not images were added", hint=RANK_HINT)
 
 
-@exact("GridSample", 20)
-def mode_can_be_respelled(crossing: Crossing) -> bool:
-    """True for images of two axes whose mode is known. Respells the mode: "linear" and "cubic" are "bilinear" and
+@edited("GridSample", 20)
+def mode_can_be_respelled(node: NodeAtBoundary) -> None:
+    """Keep only images of two axes whose mode is known. Respells the mode: "linear" and "cubic" are "bilinear" and
     "bicubic" below 20.
     """
-    if not crossing.upward and crossing.rank(0) != 4:
-        return False
+    if not node.upward and node.rank(0) != 4:
+        raise Inexact
     new_names = {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest"}
-    names = new_names if crossing.upward else {new: old for old, new in new_names.items()}
-    crossing.accept_default("mode")
-    mode = crossing.value("mode")
+    names = new_names if node.upward else {new: old for old, new in new_names.items()}
+    node.accept_default("mode")
+    mode = node.value("mode")
     if mode is None:
-        return True
+        return
     if mode not in names:
-        return False
+        raise Inexact
     if names[mode] != mode:
-        crossing.set("mode", names[mode], "the mode was renamed at opset 20")
-    return True
+        node.set("mode", names[mode], "the mode was renamed at opset 20")
 
 
 # DeformConv ---------------------------------------------------------------------------------------------------------
@@ -89,19 +87,19 @@ unchanged("DeformConv", 22)
 
 
 @downward("DeformConv", 19)
-def deform_by_gathering(context: AdapterContext) -> None:
+def deform_by_gathering(node: NodeAtBoundary) -> None:
     """Samples the elements under the kernel between those of the image, 0 beyond it. A convolution with a kernel of 1
     weights and adds up the samples of all places in the kernel.
     """
-    dtype, rank = context.known_dtype(0), context.known_rank(0)
-    kernel, group = _kernel(context, rank - 2), context.known_value_or_default("offset_group")
-    wide, formula = wide_float(dtype), Formula(context)
-    data, weight, offset = (formula.held(name, dtype).cast(wide) for name in context.inputs[:3])
+    dtype, rank = node.known_dtype(0), node.known_rank(0)
+    kernel, group = _kernel(node, rank - 2), node.known_value_or_default("offset_group")
+    wide, formula = wide_float(dtype), Formula(node)
+    data, weight, offset = (formula.held(name, dtype).cast(wide) for name in node.inputs[:3])
     bias, mask = (
-        formula.held(context.inputs[index], dtype).cast(wide) if context.uses_input(index) else None for index in (3, 4)
+        formula.held(node.inputs[index], dtype).cast(wide) if node.uses_input(index) else None for index in (3, 4)
     )
-    batch, channels, *sizes = formula.sizes(context.inputs[0], rank)
-    results = formula.sizes(context.inputs[2], rank)[2:]
+    batch, channels, *sizes = formula.sizes(node.inputs[0], rank)
+    results = formula.sizes(node.inputs[2], rank)[2:]
     spots, axes = prod(kernel), len(kernel)
     split = [formula.number(0), formula.number(group)]
     apart = formula.shaped(data, [*split, channels // group, *sizes])
@@ -112,7 +110,7 @@ def deform_by_gathering(context: AdapterContext) -> None:
     places = []
     for axis in range(axes):
         moved = formula.gather(offset, formula.number(axis), 3)
-        places.append(moved + _undeformed_places(context, formula, kernel, axis, results[axis]).cast(wide))
+        places.append(moved + _undeformed_places(node, formula, kernel, axis, results[axis]).cast(wide))
     groups = formula.number(np.arange(group)).reshape(1, -1, 1, *[1] * axes)
     first = (formula.counting(batch).reshape(0, 1, 1, *[1] * axes) * group + groups) * pixels
     found = Images(formula, flat, sizes, "linear").sample(first, places, axes + 3)
@@ -121,15 +119,13 @@ def deform_by_gathering(context: AdapterContext) -> None:
     found = formula.transposed(found, [1, 2, 0, *range(3, axes + 4)])
     columns = formula.shaped(found, [formula.number(0), channels * spots, *results])
     inputs = [columns, weight.reshape(0, -1, *[1] * axes), *([] if bias is None else [bias])]
-    result = context.emit(
-        "Conv", [term.name for term in inputs], "convolved", group=context.known_value_or_default("group")
-    )
+    result = node.write("Conv", [term.name for term in inputs], "convolved", group=node.known_value_or_default("group"))
     formula.give(formula.held(result, wide).cast(dtype))
 
 
-def _kernel(context: AdapterContext, axes: int) -> list[int]:
+def _kernel(node: NodeAtBoundary, axes: int) -> list[int]:
     """Gives the shape of the kernel."""
-    given = context.known_value("kernel_shape") or (context.shape(1) or ())[2:]
+    given = node.known_value("kernel_shape") or (node.shape(1) or ())[2:]
     kernel = [size for size in given if isinstance(size, int)]
     if len(kernel) != axes or len(given) != axes:
         raise Inexact("the shape of the kernel is unknown", "give kernel_shape")
@@ -137,12 +133,12 @@ def _kernel(context: AdapterContext, axes: int) -> list[int]:
     return kernel
 
 
-def _undeformed_places(context: AdapterContext, formula: Formula, kernel: list[int], axis: int, count: Term) -> Term:
+def _undeformed_places(node: NodeAtBoundary, formula: Formula, kernel: list[int], axis: int, count: Term) -> Term:
     """Gives the place of each kernel element along an axis, int64[1, 1, places, 1, ..., results, ..., 1]."""
     ones = [1] * len(kernel)
-    pads, strides = context.known_value("pads", [0, 0] * len(kernel)), context.known_value("strides", ones)
+    pads, strides = node.known_value("pads", [0, 0] * len(kernel)), node.known_value("strides", ones)
     stride: int = strides[axis]
-    dilation = context.known_value("dilations", ones)[axis]
+    dilation = node.known_value("dilations", ones)[axis]
     spots = np.indices(tuple(kernel))[axis].reshape(1, 1, -1, *ones) * dilation - pads[axis]
     starts = formula.counting(count) * stride
     return formula.number(spots) + starts.reshape(*[1] * (3 + axis), -1, *ones[axis + 1 :])
@@ -154,30 +150,30 @@ unchanged("RoiAlign", 22)
 
 
 @downward("RoiAlign", 10, 16)
-def align_by_gathering(context: AdapterContext) -> None:
+def align_by_gathering(node: NodeAtBoundary) -> None:
     """Interpolates several samples in each bin of a region and averages them: sampling_ratio along an axis or, for 0,
     as many as the bin has elements. Samples more than one element beyond the image are 0. The shift by half an element
     came with opset 16.
     """
-    if context.known_value_or_default("mode") != "avg":
+    if node.known_value_or_default("mode") != "avg":
         raise Inexact("runtimes and the document disagree about mode=max")
-    dtype, rank = context.known_dtype(0), context.known_rank(0)
-    formula, wide = Formula(context), wide_float(dtype)
-    default = "half_pixel" if context.old.since_version >= 16 else "output_half_pixel"
-    shifted = context.known_value("coordinate_transformation_mode", default) == "half_pixel"
-    batch, _, *sizes = formula.sizes(context.inputs[0], rank)
-    regions = formula.held(context.inputs[1], dtype).cast(wide) * context.known_value_or_default("spatial_scale")
+    dtype, rank = node.known_dtype(0), node.known_rank(0)
+    formula, wide = Formula(node), wide_float(dtype)
+    default = "half_pixel" if node.old.since_version >= 16 else "output_half_pixel"
+    shifted = node.known_value("coordinate_transformation_mode", default) == "half_pixel"
+    batch, _, *sizes = formula.sizes(node.inputs[0], rank)
+    regions = formula.held(node.inputs[1], dtype).cast(wide) * node.known_value_or_default("spatial_scale")
     places, counts, kept = [], [], []
     for axis, name in enumerate(("output_height", "output_width")):
         # Dimensions: regions, bins along each axis, samples of a bin along each axis.
         start, end = (formula.gather(regions, formula.number(corner - axis), 1) for corner in (1, 3))
         start, end = (bound.reshape(0, 1, 1, 1, 1) - (0.5 if shifted else 0) for bound in (start, end))
         length = end - start if shifted else (end - start).at_least(1)
-        bins = context.known_value(name, 1)
+        bins = node.known_value(name, 1)
         if bins > _MOST_BINS:
             raise Inexact(f"more than {_MOST_BINS:,} bins along an axis are not written out")
         width = length / bins
-        count, samples = _samples(context, formula, width)
+        count, samples = _samples(node, formula, width)
         samples = samples.cast(wide).reshape(*((1, 1, 1, -1, 1) if axis == 0 else (1, 1, 1, 1, -1)))
         steps = np.arange(bins).reshape((1, -1, 1, 1, 1) if axis == 0 else (1, 1, -1, 1, 1))
         place = start + formula.number(steps, wide) * width + (samples + 0.5) * width / count
@@ -185,62 +181,61 @@ def align_by_gathering(context: AdapterContext) -> None:
         kept.append(~(place < -1) & ~(place > sizes[axis].cast(wide)) & (samples < count))
         counts.append(count.at_least(0).reshape(0, 1, 1))
     pixels = formula.product(sizes)
-    flat = _rows(formula, formula.held(context.inputs[0], dtype).cast(wide), rank, batch * pixels)
-    first = (formula.given(context.inputs[2], "int64") * pixels).reshape(0, 1, 1, 1, 1)
+    flat = _rows(formula, formula.held(node.inputs[0], dtype).cast(wide), rank, batch * pixels)
+    first = (formula.given(node.inputs[2], "int64") * pixels).reshape(0, 1, 1, 1, 1)
     found = Images(formula, flat, sizes, "linear", "border").sample(first, places, 5)
     found = formula.where(kept[0] & kept[1], found, formula.number(0, wide))
     mean = formula.total(found, [4, 5], "all_samples") / (counts[0] * counts[1]).at_least(1)
     formula.give(_channels_behind(formula, mean, rank).cast(dtype))
 
 
-def _samples(context: AdapterContext, formula: Formula, width: Term) -> tuple[Term, Term]:
+def _samples(node: NodeAtBoundary, formula: Formula, width: Term) -> tuple[Term, Term]:
     """Gives the number of samples in a bin along an axis, for each region or for all, and their indices, int64."""
-    ratio = context.known_value_or_default("sampling_ratio")
+    ratio = node.known_value_or_default("sampling_ratio")
     if ratio > 0:
         require_few(ratio)
         return formula.number(np.full((1, 1, 1, 1, 1), ratio), width.dtype), formula.number(np.arange(ratio))
     count = width.ceil()
-    some = context.emit("Concat", [count.reshape(-1).name, formula.number([1], count.dtype).name], "counts", axis=0)
-    most = formula.held(context.emit("ReduceMax", [some], "most_samples", keepdims=0), count.dtype)
+    some = node.write("Concat", [count.reshape(-1).name, formula.number([1], count.dtype).name], "counts", axis=0)
+    most = formula.held(node.write("ReduceMax", [some], "most_samples", keepdims=0), count.dtype)
     return count, formula.counting(most.cast("int64"))
 
 
 changed("RoiAlign", 16, "the default shift by half a pixel was added, and runtimes changed what mode=max computes")
 
 
-@exact("RoiAlign", 16)
-def has_no_pixel_shift(crossing: Crossing) -> bool:
-    """True for average pooling without the shift by half a pixel, the default from 16 on. Sets or drops the
+@edited("RoiAlign", 16)
+def has_no_pixel_shift(node: NodeAtBoundary) -> None:
+    """Keep only average pooling without the shift by half a pixel, the default from 16 on. Sets or drops the
     attribute.
     """
-    if crossing.value_or_default("mode") != "avg":
-        return False
+    if node.value_or_default("mode") != "avg":
+        raise Inexact
     name = "coordinate_transformation_mode"
-    if crossing.upward:
-        crossing.set(name, "output_half_pixel", "RoiAlign-10 does not shift by half a pixel")
-        return True
-    if crossing.value(name) != "output_half_pixel":
-        return False
-    crossing.drop(name, why="RoiAlign-10 does not shift by half a pixel")
-    return True
+    if node.upward:
+        node.set(name, "output_half_pixel", "RoiAlign-10 does not shift by half a pixel")
+        return
+    if node.value(name) != "output_half_pixel":
+        raise Inexact
+    node.drop(name, why="RoiAlign-10 does not shift by half a pixel")
 
 
 # AffineGrid ---------------------------------------------------------------------------------------------------------
 
 
 @downward("AffineGrid", 20)
-def multiply_positions(context: AdapterContext) -> None:
+def multiply_positions(node: NodeAtBoundary) -> None:
     """Multiplies positions from -1 to 1 along each axis, and 1, with the matrices. The function body confuses a batch
     of one with no batch.
     """
-    dtype, shape, sizes = context.known_dtype(0), context.shape(0) or (), static_shape(context, context.inputs[1])
+    dtype, shape, sizes = node.known_dtype(0), node.shape(0) or (), static_shape(node, node.inputs[1])
     axes = sizes[0] - 2 if sizes else shape[1] if len(shape) == 3 else None
     if not isinstance(axes, int):
         raise Inexact("how many axes the grid has is unknown", "declare the shape of theta")
     if axes > 3:
         raise Inexact(f"the grid has {axes:,} axes, and AffineGrid knows grids of 2 and 3")
-    formula, wide = Formula(context), wide_float(dtype)
-    size, aligned = formula.given(context.inputs[1], "int64"), context.known_value_or_default("align_corners")
+    formula, wide = Formula(node), wide_float(dtype)
+    size, aligned = formula.given(node.inputs[1], "int64"), node.known_value_or_default("align_corners")
     positions = []
     for axis in range(axes):
         count = formula.element(size, 2 + axis)
@@ -254,9 +249,9 @@ def multiply_positions(context: AdapterContext) -> None:
     blank = reduce(Term.__add__, [position * 0 for position in positions])
     listed = [*(position + blank for position in positions[::-1]), blank + 1]
     whole = formula.apply("Concat", lambda *held: np.concatenate(held, axis=-1), listed, axis=axes + 1)
-    matrix = formula.transposed(formula.held(context.inputs[0], dtype).cast(wide), [0, 2, 1])
+    matrix = formula.transposed(formula.held(node.inputs[0], dtype).cast(wide), [0, 2, 1])
     matrix = matrix.reshape(0, *[1] * (axes - 1), axes + 1, axes)
-    grid = formula.held(context.emit("MatMul", [whole.name, matrix.name], "grid"), wide)
+    grid = formula.held(node.write("MatMul", [whole.name, matrix.name], "grid"), wide)
     formula.give(grid.cast(dtype))
 
 

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from functools import partial
 
 from splitgraph.attributes import UNRESOLVED, make_attribute, make_node
-from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.control_flow import cast_around_body
 from splitgraph.conversion.operators.predicates import MINUS_AXIS
 from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged, upward
-from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
+from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.graph.values import type_proto
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
@@ -44,42 +43,42 @@ changed("Scan", 9, "the batch axis and sequence_lens were removed")
 
 
 @upward("Scan", 9)
-def scan_batch_by_outer_scan(context: AdapterContext) -> None:
+def scan_batch_by_outer_scan(node: NodeAtBoundary) -> None:
     """Wraps the scan of one sequence in a Scan over the batch: at 8 every input has a batch axis first, and each
     sequence is scanned by itself.
 
     Where sequences have lengths, the states stay as they are behind the end. The document leaves open what is scanned
     out there.
     """
-    number = context.known_value("num_scan_inputs")
-    directions = context.known_value("directions")
-    states = len(context.inputs) - 1 - number
-    has_lengths = context.uses_input(0)
+    number = node.known_value("num_scan_inputs")
+    directions = node.known_value("directions")
+    states = len(node.inputs) - 1 - number
+    has_lengths = node.uses_input(0)
     if has_lengths and directions and any(directions):
         raise Inexact("where a reversed sequence with a length of its own begins is not said")
-    if context.form.original is None:
+    if node.original is None:
         raise Inexact("its body is not the model's")
-    lengths = [context.inputs[0]] if has_lengths else []
-    context.inputs[:] = lengths + context.inputs[1:]
-    context.drop("directions", why="the inner Scan has them")
-    context.set("num_scan_inputs", len(context.inputs), "the batch is scanned from opset 9 on")
+    lengths = [node.inputs[0]] if has_lengths else []
+    node.inputs[:] = lengths + node.inputs[1:]
+    node.drop("directions", why="the inner Scan has them")
+    node.set("num_scan_inputs", len(node.inputs), "the batch is scanned from opset 9 on")
     inner = _Inner(
         number,
         states,
         list(directions) if directions else None,
-        [_without_batch(context, name) for name in context.inputs],
-        [context.new_name(f"in{index}") for index in range(len(context.inputs))],
-        [context.new_name(f"out{index}") for index in range(len(context.outputs))],
-        [context.new_name(hint) for hint in ("body", "scan", "t", "zero", "one", "next", "running", "count")],
-        [context.new_name("state") for _ in range(states)],
+        [_without_batch(node, name) for name in node.inputs],
+        [node.new_name(f"in{index}") for index in range(len(node.inputs))],
+        [node.new_name(f"out{index}") for index in range(len(node.outputs))],
+        [node.new_name(hint) for hint in ("body", "scan", "t", "zero", "one", "next", "running", "count")],
+        [node.new_name("state") for _ in range(states)],
         has_lengths,
     )
-    context.form.wrap = partial(_wrap, inner)
+    node.wrap = partial(_wrap, inner)
 
 
-def _without_batch(context: AdapterContext, name: str) -> ValueType:
+def _without_batch(node: NodeAtBoundary, name: str) -> ValueType:
     """Gives the type of a value without its first dimension."""
-    known = context.values.type_of(name)
+    known = node.values.type_of(name)
     return UNKNOWN if known.dtype is None else tensor(known.dtype, None if known.shape is None else known.shape[1:])
 
 
@@ -137,26 +136,26 @@ def _number(name: str, number: int) -> NodeProto:
 
 
 @downward("Scan", 9)
-def add_batch_of_one(context: AdapterContext) -> None:
+def add_batch_of_one(node: NodeAtBoundary) -> None:
     """Adds a batch of one sequence, with time as the second axis: at 8, every input has a batch axis first."""
-    number = context.known_value("num_scan_inputs")
-    states = len(context.inputs) - number
-    scanned_out = len(context.outputs) - states
-    if any(context.known_value("scan_output_directions", ())):
+    number = node.known_value("num_scan_inputs")
+    states = len(node.inputs) - number
+    scanned_out = len(node.outputs) - states
+    if any(node.known_value("scan_output_directions", ())):
         raise Inexact("at opset 8 nothing is scanned out in reverse")
-    input_axes = context.known_value("scan_input_axes", (0,) * number)
-    output_axes = context.known_value("scan_output_axes", (0,) * scanned_out)
-    for index, name in enumerate(context.inputs):
+    input_axes = node.known_value("scan_input_axes", (0,) * number)
+    output_axes = node.known_value("scan_output_axes", (0,) * scanned_out)
+    for index, name in enumerate(node.inputs):
         axis = input_axes[index - states] if index >= states else 0
-        moved = name if axis == 0 else _bring_time_first(context, name, axis, context.known_rank(index))
-        context.inputs[index] = context.emit("Unsqueeze", [moved], "batch", axes=[0])
-    for index, name in enumerate(context.outputs):
+        moved = name if axis == 0 else _bring_time_first(node, name, axis, node.known_rank(index))
+        node.inputs[index] = node.write("Unsqueeze", [moved], "batch", axes=[0])
+    for index, name in enumerate(node.outputs):
         if name:
             axis = output_axes[index - states] if index >= states else 0
-            _remove_batch(context, index, axis)
-    context.inputs.insert(0, "")
-    directions = context.known_value("scan_input_directions")
-    context.drop(
+            _remove_batch(node, index, axis)
+    node.inputs.insert(0, "")
+    directions = node.known_value("scan_input_directions")
+    node.drop(
         "scan_input_axes",
         "scan_output_axes",
         "scan_output_directions",
@@ -164,33 +163,33 @@ def add_batch_of_one(context: AdapterContext) -> None:
         why="time is the second axis at opset 8",
     )
     if directions:
-        context.set("directions", list(directions), "scan_input_directions is called so at opset 8")
+        node.set("directions", list(directions), "scan_input_directions is called so at opset 8")
 
 
-def _bring_time_first(context: AdapterContext, name: str, axis: int, rank: int) -> str:
+def _bring_time_first(node: NodeAtBoundary, name: str, axis: int, rank: int) -> str:
     """Moves an axis of a value to the front."""
     order = [axis % rank, *(index for index in range(rank) if index != axis % rank)]
-    return context.emit("Transpose", [name], "time_first", perm=order)
+    return node.write("Transpose", [name], "time_first", perm=order)
 
 
-def _remove_batch(context: AdapterContext, index: int, axis: int) -> None:
+def _remove_batch(node: NodeAtBoundary, index: int, axis: int) -> None:
     """Removes the batch of one from an output and moves time to its axis."""
-    rank = _rank_of_output(context, index) if axis else 0
-    given = context.redirect(index, "batch")
+    rank = _rank_of_output(node, index) if axis else 0
+    given = node.redirect(index, "batch")
     if not axis:
-        context.emit_after("Squeeze", [context.outputs[index]], given, axes=[0])
+        node.write_after("Squeeze", [node.outputs[index]], given, axes=[0])
         return
-    plain = context.new_name("time_first")
-    context.emit_after("Squeeze", [context.outputs[index]], plain, axes=[0])
+    plain = node.new_name("time_first")
+    node.write_after("Squeeze", [node.outputs[index]], plain, axes=[0])
     place = axis % rank
-    context.emit_after("Transpose", [plain], given, perm=[*range(1, place + 1), 0, *range(place + 1, rank)])
+    node.write_after("Transpose", [plain], given, perm=[*range(1, place + 1), 0, *range(place + 1, rank)])
 
 
-def _rank_of_output(context: AdapterContext, index: int) -> int:
+def _rank_of_output(node: NodeAtBoundary, index: int) -> int:
     """Gives the rank of an output; raises Inexact when it is unknown."""
-    shape = context.output_type(index).shape
+    shape = node.output_type(index).shape
     if shape is None:
-        raise Inexact(f"the rank of {context.outputs[index]!r} is unknown", "declare it")
+        raise Inexact(f"the rank of {node.outputs[index]!r} is unknown", "declare it")
     return len(shape)
 
 
@@ -198,25 +197,25 @@ changed("Scan", 11, MINUS_AXIS, up=always)
 
 
 @exact_downward("Scan", 11)
-def has_no_negative_axes(crossing: Crossing) -> bool:
+def has_no_negative_axes(node: NodeAtBoundary) -> bool:
     """True when no axis is negative. The rank of what the body scans out is not known here."""
-    axes = [crossing.value(name, ()) for name in ("scan_input_axes", "scan_output_axes")]
+    axes = [node.value(name, ()) for name in ("scan_input_axes", "scan_output_axes")]
     return all(value is not UNRESOLVED and all(axis >= 0 for axis in value) for value in axes)
 
 
 @downward("Scan", 11)
-def count_scan_axes_from_front(context: AdapterContext) -> None:
+def count_scan_axes_from_front(node: NodeAtBoundary) -> None:
     """Counts the axes from the front, as below 11. The ranks must be known."""
-    number = context.known_value("num_scan_inputs")
-    states = len(context.inputs) - number
-    inputs, outputs = context.known_value("scan_input_axes", ()), context.known_value("scan_output_axes", ())
+    number = node.known_value("num_scan_inputs")
+    states = len(node.inputs) - number
+    inputs, outputs = node.known_value("scan_input_axes", ()), node.known_value("scan_output_axes", ())
     why = "below opset 11 axes are counted from the front"
     if any(axis < 0 for axis in inputs):
-        axes = [axis if axis >= 0 else axis + context.known_rank(states + i) for i, axis in enumerate(inputs)]
-        context.set("scan_input_axes", axes, why)
+        axes = [axis if axis >= 0 else axis + node.known_rank(states + i) for i, axis in enumerate(inputs)]
+        node.set("scan_input_axes", axes, why)
     if any(axis < 0 for axis in outputs):
-        axes = [axis if axis >= 0 else axis + _rank_of_output(context, states + i) for i, axis in enumerate(outputs)]
-        context.set("scan_output_axes", axes, why)
+        axes = [axis if axis >= 0 else axis + _rank_of_output(node, states + i) for i, axis in enumerate(outputs)]
+        node.set("scan_output_axes", axes, why)
 
 
 downward("Scan", 16)(cast_around_body)

@@ -11,11 +11,9 @@ from itertools import product
 from math import prod
 
 from splitgraph.attributes import UNRESOLVED
-from splitgraph.conversion.nodes.crossing import Crossing
-from splitgraph.conversion.nodes.known_values import Array
-from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
-from splitgraph.conversion.operators.registry import changed, downward, exact, unchanged, upward
-from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact, require_few
+from splitgraph.conversion.nodes.known_values import INLINE_FIRST, Array
+from splitgraph.conversion.operators.registry import changed, downward, edited, exact, unchanged, upward
+from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary, require_few
 from splitgraph.deferred import np, numpy_helper
 from splitgraph.dim import Facts
 from splitgraph.onnx_proto import TensorProto
@@ -55,68 +53,68 @@ unchanged("MaxPool", 8, 10, 11, 12)
 
 
 @downward("AveragePool", 7)
-def pad_with_zeros_that_count(context: AdapterContext) -> None:
+def pad_with_zeros_that_count(node: NodeAtBoundary) -> None:
     """Pads with zeros, which count, by Pad. Below 7, padding of the node never counts."""
-    pads, kernel = context.known_value("pads", ()), context.known_value("kernel_shape")
-    if context.value_or_default("auto_pad") not in ("NOTSET", "VALID"):
+    pads, kernel = node.known_value("pads", ()), node.known_value("kernel_shape")
+    if node.value_or_default("auto_pad") not in ("NOTSET", "VALID"):
         raise Inexact("count_include_pad does not exist below it, and here the padding is worked out from auto_pad")
-    context.drop("count_include_pad", "pads", why="Pad adds the padding that counts")
+    node.drop("count_include_pad", "pads", why="Pad adds the padding that counts")
     if any(pads):
         axes = len(kernel)
-        context.inputs[0] = context.emit(
-            "Pad", [context.inputs[0]], "padded", pads=[0, 0, *pads[:axes], 0, 0, *pads[axes:]], mode="constant"
+        node.inputs[0] = node.write(
+            "Pad", [node.inputs[0]], "padded", pads=[0, 0, *pads[:axes], 0, 0, *pads[axes:]], mode="constant"
         )
 
 
 @downward("MaxPool", 8)
-def drop_indices(context: AdapterContext) -> None:
+def drop_indices(node: NodeAtBoundary) -> None:
     """Drops the output Indices, which does not exist below 8, and their order."""
-    if context.uses_output(1) and context.is_read(context.outputs[1]):
+    if node.uses_output(1) and node.is_read(node.outputs[1]):
         raise Inexact("the output Indices does not exist below it")
-    del context.outputs[1:]
-    context.drop("storage_order", why="it is the order of the indices, which nobody reads")
+    del node.outputs[1:]
+    node.drop("storage_order", why="it is the order of the indices, which nobody reads")
 
 
 @downward("AveragePool", 10)
 @downward("MaxPool", 10)
-def write_ceiling_as_padding(context: AdapterContext) -> None:
+def write_ceiling_as_padding(node: NodeAtBoundary) -> None:
     """Writes more padding at the end in place of ceil_mode, which does not exist below 10. The maximum and the mean of
     the elements outside the padding do not depend on the padding; a mean that includes padding is corrected.
     """
-    _correct_mean(context, _write_ceiling(context))
-    if any(dilation != 1 for dilation in context.known_value("dilations", ())):
-        _greatest_of_slices(context)
+    _correct_mean(node, _write_ceiling(node))
+    if any(dilation != 1 for dilation in node.known_value("dilations", ())):
+        _greatest_of_slices(node)
     else:
-        context.drop("dilations", why="all are 1, and they do not exist below opset 10")
+        node.drop("dilations", why="all are 1, and they do not exist below opset 10")
 
 
-def _correct_mean(context: AdapterContext, counted: Array | None) -> None:
+def _correct_mean(node: NodeAtBoundary, counted: Array | None) -> None:
     """Corrects a mean over whole windows to a mean over the elements that count."""
     if counted is None:
         return
-    whole = prod(context.known_value("kernel_shape"))
-    factor = context.constant(whole / counted, "factor", context.known_dtype(0))
-    mean = context.redirect(0, "mean_of_all")
-    context.emit_after("Mul", [context.outputs[0], factor], mean)
+    whole = prod(node.known_value("kernel_shape"))
+    factor = node.constant(whole / counted, "factor", node.known_dtype(0))
+    mean = node.redirect(0, "mean_of_all")
+    node.write_after("Mul", [node.outputs[0], factor], mean)
 
 
-def _write_ceiling(context: AdapterContext) -> Array | None:
+def _write_ceiling(node: NodeAtBoundary) -> Array | None:
     """Removes ceil_mode. Gives the number of elements that count in each window, as `_write_padding` does."""
-    if context.value_or_default("ceil_mode") is UNRESOLVED or context.value_or_default("auto_pad") is UNRESOLVED:
+    if node.value_or_default("ceil_mode") is UNRESOLVED or node.value_or_default("auto_pad") is UNRESOLVED:
         raise Inexact("ceil_mode is an attribute of the enclosing function", INLINE_FIRST)
-    if not context.known_is_set("ceil_mode") or context.value_or_default("auto_pad").startswith("SAME"):
-        context.drop("ceil_mode", why="both roundings give as many windows")
+    if not node.known_is_set("ceil_mode") or node.value_or_default("auto_pad").startswith("SAME"):
+        node.drop("ceil_mode", why="both roundings give as many windows")
         return None
-    if _fits_every_size(context):
-        _write_padding_of_every_size(context)
+    if _fits_every_size(node):
+        _write_padding_of_every_size(node)
         return None
-    sizes = _spatial_sizes(context)
-    if context.old.since_version < 22 and not _windows_start_inside(context, sizes):
+    sizes = _spatial_sizes(node)
+    if node.old.since_version < 22 and not _windows_start_inside(node, sizes):
         raise Inexact("here a window starts in the padding, and what it gives below 22 is not said")
-    return _write_padding(context, sizes)
+    return _write_padding(node, sizes)
 
 
-def _fits_every_size(context: AdapterContext) -> bool:
+def _fits_every_size(node: NodeAtBoundary) -> bool:
     """True where the size of the input is not static, and more padding gives the same windows as ceil_mode for every
     size.
 
@@ -125,64 +123,60 @@ def _fits_every_size(context: AdapterContext) -> bool:
     end are less than its span. The number of elements that count must not depend on the padding: so padding that counts
     is excluded.
     """
-    shape, pads = context.shape(0), context.known_value("pads", ())
+    shape, pads = node.shape(0), node.known_value("pads", ())
     if shape is None or all(isinstance(size, int) for size in shape[2:]):
         return False
-    if context.value_or_default("auto_pad") != "NOTSET" or (context.known_is_set("count_include_pad") and any(pads)):
+    if node.value_or_default("auto_pad") != "NOTSET" or (node.known_is_set("count_include_pad") and any(pads)):
         return False
-    return all(window.end + window.stride - 1 < window.span for window in _windows(context))
+    return all(window.end + window.stride - 1 < window.span for window in _windows(node))
 
 
-def _windows(context: AdapterContext) -> list[_Window]:
+def _windows(node: NodeAtBoundary) -> list[_Window]:
     """Gives the windows along each axis."""
-    kernel = context.known_value("kernel_shape")
+    kernel = node.known_value("kernel_shape")
     ones, zeros = (1,) * len(kernel), (0,) * 2 * len(kernel)
-    strides, dilations = context.known_value("strides", ones), context.known_value("dilations", ones)
-    pads = context.known_value("pads", zeros)
+    strides, dilations = node.known_value("strides", ones), node.known_value("dilations", ones)
+    pads = node.known_value("pads", zeros)
     ends = pads[len(kernel) :]
     rows = zip(kernel, strides, dilations, pads, ends, strict=False)
     return [_Window((k - 1) * d + 1, stride, begin, end) for k, stride, d, begin, end in rows]
 
 
-def _write_padding_of_every_size(context: AdapterContext) -> None:
+def _write_padding_of_every_size(node: NodeAtBoundary) -> None:
     """Writes padding that replaces ceil_mode for every size of the input."""
-    windows, why = _windows(context), "as many windows as with ceil_mode"
-    context.drop("ceil_mode", why=why)
-    context.drop("count_include_pad", why="there was no padding, and what is beyond the input does not count")
+    windows, why = _windows(node), "as many windows as with ceil_mode"
+    node.drop("ceil_mode", why=why)
+    node.drop("count_include_pad", why="there was no padding, and what is beyond the input does not count")
     for window in windows:
         window.end += window.stride - 1
     pads = _pads(windows)
     if any(pads):
-        context.set("pads", pads, why)
-    _leave_out_windows_that_do_not_fit(context, windows)
+        node.set("pads", pads, why)
+    _leave_out_windows_that_do_not_fit(node, windows)
 
 
-def _leave_out_windows_that_do_not_fit(context: AdapterContext, windows: list[_Window]) -> None:
+def _leave_out_windows_that_do_not_fit(node: NodeAtBoundary, windows: list[_Window]) -> None:
     """Removes windows that do not fit even with the padding. onnxruntime rounds a negative room towards 0, and so has a
     window there without ceil_mode, but not with it.
     """
     # With a stride of 1 nothing is rounded.
     spare = [window.begin + window.end - window.span if window.stride > 1 else 0 for window in windows]
     rooms = [0, 0, *spare]
-    sizes = zip(context.shape(0) or (), rooms, strict=True)
+    sizes = zip(node.shape(0) or (), rooms, strict=True)
     if all(room >= 0 or (size is not None and Facts().prove_ge(size + room, 0)) for size, room in sizes):
         return
-    room = context.emit(
-        "Add", [context.emit("Shape", [context.inputs[0]], "shape"), context.constant(rooms, "padding")], "room"
-    )
-    is_missing = context.emit("Less", [room, context.constant([0], "zero")], "is_missing")
-    is_there = context.emit(
-        "Cast", [context.emit("Not", [is_missing], "is_there")], "one_or_none", to=TensorProto.INT64
-    )
-    for index in range(len(context.outputs)):
-        if context.uses_output(index):
-            old = context.redirect(index, "of_all_windows")
-            context.emit_after("Tile", [context.outputs[index], is_there], old)
+    room = node.write("Add", [node.write("Shape", [node.inputs[0]], "shape"), node.constant(rooms, "padding")], "room")
+    is_missing = node.write("Less", [room, node.constant([0], "zero")], "is_missing")
+    is_there = node.write("Cast", [node.write("Not", [is_missing], "is_there")], "one_or_none", to=TensorProto.INT64)
+    for index in range(len(node.outputs)):
+        if node.uses_output(index):
+            old = node.redirect(index, "of_all_windows")
+            node.write_after("Tile", [node.outputs[index], is_there], old)
 
 
-def _windows_start_inside(context: AdapterContext, sizes: list[int]) -> bool:
+def _windows_start_inside(node: NodeAtBoundary, sizes: list[int]) -> bool:
     """True when no window, counted as ceil_mode does, starts in the padding at the end."""
-    pairs = zip(_windows(context), sizes, strict=True)
+    pairs = zip(_windows(node), sizes, strict=True)
     return all(window.last_starts_inside(size, window.count(size, up=True)) for window, size in pairs)
 
 
@@ -191,16 +185,16 @@ def _pads(windows: Sequence[_Window]) -> list[int]:
     return [window.begin for window in windows] + [window.end for window in windows]
 
 
-def _write_padding(context: AdapterContext, sizes: list[int]) -> Array | None:
+def _write_padding(node: NodeAtBoundary, sizes: list[int]) -> Array | None:
     """Writes the padding that gives, without ceil_mode, each window that starts inside.
 
     Gives the number of elements that count in each window, [1, 1, windows along each axis], where padding counts
     (count_include_pad) and the added padding must not; None where no padding is added.
     """
-    windows, counted = _windows(context), []
-    for window, size, kernel in zip(windows, sizes, context.known_value("kernel_shape"), strict=True):
+    windows, counted = _windows(node), []
+    for window, size, kernel in zip(windows, sizes, node.known_value("kernel_shape"), strict=True):
         count, padded = window.count(size, up=True), size + window.end
-        if context.value_or_default("auto_pad") == "VALID" and count > window.count(size, up=False):
+        if node.value_or_default("auto_pad") == "VALID" and count > window.count(size, up=False):
             raise Inexact("runtimes and the document disagree about ceil_mode with auto_pad=VALID", "give pads")
         if window.last_starts_inside(size, count) and count > window.count(size, up=False):
             window.end = (count - 1) * window.stride + window.span - size - window.begin
@@ -209,26 +203,24 @@ def _write_padding(context: AdapterContext, sizes: list[int]) -> Array | None:
         starts = np.arange(window.count(size, up=False)) * window.stride - window.begin
         # The number of places in a window, `distance` apart, that lie before the end.
         counted.append(np.clip(-((starts - padded) // distance), 0, kernel))
-    context.drop("ceil_mode", why="as many windows as with ceil_mode")
+    node.drop("ceil_mode", why="as many windows as with ceil_mode")
     pads = _pads(windows)
     if any(pads):
-        context.set("pads", pads, "as many windows as with ceil_mode")
+        node.set("pads", pads, "as many windows as with ceil_mode")
     require_few(*map(len, counted))
     counts = reduce(np.multiply.outer, counted)[None, None]
-    beyond = context.known_is_set("count_include_pad") and bool(
-        (counts < prod(context.known_value("kernel_shape"))).any()
-    )
+    beyond = node.known_is_set("count_include_pad") and bool((counts < prod(node.known_value("kernel_shape"))).any())
     return counts if beyond else None
 
 
-def _greatest_of_slices(context: AdapterContext) -> None:
+def _greatest_of_slices(node: NodeAtBoundary) -> None:
     """Writes windows with holes as the maximum of slices, one for each place in the window."""
-    _drop_auto_pad(context)
-    if context.uses_output(1) and context.is_read(context.outputs[1]):
+    _drop_auto_pad(node)
+    if node.uses_output(1) and node.is_read(node.outputs[1]):
         raise Inexact("the positions in windows with holes are not given below it")
-    kernel: Sequence[int] = context.known_value("kernel_shape")
-    sizes, windows = _spatial_sizes(context), _windows(context)
-    dilations = context.known_value("dilations")
+    kernel: Sequence[int] = node.known_value("kernel_shape")
+    sizes, windows = _spatial_sizes(node), _windows(node)
+    dilations = node.known_value("dilations")
     counts = [window.count(size, up=False) for window, size in zip(windows, sizes, strict=True)]
     if min(counts) < 1:
         raise Inexact(_NO_WINDOW)
@@ -242,82 +234,82 @@ def _greatest_of_slices(context: AdapterContext) -> None:
         if not all(any(0 <= start + place < size for place in axis) for start in starts):
             raise Inexact("a window holds nothing but padding, and what it gives is not said")
     begins, ends = ([getattr(window, side) for window in windows] for side in ("begin", "end"))
-    data = context.inputs[0]
+    data = node.inputs[0]
     if any(begins + ends):
         pads = [0, 0, *begins, 0, 0, *ends]
-        data = context.emit("Pad", [data], "padded", pads=pads, mode="constant", value=float("-inf"))
+        data = node.write("Pad", [data], "padded", pads=pads, mode="constant", value=float("-inf"))
     axes, ones, strides = list(range(2, len(kernel) + 2)), [1] * len(kernel), [window.stride for window in windows]
     spans = [(count - 1) * stride + 1 for count, stride in zip(counts, strides, strict=True)]
     slices = []
     for corner in product(*places):
         stops = [place + span for place, span in zip(corner, spans, strict=True)]
-        part = context.emit("Slice", [data], "slice", starts=list(corner), ends=stops, axes=axes)
+        part = node.write("Slice", [data], "slice", starts=list(corner), ends=stops, axes=axes)
         if any(stride > 1 for stride in strides):
-            part = context.emit("MaxPool", [part], "kept", kernel_shape=ones, strides=strides)
+            part = node.write("MaxPool", [part], "kept", kernel_shape=ones, strides=strides)
         slices.append(part)
-    del context.outputs[1:]
-    context.replace("Max", slices)
+    del node.outputs[1:]
+    node.replace("Max", slices)
 
 
-def _drop_auto_pad(context: AdapterContext) -> None:
+def _drop_auto_pad(node: NodeAtBoundary) -> None:
     """Drops an auto_pad that pads nothing. Runtimes disagree about the others where windows have holes."""
-    if context.known_value_or_default("auto_pad") not in ("NOTSET", "VALID"):
+    if node.known_value_or_default("auto_pad") not in ("NOTSET", "VALID"):
         raise Inexact(
             "windows with holes do not exist below it, and runtimes disagree about their auto_pad", "give pads"
         )
-    context.drop("auto_pad", why="it pads nothing")
+    node.drop("auto_pad", why="it pads nothing")
 
 
 @downward("LpPool", 18)
-def write_lp_pool_as_convolution(context: AdapterContext) -> None:
+def write_lp_pool_as_convolution(node: NodeAtBoundary) -> None:
     """Replaces ceil_mode by more padding of zeros, and windows with holes by a convolution with ones that sums the
     powers. Below 18, LpPool has neither.
     """
-    _write_ceiling(context)
-    if all(dilation == 1 for dilation in context.known_value("dilations", ())):
-        context.drop("dilations", why="all are 1, and they do not exist below opset 18")
+    _write_ceiling(node)
+    if all(dilation == 1 for dilation in node.known_value("dilations", ())):
+        node.drop("dilations", why="all are 1, and they do not exist below opset 18")
         return
-    _drop_auto_pad(context)
-    dtype, p = context.known_dtype(0), context.known_value_or_default("p")
-    exponent, root = context.constant(p, "p", dtype), context.constant(1 / p, "root", dtype)
-    powers = context.emit("Pow", [context.emit("Abs", [context.inputs[0]], "magnitude"), exponent], "powers")
-    context.replace("Pow", [_sum_windows(context, powers), root])
+    _drop_auto_pad(node)
+    dtype, p = node.known_dtype(0), node.known_value_or_default("p")
+    exponent, root = node.constant(p, "p", dtype), node.constant(1 / p, "root", dtype)
+    powers = node.write("Pow", [node.write("Abs", [node.inputs[0]], "magnitude"), exponent], "powers")
+    node.replace("Pow", [_sum_windows(node, powers), root])
 
 
-def _sum_windows(context: AdapterContext, data: str) -> str:
+def _sum_windows(node: NodeAtBoundary, data: str) -> str:
     """Sums the elements in each window, by a convolution of each channel with ones."""
-    shape, kernel = context.shape(0), context.known_value("kernel_shape")
+    shape, kernel = node.shape(0), node.known_value("kernel_shape")
     channels = shape[1] if shape is not None and len(shape) > 1 else None
     if not isinstance(channels, int) or channels == 0:
         found = "0" if channels == 0 else "unknown"
         raise Inexact(f"windows with holes do not exist below it, and the number of channels is {found}")
-    spans = zip(_windows(context), (shape or ())[2:], strict=True)
+    spans = zip(_windows(node), (shape or ())[2:], strict=True)
     if any(isinstance(size, int) and window.count(size, up=False) < 1 for window, size in spans):
         raise Inexact(_NO_WINDOW)
     require_few(channels, *kernel)
-    ones = context.constant(np.ones((channels, 1, *kernel)), "ones", context.known_dtype(0))
-    kept = {name: context.known_value(name, None) for name in ("strides", "pads", "dilations")}
-    return context.emit("Conv", [data, ones], "sums", group=channels, **kept)
+    ones = node.constant(np.ones((channels, 1, *kernel)), "ones", node.known_dtype(0))
+    kept = {name: node.known_value(name, None) for name in ("strides", "pads", "dilations")}
+    return node.write("Conv", [data, ones], "sums", group=channels, **kept)
 
 
 @downward("AveragePool", 19)
-def write_mean_as_convolution(context: AdapterContext) -> None:
+def write_mean_as_convolution(node: NodeAtBoundary) -> None:
     """Writes a mean over windows with holes, which do not exist below 19: a convolution with ones sums the elements,
     and another one counts them where padding does not count.
     """
-    counted = _write_ceiling(context)
-    _drop_auto_pad(context)
-    data, dtype = context.inputs[0], context.known_dtype(0)
-    sums = _sum_windows(context, data)
+    counted = _write_ceiling(node)
+    _drop_auto_pad(node)
+    data, dtype = node.inputs[0], node.known_dtype(0)
+    sums = _sum_windows(node, data)
     if counted is not None:
-        counts = context.constant(counted, "counts", dtype)
-    elif context.known_is_set("count_include_pad") or not any(context.known_value("pads", ())):
-        counts = context.constant(prod(context.known_value("kernel_shape")), "count", dtype)
+        counts = node.constant(counted, "counts", dtype)
+    elif node.known_is_set("count_include_pad") or not any(node.known_value("pads", ())):
+        counts = node.constant(prod(node.known_value("kernel_shape")), "count", dtype)
     else:
         one = numpy_helper.from_array(np.ones(1, dtype))
-        ones = context.emit("ConstantOfShape", [context.emit("Shape", [data], "shape")], "ones", value=one)
-        counts = _sum_windows(context, ones)
-    context.replace("Div", [sums, counts])
+        ones = node.write("ConstantOfShape", [node.write("Shape", [data], "shape")], "ones", value=one)
+        counts = _sum_windows(node, ones)
+    node.replace("Div", [sums, counts])
 
 
 changed(
@@ -327,44 +319,45 @@ changed(
 )
 
 
-@exact("AveragePool LpPool MaxPool", 22)
-def windows_start_inside(crossing: Crossing) -> bool:
-    """True when no window starts in the padding at the end, which can happen with ceil_mode only.
+@edited("AveragePool LpPool MaxPool", 22)
+def windows_start_inside(node: NodeAtBoundary) -> None:
+    """Keep a node when no window starts in the padding at the end, which can happen with ceil_mode only.
 
     The last window starts less than one stride after the last place where a whole window fits, so it starts inside when
     stride + padding at the end <= size of the (dilated) window.
     """
-    if crossing.value_or_default("ceil_mode") == 0:
-        return True
-    auto_pad = crossing.value_or_default("auto_pad")
+    if node.value_or_default("ceil_mode") == 0:
+        return
+    auto_pad = node.value_or_default("auto_pad")
     if auto_pad in ("SAME_UPPER", "SAME_LOWER", "VALID"):
-        if not crossing.upward and _is_ceiling_idle(crossing, auto_pad):
+        if not node.upward and _is_ceiling_idle(node, auto_pad):
             # With ceil_mode, onnx's shape inference below 22 counts one window more.
-            crossing.drop("ceil_mode", why=f"with auto_pad={auto_pad} there are as many windows without it")
-        return True
-    kernel = crossing.value("kernel_shape", ())
-    if kernel is UNRESOLVED or crossing.value_or_default("auto_pad") is UNRESOLVED:
-        return False
+            node.drop("ceil_mode", why=f"with auto_pad={auto_pad} there are as many windows without it")
+        return
+    kernel = node.value("kernel_shape", ())
+    if kernel is UNRESOLVED or node.value_or_default("auto_pad") is UNRESOLVED:
+        raise Inexact
     ones, zeros = (1,) * len(kernel), (0,) * 2 * len(kernel)
     strides, dilations, pads = (
-        crossing.value("strides", ones),
-        crossing.value("dilations", ones),
-        crossing.value("pads", zeros),
+        node.value("strides", ones),
+        node.value("dilations", ones),
+        node.value("pads", zeros),
     )
     if UNRESOLVED in (strides, dilations, pads) or not len(strides) == len(dilations) == len(pads) // 2 == len(kernel):
-        return False
+        raise Inexact
     ends = pads[len(kernel) :]
     sizes = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
-    return all(stride + end <= size for stride, end, size in zip(strides, ends, sizes, strict=True))
+    if not (all(stride + end <= size for stride, end, size in zip(strides, ends, sizes, strict=True))):
+        raise Inexact
 
 
-def _is_ceiling_idle(crossing: Crossing, auto_pad: str) -> bool:
+def _is_ceiling_idle(node: NodeAtBoundary, auto_pad: str) -> bool:
     """True when a pool with auto_pad has as many windows without ceil_mode. onnxruntime counts windows with holes in
     its own way, and with VALID one more window than the document where it starts inside.
     """
-    shape, kernel = crossing.shape(0), crossing.value("kernel_shape", ())
+    shape, kernel = node.shape(0), node.value("kernel_shape", ())
     ones = (1,) * len(kernel) if kernel is not UNRESOLVED else ()
-    strides, dilations = crossing.value("strides", ones), crossing.value("dilations", ones)
+    strides, dilations = node.value("strides", ones), node.value("dilations", ones)
     if UNRESOLVED in (kernel, strides, dilations):
         return False
     if auto_pad != "VALID":
@@ -380,31 +373,31 @@ def _is_ceiling_idle(crossing: Crossing, auto_pad: str) -> bool:
 
 
 @upward("AveragePool LpPool MaxPool", 22)
-def check_no_window_starts_in_padding(context: AdapterContext) -> None:
+def check_no_window_starts_in_padding(node: NodeAtBoundary) -> None:
     """Keeps the node where static sizes show that no window starts in the padding at the end. From 22 on such windows
     are left out; below, the document counts them without saying what they give.
     """
-    _check_ceiling(context)
-    sizes = _spatial_sizes(context)
-    if not _windows_start_inside(context, sizes):
+    _check_ceiling(node)
+    sizes = _spatial_sizes(node)
+    if not _windows_start_inside(node, sizes):
         raise Inexact("here a window starts in the padding, and what it gives below 22 is not said")
 
 
-def _check_ceiling(context: AdapterContext) -> None:
+def _check_ceiling(node: NodeAtBoundary) -> None:
     """Raises Inexact unless ceil_mode is known to be set and auto_pad is NOTSET."""
-    if not context.known_is_set("ceil_mode") or context.value_or_default("auto_pad") != "NOTSET":
+    if not node.known_is_set("ceil_mode") or node.value_or_default("auto_pad") != "NOTSET":
         raise Inexact("ceil_mode or auto_pad is an attribute of the enclosing function", INLINE_FIRST)
 
 
 @downward("AveragePool LpPool MaxPool", 22)
-def leave_out_windows_in_padding(context: AdapterContext) -> None:
+def leave_out_windows_in_padding(node: NodeAtBoundary) -> None:
     """Writes the padding for which ceil_mode is not needed, from static sizes: from 22 on, windows that start in the
     padding at the end are left out.
     """
-    _check_ceiling(context)
-    sizes = _spatial_sizes(context)
-    if not _windows_start_inside(context, sizes):
-        _correct_mean(context, _write_padding(context, sizes))
+    _check_ceiling(node)
+    sizes = _spatial_sizes(node)
+    if not _windows_start_inside(node, sizes):
+        _correct_mean(node, _write_padding(node, sizes))
 
 
 # ConvTranspose ------------------------------------------------------------------------------------------------------
@@ -414,46 +407,46 @@ changed("ConvTranspose", 11, "padding worked out from auto_pad or output_shape i
 
 
 @exact("ConvTranspose", 11)
-def padding_is_explicit(crossing: Crossing) -> bool:
+def padding_is_explicit(node: NodeAtBoundary) -> bool:
     """True when the node gives its padding, and does not leave it to auto_pad or output_shape."""
-    return crossing.value_or_default("auto_pad") in ("NOTSET", "VALID") and not crossing.has("output_shape")
+    return node.value_or_default("auto_pad") in ("NOTSET", "VALID") and not node.has("output_shape")
 
 
 @downward("ConvTranspose", 11)
 @upward("ConvTranspose", 11)
-def write_odd_padding(context: AdapterContext) -> None:
+def write_odd_padding(node: NodeAtBoundary) -> None:
     """Keeps the node where static sizes give an even padding, and writes out an odd one as 11 does: at 11, the document
     exchanged the end that gets the odd element.
 
     Where the output is larger than what there is to pad, releases of onnx before and after 11 test the same node with
     the same numbers.
     """
-    mode = context.known_value_or_default("auto_pad")
-    total = _total_padding(context)
+    mode = node.known_value_or_default("auto_pad")
+    total = _total_padding(node)
     if all(n < 0 or n % 2 == 0 for n in total):
         return
-    if context.upward:
+    if node.upward:
         raise Inexact(f"padding of {total} in all is distributed the other way round", "give pads")
     begins = [max(n, 0) // 2 if mode == "SAME_UPPER" else (max(n, 0) + 1) // 2 for n in total]
     ends = [max(n, 0) - begin for n, begin in zip(total, begins, strict=True)]
-    extra = context.known_value("output_padding", (0,) * len(total))
+    extra = node.known_value("output_padding", (0,) * len(total))
     why = "as auto_pad or output_shape have it from opset 11 on"
-    context.drop("auto_pad", "output_shape", why=why)
-    context.set("pads", begins + ends, why)
+    node.drop("auto_pad", "output_shape", why=why)
+    node.set("pads", begins + ends, why)
     if min(total) < 0:
-        context.set("output_padding", [more - min(n, 0) for more, n in zip(extra, total, strict=True)], why)
+        node.set("output_padding", [more - min(n, 0) for more, n in zip(extra, total, strict=True)], why)
 
 
-def _total_padding(context: AdapterContext) -> list[int]:
+def _total_padding(node: NodeAtBoundary) -> list[int]:
     """Gives the padding of each axis, both ends together."""
-    weights, spatial = context.shape(1), context.known_rank(0) - 2
-    kernel = context.known_value("kernel_shape") or (weights or ())[2:]
+    weights, spatial = node.shape(1), node.known_rank(0) - 2
+    kernel = node.known_value("kernel_shape") or (weights or ())[2:]
     ones = (1,) * spatial
-    strides, wanted = context.known_value("strides", ones), context.known_value("output_shape")
+    strides, wanted = node.known_value("strides", ones), node.known_value("output_shape")
     # Without output_shape the output is as large as the input times the stride, so that the padding is one for all
     # sizes.
-    sizes = _spatial_sizes(context) if wanted else (0,) * spatial
-    dilations, extra = context.known_value("dilations", ones), context.known_value("output_padding", (0,) * spatial)
+    sizes = _spatial_sizes(node) if wanted else (0,) * spatial
+    dilations, extra = node.known_value("dilations", ones), node.known_value("output_padding", (0,) * spatial)
     wanted = wanted or [n * stride for n, stride in zip(sizes, strides, strict=True)]
     if len(kernel) != spatial or len(wanted) != spatial or not all(isinstance(n, int) for n in kernel):
         raise Inexact("the padding depends on the shape of the weights, which is unknown")
@@ -464,10 +457,10 @@ def _total_padding(context: AdapterContext) -> list[int]:
 # Helpers of several operators ---------------------------------------------------------------------------------------
 
 
-def _spatial_sizes(context: AdapterContext) -> list[int]:
+def _spatial_sizes(node: NodeAtBoundary) -> list[int]:
     """Gives the sizes of the axes behind the first two; raises Inexact unless all are numbers."""
-    context.known_rank(0)
-    shape = context.shape(0) or ()
+    node.known_rank(0)
+    shape = node.shape(0) or ()
     sizes = [size for size in shape[2:] if isinstance(size, int)]
     if len(sizes) != len(shape) - 2:
         raise Inexact("how the padding falls depends on the input's size, which is not static", "make it static")

@@ -5,10 +5,9 @@ axis.
 from __future__ import annotations
 
 from splitgraph.attributes import UNRESOLVED
-from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front
 from splitgraph.conversion.operators.registry import always, changed, downward, exact, upward
-from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
+from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.conversion.writing.reshaping import copies_zeros, reshape_behind
 from splitgraph.dim import DimLike, product
 from splitgraph.value_type import Shape
@@ -28,38 +27,38 @@ changed(
 
 
 @exact(_OPERATORS, 13)
-def normalizes_last_axis(crossing: Crossing) -> bool:
+def normalizes_last_axis(node: NodeAtBoundary) -> bool:
     """True when all dimensions after the axis are 1, so that folding changes nothing."""
-    axis = crossing.value("axis", 1 if crossing.upward else -1)
+    axis = node.value("axis", 1 if node.upward else -1)
     if axis is UNRESOLVED:
         return False
     if axis == -1:
         return True
-    shape = crossing.shape(0)
+    shape = node.shape(0)
     if shape is None or not -len(shape) <= axis < len(shape):
         return False
     return all(dim == 1 for dim in shape[axis % len(shape) + 1 :])
 
 
 @upward(_OPERATORS, 13)
-def fold_into_matrix(context: AdapterContext) -> None:
+def fold_into_matrix(node: NodeAtBoundary) -> None:
     """Folds the input into a matrix at `axis` (1 by default) with Flatten, which has the same default and takes every
     rank; normalizes the last axis, and unfolds the result with Reshape.
     """
-    data, place = context.inputs[0], context.value_or_default("axis")
-    axis = context.attributes.pop("axis", None)
-    context.reasons["axis"] = f"only one axis is normalized {context.side}"
-    context.inputs[0] = context.emit("Flatten", [data], "folded")
+    data, place = node.inputs[0], node.value_or_default("axis")
+    axis = node.attributes.pop("axis", None)
+    node.reasons["axis"] = f"only one axis is normalized {node.side}"
+    node.inputs[0] = node.write("Flatten", [data], "folded")
     if axis is not None:
-        context.before[-1].attributes["axis"] = axis
-    shape = context.emit("Shape", [data], "shape")
-    unfolded = context.redirect(0, "normalized")
+        node.before[-1].attributes["axis"] = axis
+    shape = node.write("Shape", [data], "shape")
+    unfolded = node.redirect(0, "normalized")
     reshape_behind(
-        context,
-        context.outputs[0],
+        node,
+        node.outputs[0],
         shape,
         unfolded,
-        copies=_unfolds_by_copying(context.values.type_of(data).shape, place),
+        copies=_unfolds_by_copying(node.values.type_of(data).shape, place),
     )
 
 
@@ -77,17 +76,17 @@ def _product(dims: Shape) -> DimLike | None:
 
 
 @downward(_OPERATORS, 13)
-def move_axis_to_the_end(context: AdapterContext) -> None:
+def move_axis_to_the_end(node: NodeAtBoundary) -> None:
     """Exchanges the axis with the last one by Transpose, before and behind the node. Below 13 only the last axis can be
     normalized alone.
     """
-    axis = context.known_value_or_default("axis")
-    rank = context.known_rank(0)
+    axis = node.known_value_or_default("axis")
+    rank = node.known_rank(0)
     if not -rank <= axis < rank:
         raise Inexact(f"axis {axis} is out of range")
     order = list(range(rank))
     order[axis], order[-1] = order[-1], order[axis]
-    context.inputs[0] = context.emit("Transpose", [context.inputs[0]], "exchanged", perm=order)
-    context.set("axis", rank - 1, f"the last axis is the one that is normalized alone {context.side}")
-    given = context.redirect(0, "normalized")
-    context.emit_after("Transpose", [context.outputs[0]], given, perm=order)
+    node.inputs[0] = node.write("Transpose", [node.inputs[0]], "exchanged", perm=order)
+    node.set("axis", rank - 1, f"the last axis is the one that is normalized alone {node.side}")
+    given = node.redirect(0, "normalized")
+    node.write_after("Transpose", [node.outputs[0]], given, perm=order)

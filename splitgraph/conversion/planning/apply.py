@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Any
 
-from splitgraph.conversion.nodes.crossing import AttributeEdit
+from splitgraph.conversion.nodes.node import Node, changed_attributes
 from splitgraph.conversion.planning.plan import GraphEdits, Plan
 from splitgraph.conversion.rewrite import Rewrite, step
 from splitgraph.graph.scopes import graph_at, implies_opset, model_imports, plain_domain, write_implied_opset
@@ -40,37 +41,36 @@ def apply_plan(plan: Plan, model: ModelProto, *, owned: bool = False) -> Rewrite
 
 
 def _edit_graph(proto: Any, edits: GraphEdits) -> None:
-    for index, attribute_edits in edits.attributes.items():
-        for edit in attribute_edits:
-            _edit_attribute(proto.node[index], edit)
-    for index, form in edits.nodes.items():
-        node = proto.node[index]
-        node.op_type = form.op_type
-        node.input[:] = form.inputs
-        node.output[:] = form.outputs
-    for index, wrap in edits.wraps.items():
-        wrap(proto.node[index])
-    if any(len(nodes) != 1 for nodes in edits.replaced.values()):
-        _exchange_nodes(proto.node, edits.replaced)
+    changed = [*edits.replaced, *edits.unread]
+    lost = {name for index in changed for name in proto.node[index].output[:]} if proto.value_info else set()
+    if edits.unread or any(len(nodes) != 1 for nodes in edits.replaced.values()):
+        _exchange_nodes(proto.node, edits)
     else:
         for index, (made,) in edits.replaced.items():
-            if made is not None:
+            if isinstance(made, Node):
+                _edit_node(proto.node[index], made)
+            else:
                 proto.node[index].CopyFrom(made)
-    if edits.gone_values:
-        _remove(proto.value_info, lambda value: value.name in edits.gone_values)
+    if lost:
+        given = (made.outputs if isinstance(made, Node) else made.output for made in chain(*edits.replaced.values()))
+        lost = lost.difference(*given)
+    lost |= edits.gone_initializers
+    if lost:
+        _remove(proto.value_info, lambda value: value.name in lost)
     if isinstance(proto, FunctionProto):
         return
     if edits.gone_initializers:
         _remove(proto.initializer, lambda tensor: tensor.name in edits.gone_initializers)
-    proto.initializer.extend(edits.new_initializers)
+    proto.initializer.extend(edits.constants)
 
 
-def _exchange_nodes(nodes: Any, replaced: Mapping[int, Sequence[NodeProto | None]]) -> None:
+def _exchange_nodes(nodes: Any, edits: GraphEdits) -> None:
     """Put the nodes that replace others in their places: behind the last one first, and then all in order, which moves
     no node in memory and copies none.
     """
     kept = list(nodes)
-    nodes.extend(node for each in replaced.values() for node in each if node is not None)
+    replaced = {**edits.replaced, **dict.fromkeys(edits.unread, ())}
+    nodes.extend(made for each in replaced.values() for made in each if not isinstance(made, Node))
     # A node is the same object for as long as it is held.
     added = nodes[len(kept) :]
     width = max(map(len, replaced.values())) + 1
@@ -78,9 +78,11 @@ def _exchange_nodes(nodes: Any, replaced: Mapping[int, Sequence[NodeProto | None
     behind, gone, following = len(kept) * width, 0, iter(added)
     for index, each in replaced.items():
         stays = False
-        for position, node in enumerate(each):
-            stays |= node is None
-            place[id(kept[index] if node is None else next(following))] = index * width + position
+        for position, made in enumerate(each):
+            if isinstance(made, Node):
+                stays = True
+                _edit_node(kept[index], made)
+            place[id(kept[index] if isinstance(made, Node) else next(following))] = index * width + position
         if not stays:
             place[id(kept[index])] = behind
             gone += 1
@@ -88,10 +90,19 @@ def _exchange_nodes(nodes: Any, replaced: Mapping[int, Sequence[NodeProto | None
     del nodes[len(nodes) - gone :]
 
 
-def _edit_attribute(node: NodeProto, edit: AttributeEdit) -> None:
-    _remove(node.attribute, lambda attribute: attribute.name == edit.name)
-    if edit.action == "set" and edit.value is not None:
-        node.attribute.append(edit.value)
+def _edit_node(node: NodeProto, edited: Node) -> None:
+    """Give a node what it has as edited. Attributes that stay are left alone, with the graphs in them."""
+    changed = [] if edited.original is None else changed_attributes(edited.original, edited.attributes)
+    node.op_type = edited.op_type
+    if node.input[:] != edited.inputs:
+        node.input[:] = edited.inputs
+    if node.output[:] != edited.outputs:
+        node.output[:] = edited.outputs
+    if changed:
+        _remove(node.attribute, lambda attribute: attribute.name in changed)
+        node.attribute.extend(edited.attributes[name] for name in changed if name in edited.attributes)
+    if edited.wrap is not None:
+        edited.wrap(node)
 
 
 def _remove(entries: Any, unwanted: Callable[[Any], bool]) -> None:

@@ -12,14 +12,11 @@ from functools import partial
 from typing import NamedTuple
 
 from splitgraph.attributes import attribute_value, make_node
-from splitgraph.conversion.planning.edits import exchange, replace_node
+from splitgraph.conversion.nodes.node import Node
 from splitgraph.conversion.planning.emission import Emission, axes_node, new_emission
-from splitgraph.conversion.planning.plan import NodeEdit, Plan, opset_of
-from splitgraph.conversion.planning.roots import plan_roots
-from splitgraph.conversion.planning.use_counts import UseCounts
-from splitgraph.conversion.rewrite import Change
+from splitgraph.conversion.planning.plan import Plan, Replacement, opset_of, started_roots
 from splitgraph.dim import Dim, DimLike
-from splitgraph.graph.names import Definitions, FreshNames
+from splitgraph.graph.names import Definitions, FreshNames, used_names
 from splitgraph.graph.scopes import GraphPath, Scope, node_label, plain_domain, subgraph_at
 from splitgraph.graph.values import write_type
 from splitgraph.inference import Walked
@@ -27,8 +24,8 @@ from splitgraph.onnx_proto import ModelProto, NodeProto, ValueInfoProto
 from splitgraph.value_type import ValueType, tensor
 
 # From this opset on, a loop can carry sequences.
-_LOOPS_CARRY_SEQUENCES_FROM = 13
-_WHY = f"below opset {_LOOPS_CARRY_SEQUENCES_FROM} a loop carries no sequence"
+LOOPS_CARRY_SEQUENCES_FROM = 13
+_WHY = f"below opset {LOOPS_CARRY_SEQUENCES_FROM} a loop carries no sequence"
 
 
 class Join(NamedTuple):
@@ -55,13 +52,16 @@ class _List:
     joins: Sequence[Join]
 
 
-def plan_stacking_loops(model: ModelProto, walked: Walked, target: int) -> Plan | None:
+def plan_stacking_loops(model: ModelProto, walked: Walked) -> Plan | None:
     """The plan by which loops stack tensors instead of carrying lists, for an opset whose loops carry none; None where
     nothing changes.
     """
-    if target >= _LOOPS_CARRY_SEQUENCES_FROM or not any(map(_collects_in_a_loop, walked.scopes)):
+    if not any(map(_collects_in_a_loop, walked.scopes)):
         return None
-    return plan_roots(model, walked, _plan_root)
+    plan, names = Plan(), FreshNames(used_names(model, walked.scopes))
+    for root in started_roots(plan, model, walked):
+        _plan_root(plan, model, walked, root, names)
+    return plan if plan.edits and not plan.blockers else None
 
 
 def _collects_in_a_loop(scope: Scope) -> bool:
@@ -70,9 +70,7 @@ def _collects_in_a_loop(scope: Scope) -> bool:
     return in_loop and any(node.op_type == "SequenceInsert" for node in scope.nodes)
 
 
-def _plan_root(
-    plan: Plan, model: ModelProto, walked: Walked, root: Sequence[Scope], names: FreshNames, uses: UseCounts
-) -> None:
+def _plan_root(plan: Plan, model: ModelProto, walked: Walked, root: Sequence[Scope], names: FreshNames) -> None:
     """Plan that each loop stacks the members of a list that it only collects and that is only joined afterwards."""
     finder = _Finder(walked, root)
     for body in filter(_collects_in_a_loop, root):
@@ -80,10 +78,10 @@ def _plan_root(
         lists = finder.lists(scope, index, body)
         if not lists:
             continue
-        stacks = _plan_loop(plan, scope, index, lists, names, uses)
+        stacks = _plan_loop(plan, scope, index, lists, names)
         for found in lists:
             for join in found.joins:
-                _plan_join(plan, model, join, stacks[found.number], found.member, names, uses)
+                _plan_join(plan, model, join, stacks[found.number], found.member, names)
 
 
 class _Finder:
@@ -199,18 +197,15 @@ def _joined_axis(node: NodeProto, dims: Sequence[DimLike | None] | None) -> tupl
     return (axis, is_new) if fits else None
 
 
-def _plan_loop(
-    plan: Plan, scope: Scope, index: int, lists: Sequence[_List], names: FreshNames, uses: UseCounts
-) -> dict[int, str]:
+def _plan_loop(plan: Plan, scope: Scope, index: int, lists: Sequence[_List], names: FreshNames) -> dict[int, str]:
     """Plan that a loop stacks lists instead of carrying them. Returns the name of each stack by the list's number."""
     node, label = scope.nodes[index], node_label(scope.nodes[index], index)
     stacks = {found.number: names.new(f"{found.name or label}_stacked") for found in lists}
     inputs = [*node.input[:2], *(name for number, name in enumerate(node.input[2:]) if number not in stacks)]
     outputs = [*(name for number, name in enumerate(node.output) if number not in stacks), *stacks.values()]
-    edits = plan.at(scope.path)
-    edits.nodes[index], edits.wraps[index] = NodeEdit("Loop", inputs, outputs), partial(_stack_in_body, lists)
-    plan.changes.append(Change(f"{scope.location}/{label}", node.op_type, node.op_type, _WHY))
-    exchange(plan, uses, scope, index, [None], inputs, set(outputs))
+    edited = Node.of(node)
+    edited.inputs, edited.outputs, edited.wrap = inputs, outputs, partial(_stack_in_body, lists)
+    plan.replace(scope, index, Replacement([edited], (), _WHY))
     return stacks
 
 
@@ -238,7 +233,6 @@ def _plan_join(
     stack: str,
     member: ValueType,
     names: FreshNames,
-    uses: UseCounts,
 ) -> None:
     """Plan that members that are stacked along the first axis are joined along the axis of the join."""
     scope, place, axis, is_new = join
@@ -248,7 +242,7 @@ def _plan_join(
     if axis:
         rank = len(member.shape or ())
         perm = [*range(1, axis + 1), 0, *range(axis + 1, rank + 1)]
-        moved = emission.emit("Transpose", [stack], "moved", perm=perm)
+        moved = emission.write("Transpose", [stack], "moved", perm=perm)
     output = node.output[0]
     if is_new:
         written = make_node("Identity", [moved], [output])
@@ -259,20 +253,18 @@ def _plan_join(
     written.name, written.doc_string = node.name, node.doc_string
     written.metadata_props.extend(node.metadata_props)
     emission.main(written)
-    why = "joins what a loop stacked"
-    change = Change(f"{scope.location}/{node_label(node, place)}", node.op_type, written.op_type, why)
-    replace_node(plan, uses, scope, place, emission, change)
+    plan.replace(scope, place, emission.replacement("joins what a loop stacked", after=written.op_type))
 
 
 def _joined_shape(emission: Emission, moved: str, dims: Sequence[DimLike | None], axis: int) -> str:
     """The shape in which the axis of the stack is merged into the axis behind it."""
     lengths = [dim for dim in dims[axis:] if isinstance(dim, int)]
-    count = emission.emit(
-        "Gather", [emission.emit("Shape", [moved], "shape"), emission.constant([axis], "axis")], "count"
+    count = emission.write(
+        "Gather", [emission.write("Shape", [moved], "shape"), emission.constant([axis], "axis")], "count"
     )
     # For Reshape, 0 means that a dimension stays.
     parts = [emission.constant([0] * axis, "before")] if axis else []
-    parts.append(emission.emit("Mul", [count, emission.constant(lengths[:1], "length")], "joined"))
+    parts.append(emission.write("Mul", [count, emission.constant(lengths[:1], "length")], "joined"))
     if lengths[1:]:
         parts.append(emission.constant(lengths[1:], "behind"))
-    return emission.emit("Concat", parts, "joined_shape", axis=0)
+    return emission.write("Concat", parts, "joined_shape", axis=0)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from splitgraph.acceptance import REPAIRED
-from splitgraph.conversion.nodes.crossing import AttributeEdit
+from splitgraph.conversion.nodes.node import Node
 from splitgraph.conversion.planning.apply import apply_plan
-from splitgraph.conversion.planning.plan import NodeEdit, Plan
-from splitgraph.conversion.rewrite import Change, Rewrite, step
+from splitgraph.conversion.planning.plan import Plan, Replacement
+from splitgraph.conversion.rewrite import Rewrite, step
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.names import FreshNames, named_outputs, used_names
-from splitgraph.graph.scopes import Scope, node_label, sort_nodes
+from splitgraph.graph.scopes import Scope, node_label, roots, sort_nodes
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.input_defaults import told_defaults
 from splitgraph.inference.walk_results import Repair
@@ -41,10 +41,12 @@ def repaired(model: ModelProto, leeway: Leeway = STRICT) -> tuple[Rewrite[ModelP
 def plan_repairs(model: ModelProto, walked: Walked) -> Plan | None:
     """The plan that repairs the model's nodes; None where there is nothing to repair. walked: the model's inference."""
     plan, names = Plan(), FreshNames(used_names(model, walked.scopes))
-    for scope in walked.scopes:
-        detail = walked.graphs.get(scope.path)
-        for index, repairs in ({} if detail is None else detail.repairs).items():
-            _repair(plan, scope, index, repairs, names)
+    for root in roots(walked.scopes):
+        plan.start(root)
+        for scope in root:
+            detail = walked.graphs.get(scope.path)
+            for index, repairs in ({} if detail is None else detail.repairs).items():
+                _repair(plan, scope, index, repairs, names)
     return plan if plan.edits else None
 
 
@@ -63,18 +65,18 @@ def _in_order(model: ModelProto, walked: Walked) -> tuple[ModelProto, Diagnostic
 
 
 def _repair(plan: Plan, scope: Scope, index: int, repairs: list[Repair], names: FreshNames) -> None:
-    node = scope.nodes[index]
-    location = f"{scope.location}/{node_label(node, index)}"
-    edits = plan.at(scope.path).attributes.setdefault(index, [])
+    node, location = scope.nodes[index], f"{scope.location}/{node_label(scope.nodes[index], index)}"
+    edited = Node.of(node)
     for repair in repairs:
-        why = f"repaired: {repair.what}"
-        edits += [AttributeEdit(name, "remove", None, why) for name in repair.dropped]
+        for name in repair.dropped:
+            edited.attributes.pop(name, None)
         if repair.added is not None:
-            edits.append(AttributeEdit(repair.added.name, "set", repair.added, why))
+            edited.attributes.pop(repair.added.name, None)
+            edited.attributes[repair.added.name] = repair.added
         if repair.more_outputs:
-            outputs = named_outputs(node, [*node.output, *[""] * repair.more_outputs], names)
-            plan.at(scope.path).nodes[index] = NodeEdit(node.op_type, node.input[:], outputs)
+            edited.outputs = list(named_outputs(node, [*node.output, *[""] * repair.more_outputs], names))
         plan.notes.append(diagnostic("SG401", repair.what, location, severity="info"))
     version = version_at(node.op_type, scope.imports.get("", 1))
     label = node.op_type if version is None else f"{node.op_type}-{version.since_version}"
-    plan.changes.append(Change(location, label, label, "repaired: " + "; ".join(repair.what for repair in repairs)))
+    why = "repaired: " + "; ".join(repair.what for repair in repairs)
+    plan.replace(scope, index, Replacement([edited], (), why, label, label))

@@ -7,21 +7,22 @@ from dataclasses import replace
 
 from splitgraph.attributes import make_attribute
 from splitgraph.canonical import CanonicalSplit, SplitForm, clamped_lengths
-from splitgraph.conversion.finish.ir_version import check_ir_version, fit_ir_version
-from splitgraph.conversion.finish.part_names import has_unnamed_parts, name_parts
-from splitgraph.conversion.ladder.unknown_versions import refuse_unknown_versions
-from splitgraph.conversion.nodes.omitted_arguments import find_left_out
+from splitgraph.conversion.finish.ir_version import (
+    check_ir_version,
+    fit_ir_version,
+    has_unnamed_parts,
+    name_parts,
+    refuse_unknown_versions,
+)
+from splitgraph.conversion.nodes.known_values import find_left_out
 from splitgraph.conversion.planning.apply import apply_plan
-from splitgraph.conversion.planning.emission import Emission
-from splitgraph.conversion.planning.plan import Plan, opset_of
-from splitgraph.conversion.planning.use_counts import UseCounts
+from splitgraph.conversion.planning.plan import Plan, Replacement, opset_of
 from splitgraph.conversion.prepare.inlining import inline_functions, told_inlined
 from splitgraph.conversion.prepare.repair import repaired
 from splitgraph.conversion.rewrite import Rewrite, step
 from splitgraph.conversion.splits.joined_slices import plan_partitions
 from splitgraph.conversion.splits.lengths_pattern import axis_reference, has_no_rest, lengths_are_computed
-from splitgraph.conversion.splits.lower import LENGTHS_INPUT, SplitNode
-from splitgraph.conversion.splits.same_opset import SplitRewrites
+from splitgraph.conversion.splits.lower import LENGTHS_INPUT, SplitNode, SplitRewrites
 from splitgraph.conversion.splits.sequences import TargetAt, plain_split_at, plan_sequences
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import ceildiv
@@ -71,6 +72,7 @@ def convert_forms(model: ModelProto, goal: Goal, leeway: Leeway = STRICT) -> Rew
         for root in roots(walked.scopes):
             if root[0].is_function and is_variadic_function(root[0].proto):
                 continue
+            plan.start(root)
             if to == "variadic-split":
                 _plan_variadic(plan, model, walked, root, names)
             else:
@@ -105,17 +107,18 @@ def _plan_variadic(plan: Plan, model: ModelProto, walked: Walked, root: Sequence
     for found in rewrites.find(walked):
         is_plain = found.node.op_type == "Split" and not plain_domain(found.node.domain)
         if is_plain and variant_at("Split", opset_of(found.scope.imports)) is not None:
-            emission = rewrites.write(found, variadic_split_1.VARIANT)
-            if emission is not None:
-                _keep_form(emission, found.detail)
-    rewrites.settle(UseCounts(root))
+            replacement = rewrites.write(found, variadic_split_1.VARIANT)
+            if replacement is not None:
+                _keep_form(replacement, found.detail)
+    rewrites.settle()
 
 
-def _keep_form(emission: Emission, found: SplitDetail) -> None:
+def _keep_form(replacement: Replacement, found: SplitDetail) -> None:
     split = found.split
     if split is not None and split.form in ("equal", "chunks"):
-        for node in emission.mains:
-            node.metadata_props.add(key=FORM_KEY, value=split.form)
+        for node in replacement.messages():
+            if node.domain == variadic_split_1.DOMAIN:
+                node.metadata_props.add(key=FORM_KEY, value=split.form)
 
 
 def _plan_plain(
@@ -130,7 +133,7 @@ def _plan_plain(
     """Plan plain nodes of ai.onnx in place of the splits: Split or Slice."""
     why = f"convert --to {to}"
     target_at: TargetAt = slice_variant if to == "slice" else plain_split_at
-    rewrites, uses, producers = SplitRewrites(plan, model, root, names, why), UseCounts(root), Producers(root)
+    rewrites, producers = SplitRewrites(plan, model, root, names, why), Producers(root)
     uncounted: set[str] = set()
     for found in rewrites.find(walked):
         target = target_at(opset_of(found.scope.imports))
@@ -141,22 +144,22 @@ def _plan_plain(
             plan.notes.append(_kept(found))
             continue
         if to == "slice":
-            plain = _of_read_parts(plain, uses)
+            plain = _of_read_parts(plain, plan)
         counted = not explicit_lengths or _is_counted(plain.node, plain.detail, uncounted)
-        emission = rewrites.write(plain, target, explicit_lengths=explicit_lengths, counted=counted)
-        if emission is not None:
-            _to_plain_domain(emission)
-    rewrites.settle(uses)
-    plan_sequences(plan, model, walked, root, names, uses, why, target_at, explicit_lengths=explicit_lengths)
+        replacement = rewrites.write(plain, target, explicit_lengths=explicit_lengths, counted=counted)
+        if replacement is not None:
+            _to_plain_domain(replacement)
+    rewrites.settle()
+    plan_sequences(plan, model, walked, root, names, why, target_at, explicit_lengths=explicit_lengths)
     if to == "split":
-        plan_partitions(plan, model, walked, root, names, uses, why, explicit_lengths=explicit_lengths)
+        plan_partitions(plan, model, walked, root, names, why, explicit_lengths=explicit_lengths)
 
 
-def _of_read_parts(found: SplitNode, uses: UseCounts) -> SplitNode:
+def _of_read_parts(found: SplitNode, plan: Plan) -> SplitNode:
     """The split without the names of outputs that nobody reads, so that no Slice is written for them. If nobody reads
     any, all stay.
     """
-    read = [name if uses.is_read(found.scope.path, name) else "" for name in found.node.output]
+    read = [name if plan.is_read(found.scope.path, name) else "" for name in found.node.output]
     if not any(read) or read == list(found.node.output):
         return found
     node = NodeProto()
@@ -256,8 +259,8 @@ def _has_lengths_of(split: CanonicalSplit, form: SplitForm, parts: int) -> bool:
     return split.lengths in (plain, clamped_lengths(total, size, parts))
 
 
-def _to_plain_domain(emission: Emission) -> None:
-    for node in emission.mains:
+def _to_plain_domain(replacement: Replacement) -> None:
+    for node in replacement.messages():
         node.ClearField("domain")
         for index in range(len(node.metadata_props) - 1, -1, -1):
             if node.metadata_props[index].key == FORM_KEY:
@@ -268,8 +271,8 @@ def _still_called(plan: Plan, model: ModelProto) -> set[str]:
     """The names of the VariadicSplit functions that are still called after the rewrite."""
     called = set()
     for scope in scopes(model):
-        replaced = plan.edits[scope.path].replaced if scope.path in plan.edits else {}
+        edits = plan.edits.get(scope.path)
         for index, node in enumerate(scope.nodes):
-            if node.domain == variadic_split_1.DOMAIN and index not in replaced:
+            if node.domain == variadic_split_1.DOMAIN and not (edits and edits.changes(index)):
                 called.add(node.op_type)
     return called

@@ -8,18 +8,15 @@ from itertools import pairwise
 
 from splitgraph.attributes import make_attribute
 from splitgraph.canonical import CanonicalSplit
-from splitgraph.conversion.nodes.node_form import reads_of
-from splitgraph.conversion.planning.edits import exchange, replace_node
+from splitgraph.conversion.nodes.node import reads_of
 from splitgraph.conversion.planning.emission import Emission, axes_node, new_emission
-from splitgraph.conversion.planning.plan import Plan, opset_of
-from splitgraph.conversion.planning.use_counts import UseCounts
-from splitgraph.conversion.rewrite import Change
+from splitgraph.conversion.planning.plan import Plan, Replacement, opset_of
 from splitgraph.conversion.splits.lower import SplitNode, lower_split
 from splitgraph.conversion.splits.partitions import Bound, Partition, find_partitions
 from splitgraph.conversion.splits.sequences import Place
 from splitgraph.dim import DimLike
 from splitgraph.graph.names import FreshNames
-from splitgraph.graph.scopes import Scope, node_label
+from splitgraph.graph.scopes import Scope
 from splitgraph.inference import Walked
 from splitgraph.inference.walk_results import SplitDetail
 from splitgraph.onnx_proto import ModelProto, NodeProto
@@ -38,7 +35,6 @@ def plan_partitions(
     walked: Walked,
     root: Sequence[Scope],
     names: FreshNames,
-    uses: UseCounts,
     why: str,
     *,
     explicit_lengths: bool = False,
@@ -56,13 +52,13 @@ def plan_partitions(
             places = [(scope.path, part.index) for part in found.parts]
             if only is not None and not any(place in only for place in places):
                 continue
-            if any(index in plan.at(path).replaced for path, index in places):
+            if any(plan.at(path).changes(index) for path, index in places):
                 continue
             if any(place in walked.set_aside for place in places):
                 continue
             joined = _join(plan, model, found, order, target, names, explicit_lengths)
             if joined is not None:
-                _replace(plan, uses, found, joined, why)
+                _replace(plan, found, joined, why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +121,10 @@ def _join(
     if inner:
         stand_in.input.append(_lengths_between(emission, found, inner))
     detail = SplitDetail(slice_variant(opset), split, found.data, split.form == "equal", (), "int64")
-    lowered = lower_split(
+    replacement, _ = lower_split(
         SplitNode(scope, place, stand_in, detail), target, emission, "", explicit_lengths=explicit_lengths
     )
-    if lowered.emission is None or {made.op_type for made in emission.mains} != {"Split"}:
+    if replacement is None or {made.op_type for made in emission.mains} != {"Split"}:
         return None
     for part, output in zip(found.parts, stand_in.output, strict=True):
         if part.squeezed:
@@ -202,12 +198,12 @@ def _inner_bounds(found: Partition) -> list[Bound] | None:
 
 def _lengths_between(emission: Emission, found: Partition, inner: Sequence[Bound]) -> str:
     """The name of a 1-D tensor with the lengths of the parts, given the bounds between them."""
-    shape = emission.emit("Shape", [found.name], "shape")
-    dim = emission.emit("Gather", [shape, emission.constant([found.axis], "axis")], "dim", axis=0)
+    shape = emission.write("Shape", [found.name], "shape")
+    dim = emission.write("Gather", [shape, emission.constant([found.axis], "axis")], "dim", axis=0)
     bounds = [emission.constant([0], "first"), *(_position(emission, found, bound, dim) for bound in inner), dim]
-    starts = emission.emit("Concat", bounds[:-1], "starts", axis=0)
-    ends = emission.emit("Concat", bounds[1:], "ends", axis=0)
-    return emission.emit("Sub", [ends, starts], "lengths")
+    starts = emission.write("Concat", bounds[:-1], "starts", axis=0)
+    ends = emission.write("Concat", bounds[1:], "ends", axis=0)
+    return emission.write("Sub", [ends, starts], "lengths")
 
 
 def _position(emission: Emission, found: Partition, bound: Bound, dim: str) -> str:
@@ -221,23 +217,21 @@ def _position(emission: Emission, found: Partition, bound: Bound, dim: str) -> s
     if bound.position == given:
         return name
     if not bound.counts_from_end:
-        return emission.emit("Min", [name, dim], "bound")
-    from_start = emission.emit("Add", [dim, name], "bound")
+        return emission.write("Min", [name, dim], "bound")
+    from_start = emission.write("Add", [dim, name], "bound")
     if bound.position == total + given:
         return from_start
-    return emission.emit("Max", [from_start, emission.constant([0], "first")], "bound")
+    return emission.write("Max", [from_start, emission.constant([0], "first")], "bound")
 
 
-def _replace(plan: Plan, uses: UseCounts, found: Partition, joined: _Joined, why: str) -> None:
+def _replace(plan: Plan, found: Partition, joined: _Joined, why: str) -> None:
     scope, count = found.scope, len(found.parts)
     for number, part in sorted(enumerate(found.parts, 1), key=lambda entry: entry[1].index):
         node, index = scope.nodes[part.index], part.index
         version = version_at(node.op_type, opset_of(scope.imports))
         before = node.op_type if version is None else f"{node.op_type}-{version.since_version}"
         told = f"{why}: part {number} of {count} of {found.name} on axis {found.axis}"
-        change = Change(f"{scope.location}/{node_label(node, index)}", before, joined.label, told)
         if index == joined.place:
-            replace_node(plan, uses, scope, index, joined.emission, change)
+            plan.replace(scope, index, joined.emission.replacement(told, before, joined.label))
         else:
-            plan.changes.append(change)
-            exchange(plan, uses, scope, index, [], [], set(node.output))
+            plan.replace(scope, index, Replacement([], (), told, before, joined.label))

@@ -1,18 +1,26 @@
-"""Writing one split node as another variant: its canonical split is lowered by the target variant."""
+"""Writing split nodes as another variant: one split, the splits of a model that goes to another opset, and those that
+get another form at the model's own opset. The canonical split of a node is lowered by the target variant.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from splitgraph.canonical import CanonicalSplit
-from splitgraph.conversion.nodes.omitted_arguments import blocker, reads_left_out
-from splitgraph.conversion.planning.emission import Emission
-from splitgraph.conversion.rewrite import Change
+from splitgraph.conversion.finish.ir_version import refusal, unknown_version
+from splitgraph.conversion.ladder.conversion_cache import ConversionCache, Key
+from splitgraph.conversion.nodes.known_values import blocker, reads_left_out
+from splitgraph.conversion.planning.emission import Emission, SharedLengths, new_emission
+from splitgraph.conversion.planning.plan import Plan, Replacement, opset_of
 from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.graph.scopes import Scope, node_label
-from splitgraph.inference.walk_results import SplitDetail
-from splitgraph.onnx_proto import NodeProto, TensorProto
-from splitgraph.variants import Variant
+from splitgraph.graph.names import FreshNames
+from splitgraph.graph.scopes import GraphPath, Scope, node_label
+from splitgraph.inference import Walked
+from splitgraph.inference.walk_results import GraphDetail, SplitDetail
+from splitgraph.onnx_proto import ModelProto, NodeProto, TensorProto
+from splitgraph.value_type import ValueType
+from splitgraph.variants import Variant, variant_at
 from splitgraph.variants.lowering import LowerRequest, NotRepresentable, lengths_with_rest
 
 # By operator, the input that holds the lengths at run time. Of slices, it is that of the Split that stands for them.
@@ -34,15 +42,6 @@ class SplitNode:
         return f"{self.scope.location}/{node_label(self.node, self.index)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Lowered:
-    """One split in its new form: the nodes (None: unchanged), the change, the blockers."""
-
-    emission: Emission | None = None
-    change: Change | None = None
-    blockers: tuple[Diagnostic, ...] = ()
-
-
 def lower_split(
     found: SplitNode,
     target: Variant,
@@ -52,8 +51,8 @@ def lower_split(
     explicit_lengths: bool = False,
     counted: bool = True,
     afresh: bool = False,
-) -> Lowered:
-    """Write a split node as the target variant.
+) -> tuple[Replacement | None, Sequence[Diagnostic]]:
+    """Write a split node as the target variant. Returns what becomes of it (None: it is unchanged), and the blockers.
 
     explicit_lengths: write lengths out even where the target has a shorter form. counted: False where the lengths do
     not show how many they are, so that their number is written out. afresh: also a node that has this form already.
@@ -62,24 +61,17 @@ def lower_split(
     split = detail.split
     if split is None:
         reasons = ", ".join(dict.fromkeys(detail.errors)) or "it is not valid"
-        return Lowered(
-            blockers=(
-                diagnostic(
-                    "SG407",
-                    f"the {detail.variant.label} is invalid ({reasons}), so it has no exact equivalent",
-                    location,
-                ),
-            )
-        )
+        text = f"the {detail.variant.label} is invalid ({reasons}), so it has no exact equivalent"
+        return None, [diagnostic("SG407", text, location)]
     blocked = _types_blocked(detail, target, location)
     if blocked:
-        return Lowered(blockers=blocked)
+        return None, blocked
     if target == detail.variant and not explicit_lengths and not afresh:
-        return Lowered()
+        return None, ()
     if not afresh and explicit_lengths and target == detail.variant and _is_written_out(node, split, target, counted):
-        return Lowered()
+        return None, ()
     if reads_left_out(node, emission.left_out):
-        return Lowered(blockers=(blocker(node, emission.left_out, "SG408", location),))
+        return None, [blocker(node, emission.left_out, "SG408", location)]
     # Numbers, or what the dimension leaves of them, make better bounds than a tensor of lengths.
     needs_no_lengths = target.op_type == "Slice" and lengths_with_rest(split) is not None
     try:
@@ -97,14 +89,11 @@ def lower_split(
             raise NotRepresentable("SG408", f"{target.label} cannot express a split of a dimension")
         target.lower(request)
     except NotRepresentable as refusal:
-        return Lowered(
-            blockers=(
-                diagnostic(refusal.code, f"{detail.variant.label}: {refusal.message}", location, help=refusal.help),
-            )
-        )
+        text = f"{detail.variant.label}: {refusal.message}"
+        return None, [diagnostic(refusal.code, text, location, help=refusal.help)]
     mains = {made.op_type for made in emission.mains} - {target.op_type}
     after = mains.pop() if len(mains) == 1 and not mains.isdisjoint(("Slice", "Gather", "Identity")) else target.label
-    return Lowered(emission, Change(location, detail.variant.label, after, why))
+    return emission.replacement(why, detail.variant.label, after), ()
 
 
 def _is_written_out(node: NodeProto, split: CanonicalSplit, target: Variant, counted: bool) -> bool:
@@ -122,7 +111,7 @@ def _counted_lengths(
     name = run_time_lengths(node, detail, split, emission)
     if name is None or counted:
         return name
-    return emission.emit("Reshape", [name, emission.constant([len(node.output)], "count")], "counted")
+    return emission.write("Reshape", [name, emission.constant([len(node.output)], "count")], "counted")
 
 
 def run_time_lengths(node: NodeProto, detail: SplitDetail, split: CanonicalSplit, emission: Emission) -> str | None:
@@ -149,22 +138,22 @@ def _as_int64(name: str, detail: SplitDetail, emission: Emission) -> str:
         raise NotRepresentable(
             "SG402", "the lengths are a floating-point tensor known only at run time", "Make the lengths constant."
         )
-    return emission.emit("Cast", [name], "lengths", to=TensorProto.INT64)
+    return emission.write("Cast", [name], "lengths", to=TensorProto.INT64)
 
 
 def without_rest(node: NodeProto, name: str, emission: Emission) -> str:
     """The lengths of a VariadicSplit, with a possible -1 replaced by the rest at run time."""
-    axis = emission.emit(
+    axis = emission.write(
         "Reshape",
-        [emission.emit("Cast", [node.input[1]], "axis", to=TensorProto.INT64), emission.constant([1], "one")],
+        [emission.write("Cast", [node.input[1]], "axis", to=TensorProto.INT64), emission.constant([1], "one")],
         "axes",
     )
-    dim = emission.emit("Gather", [emission.emit("Shape", [node.input[0]], "shape"), axis], "dim", axis=0)
-    given = emission.emit("Cast", [name], "given", to=TensorProto.INT64)
-    difference = emission.emit("Sub", [dim, emission.emit("ReduceSum", [given], "sum", keepdims=0)], "difference")
-    rest = emission.emit("Sub", [difference, emission.constant([1], "one")], "rest")
-    is_rest = emission.emit("Equal", [given, emission.constant([-1], "minus_one")], "is_rest")
-    return emission.emit("Where", [is_rest, rest, given], "lengths")
+    dim = emission.write("Gather", [emission.write("Shape", [node.input[0]], "shape"), axis], "dim", axis=0)
+    given = emission.write("Cast", [name], "given", to=TensorProto.INT64)
+    difference = emission.write("Sub", [dim, emission.write("ReduceSum", [given], "sum", keepdims=0)], "difference")
+    rest = emission.write("Sub", [difference, emission.constant([1], "one")], "rest")
+    is_rest = emission.write("Equal", [given, emission.constant([-1], "minus_one")], "is_rest")
+    return emission.write("Where", [is_rest, rest, given], "lengths")
 
 
 def _types_blocked(detail: SplitDetail, target: Variant, location: str) -> tuple[Diagnostic, ...]:
@@ -179,3 +168,194 @@ def _types_blocked(detail: SplitDetail, target: Variant, location: str) -> tuple
     else:
         what = f"{target.label} does not take {detail.data.dtype}"
     return (diagnostic("SG403", what, location),)
+
+
+# Splits that go to another opset --------------------------------------------------------------------------------------
+
+
+def plan_splits(
+    plan: Plan,
+    model: ModelProto,
+    walked: Walked,
+    root: Sequence[Scope],
+    names: FreshNames,
+    target: int,
+    splits: Mapping[GraphPath, Sequence[int]],
+    caches: Mapping[GraphPath, ConversionCache],
+) -> None:
+    """Plan every split of a root (main graph or function, with its subgraphs).
+
+    splits: by graph, the indices of its splits, for the graphs that have some. caches: of these graphs.
+    """
+    replacements: list[tuple[Scope, int, Replacement]] = []
+    dimensions = _certain_dimensions(model)
+    never_run = {error.location for error in walked.never_run}
+    for scope in root:
+        if scope.path not in splits:
+            continue
+        # In a function, the names of dimensions are those of one call.
+        shared = SharedLengths(frozenset() if scope.in_function else dimensions)
+        cache = caches[scope.path]
+        planner = _SplitPlanner(plan, model, scope, names, target, shared, cache, never_run, replacements)
+        detail: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
+        visits, nodes = walked.visits(scope), scope.nodes
+        for index in splits[scope.path]:
+            visit, node = visits[index], nodes[index]
+            key = None if visit is None else cache.key_of(node, visit)
+            planner.plan_split(index, node, detail.splits.get(index), key)
+    plan.replace_all(replacements)
+
+
+@dataclass(slots=True)
+class _SplitPlanner:
+    """Plans the splits of one graph."""
+
+    plan: Plan
+    model: ModelProto
+    scope: Scope
+    names: FreshNames
+    target: int
+    shared: SharedLengths
+    cache: ConversionCache
+    never_run: set[str]
+    replacements: list[tuple[Scope, int, Replacement]]
+    # The versions of the operators at the target, looked up once.
+    _targets: dict[str, Variant | None] = field(default_factory=dict)
+
+    def plan_split(self, index: int, node: NodeProto, found: SplitDetail | None, key: Key | None) -> None:
+        """Plan one split. found: what inference says of it. key: that of the cache, None for an uncacheable one."""
+        location = f"{self.scope.location}/{node_label(node, index)}"
+        if found is None:
+            self.plan.blockers.append(_not_inferred(node, location))
+            return
+        op_type = node.op_type
+        if op_type not in self._targets:
+            self._targets[op_type] = variant_at(op_type, self.target)
+        variant = self._targets[op_type]
+        if variant is None:
+            self.plan.blockers.append(_missing(node, location, self.target))
+            return
+        cached = self.cache.find(key, node, index)
+        if cached is not None:
+            cached.before, cached.after = found.variant.label, variant.label
+            self.replacements.append((self.scope, index, cached))
+            return
+        unknown = unknown_version(op_type, self.target)
+        if unknown is not None:
+            self.plan.blockers.append(refusal(op_type, unknown, location, is_target=True))
+            return
+        has_one_form = variant.output_types is not found.variant.output_types or variant.lower is None
+        if has_one_form or op_type == "SplitToSequence":
+            # Sequences and strings have one form, so that only their element types can prevent a conversion.
+            self.plan.blockers.extend(_kept_as_is(found.variant, variant, found.data, location))
+            return
+        if variant is found.variant and location in self.never_run:
+            return
+        self._lower(SplitNode(self.scope, index, node, found), variant, key)
+
+    def _lower(self, split: SplitNode, variant: Variant, key: Key | None) -> None:
+        node, index = split.node, split.index
+        emission = new_emission(self.plan, self.model, self.scope, node, index, self.names, self.target, self.shared)
+        replacement, blockers = lower_split(split, variant, emission, f"opset {self.target}")
+        self.plan.blockers.extend(blockers)
+        if replacement is None:
+            return
+        self.replacements.append((self.scope, index, replacement))
+        if key is not None and len(emission.mains) == 1:
+            self.cache.keep_split(key, node, emission.mains[0], self.shared.holds, replacement.why)
+
+
+def _certain_dimensions(model: ModelProto) -> frozenset[str]:
+    """The symbols in the shapes of inputs without a default; a default may have another size than its input."""
+    named: dict[bool, set[str]] = {True: set(), False: set()}
+    defaults = {tensor.name for tensor in model.graph.initializer}
+    for value in model.graph.input:
+        named[value.name in defaults].update(dim.dim_param for dim in value.type.tensor_type.shape.dim)
+    return frozenset(named[False] - named[True])
+
+
+def _kept_as_is(before: Variant, after: Variant, data: ValueType, location: str) -> list[Diagnostic]:
+    """The blocker for a node that is kept, if the target version does not take its element type or may not take it."""
+    if (
+        after.dtypes is None
+        or data.dtype in after.dtypes
+        or (before.dtypes is not None and before.dtypes <= after.dtypes)
+    ):
+        return []
+    what = (
+        f"{after.label} does not take {data.dtype}"
+        if data.dtype
+        else f"the element type is unknown, and {after.label} takes fewer types"
+    )
+    return [diagnostic("SG403", what, location)]
+
+
+def _not_inferred(node: NodeProto, location: str) -> Diagnostic:
+    return diagnostic(
+        "SG407", f"inference did not reach this {node.op_type}, so nothing is known of its parts", location
+    )
+
+
+def _missing(node: NodeProto, location: str, target: int) -> Diagnostic:
+    first = 11 if node.op_type == "SplitToSequence" else 20
+    helps = {
+        "SplitToSequence": "Stop at opset 11. 'convert --to split' says why it cannot be a plain split.",
+        "StringSplit": "Stop at opset 20; nothing older splits strings.",
+    }
+    return diagnostic(
+        "SG404",
+        f"{node.op_type} exists from opset {first} on and has no older form",
+        location,
+        help=helps.get(node.op_type),
+    )
+
+
+# Splits at the model's own opset --------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class SplitRewrites:
+    """Writes splits of a root (main graph or function, with its subgraphs) in another form, and plans their replacement
+    at the end. why: the reason of all changes, for the user.
+    """
+
+    plan: Plan
+    model: ModelProto
+    root: Sequence[Scope]
+    names: FreshNames
+    why: str
+    _written: list[tuple[Scope, int, Replacement]] = field(default_factory=list)
+
+    def find(self, walked: Walked) -> Iterator[SplitNode]:
+        """All splits that inference reached, in graph order."""
+        for scope in self.root:
+            detail: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
+            for index, found in detail.splits.items():
+                yield SplitNode(scope, index, scope.nodes[index], found)
+
+    def write(
+        self,
+        found: SplitNode,
+        target: Variant,
+        *,
+        explicit_lengths: bool = False,
+        counted: bool = True,
+        afresh: bool = False,
+    ) -> Replacement | None:
+        """Return what replaces a split; None where it is kept. Blockers are added to the plan.
+
+        explicit_lengths, counted, afresh: as for `lower_split`.
+        """
+        scope, index, node = found.scope, found.index, found.node
+        emission = new_emission(self.plan, self.model, scope, node, index, self.names, opset_of(scope.imports))
+        replacement, blockers = lower_split(
+            found, target, emission, self.why, explicit_lengths=explicit_lengths, counted=counted, afresh=afresh
+        )
+        self.plan.blockers.extend(blockers)
+        if replacement is not None:
+            self._written.append((scope, index, replacement))
+        return replacement
+
+    def settle(self) -> None:
+        """Plan the replacement of all splits that were written."""
+        self.plan.replace_all(self._written)

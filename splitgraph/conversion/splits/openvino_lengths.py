@@ -7,14 +7,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from splitgraph.conversion.nodes.omitted_arguments import find_left_out
+from splitgraph.conversion.nodes.known_values import find_left_out
 from splitgraph.conversion.planning.apply import apply_plan
 from splitgraph.conversion.planning.plan import Plan, opset_of
-from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.prepare.inlining import inline_functions
 from splitgraph.conversion.prepare.repair import plan_repairs
 from splitgraph.conversion.rewrite import Change
-from splitgraph.conversion.splits.same_opset import SplitRewrites
+from splitgraph.conversion.splits.lower import SplitRewrites
 from splitgraph.graph.names import FreshNames, used_names
 from splitgraph.graph.scopes import Scope, plain_domain, roots, scopes
 from splitgraph.inference import Walked, walk_model
@@ -48,6 +47,7 @@ def write_uneven_lengths(model: ModelProto) -> tuple[ModelProto, tuple[Change, .
     names = FreshNames(used_names(inlined, walked.scopes))
     for root in roots(walked.scopes):
         if not root[0].in_function:
+            plan.start(root)
             _plan(plan, inlined, walked, root, names)
     if not plan.changes:
         return model, ()
@@ -77,7 +77,7 @@ def _plan(plan: Plan, model: ModelProto, walked: Walked, root: Sequence[Scope], 
         target = variant_at("Split", opset_of(found.scope.imports))
         if target is not None and found.detail.variant == target and _may_be_uneven(found.detail):
             rewrites.write(found, target, explicit_lengths=True)
-    rewrites.settle(UseCounts(root))
+    rewrites.settle()
 
 
 def _may_be_uneven(found: SplitDetail) -> bool:

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from splitgraph.attributes import attribute_value, make_attribute, make_node
 from splitgraph.canonical import CanonicalSplit, SplitForm
-from splitgraph.conversion.planning.edits import replace_node
 from splitgraph.conversion.planning.emission import Emission, axes_node, new_emission
-from splitgraph.conversion.planning.plan import Plan, opset_of
-from splitgraph.conversion.planning.roots import plan_roots
-from splitgraph.conversion.planning.use_counts import UseCounts
-from splitgraph.conversion.rewrite import Change
+from splitgraph.conversion.planning.plan import Plan, opset_of, started_roots
 from splitgraph.conversion.splits.lower import SplitNode, lower_split
 from splitgraph.deferred import helper
 from splitgraph.diagnostics import diagnostic
-from splitgraph.graph.names import Definitions, FreshNames
+from splitgraph.graph.names import Definitions, FreshNames, used_names
 from splitgraph.graph.scopes import GraphPath, Scope, node_label
 from splitgraph.inference import Walked
 from splitgraph.inference.walk_results import GraphDetail, SplitDetail
@@ -30,7 +25,7 @@ Place = tuple[GraphPath, int]
 # What a split becomes at an opset; None where the operator does not exist there.
 TargetAt = Callable[[int], "Variant | None"]
 
-_SEQUENCES_EXIST_FROM = 11
+SEQUENCES_EXIST_FROM = 11
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +43,18 @@ def plain_split_at(opset: int) -> Variant | None:
     return variant_at("Split", opset)
 
 
-def plan_plain_splits(model: ModelProto, walked: Walked, target: int) -> Plan | None:
+def plan_plain_splits(model: ModelProto, walked: Walked) -> Plan | None:
     """The plan that replaces SplitToSequence by Split for an opset without sequences, where its readers allow that;
     None where nothing changes.
     """
     found = (split for graph in walked.graphs.values() for split in graph.splits.values())
-    if target >= _SEQUENCES_EXIST_FROM or not any(split.variant.op_type == "SplitToSequence" for split in found):
+    if not any(split.variant.op_type == "SplitToSequence" for split in found):
         return None
-    why = f"below opset {_SEQUENCES_EXIST_FROM} there are no sequences"
-    return plan_roots(model, walked, partial(plan_sequences, why=why))
+    why = f"below opset {SEQUENCES_EXIST_FROM} there are no sequences"
+    plan, names = Plan(), FreshNames(used_names(model, walked.scopes))
+    for root in started_roots(plan, model, walked):
+        plan_sequences(plan, model, walked, root, names, why)
+    return plan if plan.edits and not plan.blockers else None
 
 
 def plan_sequences(
@@ -65,7 +63,6 @@ def plan_sequences(
     walked: Walked,
     root: Sequence[Scope],
     names: FreshNames,
-    uses: UseCounts,
     why: str,
     target_at: TargetAt = plain_split_at,
     *,
@@ -91,7 +88,7 @@ def plan_sequences(
                 continue
             target = target_at(opset_of(scope.imports))
             if target is not None:
-                _plan_sequence(plan, model, scope, index, found, readers, names, uses, why, target, explicit_lengths)
+                _plan_sequence(plan, model, scope, index, found, readers, names, why, target, explicit_lengths)
 
 
 def _drops_axis(node: NodeProto) -> bool:
@@ -154,7 +151,6 @@ def _plan_sequence(
     found: SplitDetail,
     readers: Sequence[Reader],
     names: FreshNames,
-    uses: UseCounts,
     why: str,
     target: Variant,
     explicit_lengths: bool,
@@ -174,16 +170,15 @@ def _plan_sequence(
     stand_in.attribute.append(make_attribute("axis", split.axis))
     plain = replace(found, split=replace(split, form=form or split.form, squeezed=False))
     replaced = SplitNode(scope, index, stand_in, plain)
-    lowered = lower_split(replaced, target, emission, why, explicit_lengths=explicit_lengths)
-    plan.blockers.extend(lowered.blockers)
-    if lowered.emission is None:
+    replacement, blockers = lower_split(replaced, target, emission, why, explicit_lengths=explicit_lengths)
+    plan.blockers.extend(blockers)
+    if replacement is None:
         return
     if split.squeezed:
         parts = _squeeze(emission, parts, split.axis or 0)
-    change = Change(f"{scope.location}/{node_label(node, index)}", found.variant.label, target.label, why)
-    replace_node(plan, uses, scope, index, emission, change)
+    plan.replace(scope, index, emission.replacement(why, found.variant.label, target.label))
     for reader in readers:
-        _plan_reader(plan, model, reader, parts, split.squeezed, names, uses)
+        _plan_reader(plan, model, reader, parts, names)
 
 
 def _read_parts(parts: Sequence[str], readers: Sequence[Reader]) -> list[str]:
@@ -228,9 +223,7 @@ def _plan_reader(
     model: ModelProto,
     reader: Reader,
     parts: Sequence[str],
-    squeezed: bool,
     names: FreshNames,
-    uses: UseCounts,
 ) -> None:
     node = reader.node
     emission = new_emission(plan, model, reader.scope, node, reader.index, names, opset_of(reader.scope.imports))
@@ -242,11 +235,8 @@ def _plan_reader(
     else:
         read = _concat(emission, node, parts)
     emission.main(_documented(read, node))
-    label = node_label(node, reader.index)
-    change = Change(
-        f"{reader.scope.location}/{label}", node.op_type, emission.mains[-1].op_type, "reads the parts of a plain split"
-    )
-    replace_node(plan, uses, reader.scope, reader.index, emission, change)
+    replacement = emission.replacement("reads the parts of a plain split", after=read.op_type)
+    plan.replace(reader.scope, reader.index, replacement)
 
 
 def _concat(emission: Emission, node: NodeProto, parts: Sequence[str]) -> NodeProto:

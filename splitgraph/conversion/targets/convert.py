@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from splitgraph.conversion.finish.ir_version import check_ir_version, fit_ir_version
-from splitgraph.conversion.nodes.omitted_arguments import find_left_out
+from splitgraph.conversion.nodes.known_values import find_left_out
 from splitgraph.conversion.opset import convert_opset
 from splitgraph.conversion.planning.apply import apply_plan
 from splitgraph.conversion.planning.plan import Plan

@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from splitgraph.conversion.finish.ir_needs import INITIALIZER_IR_VERSION
-from splitgraph.conversion.planning.plan import NodeEdit, Plan
+from splitgraph.conversion.finish.ir_version import INITIALIZER_IR_VERSION
+from splitgraph.conversion.nodes.node import Node
+from splitgraph.conversion.planning.plan import Plan, Replacement
 from splitgraph.conversion.splits.lower import SplitNode
 from splitgraph.graph.names import Definitions
 from splitgraph.graph.scopes import Scope, plain_domain
@@ -109,8 +110,10 @@ def _plan_part(plan: Plan, found: SplitNode, name: str, readers: Sequence[_Edit]
         axis = None if split is None else split.axis
         shape = [dim if isinstance(dim, int) and place != axis else 0 for place, dim in enumerate(data.shape or ())]
         kind = DTYPE_NUMBERS[data.dtype] if data.dtype is not None else TensorProto.UNDEFINED
-        plan.at(found.scope.path).new_initializers.append(TensorProto(name=name, dims=shape, data_type=kind))
+        plan.at(found.scope.path).constants.append(TensorProto(name=name, dims=shape, data_type=kind))
     for scope, index in readers or ():
-        edits, node = plan.at(scope.path), scope.nodes[index]
-        before = edits.nodes[index].inputs if index in edits.nodes else list(node.input)
-        edits.nodes[index] = NodeEdit("Concat", [each for each in before if each != name], list(node.output))
+        planned = plan.at(scope.path).replaced.get(index)
+        join = planned[0] if planned and isinstance(planned[0], Node) else Node.of(scope.nodes[index])
+        shorter = join.copy()
+        shorter.inputs = [each for each in join.inputs if each != name]
+        plan.replace(scope, index, Replacement([shorter]))

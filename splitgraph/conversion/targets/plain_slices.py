@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from splitgraph.attributes import make_node
 from splitgraph.canonical import dimension_on
-from splitgraph.conversion.planning.edits import replace_node
 from splitgraph.conversion.planning.emission import new_emission
 from splitgraph.conversion.planning.plan import Plan, opset_of
-from splitgraph.conversion.planning.use_counts import UseCounts
-from splitgraph.conversion.rewrite import Change
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.values import tensor_contents
 from splitgraph.inference.walk_results import GraphDetail
@@ -29,7 +26,6 @@ def plan_plain_slice(
     detail: GraphDetail,
     target: Target,
     names: FreshNames,
-    uses: UseCounts,
     why: str,
 ) -> None:
     """Plan that a Slice gets such bounds, where they are known and the target reads it then."""
@@ -43,7 +39,7 @@ def plan_plain_slice(
     made.name, made.doc_string = node.node.name, node.node.doc_string
     made.metadata_props.extend(node.node.metadata_props)
     emission.main(made)
-    replace_node(plan, uses, node.scope, node.index, emission, Change(node.location, node.label, node.label, why))
+    plan.replace(node.scope, node.index, emission.replacement(why, node.label, node.label))
 
 
 def _bounds(node: NodeTraits, detail: GraphDetail) -> tuple[list[int], list[int], list[int]] | None:

@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from splitgraph.conversion.planning.plan import Plan, opset_of
-from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.splits.joined_slices import plan_partitions
-from splitgraph.conversion.splits.lower import SplitNode
-from splitgraph.conversion.splits.same_opset import SplitRewrites
+from splitgraph.conversion.splits.lower import SplitNode, SplitRewrites
 from splitgraph.conversion.splits.sequences import plan_sequences
 from splitgraph.conversion.targets.choose import Choice, choose
 from splitgraph.conversion.targets.empty_parts import plan_empty_parts, without_empty_parts
@@ -58,25 +56,26 @@ class TargetPlanner:
     def _root(
         self, root: Sequence[Scope], names: FreshNames, failing: Mapping[tuple[GraphPath, int], NodeTraits]
     ) -> None:
-        model, walked, uses = self.examined.model, self.examined.walked, UseCounts(root)
+        model, walked = self.examined.model, self.examined.walked
+        self.plan.start(root)
         why = f"{self.target.label} does not read it as it was"
         rewrites = SplitRewrites(self.plan, model, root, names, why)
         for node in failing.values():
             if node.detail is not None and node.detail.variant.op_type == "Split":
-                self._write(rewrites, node, root, uses)
-        rewrites.settle(uses)
+                self._write(rewrites, node, root)
+        rewrites.settle()
         traits = frozenset().union(*(node.traits for node in failing.values()))
         if traits & _SEQUENCES:
-            plan_sequences(self.plan, model, walked, root, names, uses, why, only=failing.keys())
+            plan_sequences(self.plan, model, walked, root, names, why, only=failing.keys())
         if traits & _JOINED and self.joins:
-            plan_partitions(self.plan, model, walked, root, names, uses, why, only=failing.keys())
+            plan_partitions(self.plan, model, walked, root, names, why, only=failing.keys())
         for node in failing.values():
-            is_planned = node.index in self.plan.at(node.scope.path).replaced
+            is_planned = self.plan.at(node.scope.path).changes(node.index)
             if node.node.op_type == "Slice" and not is_planned:
                 detail = walked.graphs[node.scope.path]
-                plan_plain_slice(self.plan, model, node, detail, self.target, names, uses, why)
+                plan_plain_slice(self.plan, model, node, detail, self.target, names, why)
 
-    def _write(self, rewrites: SplitRewrites, node: NodeTraits, root: Sequence[Scope], uses: UseCounts) -> None:
+    def _write(self, rewrites: SplitRewrites, node: NodeTraits, root: Sequence[Scope]) -> None:
         detail, opset = node.detail, opset_of(node.scope.imports)
         if detail is None or detail.split is None:
             return
@@ -92,14 +91,14 @@ class TargetPlanner:
                 return
             plan_empty_parts(self.plan, found, shorter.gone)
             found = shorter.split
-        self._write_as(rewrites, found, choice, uses)
+        self._write_as(rewrites, found, choice)
 
-    def _write_as(self, rewrites: SplitRewrites, found: SplitNode, choice: Choice, uses: UseCounts) -> None:
+    def _write_as(self, rewrites: SplitRewrites, found: SplitNode, choice: Choice) -> None:
         node = NodeProto()
         node.CopyFrom(found.node)
         is_sliced = choice.variant.op_type == "Slice"
         for index, name in enumerate(node.output):
-            if is_sliced and name and not uses.is_read(found.scope.path, name):
+            if is_sliced and name and not self.plan.is_read(found.scope.path, name):
                 node.output[index] = ""
             elif not name and not is_sliced:
                 node.output[index] = rewrites.names.new(f"{found.node.name or found.node.op_type}_part{index}")
@@ -107,10 +106,10 @@ class TargetPlanner:
         known = choice.split.static_lengths is not None
         detail = replace(found.detail, split=choice.split, lengths_dtype=None if known else found.detail.lengths_dtype)
         again = replace(found, node=node, detail=detail)
-        emission = rewrites.write(again, choice.variant, explicit_lengths=choice.explicit_lengths, afresh=True)
-        if emission is None:
+        replacement = rewrites.write(again, choice.variant, explicit_lengths=choice.explicit_lengths, afresh=True)
+        if replacement is None:
             return
-        for made in emission.mains:
+        for made in replacement.messages():
             if made.op_type == "Split" and choice.split.axis is not None and not _refers(made):
                 set_int(made, "axis", choice.split.axis)
 

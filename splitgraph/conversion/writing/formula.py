@@ -11,7 +11,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from splitgraph.conversion.nodes.known_values import Array
-from splitgraph.conversion.writing.adapter_context import AdapterContext
+from splitgraph.conversion.writing.node_at_boundary import NodeAtBoundary
 from splitgraph.conversion.writing.shape_nodes import counting, dimension
 from splitgraph.deferred import np, numpy_helper
 from splitgraph.value_type import DTYPE_NUMBERS, MAX_WRITTEN
@@ -103,7 +103,7 @@ class Term:
             return Term(self.formula, self.dtype, self.elements.reshape(found))
         shape = self.formula.term(np.array(sizes, np.int64)).name
         return Term(
-            self.formula, self.dtype, None, self.formula.context.emit("Reshape", [self.value, shape], "reshaped")
+            self.formula, self.dtype, None, self.formula.context.write("Reshape", [self.value, shape], "reshaped")
         )
 
     def clipped(self, low: Term | float, high: Term | float) -> Term:
@@ -140,7 +140,7 @@ def _is_small(known: Sequence[Array]) -> bool:
 class Formula:
     """Makes terms at one boundary, and the nodes that compute them, in the opset of the context (9 or more)."""
 
-    context: AdapterContext
+    context: NodeAtBoundary
     _constants: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict)
 
     def term(self, elements: Array) -> Term:
@@ -169,7 +169,7 @@ class Formula:
             if isinstance(size, int):
                 found.append(self.number(size))
                 continue
-            shape = shape or self.context.emit("Shape", [name], "shape")
+            shape = shape or self.context.write("Shape", [name], "shape")
             found.append(self.held(dimension(self.context, shape, axis, "length"), "int64"))
         return found
 
@@ -209,7 +209,7 @@ class Formula:
         shape = self.vector(sizes)
         if term.elements is not None and shape.elements is not None:
             return term.reshape(*shape.elements.tolist())
-        return self.held(self.context.emit("Reshape", [term.name, shape.name], "shaped"), term.dtype)
+        return self.held(self.context.write("Reshape", [term.name, shape.name], "shaped"), term.dtype)
 
     def product(self, terms: Sequence[Term]) -> Term:
         """Multiplies int64 scalars."""
@@ -220,9 +220,11 @@ class Formula:
         if term.elements is not None:
             return self.term(np.asarray(term.elements.sum(tuple(axes), dtype=term.elements.dtype)))
         if self.context.opset < 13:
-            return self.held(self.context.emit("ReduceSum", [term.name], hint, axes=list(axes), keepdims=0), term.dtype)
+            return self.held(
+                self.context.write("ReduceSum", [term.name], hint, axes=list(axes), keepdims=0), term.dtype
+            )
         inputs = [term.name, self.number(list(axes)).name]
-        return self.held(self.context.emit("ReduceSum", inputs, hint, keepdims=0), term.dtype)
+        return self.held(self.context.write("ReduceSum", inputs, hint, keepdims=0), term.dtype)
 
     def give(self, term: Term) -> None:
         """Makes the node give a term as its only output."""
@@ -252,7 +254,7 @@ class Formula:
                 found = np.asarray(compute(*known), dtype=dtype)
             if found.size <= max(_KEPT, *(elements.size for elements in known)):
                 return self.term(found)
-        name = self.context.emit(op_type, [term.name for term in terms], op_type.lower(), **attributes)
+        name = self.context.write(op_type, [term.name for term in terms], op_type.lower(), **attributes)
         return self.held(name, dtype)
 
     def constant(self, elements: Array) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from splitgraph.attributes import CONSTANT_DTYPES, attribute_value, make_attribute
-from splitgraph.conversion.nodes.node_form import NodeForm, reads_of
-from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
-from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
+from splitgraph.conversion.nodes.known_values import INLINE_FIRST
+from splitgraph.conversion.nodes.node import Node, reads_of
 from splitgraph.conversion.writing.inexact_bodies import check_body
+from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.deferred import defs, np, numpy_helper
 from splitgraph.graph.scopes import subgraphs
 from splitgraph.graph.values import type_proto
@@ -19,33 +19,32 @@ from splitgraph.schemas.history import version_at
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+
 # Operators whose bodies hold nodes of the model, which are written for the opset of the model.
 _HOLDS_NODES_OF_MODEL = frozenset({"SequenceMap"})
 
 
-def expand(context: AdapterContext) -> None:
+def expand(node: NodeAtBoundary) -> None:
     """Replaces the node by the function body of its operator, at the version that the node comes from.
 
     Raises Inexact where there is no body, and where the body depends on something unknown.
     """
-    check_body(context)
-    own = _set_apart(context) if context.form.op_type in _HOLDS_NODES_OF_MODEL else {}
-    body, dialect = _body(context)
-    context.dialect = dialect
-    names = {**_renaming(context, body), **own}
-    for index, node in enumerate(body.node):
-        attributes = _attributes(context, body, node.attribute, names)
-        if node.op_type == "Constant" and (held := _literal(attributes)) is not None:
-            if node.output[0] not in body.output:
-                names[node.output[0]] = context.tensor(held, "constant")
+    check_body(node)
+    own = _set_apart(node) if node.op_type in _HOLDS_NODES_OF_MODEL else {}
+    body, dialect = _body(node)
+    node.dialect = dialect
+    names = {**_renaming(node, body), **own}
+    for index, inner in enumerate(body.node):
+        attributes = _attributes(node, body, inner.attribute, names)
+        if inner.op_type == "Constant" and (held := _literal(attributes)) is not None:
+            if inner.output[0] not in body.output:
+                names[inner.output[0]] = node.tensor(held, "constant")
                 continue
             attributes = {"value": make_attribute("value", held)}
-        outputs = [name and (names.get(name) or names.setdefault(name, context.new_name(name))) for name in node.output]
-        name = context.new_name(f"{node.op_type}_{index}")
-        context.before.append(
-            NodeForm(node.op_type, [names[name] for name in node.input], outputs, attributes, None, name)
-        )
-    context.drop_node()
+        outputs = [name and (names.get(name) or names.setdefault(name, node.new_name(name))) for name in inner.output]
+        name = node.new_name(f"{inner.op_type}_{index}")
+        node.before.append(Node(inner.op_type, [names[name] for name in inner.input], outputs, attributes, None, name))
+    node.drop_node()
 
 
 def has_body(op_type: str, since_version: int) -> bool:
@@ -66,51 +65,49 @@ def _schema_with_body(op_type: str, since_version: int) -> Any:
     return schema
 
 
-def _body(context: AdapterContext) -> tuple[Any, int]:
+def _body(node: NodeAtBoundary) -> tuple[Any, int]:
     """Gives the body and the opset of its nodes: the specification has bodies for several opsets, and this is the one
     nearest to the target.
     """
-    op = context.form.op_type
-    schema = _schema_with_body(op, context.old.since_version)
+    op = node.op_type
+    schema = _schema_with_body(op, node.old.since_version)
     if schema.has_function:
-        nearest = _nearest(schema.function_opset_versions, context.facts.target)
+        nearest = _nearest(schema.function_opset_versions, node.target)
         return _parsed(schema.get_function_with_opset_version(nearest)), nearest
     types = []
-    for name in context.inputs:
-        proto = type_proto(context.values.type_of(name)) if name else TypeProto()
+    for name in node.inputs:
+        proto = type_proto(node.values.type_of(name)) if name else TypeProto()
         if proto is None:
             raise Inexact(f"its function body depends on the element type of {name!r}, which is unknown")
         types.append(proto.SerializeToString())
-    if any(attribute.ref_attr_name for attribute in context.attributes.values()):
+    if any(attribute.ref_attr_name for attribute in node.attributes.values()):
         raise Inexact("its function body depends on an attribute of the enclosing function", INLINE_FIRST)
-    node = context.form.node().SerializeToString()
-    nearest = _nearest(schema.context_dependent_function_opset_versions, context.facts.target)
-    written = schema.get_context_dependent_function_with_opset_version(nearest, node, types)
+    inner = node.message().SerializeToString()
+    nearest = _nearest(schema.context_dependent_function_opset_versions, node.target)
+    written = schema.get_context_dependent_function_with_opset_version(nearest, inner, types)
     if not written:
         raise Inexact("its function body does not cover this case")
-    return _parsed(written), context.facts.source if op in _HOLDS_NODES_OF_MODEL else nearest
+    return _parsed(written), node.source if op in _HOLDS_NODES_OF_MODEL else nearest
 
 
-def _set_apart(context: AdapterContext) -> dict[str, str]:
+def _set_apart(node: NodeAtBoundary) -> dict[str, str]:
     """Renames everything in the subgraphs of a node, so that no name in the function body can clash. Gives what each
     new name means: the outer name that the subgraphs read, or the new name itself.
     """
     own: dict[str, str] = {}
-    for name, attribute in context.attributes.items():
+    for name, attribute in node.attributes.items():
         if attribute.type != AttributeProto.GRAPH:
             continue
         held = AttributeProto()
         held.CopyFrom(attribute)
-        if any(each.ref_attr_name for node in held.g.node for each in _all_attributes(node)):
+        if any(each.ref_attr_name for inner in held.g.node for each in _all_attributes(inner)):
             raise Inexact("its subgraph refers to attributes of the enclosing function", INLINE_FIRST)
         within = set(_defined(held.g))
-        outside = {
-            read: context.new_name(read) for node in held.g.node for read in reads_of(node) if read not in within
-        }
-        outside |= {value.name: context.new_name(value.name) for value in held.g.output if value.name not in within}
-        _rewrite_graph(context, FunctionProto(), held.g, {"": "", **outside})
+        outside = {read: node.new_name(read) for inner in held.g.node for read in reads_of(inner) if read not in within}
+        outside |= {value.name: node.new_name(value.name) for value in held.g.output if value.name not in within}
+        _rewrite_graph(node, FunctionProto(), held.g, {"": "", **outside})
         own |= {new: read for read, new in outside.items()} | {new: new for new in _defined(held.g)}
-        context.attributes[name] = held
+        node.attributes[name] = held
     return own
 
 
@@ -144,19 +141,19 @@ def _parsed(written: Any) -> Any:
     return body
 
 
-def _renaming(context: AdapterContext, body: Any) -> dict[str, str]:
+def _renaming(node: NodeAtBoundary, body: Any) -> dict[str, str]:
     """Maps the formal inputs and outputs of the body to the names of the node."""
     names = {"": ""}
     for position, name in enumerate(body.input):
-        names[name] = context.inputs[position] if position < len(context.inputs) else ""
+        names[name] = node.inputs[position] if position < len(node.inputs) else ""
     for position, name in enumerate(body.output):
-        if position < len(context.outputs) and context.outputs[position]:
-            names[name] = context.outputs[position]
+        if position < len(node.outputs) and node.outputs[position]:
+            names[name] = node.outputs[position]
     return names
 
 
 def _attributes(
-    context: AdapterContext, body: Any, attributes: Sequence[AttributeProto], names: Mapping[str, str]
+    node: NodeAtBoundary, body: Any, attributes: Sequence[AttributeProto], names: Mapping[str, str]
 ) -> dict[str, AttributeProto]:
     """Gives the attributes of a node in the body; references take the node's own values."""
     made: dict[str, AttributeProto] = {}
@@ -165,13 +162,13 @@ def _attributes(
         if not attribute.ref_attr_name:
             held.CopyFrom(attribute)
             if held.type == AttributeProto.GRAPH:
-                _rewrite_graph(context, body, held.g, names)
+                _rewrite_graph(node, body, held.g, names)
             made[attribute.name] = held
             continue
-        given = context.attributes.get(attribute.ref_attr_name) or _default(context, body, attribute.ref_attr_name)
+        given = node.attributes.get(attribute.ref_attr_name) or _default(node, body, attribute.ref_attr_name)
         if given is None:
             continue
-        if given.ref_attr_name and not context.emission.is_given(given.ref_attr_name):
+        if given.ref_attr_name and not node.emission.is_given(given.ref_attr_name):
             text = f"{attribute.ref_attr_name} is an attribute of the enclosing function that a call leaves out"
             raise Inexact(text, INLINE_FIRST)
         held.CopyFrom(given)
@@ -180,10 +177,10 @@ def _attributes(
     return made
 
 
-def _default(context: AdapterContext, body: Any, name: str) -> AttributeProto | None:
+def _default(node: NodeAtBoundary, body: Any, name: str) -> AttributeProto | None:
     """Gives the default of an attribute that the node omits."""
     own: dict[str, AttributeProto] = {attribute.name: attribute for attribute in body.attribute_proto}
-    formal = context.old.attributes.get(name)
+    formal = node.old.attributes.get(name)
     return own.get(name) or (formal.default if formal is not None else None)
 
 
@@ -201,27 +198,27 @@ def _literal(attributes: Mapping[str, AttributeProto]) -> TensorProto | None:
     return None
 
 
-def _rewrite_graph(context: AdapterContext, body: Any, graph: GraphProto, outer: Mapping[str, str]) -> None:
+def _rewrite_graph(node: NodeAtBoundary, body: Any, graph: GraphProto, outer: Mapping[str, str]) -> None:
     """Renames everything in a subgraph of the body and gives every attribute its value."""
     names = dict(outer)
 
     def define(name: str) -> str:
         if name and names.get(name) != name:
-            names[name] = context.new_name(name)
+            names[name] = node.new_name(name)
         return names[name]
 
     del graph.value_info[:]
     held: list[Any] = [*graph.input, *graph.initializer]
     for value in held:
         value.name = define(value.name)
-    for node in graph.node:
-        attributes = _attributes(context, body, node.attribute, names)
-        if node.op_type == "Constant" and (literal := _literal(attributes)) is not None:
+    for inner in graph.node:
+        attributes = _attributes(node, body, inner.attribute, names)
+        if inner.op_type == "Constant" and (literal := _literal(attributes)) is not None:
             attributes = {"value": make_attribute("value", literal)}
-        del node.attribute[:]
-        node.attribute.extend(attributes.values())
-        node.input[:] = [names[name] for name in node.input]
-        node.output[:] = [define(name) for name in node.output]
-        node.name = context.new_name(node.op_type)
+        del inner.attribute[:]
+        inner.attribute.extend(attributes.values())
+        inner.input[:] = [names[name] for name in inner.input]
+        inner.output[:] = [define(name) for name in inner.output]
+        inner.name = node.new_name(inner.op_type)
     for output in graph.output:
         output.name = names[output.name]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from splitgraph.conversion.writing.adapter_context import Inexact
 from splitgraph.conversion.writing.formula import Formula, Term
+from splitgraph.conversion.writing.node_at_boundary import Inexact
 from splitgraph.conversion.writing.shape_nodes import typed
 from splitgraph.deferred import np, numpy_helper
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.interpolation import REACH, weights
+from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.conversion.writing.shape_nodes import FLOATS, static_shape, typed, wide_float
 from splitgraph.deferred import np
 
@@ -34,45 +34,45 @@ class _Axis:
         return self.length.cast("float32") - 1
 
 
-def resize_by_gathering(context: AdapterContext) -> None:
+def resize_by_gathering(node: NodeAtBoundary) -> None:
     """Writes a Resize of any version as arithmetic, axis by axis. Coordinates are float32, as scales are.
 
     Raises Inexact where the document leaves open how integers are rounded, or contradicts its own tests.
     """
-    dtype, mode = context.known_dtype(0), context.known_value_or_default("mode")
+    dtype, mode = node.known_dtype(0), node.known_value_or_default("mode")
     if mode not in ("nearest", *REACH):
         raise Inexact(f"Resize knows no mode {mode}")
     if mode != "nearest" and dtype not in (*FLOATS, "bfloat16"):
         raise Inexact(f"how {mode} resizing rounds {dtype} is not said")
-    formula = Formula(context)
-    data = formula.held(context.inputs[0], dtype)
+    formula = Formula(node)
+    data = formula.held(node.inputs[0], dtype)
     if mode != "nearest":
         data = data.cast(wide_float(dtype))
     outside = []
-    for axis in _resized_axes(context, formula):
-        places = _coordinates(context, formula, axis)
-        if _coordinate_mode(context) == _CROP:
+    for axis in _resized_axes(node, formula):
+        places = _coordinates(node, formula, axis)
+        if _coordinate_mode(node) == _CROP:
             beyond = (places < 0) | (places > axis.last)
-            outside.append(beyond.reshape(0, *_ones_behind(context, axis)))
+            outside.append(beyond.reshape(0, *_ones_behind(node, axis)))
         take = _nearest if mode == "nearest" else _interpolate
-        data = take(context, formula, data, axis, places)
+        data = take(node, formula, data, axis, places)
     for beyond in outside:
-        data = formula.where(beyond, _extrapolation(context, formula, data.dtype), data)
+        data = formula.where(beyond, _extrapolation(node, formula, data.dtype), data)
     formula.give(data.cast(dtype))
 
 
-def _resized_axes(context: AdapterContext, formula: Formula) -> list[_Axis]:
+def _resized_axes(node: NodeAtBoundary, formula: Formula) -> list[_Axis]:
     """Gives the axes that may change."""
-    rank = context.known_rank(0)
-    places = [axis % rank for axis in context.known_value("axes") or range(rank)]
-    coordinates, by_sizes = _coordinate_mode(context), is_sized(context)
-    stretched = by_sizes and context.known_value("keep_aspect_ratio_policy", "stretch") == "stretch"
-    lengths = [formula.sizes(context.inputs[0], rank)[place] for place in places]
-    sizes, scales = (_by_sizes if by_sizes else _by_scales)(context, formula, lengths)
+    rank = node.known_rank(0)
+    places = [axis % rank for axis in node.known_value("axes") or range(rank)]
+    coordinates, by_sizes = _coordinate_mode(node), is_sized(node)
+    stretched = by_sizes and node.known_value("keep_aspect_ratio_policy", "stretch") == "stretch"
+    lengths = [formula.sizes(node.inputs[0], rank)[place] for place in places]
+    sizes, scales = (_by_sizes if by_sizes else _by_scales)(node, formula, lengths)
     axes = []
     for index, (place, length, size, scale) in enumerate(zip(places, lengths, sizes, scales, strict=True)):
-        axis = _Axis(place, length, size, scale, *_region(context, formula, index, len(places)))
-        kept = stretched and _keeps_size(context, place)
+        axis = _Axis(place, length, size, scale, *_region(node, formula, index, len(places)))
+        kept = stretched and _keeps_size(node, place)
         kept = kept or (scale.elements is not None and bool(scale.elements == 1))
         whole = _is_whole(axis)
         if coordinates == _CROP and not stretched and not whole:
@@ -85,12 +85,12 @@ def _resized_axes(context: AdapterContext, formula: Formula) -> list[_Axis]:
     return axes
 
 
-def _by_sizes(context: AdapterContext, formula: Formula, lengths: Sequence[Term]) -> tuple[list[Term], list[Term]]:
+def _by_sizes(node: NodeAtBoundary, formula: Formula, lengths: Sequence[Term]) -> tuple[list[Term], list[Term]]:
     """Gives the new sizes and their scales, for each axis."""
-    given = formula.given(context.inputs[3], "int64")
+    given = formula.given(node.inputs[3], "int64")
     sizes = [formula.element(given, index) for index in range(len(lengths))]
     scales = [size.cast("float32") / length.cast("float32") for size, length in zip(sizes, lengths, strict=True)]
-    policy = context.known_value("keep_aspect_ratio_policy", "stretch")
+    policy = node.known_value("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
         return sizes, scales
     scale = reduce(Term.at_most if policy == "not_larger" else Term.at_least, scales)
@@ -98,33 +98,33 @@ def _by_sizes(context: AdapterContext, formula: Formula, lengths: Sequence[Term]
     return sizes, [scale] * len(lengths)
 
 
-def _by_scales(context: AdapterContext, formula: Formula, lengths: Sequence[Term]) -> tuple[list[Term], list[Term]]:
+def _by_scales(node: NodeAtBoundary, formula: Formula, lengths: Sequence[Term]) -> tuple[list[Term], list[Term]]:
     """Gives the sizes that the scales mean, and the scales, for each axis."""
     # Below opset 11 the scales are the second input.
-    given = formula.given(context.inputs[1 if len(context.inputs) == 2 else 2], "float32")
+    given = formula.given(node.inputs[1 if len(node.inputs) == 2 else 2], "float32")
     scales = [formula.element(given, index) for index in range(len(lengths))]
     scaled = [length.cast("float32") * scale for length, scale in zip(lengths, scales, strict=True)]
     return [size.floor().cast("int64") for size in scaled], scales
 
 
-def is_sized(context: AdapterContext) -> bool:
+def is_sized(node: NodeAtBoundary) -> bool:
     """True where the node has sizes, not scales; below 13 it may have both, one of them empty."""
-    if not context.uses_input(3) or not context.uses_input(2):
-        return context.uses_input(3)
+    if not node.uses_input(3) or not node.uses_input(2):
+        return node.uses_input(3)
     for index, other in ((2, True), (3, False)):
-        shape = static_shape(context, context.inputs[index])
+        shape = static_shape(node, node.inputs[index])
         if shape is not None:
             return other if shape == (0,) else not other
     raise Inexact("whether scales or sizes are given is known only at run time")
 
 
-def _region(context: AdapterContext, formula: Formula, index: int, count: int) -> tuple[Term, Term]:
+def _region(node: NodeAtBoundary, formula: Formula, index: int, count: int) -> tuple[Term, Term]:
     """Gives the start and the end of the region of interest along an axis, 0 and 1 without a region."""
-    if _coordinate_mode(context) != _CROP:
+    if _coordinate_mode(node) != _CROP:
         return formula.number(0, "float32"), formula.number(1, "float32")
-    if not context.uses_input(1) or static_shape(context, context.inputs[1]) == (0,):
+    if not node.uses_input(1) or static_shape(node, node.inputs[1]) == (0,):
         raise Inexact(f"{_CROP} without a region of interest has no meaning")
-    roi = formula.given(context.inputs[1], context.known_dtype(1)).cast("float32")
+    roi = formula.given(node.inputs[1], node.known_dtype(1)).cast("float32")
     return formula.element(roi, index), formula.element(roi, count + index)
 
 
@@ -134,9 +134,9 @@ def _is_whole(axis: _Axis) -> bool:
     return start is not None and end is not None and bool(start == 0 and end == 1)
 
 
-def _keeps_size(context: AdapterContext, place: int) -> bool:
+def _keeps_size(node: NodeAtBoundary, place: int) -> bool:
     """True where inference knows that an axis keeps its size."""
-    before, after = context.input_type(0).shape, context.output_type(0).shape
+    before, after = node.input_type(0).shape, node.output_type(0).shape
     if before is None or after is None or len(before) != len(after):
         return False
     return before[place] is not None and before[place] == after[place]
@@ -152,19 +152,17 @@ def _check_whole_size(axis: _Axis) -> None:
     raise Inexact("with align_corners, what a size that is rounded means is not clear", "give sizes")
 
 
-def _coordinates(context: AdapterContext, formula: Formula, axis: _Axis) -> Term:
+def _coordinates(node: NodeAtBoundary, formula: Formula, axis: _Axis) -> Term:
     """Gives the place of each new element on the old axis, float32."""
     places, size = formula.counting(axis.size).cast("float32"), axis.size.cast("float32")
-    coordinates = _coordinate_mode(context)
+    coordinates = _coordinate_mode(node)
     centred, nothing = (places + 0.5) / axis.scale, places * 0
     if coordinates == "asymmetric":
         return places / axis.scale
     if coordinates == "half_pixel":
         return centred - 0.5
     if coordinates == "tf_half_pixel_for_nn":
-        if context.value_or_default("mode") != "nearest" or "ceil" in context.known_value(
-            "nearest_mode", "prefer_floor"
-        ):
+        if node.value_or_default("mode") != "nearest" or "ceil" in node.known_value("nearest_mode", "prefer_floor"):
             raise Inexact(f"runtimes and the document disagree about {coordinates} where it is not rounded down")
         return centred
     if coordinates == "pytorch_half_pixel":
@@ -180,20 +178,20 @@ def _coordinates(context: AdapterContext, formula: Formula, axis: _Axis) -> Term
     raise Inexact(f"Resize knows no coordinates {coordinates}")
 
 
-def _coordinate_mode(context: AdapterContext) -> str:
+def _coordinate_mode(node: NodeAtBoundary) -> str:
     """Gives the coordinate mode. Resize-10 has none: it divides by the scale, and rounds up where the tensor
     shrinks.
     """
-    default = "half_pixel" if context.old.since_version > 10 else "asymmetric"
-    return str(context.known_value("coordinate_transformation_mode", default))
+    default = "half_pixel" if node.old.since_version > 10 else "asymmetric"
+    return str(node.known_value("coordinate_transformation_mode", default))
 
 
-def _nearest(context: AdapterContext, formula: Formula, data: Term, axis: _Axis, places: Term) -> Term:
+def _nearest(node: NodeAtBoundary, formula: Formula, data: Term, axis: _Axis, places: Term) -> Term:
     """Gathers the nearest elements."""
     whole = places.floor()
     rest = places - whole
-    rounding = context.known_value(
-        "nearest_mode", "round_prefer_floor" if context.old.since_version > 10 else "as_it_shrinks"
+    rounding = node.known_value(
+        "nearest_mode", "round_prefer_floor" if node.old.since_version > 10 else "as_it_shrinks"
     )
     ways = {
         "floor": rest > 1,
@@ -208,21 +206,21 @@ def _nearest(context: AdapterContext, formula: Formula, data: Term, axis: _Axis,
     return formula.gather(data, nearest.clipped(0, axis.length - 1), axis.place)
 
 
-def _interpolate(context: AdapterContext, formula: Formula, data: Term, axis: _Axis, places: Term) -> Term:
+def _interpolate(node: NodeAtBoundary, formula: Formula, data: Term, axis: _Axis, places: Term) -> Term:
     """Sums the elements in reach with their weights. Before the first element the first one continues, behind the last
     the last one.
     """
-    mode, antialias = context.known_value("mode"), bool(context.known_value("antialias", 0))
-    behind = _ones_behind(context, axis)
+    mode, antialias = node.known_value("mode"), bool(node.known_value("antialias", 0))
+    behind = _ones_behind(node, axis)
     places = places.reshape(0, *behind)
     whole = places.floor()
     stretch = axis.scale.at_most(1) if antialias else formula.number(1, "float32")
     reach = (formula.number(REACH[mode], "float32") / stretch).ceil().cast("int64")
     offsets = (formula.counting(reach * 2) - (reach - 1)).cast("float32").reshape(-1, 1, *behind)
-    shares = weights(formula, mode, (offsets - (places - whole)) * stretch, context.known_value("cubic_coeff_a", -0.75))
+    shares = weights(formula, mode, (offsets - (places - whole)) * stretch, node.known_value("cubic_coeff_a", -0.75))
     taken = (whole + offsets).cast("int64")
     is_outside = (taken < 0) | (taken > axis.length - 1)
-    exclude = bool(context.known_value("exclude_outside", 0))
+    exclude = bool(node.known_value("exclude_outside", 0))
     if exclude:
         shares = formula.where(is_outside, formula.number(0, "float32"), shares)
     if exclude or antialias:
@@ -238,15 +236,15 @@ def _interpolate(context: AdapterContext, formula: Formula, data: Term, axis: _A
     return formula.total(weighted, [axis.place], "interpolated")
 
 
-def _ones_behind(context: AdapterContext, axis: _Axis) -> Sequence[int]:
+def _ones_behind(node: NodeAtBoundary, axis: _Axis) -> Sequence[int]:
     """Gives a 1 for each dimension behind an axis."""
-    return [1] * (context.known_rank(0) - 1 - axis.place)
+    return [1] * (node.known_rank(0) - 1 - axis.place)
 
 
-def _extrapolation(context: AdapterContext, formula: Formula, dtype: str) -> Term:
+def _extrapolation(node: NodeAtBoundary, formula: Formula, dtype: str) -> Term:
     """Gives the value beyond the region of interest."""
-    value = float(context.known_value("extrapolation_value", 0.0))
+    value = float(node.known_value("extrapolation_value", 0.0))
     if dtype not in FLOATS and (not dtype.startswith(("int", "uint")) or not value.is_integer()):
         raise Inexact(f"what {value} is as {dtype} is not said")
     held = typed([value if dtype in FLOATS else int(value)], dtype)
-    return formula.held(context.tensor(held, "extrapolation"), dtype)
+    return formula.held(node.tensor(held, "extrapolation"), dtype)

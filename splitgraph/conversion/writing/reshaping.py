@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from splitgraph.conversion.writing.adapter_context import AdapterContext
+from splitgraph.conversion.writing.node_at_boundary import NodeAtBoundary
 from splitgraph.conversion.writing.shape_nodes import flat
 from splitgraph.dim import Dim, DimLike, Facts, evaluate, product
 from splitgraph.onnx_proto import TensorProto
@@ -19,21 +19,21 @@ _Written = tuple[str, list[str], dict[str, object]]
 _ANY = Facts()
 
 
-def reshape(context: AdapterContext, data: str, shape: str, hint: str, *, dense: bool) -> str:
+def reshape(node: NodeAtBoundary, data: str, shape: str, hint: str, *, dense: bool) -> str:
     """Emits a Reshape of `data` to the shape that `shape` holds; a 0 means a dimension of 0. dense: the data has no
     dimension of 0, so that no shape for it has a 0.
     """
-    operator, inputs, attributes = _parts(context, data, shape, dense=dense)
-    return context.emit(operator, inputs, hint, **attributes)
+    operator, inputs, attributes = _parts(node, data, shape, dense=dense)
+    return node.write(operator, inputs, hint, **attributes)
 
 
-def replace_by_reshape(context: AdapterContext, data: str, shape: str, *, dense: bool) -> None:
+def replace_by_reshape(node: NodeAtBoundary, data: str, shape: str, *, dense: bool) -> None:
     """Makes the node a Reshape of `data`, as `reshape` writes it."""
-    operator, inputs, attributes = _parts(context, data, shape, dense=dense)
-    context.replace(operator, inputs, **attributes)
+    operator, inputs, attributes = _parts(node, data, shape, dense=dense)
+    node.replace(operator, inputs, **attributes)
 
 
-def _parts(context: AdapterContext, data: str, shape: str, *, dense: bool) -> tuple[str, list[str], dict[str, int]]:
+def _parts(node: NodeAtBoundary, data: str, shape: str, *, dense: bool) -> tuple[str, list[str], dict[str, int]]:
     """Gives operator, inputs and attributes of a Reshape in which a 0 means a dimension of 0.
 
     From opset 14 on this is Reshape with allowzero=1. Below, Expand first gives empty data a dimension of 0 wherever
@@ -41,67 +41,67 @@ def _parts(context: AdapterContext, data: str, shape: str, *, dense: bool) -> tu
     """
     if dense:
         return "Reshape", [data, shape], {}
-    if context.opset >= 14:
+    if node.opset >= 14:
         return "Reshape", [data, shape], {"allowzero": 1}
-    elements = flat(context, data, "elements")
-    return "Reshape", [context.emit("Expand", [elements, one_or_zero(context, shape)], "with_zeros"), shape], {}
+    elements = flat(node, data, "elements")
+    return "Reshape", [node.write("Expand", [elements, one_or_zero(node, shape)], "with_zeros"), shape], {}
 
 
-def one_or_zero(context: AdapterContext, shape: str) -> str:
+def one_or_zero(node: NodeAtBoundary, shape: str) -> str:
     """Gives 1 for each length of a shape that is not 0 (it may be -1), and 0 for the others."""
-    if context.opset >= 13:
+    if node.opset >= 13:
         # onnx and onnxruntime remove a cast to bool and back, and keep the numbers.
-        return context.emit("Abs", [context.emit("Sign", [shape], "sign")], "one_or_zero")
-    is_filled = context.emit("Cast", [shape], "is_not_zero", to=TensorProto.BOOL)
-    return context.emit("Cast", [is_filled], "one_or_zero", to=TensorProto.INT64)
+        return node.write("Abs", [node.write("Sign", [shape], "sign")], "one_or_zero")
+    is_filled = node.write("Cast", [shape], "is_not_zero", to=TensorProto.BOOL)
+    return node.write("Cast", [is_filled], "one_or_zero", to=TensorProto.INT64)
 
 
-def reshape_behind(context: AdapterContext, data: str, shape: str, output: str, *, copies: bool) -> None:
+def reshape_behind(node: NodeAtBoundary, data: str, shape: str, output: str, *, copies: bool) -> None:
     """Puts the nodes of `reshape` behind the node, with the output `output`. copies: no length is 0, or each 0
     copies a 0. The node must mean the same at opset 14.
     """
     if copies:
-        context.emit_after("Reshape", [data, shape], output)
-    elif context.facts.target >= 14:
-        context.dialect = 14
-        context.emit_after("Reshape", [data, shape], output, allowzero=1)
+        node.write_after("Reshape", [data, shape], output)
+    elif node.target >= 14:
+        node.dialect = 14
+        node.write_after("Reshape", [data, shape], output, allowzero=1)
     else:
-        ones = one_or_zero(context, shape)
-        elements, with_zeros = context.new_name("elements"), context.new_name("with_zeros")
-        context.emit_after("Reshape", [data, context.constant([-1], "flat_shape")], elements)
-        context.emit_after("Expand", [elements, ones], with_zeros)
-        context.emit_after("Reshape", [with_zeros, shape], output)
+        ones = one_or_zero(node, shape)
+        elements, with_zeros = node.new_name("elements"), node.new_name("with_zeros")
+        node.write_after("Reshape", [data, node.constant([-1], "flat_shape")], elements)
+        node.write_after("Expand", [elements, ones], with_zeros)
+        node.write_after("Reshape", [with_zeros, shape], output)
 
 
-def reshape_by_copying(context: AdapterContext) -> _Written | None:
+def reshape_by_copying(node: NodeAtBoundary) -> _Written | None:
     """Gives the operator, inputs and attributes of a Reshape that copies dimensions, and gives the same as the node,
     for which a 0 is a dimension of 0. None where it might copy another dimension than 0.
     """
-    lengths, dims = _lengths(context), context.input_type(0).shape
+    lengths, dims = _lengths(node), node.input_type(0).shape
     if lengths is None:
         return None
     if copies_zeros(lengths, dims):
-        return "Reshape", context.inputs, {}
+        return "Reshape", node.inputs, {}
     if dims is None:
         return None
-    found = _with_the_rest(context, lengths, dims)
+    found = _with_the_rest(node, lengths, dims)
     if found is not None:
         return found
-    return _line_up(context, lengths, dims) if len(lengths) > len(dims) else _fold(context, lengths, dims)
+    return _line_up(node, lengths, dims) if len(lengths) > len(dims) else _fold(node, lengths, dims)
 
 
-def _lengths(context: AdapterContext) -> Sequence[DimLike | None] | None:
+def _lengths(node: NodeAtBoundary) -> Sequence[DimLike | None] | None:
     """Gives the lengths as far as they are known; None where their number is unknown.
 
     Inference follows these lengths. The dimensions of the result are less certain: inference computes one unknown
     dimension from the others, which a 0 among them would leave open. For several unknown lengths the declaration tells
     which are not 0.
     """
-    known = context.integers(1)
+    known = node.integers(1)
     if known is not None:
         return known
-    contents = context.values.contents(context.inputs[1])
-    dims = context.output_type().shape
+    contents = node.values.contents(node.inputs[1])
+    dims = node.output_type().shape
     lengths = contents.dims if contents is not None else None if dims is None else (None,) * len(dims)
     if lengths is None or dims is None or len(dims) != len(lengths) or lengths.count(None) == 1 < len(lengths):
         return lengths
@@ -135,7 +135,7 @@ def _is_copied(place: int, lengths: Sequence[DimLike | None], dims: Shape) -> bo
     return place < len(lengths) and _is_zero_with(lengths[place], dims[place])
 
 
-def _with_the_rest(context: AdapterContext, lengths: Sequence[DimLike | None], dims: Shape) -> _Written | None:
+def _with_the_rest(node: NodeAtBoundary, lengths: Sequence[DimLike | None], dims: Shape) -> _Written | None:
     """Writes -1 for the one length that is not a number. The rest is right also where it is 0."""
     computed = [length for length in lengths if not isinstance(length, int) or length <= 0]
     known = [dim for dim in dims if dim is not None]
@@ -144,20 +144,20 @@ def _with_the_rest(context: AdapterContext, lengths: Sequence[DimLike | None], d
     # Lengths that contradict the data must fail; with a -1 they would not.
     if product(length for length in lengths if length is not None) != product(known):
         return None
-    rest = context.constant([length if isinstance(length, int) else -1 for length in lengths], "lengths")
-    return "Reshape", [context.inputs[0], rest], {}
+    rest = node.constant([length if isinstance(length, int) else -1 for length in lengths], "lengths")
+    return "Reshape", [node.inputs[0], rest], {}
 
 
-def _line_up(context: AdapterContext, lengths: Sequence[DimLike | None], dims: Shape) -> _Written | None:
+def _line_up(node: NodeAtBoundary, lengths: Sequence[DimLike | None], dims: Shape) -> _Written | None:
     """Inserts dimensions of 1 into the data, so that dimensions that may be 0 stand where they are copied."""
     for axes in combinations(range(len(lengths)), len(lengths) - len(dims)):
         if copies_zeros(lengths, _with_ones(dims, axes)):
-            data = context.emit("Unsqueeze", [context.inputs[0], context.constant(axes, "axes")], "lined_up")
-            return "Reshape", [data, context.inputs[1]], {}
+            data = node.write("Unsqueeze", [node.inputs[0], node.constant(axes, "axes")], "lined_up")
+            return "Reshape", [data, node.inputs[1]], {}
     return None
 
 
-def _fold(context: AdapterContext, lengths: Sequence[DimLike | None], dims: Shape) -> _Written | None:
+def _fold(node: NodeAtBoundary, lengths: Sequence[DimLike | None], dims: Shape) -> _Written | None:
     """Inserts lengths of 1, so that dimensions that may be 0 stand where they are copied, and removes these
     1s again.
     """
@@ -166,9 +166,9 @@ def _fold(context: AdapterContext, lengths: Sequence[DimLike | None], dims: Shap
         if all(
             (isinstance(length, int) and length > 0) or (length is not None and length == dim) for length, dim in pairs
         ):
-            copied = context.constant([length if isinstance(length, int) else 0 for length, _ in pairs], "lengths")
-            folded = context.emit("Reshape", [context.inputs[0], copied], "folded")
-            return "Squeeze", [folded, context.constant(axes, "axes")], {}
+            copied = node.constant([length if isinstance(length, int) else 0 for length, _ in pairs], "lengths")
+            folded = node.write("Reshape", [node.inputs[0], copied], "folded")
+            return "Squeeze", [folded, node.constant(axes, "axes")], {}
     return None
 
 

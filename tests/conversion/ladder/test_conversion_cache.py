@@ -17,7 +17,7 @@ from known_opsets import known
 from onnx import helper, numpy_helper, parser
 
 import splitgraph
-from splitgraph.conversion.ladder import conversion_cache
+from splitgraph.conversion.ladder.conversion_cache import ConversionCache
 
 MODELS = sorted((Path(__file__).parents[3] / "models").rglob("*.onnx"))
 COPIES = 3
@@ -57,9 +57,8 @@ def check_repeated(step: int, monkeypatch: pytest.MonkeyPatch) -> int:
     """Check every so many of onnx's node tests, its nodes repeated, and that the cache is used."""
     models = to_others([repeated(case.model) for case in node_cases()[::step]], TARGETS_OF_REPEATED)
     used = list[int]()
-    for name in ("_written", "_edited"):
-        follow = getattr(conversion_cache, name)
-        monkeypatch.setattr(conversion_cache, name, lambda *given, follow=follow: (used.append(1), follow(*given))[1])
+    follow = ConversionCache._recalled
+    monkeypatch.setattr(ConversionCache, "_recalled", lambda *given: (used.append(1), follow(*given))[1])
     count = check(models)
     assert len(used) > len(models) / 4
     return count

@@ -12,12 +12,13 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from conversion.ladder.guarding import kept_or_edited
 from known_opsets import known
 from node_tests import node_tests as onnx_node_tests
 from onnx.reference import ReferenceEvaluator
 
-from splitgraph.conversion.ladder.guard import AttributeEdit, NodeFacts, check_node
 from splitgraph.schemas.table import minimum_ir_version
+from splitgraph.value_type import ValueType
 
 TARGETS = known([28, 26, 18, 13, 11, 9])
 _NUMPY_NAMES = {"float": "float32", "double": "float64"}
@@ -79,11 +80,10 @@ def nodes_of(graph: onnx.GraphProto, outer: Mapping[str, Type]) -> Iterator[tupl
         yield node, types
 
 
-def apply(node: onnx.NodeProto, edits: list[AttributeEdit]) -> None:
-    for edit in edits:
-        kept = [attribute for attribute in node.attribute if attribute.name != edit.name]
-        del node.attribute[:]
-        node.attribute.extend(kept + ([] if edit.value is None else [edit.value]))
+def apply(node: onnx.NodeProto, attributes: Mapping[str, onnx.AttributeProto]) -> None:
+    given = list(attributes.values())
+    del node.attribute[:]
+    node.attribute.extend(given)
 
 
 def converted(model: onnx.ModelProto, target: int) -> onnx.ModelProto | None:
@@ -96,13 +96,12 @@ def converted(model: onnx.ModelProto, target: int) -> onnx.ModelProto | None:
     for node, types in list(nodes_of(result.graph, types_in(inferred.graph, {}))):
         inputs = [types.get(name, UNKNOWN) for name in node.input]
         outputs = [types.get(name, UNKNOWN) for name in node.output]
-        kinds, dtypes, shapes = ([t[i] for t in inputs] for i in range(3))
-        out_kinds, out_dtypes = ([t[i] for t in outputs] for i in range(2))
-        facts = NodeFacts(node, source, target, dtypes, out_dtypes, node.op_type, False, kinds, shapes, out_kinds)
-        edits, blockers = check_node(facts)
+        names = zip((*node.output, *node.input), (*outputs, *inputs), strict=True)
+        known = {name: ValueType(kind or "unknown", dtype, shape) for name, (kind, dtype, shape) in names}
+        edited, _, blockers = kept_or_edited(node, source, target, known, node.op_type)
         if blockers:
             return None
-        apply(node, edits)
+        apply(node, edited.attributes)
     for entry in result.opset_import:
         if entry.domain in ("", "ai.onnx"):
             entry.version = target

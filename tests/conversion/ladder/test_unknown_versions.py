@@ -12,8 +12,8 @@ from onnx import ModelProto
 
 import splitgraph
 from splitgraph import variants
-from splitgraph.conversion import operators as families
-from splitgraph.conversion.ladder import unknown_versions
+from splitgraph.conversion.finish.ir_version import unknown_version
+from splitgraph.conversion.operators import registry
 from splitgraph.execution.reference import evaluator
 from splitgraph.execution.values import UnsupportedError
 from splitgraph.inference import operators, reading
@@ -94,17 +94,17 @@ def test_no_helper_is_written_in_an_unknown_version(monkeypatch: pytest.MonkeyPa
         '<ir_version: 8, opset_import: ["" : 18]> g (float[N] x) => (float[K] a, float[L] b)'
         "{ a, b = Split<num_outputs=2>(x) }"
     )
-    monkeypatch.setattr(families, "UNCHANGED", families.UNCHANGED - {("Gather", 13)})
+    monkeypatch.setattr(registry, "UNCHANGED", registry.UNCHANGED - {("Gather", 13)})
     (found,) = refused(model, lambda given: splitgraph.downgrade(given, 13))
     assert found.message == "Gather changes at opset 13: this version of splitgraph does not know what changed"
     assert found.help == "Ask for opset 12 or older, or install a splitgraph that knows Gather-13."
 
 
 def test_what_is_known() -> None:
-    assert unknown_versions.unknown_version("NoSuchOperator", 18) is None
-    assert unknown_versions.unknown_version("Gelu", 20) is None
-    assert unknown_versions.unknown_version("Reshape", 21) is None
-    assert unknown_versions.unknown_version("Split", 28) is None
+    assert unknown_version("NoSuchOperator", 18) is None
+    assert unknown_version("Gelu", 20) is None
+    assert unknown_version("Reshape", 21) is None
+    assert unknown_version("Split", 28) is None
 
 
 @pytest.mark.parametrize(("newest", "expected"), [(10, True), (12, True), (13, False)])

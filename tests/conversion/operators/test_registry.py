@@ -7,8 +7,7 @@ from collections import defaultdict
 import onnx
 import pytest
 
-from splitgraph.conversion.operators import decision, load_families
-from splitgraph.conversion.operators.registry import RULES, UNCHANGED
+from splitgraph.conversion.operators.registry import RULES, UNCHANGED, decision, load_families
 from splitgraph.schemas import table
 from splitgraph.schemas.history import version_at, versions_between
 from splitgraph.schemas.table import _RELEASES, minimum_ir_version

@@ -10,11 +10,12 @@ import pytest
 from conversion.operators.execute import Array, assert_same, build, run
 from onnx import helper
 
-from splitgraph.conversion.operators import load_families, registry
+from splitgraph.conversion.operators import registry
+from splitgraph.conversion.operators.registry import load_families
 from splitgraph.conversion.opset import convert_opset
-from splitgraph.conversion.writing.adapter_context import AdapterContext
 from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.interpolation import weights
+from splitgraph.conversion.writing.node_at_boundary import NodeAtBoundary
 
 NUMBERS = np.array([-2.5, -1.0, -0.0, 0.0, 0.3, 0.5, 1.5, 2.0, 7.75, np.inf, -np.inf, np.nan], np.float32)
 Written = Callable[[Formula, Term], Term]
@@ -60,7 +61,7 @@ def _both(written: Written, monkeypatch: pytest.MonkeyPatch) -> tuple[Array, Arr
     """What a formula of NUMBERS gives at conversion, and what it gives when it is run."""
     known: list[Array | None] = []
 
-    def adapter(context: AdapterContext) -> None:
+    def adapter(context: NodeAtBoundary) -> None:
         formula = Formula(context)
         known.append(written(formula, formula.term(NUMBERS)).elements)
         formula.give(written(formula, formula.held(context.inputs[0], "float32")))
@@ -89,7 +90,7 @@ def test_known_or_not(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_many_elements_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[bool] = []
 
-    def adapter(context: AdapterContext) -> None:
+    def adapter(context: NodeAtBoundary) -> None:
         formula = Formula(context)
         numbers = formula.counting(formula.number(300))
         table = numbers.reshape(-1, 1) * 300 + numbers.reshape(1, -1)
@@ -105,7 +106,7 @@ def test_many_elements_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_equal_constants_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    def adapter(context: AdapterContext) -> None:
+    def adapter(context: NodeAtBoundary) -> None:
         term = Formula(context).held(context.inputs[0], "float32")
         term.formula.give((term + 2) * 2 - 2)
 

@@ -22,8 +22,8 @@ from conversion.operators.execute import (
 from onnx import TensorProto, helper
 
 from splitgraph.conversion.opset import convert_opset
-from splitgraph.conversion.writing.adapter_context import Inexact
 from splitgraph.conversion.writing.function_bodies import _schema_with_body
+from splitgraph.conversion.writing.node_at_boundary import Inexact
 
 
 def every_name(graph: Any) -> list[str]:

@@ -1,42 +1,72 @@
-"""`AdapterContext`: what an adapter sees and edits, a node at one boundary between two versions of its operator."""
+"""`NodeAtBoundary`: a node at one boundary between two versions of its operator, with everything that a step may do."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from splitgraph.attributes import UNRESOLVED, attribute_value
-from splitgraph.conversion.nodes.crossing import Crossing
-from splitgraph.conversion.nodes.element_types import misfits, slots_of
-from splitgraph.conversion.nodes.known_values import Array, KnownValues
-from splitgraph.conversion.nodes.node_builder import NodeBuilder, obstacle_to_reference
-from splitgraph.conversion.nodes.node_form import NodeForm, added
-from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
-from splitgraph.conversion.planning.emission import Emission
+from splitgraph.attributes import UNRESOLVED, attribute_value, make_attribute
+from splitgraph.conversion.nodes.known_values import INLINE_FIRST, Array, KnownValues
+from splitgraph.conversion.nodes.node import Node, added, misfits, slots_of
+from splitgraph.conversion.planning.emission import Emission, NodeBuilder, obstacle_to_reference
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.graph.values import array_of, int64_tensor
-from splitgraph.onnx_proto import TensorProto
+from splitgraph.onnx_proto import AttributeProto, TensorProto
+from splitgraph.schemas import OperatorVersion
 from splitgraph.tensor_data import is_in_other_file
-from splitgraph.value_type import DTYPE_NUMBERS, MAX_RANK, MAX_WRITTEN, ValueType
+from splitgraph.value_type import DTYPE_NUMBERS, MAX_RANK, MAX_WRITTEN, UNKNOWN, Shape, ValueType
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
+
 
 _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
 
 
 class Inexact(Exception):
-    """An adapter raises it for a node that it cannot convert exactly.
+    """A step raises it for a node that it cannot take over the boundary exactly.
 
-    reason: completes "<operator> changes at opset N: ...". help: what the user could do besides stopping there.
+    reason: completes "<operator> changes at opset N: ..."; without one, the boundary's own. help: what the user could
+    do besides stopping there.
     """
 
-    def __init__(self, reason: str, help: str = "") -> None:
+    def __init__(self, reason: str = "", help: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
         self.help = help
+
+
+class Surroundings(Protocol):
+    """What a node at a boundary knows of its graph and its way."""
+
+    @property
+    def values(self) -> KnownValues:
+        """The types and constants of all values that the node can read."""
+
+    @property
+    def emission(self) -> Emission:
+        """Where constants and names come from."""
+
+    @property
+    def target(self) -> int:
+        """The opset to which the model goes."""
+
+    @property
+    def location(self) -> str:
+        """Where the node of the model is, for messages."""
+
+    @property
+    def in_function(self) -> bool:
+        """True in the body of a function, where types may be unknown."""
+
+    @property
+    def assumptions(self) -> dict[str, None]:
+        """Sentences about element types that are unknown and were assumed."""
+
+    def is_read(self, name: str) -> bool:
+        """Return True when anything in the model reads a value."""
 
 
 def elements_of(tensor: TensorProto) -> Array:
@@ -73,24 +103,78 @@ def _require_known(name: str, value: Any) -> Any:
 
 
 @dataclass(slots=True)
-class AdapterContext(Crossing, NodeBuilder):
-    """A node at one boundary, with everything that an adapter may do to it.
+class NodeAtBoundary(Node, NodeBuilder):
+    """A node at one boundary: what is known of it, and everything that a step may do to it.
 
-    `form` holds the node for editing (operator, inputs, outputs, attributes). `emit` puts nodes before it, `emit_after`
+    A step edits the node itself (operator, inputs, outputs, attributes). `write` puts nodes before it, `write_after`
     behind it, and `drop_node` removes the node. Everything is written for the side that the node goes to; the climb
     converts it further from there.
+
+    source: the opset that the node comes from. upward: from `lower` to `upper`, or back. came: the node as it came to
+    the boundary. reasons: why each attribute that was edited was. same_defaults: attributes whose defaults differ in
+    spelling only. dialect: the opset of the written nodes, if not the one next to the boundary.
     """
 
-    form: NodeForm = field(kw_only=True)
-    values: KnownValues = field(kw_only=True)
-    emission: Emission = field(kw_only=True)
-    # Tells whether anything in the model reads a value.
-    is_read: Callable[[str], bool] = field(kw_only=True)
-    before: list[NodeForm] = field(default_factory=list)
-    after: list[NodeForm] = field(default_factory=list)
+    around: Surroundings = field(kw_only=True)
+    source: int = field(kw_only=True)
+    upward: bool = field(kw_only=True)
+    lower: OperatorVersion = field(kw_only=True)
+    upper: OperatorVersion = field(kw_only=True)
+    came: Node = field(kw_only=True)
+    reasons: dict[str, str] = field(default_factory=dict)
+    same_defaults: set[str] = field(default_factory=set)
+    before: list[Node] = field(default_factory=list)
+    after: list[Node] = field(default_factory=list)
     dropped: bool = False
-    # The opset of the written nodes, if not the one next to the boundary.
     dialect: int | None = None
+
+    @classmethod
+    def at(
+        cls,
+        node: Node,
+        around: Surroundings,
+        source: int,
+        upward: bool,
+        lower: OperatorVersion,
+        upper: OperatorVersion,
+    ) -> NodeAtBoundary:
+        """Return a copy of the node at a boundary."""
+        inputs, outputs, attributes = list(node.inputs), list(node.outputs), dict(node.attributes)
+        return cls(
+            node.op_type,
+            inputs,
+            outputs,
+            attributes,
+            node.original,
+            node.name,
+            node.wrap,
+            around=around,
+            source=source,
+            upward=upward,
+            lower=lower,
+            upper=upper,
+            came=node,
+        )
+
+    @property
+    def made(self) -> list[Node]:
+        """The nodes that the node became, in order."""
+        return [*self.before, *([] if self.dropped else [self.copy()]), *self.after]
+
+    @property
+    def values(self) -> KnownValues:
+        """The types and constants of all values that the node can read."""
+        return self.around.values
+
+    @property
+    def emission(self) -> Emission:
+        """Where constants and names come from."""
+        return self.around.emission
+
+    @property
+    def target(self) -> int:
+        """The opset to which the model goes."""
+        return self.around.target
 
     @property
     def opset(self) -> int:
@@ -99,16 +183,99 @@ class AdapterContext(Crossing, NodeBuilder):
         return version if self.upward else version - 1
 
     @property
-    def inputs(self) -> list[str]:
-        """The names of the inputs, which the adapter may edit."""
-        return self.form.inputs
+    def old(self) -> OperatorVersion:
+        """The version that the node comes from."""
+        return self.lower if self.upward else self.upper
 
     @property
-    def outputs(self) -> list[str]:
-        """The names of the outputs, which the adapter may edit."""
-        return self.form.outputs
+    def new(self) -> OperatorVersion:
+        """The version that the node goes to."""
+        return self.upper if self.upward else self.lower
 
-    # What is known -------------------------------------------------------------------------------------------------
+    @property
+    def side(self) -> str:
+        """Where the new version holds, in words."""
+        return f"from opset {self.upper.since_version} on" if self.upward else f"below opset {self.upper.since_version}"
+
+    # Attributes ----------------------------------------------------------------------------------------------------
+
+    def has(self, name: str) -> bool:
+        """True when the node has the attribute."""
+        return name in self.attributes
+
+    def value(self, name: str, absent: Any = None) -> Any:
+        """The attribute's value, `absent` without it, UNRESOLVED when it refers to an attribute of the function."""
+        attribute = self.attributes.get(name)
+        if attribute is None:
+            return absent
+        return UNRESOLVED if attribute.ref_attr_name else attribute_value(attribute)
+
+    def value_or_default(self, name: str) -> Any:
+        """The attribute's value; where the node omits it, the default of the version that the node comes from.
+
+        UNRESOLVED when the attribute refers to an attribute of the function.
+        """
+        return self.value(name, self.old.attributes[name].default_value)
+
+    def is_set(self, name: str) -> bool:
+        """True when an integer attribute is known and not 0."""
+        value = self.value(name, 0)
+        return value is not UNRESOLVED and value != 0
+
+    def set(self, name: str, value: Any, why: str) -> None:
+        """Gives the attribute a value: int, float, str, bytes, TensorProto or a non-empty sequence of them."""
+        self.attributes[name] = make_attribute(name, value)
+        self.reasons[name] = why
+
+    def set_default(self, name: str, default: AttributeProto, why: str) -> None:
+        """Writes a default out."""
+        self.set(name, attribute_value(default), why)
+
+    def drop(self, *names: str, why: str) -> None:
+        """Removes attributes that the node has."""
+        for name in names:
+            if self.attributes.pop(name, None) is not None:
+                self.reasons[name] = why
+
+    def accept_default(self, *names: str) -> None:
+        """Says that leaving these attributes out means the same on both sides, though the schemas' defaults differ."""
+        self.same_defaults.update(names)
+
+    # What is known of inputs and outputs ---------------------------------------------------------------------------
+
+    def uses_input(self, index: int) -> bool:
+        """Return True when the node came with an input at this position."""
+        return index < len(self.came.inputs) and self.came.inputs[index] != ""
+
+    def uses_output(self, index: int) -> bool:
+        """Return True when the node came with an output at this position."""
+        return index < len(self.came.outputs) and self.came.outputs[index] != ""
+
+    def _came_type(self, index: int) -> ValueType:
+        return self.values.type_of(self.came.inputs[index]) if self.uses_input(index) else UNKNOWN
+
+    def dtype(self, index: int) -> str | None:
+        """Return the element type of an input, None when unknown."""
+        return self._came_type(index).dtype
+
+    def shape(self, index: int) -> Shape | None:
+        """Return the shape of an input, None when unknown."""
+        return self._came_type(index).shape
+
+    def rank(self, index: int) -> int | None:
+        """Return the rank of an input, None when unknown."""
+        shape = self.shape(index)
+        return None if shape is None else len(shape)
+
+    def shapes_are_equal(self) -> bool:
+        """Return True when all inputs are known to have the same shape."""
+        shapes = [self.shape(index) for index in range(len(self.came.inputs))]
+        first = shapes[0] if shapes else None
+        return first is not None and None not in first and all(shape == first for shape in shapes)
+
+    def is_read(self, name: str) -> bool:
+        """Return True when anything in the model reads a value."""
+        return self.around.is_read(name)
 
     def input_type(self, index: int) -> ValueType:
         """Gives the type of an input; UNKNOWN where the node omits it."""
@@ -165,7 +332,7 @@ class AdapterContext(Crossing, NodeBuilder):
 
     def require_types(self) -> None:
         """Raises Inexact for an element type that the new version does not take."""
-        for slot in misfits(slots_of(self.facts, self.old), self.new, skip_renamed=True):
+        for slot in misfits(slots_of(self.came, self.values.type_of, self.old), self.new, skip_renamed=True):
             raise Inexact(f"it does not take {slot.found or 'every element type'} {self.side} ({slot.label})")
 
     # Writing -------------------------------------------------------------------------------------------------------
@@ -208,10 +375,10 @@ class AdapterContext(Crossing, NodeBuilder):
             # Numbers beyond float16 become infinite.
             with np.errstate(over="ignore"):
                 return self.tensor(numpy_helper.from_array(np.asarray(value).astype(kind)), hint)
-        if not self.upward or self.facts.target < 15:
+        if not self.upward or self.target < 15:
             return self.constant(value, hint, self.known_dtype())
         self.dialect = 15
-        return self.emit("CastLike", [self.constant(value, hint, np.float32), self.inputs[0]], f"{hint}_typed")
+        return self.write("CastLike", [self.constant(value, hint, np.float32), self.inputs[0]], f"{hint}_typed")
 
     def _constant_node(self, tensor: TensorProto, name: str, hint: str) -> None:
         """Puts a Constant before the node. Below opset 9 Constant gives floats only, and Cast makes the others."""
@@ -247,18 +414,18 @@ class AdapterContext(Crossing, NodeBuilder):
         """Put a node before the node."""
         self.before.append(added(op_type, inputs, outputs, self.new_name(f"{hint}_node"), attributes))
 
-    def emit_after(self, op_type: str, inputs: Sequence[str], output: str, **attributes: object) -> None:
+    def write_after(self, op_type: str, inputs: Sequence[str], output: str, **attributes: object) -> None:
         """Puts a node behind the node; its output has this name."""
         self.after.append(added(op_type, inputs, [output], self.new_name(f"{op_type.lower()}_node"), attributes))
 
     def rename(self, op_type: str) -> None:
         """Makes the node another operator with the same inputs, outputs and attributes."""
-        self.form.op_type = op_type
+        self.op_type = op_type
 
     def replace(self, op_type: str, inputs: Sequence[str], **attributes: object) -> None:
         """Makes the node another operator with the same outputs, these inputs and only these attributes."""
-        self.form.op_type = op_type
-        self.form.inputs[:] = inputs
+        self.op_type = op_type
+        self.inputs[:] = inputs
         self.attributes.clear()
         self.attributes |= added(op_type, [], [], "", attributes).attributes
 

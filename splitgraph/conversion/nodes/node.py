@@ -1,14 +1,132 @@
-"""The part of the guard that compares element types with the schema beyond a boundary."""
+"""A node between two opsets, and the element types that its inputs and outputs may have."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from splitgraph.attributes import CONSTANT_DTYPES
-from splitgraph.conversion.nodes.crossing import NodeFacts
-from splitgraph.onnx_proto import AttributeProto, NodeProto, TensorProto
+from splitgraph.attributes import CONSTANT_DTYPES, HOLDING_GRAPHS, make_attribute, make_node
+from splitgraph.onnx_proto import AttributeProto, GraphProto, NodeProto, TensorProto
 from splitgraph.schemas import Formal, OperatorVersion
+from splitgraph.value_type import ValueType
+
+
+@dataclass(slots=True)
+class Node:
+    """A node of ai.onnx at some opset between source and target.
+
+    original: the node of the model that this node is, None for a node that conversion added. The original is edited in
+    place, so that documentation, metadata and unknown fields are kept.
+    """
+
+    op_type: str
+    inputs: list[str]
+    outputs: list[str]
+    attributes: dict[str, AttributeProto] = field(default_factory=dict)
+    original: NodeProto | None = None
+    name: str = ""
+    # Edits the node and its subgraphs after all other edits.
+    wrap: Callable[[NodeProto], None] | None = None
+
+    @classmethod
+    def of(cls, node: NodeProto) -> Node:
+        """Return a node of the model as it is."""
+        attributes = {attribute.name: attribute for attribute in node.attribute}
+        return cls(node.op_type, list(node.input), list(node.output), attributes, node, node.name)
+
+    @classmethod
+    def of_added(cls, node: NodeProto) -> Node:
+        """Return a node that conversion wrote."""
+        added = cls.of(node)
+        added.original = None
+        return added
+
+    @property
+    def is_edited(self) -> bool:
+        """Return True when the node differs from that of the model, or is none of the model."""
+        node = self.original
+        if node is None or self.wrap or node.op_type != self.op_type or len(node.attribute) != len(self.attributes):
+            return True
+        if list(node.input) != self.inputs or list(node.output) != self.outputs:
+            return True
+        return any(self.attributes.get(attribute.name) != attribute for attribute in node.attribute)
+
+    @property
+    def has_graphs(self) -> bool:
+        """True for a node with subgraphs."""
+        return any(attribute.type in HOLDING_GRAPHS for attribute in self.attributes.values())
+
+    @property
+    def reads(self) -> list[str]:
+        """All names that the node and the nodes in its subgraphs read."""
+        return [name for name in self.inputs if name] + _read_in_graphs(self.attributes.values())
+
+    @property
+    def new_reads(self) -> list[str]:
+        """As `reads`, without what is read in graphs of the model: these are scopes, whose nodes are counted there."""
+        held = () if self.original is None else self.original.attribute
+        graphs = [attribute for attribute in self.attributes.values() if attribute.type in HOLDING_GRAPHS]
+        written = [attribute for attribute in graphs if attribute not in held]
+        return [name for name in self.inputs if name] + _read_in_graphs(written)
+
+    def copy(self) -> Node:
+        """Return a copy of the node, for editing."""
+        inputs, outputs = list(self.inputs), list(self.outputs)
+        return Node(self.op_type, inputs, outputs, dict(self.attributes), self.original, self.name, self.wrap)
+
+    def message(self, graph: GraphProto | None = None) -> NodeProto:
+        """Return the node as a message: the original where it is unchanged. graph: holds the new node, if given."""
+        if self.original is not None and not self.is_edited:
+            return self.original
+        node = make_node(self.op_type, self.inputs, self.outputs, name=self.name, graph=graph)
+        node.attribute.extend(self.attributes.values())
+        return node
+
+
+def changed_attributes(node: NodeProto, attributes: Mapping[str, AttributeProto]) -> list[str]:
+    """Return the names of the attributes of a node that are others, or gone, among these attributes."""
+    before = {attribute.name: attribute for attribute in node.attribute}
+    gone = [name for name in before if name not in attributes]
+    return gone + [
+        name for name, held in attributes.items() if before.get(name) is not held and before.get(name) != held
+    ]
+
+
+def needed(nodes: Sequence[Node], wanted: Iterable[str]) -> list[Node]:
+    """Return the nodes that the wanted values depend on, in order."""
+    kept: list[Node] = []
+    known = set(wanted)
+    for node in reversed(nodes):
+        if not known.isdisjoint(node.outputs):
+            kept.append(node)
+            known.update(node.reads)
+    return kept[::-1]
+
+
+def reads_of(node: NodeProto) -> list[str]:
+    """All names that a node and the nodes in its subgraphs read."""
+    return [name for name in node.input if name] + _read_in_graphs(node.attribute)
+
+
+def _read_in_graphs(attributes: Iterable[AttributeProto]) -> list[str]:
+    names: list[str] = []
+    for attribute in attributes:
+        for graph in (attribute.g, *attribute.graphs) if attribute.type in HOLDING_GRAPHS else ():
+            names += [value.name for value in graph.output]
+            for node in graph.node:
+                names += reads_of(node)
+    return names
+
+
+def added(
+    op_type: str, inputs: Sequence[str], outputs: Sequence[str], name: str, attributes: Mapping[str, object]
+) -> Node:
+    """Return a node that conversion adds; attributes of value None are left out."""
+    made = {key: make_attribute(key, value) for key, value in attributes.items() if value is not None}
+    return Node(op_type, list(inputs), list(outputs), made, None, name)
+
+
+# The types that inputs and outputs may have ---------------------------------------------------------------------------
 
 # The two names of element types that differ between NumPy and ONNX.
 _ONNX_NAMES = {"float32": "float", "float64": "double"}
@@ -60,16 +178,13 @@ class Slot:
         return any(text.startswith("tensor(") for text in self.types)
 
 
-def slots_of(facts: NodeFacts, old: OperatorVersion) -> list[Slot]:
+def slots_of(node: Node, type_of: Callable[[str], ValueType], old: OperatorVersion) -> list[Slot]:
     """The inputs and outputs of a node with the types that they may have.
 
     The known type of one value also restricts the others with the same type variable.
     """
-    slots = _slots(facts.node.input, facts.input_dtypes, facts.input_kinds, old.inputs, is_input=True)
-    dtypes = list(facts.output_dtypes) or [None] * len(facts.node.output)
-    if dtypes and dtypes[0] is None:
-        dtypes[0] = _dtype_from_attributes(facts.node)
-    slots += _slots(facts.node.output, dtypes, facts.output_kinds, old.outputs, is_input=False)
+    slots = _slots(node.inputs, type_of, old.inputs, is_input=True)
+    slots += _slots(node.outputs, type_of, old.outputs, _dtype_from_attributes(node), is_input=False)
     bound: dict[str, frozenset[str]] = {}
     for slot in slots:
         if slot.old.is_generic and slot.old.homogeneous:
@@ -161,9 +276,9 @@ def _share_variable(one: Formal, other: Formal) -> bool:
 
 def _slots(
     names: Sequence[str],
-    dtypes: Sequence[str | None],
-    kinds: Sequence[str | None],
+    type_of: Callable[[str], ValueType],
     formals: Sequence[Formal],
+    first: str | None = None,
     *,
     is_input: bool,
 ) -> list[Slot]:
@@ -172,8 +287,9 @@ def _slots(
         formal = formal_at(formals, position)
         if name == "" or formal is None:
             continue
-        dtype = dtypes[position] if position < len(dtypes) else None
-        kind = kinds[position] if position < len(kinds) else None
+        known = type_of(name)
+        dtype = known.dtype or (first if position == 0 else None)
+        kind = None if known.kind == "unknown" else known.kind
         label = f"{'input' if is_input else 'output'} {name!r}"
         slots.append(Slot(label, formal, position, is_input, possible_types(formal, dtype, kind)))
     return slots
@@ -189,9 +305,9 @@ def possible_types(formal: Formal, dtype: str | None, kind: str | None) -> froze
     return forms & formal.types or forms
 
 
-def _dtype_from_attributes(node: NodeProto) -> str | None:
+def _dtype_from_attributes(node: Node) -> str | None:
     """The element type of a node's first output if an attribute gives it, otherwise None."""
-    for attribute in node.attribute:
+    for attribute in node.attributes.values():
         if attribute.ref_attr_name:
             continue
         if attribute.name in ("to", "dtype") and attribute.type == AttributeProto.INT:
