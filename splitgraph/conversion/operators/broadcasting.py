@@ -26,6 +26,7 @@ from splitgraph.conversion.operators.registry import (
     upward,
 )
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
+from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.dim import Dim, DimLike
 from splitgraph.inference.rules.broadcasting import fits_into
 from splitgraph.value_type import Shape
@@ -34,7 +35,6 @@ _BINARY = "Add Sub Mul Div And Or Xor"
 
 # The operator that gives the same with exchanged operands.
 _MIRRORED = {op: op for op in ("Add", "Mul", "And", "Or", "Xor", "Equal")} | {"Greater": "Less", "Less": "Greater"}
-_INT64 = 7
 
 # A dimension: a number, symbolic, or None where it is unknown.
 Size = int | Dim | None
@@ -88,17 +88,17 @@ def limit_broadcast(context: AdapterContext) -> None:
         context.form.op_type = _MIRRORED[context.form.op_type]
         context.inputs.reverse()
         shapes.reverse()
-    whole = reduce(_broadcast_shape, shapes)
-    sizes = _common_sizes(context, shapes)
+    f, whole = Formula(context), reduce(_broadcast_shape, shapes)
+    sizes = _common_sizes(f, list(context.inputs), shapes)
     if not _are_equal(shapes[0], whole):
-        context.inputs[0] = tiled(context, 0, shapes[0], whole, sizes)
+        context.inputs[0] = tiled(f, 0, shapes[0], whole, sizes)
     run = _place_within(whole, shapes[1])
     if run is None:
-        context.inputs[1] = tiled(context, 1, shapes[1], whole, sizes)
+        context.inputs[1] = tiled(f, 1, shapes[1], whole, sizes)
         return
     first, ones = run
     if ones:
-        context.inputs[1] = context.emit("Squeeze", [context.inputs[1]], "run", axes=ones)
+        context.inputs[1] = f.input(1).squeezed(*ones).name
     left = len(shapes[1]) - len(ones)
     if left < len(whole) or not _are_equal(shapes[1], whole):
         context.set("broadcast", 1, why)
@@ -130,28 +130,19 @@ def _broadcast_shape(one: tuple[Size, ...], other: tuple[Size, ...]) -> tuple[Si
     return tuple(a if b == 1 or _same(a, b) else b if a == 1 else None for a, b in pairs)
 
 
-def _common_sizes(context: AdapterContext, shapes: Sequence[Sequence[Size]]) -> Callable[[], str]:
-    """Gives a function that emits the shape to which all inputs broadcast: each input adds its size where the inputs
+def _common_sizes(f: Formula, names: Sequence[str], shapes: Sequence[Sequence[Size]]) -> Callable[[], Term]:
+    """Gives a function that computes the shape to which all inputs broadcast: each input adds its size where the inputs
     before it have 1.
     """
-    names, rank = list(context.inputs), max(map(len, shapes))
 
-    def sizes() -> str:
-        ones = context.constant([1] * rank, "ones")
-        found = ""
+    def sizes() -> Term:
+        rank, common = max(map(len, shapes)), None
         for name, shape in zip(names, shapes, strict=True):
-            size = context.emit("Shape", [name], "shape")
-            if len(shape) < rank:
-                front = context.constant([1] * (rank - len(shape)), "front")
-                size = context.emit("Concat", [front, size], "shape", axis=0)
-            if not found:
-                found = size
-                continue
-            larger = context.emit(
-                "Mul", [_is_one(context, found, ones), context.emit("Sub", [size, found], "more")], "more"
-            )
-            found = context.emit("Add", [found, larger], "sizes")
-        return found
+            front = [f.number([1] * (rank - len(shape)))] if len(shape) < rank else []
+            size = f.joined([*front, f.shape(name)])
+            common = size if common is None else common + _is_one(common, rank) * (size - common)
+        assert common is not None
+        return common
 
     return sizes
 
@@ -169,13 +160,11 @@ def add_in_turn(context: AdapterContext) -> None:
     """Adds the inputs from left to right with Add, which broadcasts from 7 on; divides by their number for Mean. Below
     8, Sum and Mean take inputs of one shape only.
     """
-    count, is_mean = len(context.inputs), context.form.op_type == "Mean"
-    number = context.constant(count, "count", context.known_dtype(0)) if is_mean else ""
-    last = count if is_mean else count - 1
-    total = context.inputs[0]
-    for name in context.inputs[1:last]:
-        total = context.emit("Add", [total, name], "sum")
-    context.replace(*(("Div", [total, number]) if is_mean else ("Add", [total, context.inputs[-1]])))
+    f = Formula(context)
+    total = reduce(Term.__add__, [f.input(index) for index in range(len(context.inputs))])
+    if context.form.op_type == "Mean":
+        total = total / f.number(len(context.inputs), context.known_dtype(0))
+    f.give(total)
 
 
 # Gemm ---------------------------------------------------------------------------------------------------------------
@@ -229,25 +218,17 @@ def limit_broadcast_of_c(context: AdapterContext) -> None:
     whole = _gemm_shape(context)
     if whole is None:
         raise Inexact("A and B must be matrices")
-    places = [(0, 1 if trans_a else 0), (1, 0 if trans_b else 1)]
-    names = list(context.inputs)
-
-    def sizes() -> str:
-        parts = [_size(context, names[index], axis) for index, axis in places]
-        return context.emit("Concat", parts, "sizes", axis=0)
-
     if _are_equal(shape_c, whole):
         return
+    f = Formula(context)
     if len(shape_c) == 2 and shape_c[0] == 1:
-        context.inputs[2] = context.emit("Squeeze", [names[2]], "row", axes=[0])
+        context.inputs[2] = f.input(2).squeezed(0).name
         context.set("broadcast", 1, f"C is of the shape of the result {context.side} unless it is set")
-    else:
-        context.inputs[2] = tiled(context, 2, shape_c, whole, sizes)
-
-
-def _size(context: AdapterContext, name: str, axis: int) -> str:
-    """Gives one dimension of a value as int64[1]."""
-    return context.emit("Gather", [context.emit("Shape", [name], "shape"), context.constant([axis], "axis")], "size")
+        return
+    places = [(0, 1 if trans_a else 0), (1, 0 if trans_b else 1)]
+    context.inputs[2] = tiled(
+        f, 2, shape_c, whole, lambda: f.joined([f.shape(context.inputs[index]).take([axis]) for index, axis in places])
+    )
 
 
 @downward("Gemm", 11)
@@ -312,14 +293,12 @@ def limit_slope(context: AdapterContext) -> None:
         ones = [axis for axis in range(len(slope)) if axis != channel]
         context.inputs[1] = context.emit("Squeeze", [context.inputs[1]], "slope", axes=ones)
         return
-    data, repeated = context.inputs[0], context.inputs[1]
+    f = Formula(context)
+    repeated, restored = f.input(1), f.node("Shape", f.input(0), gives="int64")
     if not _are_equal(slope, shape):
-        repeated = tiled(context, 1, slope, shape, lambda: context.emit("Shape", [data], "sizes"))
-    restored = context.emit("Shape", [data], "shape")
-    context.inputs[0] = context.emit("Reshape", [data, context.constant([1, -1], "row")], "channels")
-    context.inputs[1] = context.emit("Reshape", [repeated, context.constant([-1], "flat")], "slopes")
-    given = context.redirect(0, "activated")
-    context.emit_after("Reshape", [context.outputs[0], restored], given)
+        repeated = f.value(tiled(f, 1, slope, shape, lambda: restored), repeated.dtype)
+    context.inputs[:] = [f.input(0).reshape(1, -1).name, repeated.reshape(-1).name]
+    f.follow(0, lambda activated: f.node("Reshape", activated, restored))
 
 
 # Helpers of several operators ---------------------------------------------------------------------------------------
@@ -328,11 +307,11 @@ def limit_slope(context: AdapterContext) -> None:
 def repeat_to_one_shape(context: AdapterContext) -> None:
     """Repeats inputs with Tile until all have one shape, as they must below 8."""
     shapes = [_known_shape(context, index) for index in range(len(context.inputs))]
-    whole = reduce(_broadcast_shape, shapes)
-    sizes = _common_sizes(context, shapes)
+    f, whole = Formula(context), reduce(_broadcast_shape, shapes)
+    sizes = _common_sizes(f, list(context.inputs), shapes)
     for index, shape in enumerate(shapes):
         if not _are_equal(shape, whole):
-            context.inputs[index] = tiled(context, index, shape, whole, sizes)
+            context.inputs[index] = tiled(f, index, shape, whole, sizes)
 
 
 def _known_shape(context: AdapterContext, index: int) -> tuple[Size, ...]:
@@ -352,31 +331,27 @@ def _same(one: Size, other: Size) -> bool:
     return one is not None and one == other
 
 
-def tiled(
-    context: AdapterContext, index: int, shape: Sequence[Size], whole: Sequence[Size], sizes: Callable[[], str]
-) -> str:
-    """Repeats an input to a shape to which it broadcasts, and gives the name of the result. sizes: emits this shape
+def tiled(f: Formula, index: int, shape: Sequence[Size], whole: Sequence[Size], sizes: Callable[[], Term]) -> str:
+    """Repeats an input to a shape to which it broadcasts, and gives the name of the result. sizes: computes this shape
     where it is known only at run time.
     """
-    name, missing = context.inputs[index], len(whole) - len(shape)
+    data, missing, rank = f.input(index), len(whole) - len(shape), len(whole)
     if missing:
-        name = context.emit("Unsqueeze", [name], "aligned", axes=list(range(missing)))
+        data = data.unsqueezed(*range(missing))
     padded = (1,) * missing + tuple(shape)
     counts = [
         1 if _same(dim, target) else target if dim == 1 else None for dim, target in zip(padded, whole, strict=True)
     ]
     repeats = [count for count in counts if isinstance(count, int)]
     if len(repeats) == len(counts):
-        return context.emit("Tile", [name, context.constant(repeats, "repeats")], "repeated")
-    ones = context.constant([1] * len(whole), "ones")
-    is_one = _is_one(context, context.emit("Shape", [name], "shape"), ones)
-    more = context.emit("Mul", [is_one, context.emit("Sub", [sizes(), ones], "more")], "more")
-    return context.emit("Tile", [name, context.emit("Add", [ones, more], "repeats")], "repeated")
+        return f.node("Tile", data, f.number(repeats)).name
+    ones = f.number([1] * rank)
+    return f.node("Tile", data, ones + _is_one(f.shape(data.name), rank) * (sizes() - ones)).name
 
 
-def _is_one(context: AdapterContext, sizes: str, ones: str) -> str:
+def _is_one(sizes: Term, rank: int) -> Term:
     """Tells at run time which sizes are 1, as int64."""
-    return context.emit("Cast", [context.emit("Equal", [sizes, ones], "is_one")], "is_one", to=_INT64)
+    return sizes.equals(sizes.formula.number([1] * rank)).cast("int64")
 
 
 def _is_one_element(shape: Shape | None) -> bool:

@@ -1,4 +1,4 @@
-"""Equal, Greater, Less, IsNaN, IsInf, Sign, Max, Min and Where: below the opset at which they began to exist, to
+"""Equal, Greater, Less, IsNaN, IsInf, Sign, Max, Min, Clip and Where: below the opset at which they began to exist, to
 broadcast, or to take an element type.
 
 `wider_types` computes narrow integers and 16-bit floats in wider types. This file handles the types that no older
@@ -8,9 +8,11 @@ operator compares.
 from __future__ import annotations
 
 import math
-from functools import partial, reduce
+from functools import reduce
 
+from splitgraph.attribute_values import UNRESOLVED
 from splitgraph.contents import MAX_WRITTEN
+from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.broadcasting import align_at_axis, limit_broadcast, repeat_to_one_shape
 from splitgraph.conversion.operators.predicates import (
     SHAPES_HINT,
@@ -18,23 +20,15 @@ from splitgraph.conversion.operators.predicates import (
     numpy_broadcast_is_limited,
     shapes_are_equal,
 )
-from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
+from splitgraph.conversion.operators.registry import always, changed, downward, exact, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.conversion.writing.reshaping import reshape
-from splitgraph.conversion.writing.shape_nodes import (
-    FLOATS,
-    as_int64,
-    flat,
-    has_no_zero,
-    replace_by_cast,
-    static_shape,
-    typed,
-)
+from splitgraph.conversion.writing.formula import FLOATS, Formula, Term, has_no_zero, static_shape
 from splitgraph.deferred import np
-from splitgraph.onnx_proto import TensorProto
-from splitgraph.value_type import DTYPE_NUMBERS
 
 _WIDE = {"int64", "uint64"}
+_WHERE_SINCE = 9
+# The types that engines compare narrow integers in.
+_COMPARED = {"int8": "int32", "int16": "int32", "uint8": "int32", "uint16": "int32", "uint32": "int64"}
 
 unchanged("GreaterOrEqual LessOrEqual", 16)
 
@@ -62,26 +56,16 @@ def compare_long_integers(context: AdapterContext) -> None:
     dtype = context.known_dtype()
     if dtype not in _WIDE:
         raise Inexact(f"nothing compares {dtype} {context.side}")
-    one, other = context.inputs if context.form.op_type == "Less" else reversed(context.inputs)
-    left, right = as_int64(context, one, "signed"), as_int64(context, other, "signed")
-    signed = _less_int64(context, left, right)
-    if dtype == "int64":
-        context.replace("Identity", [signed])
-        return
-    zero = context.constant(0.0, "zero", np.float64)
-    signs = [
-        _less(context, context.emit("Cast", [name], "real", to=TensorProto.DOUBLE), zero) for name in (left, right)
-    ]
-    context.replace("Xor", [signed, context.emit("Xor", signs, "signs_differ")])
-
-
-def _less_int64(context: AdapterContext, one: str, other: str) -> str:
-    """Compares int64 numbers."""
-    reals = [context.emit("Cast", [name], "real", to=TensorProto.DOUBLE) for name in (one, other)]
-    difference = context.emit("Cast", [context.emit("Sub", [one, other], "difference")], "real", to=TensorProto.DOUBLE)
-    close = context.emit("Not", [context.emit("Greater", reals, "greater")], "not_greater")
-    below = _less(context, difference, context.constant(0.0, "zero", np.float64))
-    return context.emit("Or", [_less(context, *reals), context.emit("And", [close, below], "just_below")], "is_less")
+    f = Formula(context)
+    numbers = [f.input(index, dtype).cast("int64") for index in range(2)]
+    one, other = numbers if context.form.op_type == "Less" else numbers[::-1]
+    reals = [one.cast("float64"), other.cast("float64")]
+    is_close = ~(reals[0] > reals[1])
+    is_less = (reals[0] < reals[1]) | is_close & ((one - other).cast("float64") < 0)
+    if dtype == "uint64":
+        # Read as int64, numbers with the highest bit come before all others; read as uint64, after them.
+        is_less = is_less ^ ((reals[0] < 0) ^ (reals[1] < 0))
+    f.give(is_less)
 
 
 @downward("Equal", 11)
@@ -92,12 +76,10 @@ def compare_floats(context: AdapterContext) -> None:
     dtype = context.known_dtype()
     if dtype not in FLOATS:
         raise Inexact(f"nothing compares {dtype} {context.side}")
-    one, other = (_in_float32(context, name, dtype) for name in context.inputs)
-    apart = context.emit("Or", [_less(context, one, other), context.emit("Greater", [one, other], "greater")], "apart")
-    is_number = _is_number(
-        context, context.emit("Add", [one, other], "sum"), "float32" if dtype == "float16" else dtype
-    )
-    context.replace("And", [context.emit("Not", [apart], "not_apart"), is_number])
+    # Many runtimes never compared float16.
+    f, wide = Formula(context), "float32" if dtype == "float16" else dtype
+    one, other = (f.input(index, dtype).cast(wide) for index in range(2))
+    f.give(~((one < other) | (one > other)) & _is_number(one + other))
 
 
 @downward("Equal", 19)
@@ -108,17 +90,13 @@ def compare_strings(context: AdapterContext) -> None:
     dtype = context.known_dtype()
     if dtype != "string":
         raise Inexact(f"nothing compares {dtype} {context.side}")
-    flats = [flat(context, name, "strings") for name in context.inputs]
-    both = context.emit("Concat", flats, "all_strings", axis=0)
-    _, _, numbers = context.emit_many("Unique", [both], ["unique", "first_places", "numbers"])
-    count = context.emit("Shape", flats[:1], "count")
-    bounds = (context.constant([0], "start"), count), (count, context.constant([2**63 - 1], "end"))
-    numbered = []
-    for name, (start, end) in zip(context.inputs, bounds, strict=True):
-        own = context.emit("Slice", [numbers, start, end], "own_numbers")
-        shape = context.emit("Shape", [name], "shape")
-        numbered.append(reshape(context, own, shape, "numbered", dense=has_no_zero(context, name)))
-    context.replace("Equal", numbered)
+    f = Formula(context)
+    flats = [f.input(index, dtype).reshape(-1) for index in range(2)]
+    _, _, numbers = f.nodes("Unique", [f.joined(flats)], dtype, "int64", "int64")
+    count, numbered = f.node("Shape", flats[0], gives="int64"), []
+    for name, own in zip(context.inputs, (numbers.sliced(0, count), numbers.sliced(count)), strict=True):
+        numbered.append(own.with_shape(f.shape(name), dense=has_no_zero(context, name)))
+    f.give(numbered[0].equals(numbered[1]))
 
 
 # IsNaN --------------------------------------------------------------------------------------------------------------
@@ -129,13 +107,13 @@ unchanged("IsNaN", 13, 20)
 @downward("IsNaN", 9)
 def write_is_nan(context: AdapterContext) -> None:
     """Writes IsNaN: every number is less than infinity or greater than minus infinity, NaN is neither."""
-    dtype = context.known_dtype()
-    context.replace("Not", [_is_number(context, _in_float32(context, context.inputs[0], dtype), _no_float16(dtype))])
+    dtype, f = context.known_dtype(), Formula(context)
+    f.give(~_is_number(f.input(0).cast("float32" if dtype == "float16" else dtype)))
 
 
-def _no_float16(dtype: str) -> str:
-    """Gives the type in which the comparison is computed."""
-    return "float32" if dtype == "float16" else dtype
+def _is_number(data: Term) -> Term:
+    """Tells where floats are no NaN."""
+    return (data < np.inf) | (data > -np.inf)
 
 
 # IsInf --------------------------------------------------------------------------------------------------------------
@@ -147,20 +125,13 @@ unchanged("IsInf", 20)
 def write_is_inf(context: AdapterContext) -> None:
     """Writes IsInf: only an infinity is beyond the greatest finite number."""
     dtype = context.known_dtype()
-    data, limit = context.inputs[0], float(np.finfo(dtype).max)
-    found = []
+    f, limit = Formula(context), float(np.finfo(dtype).max)
+    data, beyond = f.input(0), []
     if context.known_value_or_default("detect_positive"):
-        found.append(context.emit("Greater", [data, context.tensor(typed([limit], dtype), "largest")], "positive"))
+        beyond.append(data > limit)
     if context.known_value_or_default("detect_negative"):
-        found.append(_less(context, data, context.tensor(typed([-limit], dtype), "smallest")))
-    if len(found) == 2:
-        context.replace("Or", found)
-    elif found:
-        # The node becomes the comparison itself.
-        last = context.before.pop()
-        context.replace(last.op_type, last.inputs)
-    else:
-        context.replace("Less", [data, data])
+        beyond.append(data < -limit)
+    f.give(reduce(Term.__or__, beyond) if beyond else data < data)
 
 
 # Sign ---------------------------------------------------------------------------------------------------------------
@@ -171,14 +142,10 @@ unchanged("Sign", 13)
 @downward("Sign", 9)
 def write_sign(context: AdapterContext) -> None:
     """Writes Sign: 1 where the number is greater than 0, less 1 where it is less than 0."""
-    dtype, data = context.known_dtype(), context.inputs[0]
-    if dtype not in FLOATS:
-        # Rounding to float64 keeps the sign of every integer.
-        data = context.emit("Cast", [data], "real", to=TensorProto.DOUBLE)
-    zero = context.constant(0.0, "zero", dtype if dtype in FLOATS else np.float64)
-    above = context.emit("Cast", [context.emit("Greater", [data, zero], "is_above")], "above", to=DTYPE_NUMBERS[dtype])
-    below = context.emit("Cast", [_less(context, data, zero)], "below", to=DTYPE_NUMBERS[dtype])
-    context.replace("Sub", [above, below])
+    dtype, f = context.known_dtype(), Formula(context)
+    # Rounding to float64 keeps the sign of every integer.
+    data = f.input(0).cast(dtype if dtype in FLOATS else "float64")
+    f.give((data > 0).cast(dtype) - (data < 0).cast(dtype))
 
 
 # Max, Min -----------------------------------------------------------------------------------------------------------
@@ -198,22 +165,140 @@ def choose_extreme_of_long_integers(context: AdapterContext) -> None:
     dtype = context.known_dtype()
     if dtype not in _WIDE:
         raise Inexact(f"nothing finds the {context.form.op_type.lower()}imum of {dtype} {context.side}")
-    names = [as_int64(context, name, "signed") for name in context.inputs]
-    choose = partial(_choose, context, dtype, context.form.op_type == "Max")
-    first, *rest = names
-    result = reduce(choose, rest, first)
-    replace_by_cast(context, result, "int64", dtype)
+    f, largest = Formula(context), context.form.op_type == "Max"
+
+    def choose(one: Term, other: Term) -> Term:
+        is_less = one < other
+        if dtype == "uint64":
+            # Read as int64, numbers with the highest bit come before all others; read as uint64, after them.
+            is_less = is_less ^ ((one < 0) ^ (other < 0))
+        return f.where(is_less, *((other, one) if largest else (one, other)))
+
+    f.give(reduce(choose, [f.input(index, dtype).cast("int64") for index in range(len(context.inputs))]).cast(dtype))
 
 
-def _choose(context: AdapterContext, dtype: str, largest: bool, one: str, other: str) -> str:
-    """Chooses the greatest or least of two."""
-    smaller = _less(context, one, other)
-    if dtype == "uint64":
-        zero = context.constant(0, "zero")
-        signs = context.emit("Xor", [_less(context, one, zero), _less(context, other, zero)], "signs_differ")
-        # Read as int64, numbers with the highest bit come before all others; read as uint64, after them.
-        smaller = context.emit("Xor", [smaller, signs], "smaller")
-    return context.emit("Where", [smaller, *((other, one) if largest else (one, other))], "chosen")
+# Clip ---------------------------------------------------------------------------------------------------------------
+
+unchanged("Clip", 12, 13)
+changed("Clip", 6, "below it, an absent bound is the limit of the type; from then on that of float32")
+
+
+@exact("Clip", 6)
+def bounds_are_written_or_float32(crossing: Crossing) -> bool:
+    """True when the node has both bounds, or the data is float32, whose limits are the defaults on both sides."""
+    bounds = [crossing.value("min"), crossing.value("max")]
+    if all(bound is not None and bound is not UNRESOLVED for bound in bounds):
+        return True
+    crossing.accept_default("min", "max")
+    return UNRESOLVED not in bounds and crossing.dtype(0) == "float32"
+
+
+@upward("Clip", 6)
+def write_limits_as_bounds(context: AdapterContext) -> None:
+    """Writes out absent bounds: below 6, they are the limits of the type. The limits of float64 fit no attribute, which
+    is float32, but fit an input from opset 11 on.
+    """
+    context.require_types()
+    dtype = context.known_dtype(0)
+    limit = float(np.finfo(dtype).max)
+    bounds = [context.known_value("min", -limit), context.known_value("max", limit)]
+    context.drop("consumed_inputs", "min", "max", why="bounds are written out")
+    if dtype != "float64":
+        context.set("min", bounds[0], "the default is that of float32 from opset 6 on")
+        context.set("max", bounds[1], "the default is that of float32 from opset 6 on")
+        return
+    if context.facts.target < 11:
+        raise Inexact("the limits of float64 are no float32, which the bounds are", "go to opset 11 or above")
+    context.dialect = 11
+    context.inputs.extend(context.constant(bound, "bound", np.float64) for bound in bounds)
+
+
+changed("Clip", 11, "the attributes min and max became inputs")
+
+
+@exact("Clip", 11)
+def bounds_are_limits_of_float32(crossing: Crossing) -> bool:
+    """True when the data is float32 and the node has no bounds, or bounds that are the limits of float32."""
+    if crossing.dtype(0) != "float32":
+        return False
+    if not crossing.upward:
+        return not crossing.uses_input(1) and not crossing.uses_input(2)
+    defaults = crossing.lower.attributes
+    return all(
+        crossing.value(name, defaults[name].default_value) == defaults[name].default_value for name in ("min", "max")
+    )
+
+
+@upward("Clip", 11)
+def make_bounds_inputs(context: AdapterContext) -> None:
+    """Turns min and max into constants of the type of the data. Absent ones are the limits of float32."""
+    context.require_types()
+    low, high = context.known_value_or_default("min"), context.known_value_or_default("max")
+    context.drop("min", "max", why=f"it is an input {context.side}")
+    context.inputs.extend([context.like_data(low, "min"), context.like_data(high, "max")])
+
+
+@downward("Clip", 11)
+def make_bounds_attributes(context: AdapterContext) -> None:
+    """Turns constant bounds that float32 holds into attributes. Absent ones are the limits of the type. With other
+    bounds, Where chooses the bound where the data is beyond it.
+    """
+    context.require_types()
+    limit = float(np.finfo(context.known_dtype(0)).max)
+    values = []
+    for index, absent in ((1, -limit), (2, limit)):
+        found = context.elements(index) if context.uses_input(index) else np.asarray(absent)
+        # OpenVINO and the reference evaluator broadcast bounds of several elements, as Where does.
+        values.append(float(found.reshape(-1)[0]) if found is not None and found.size == 1 else None)
+    low, high = values
+    if low is not None and high is not None and _fit_float32_in_order(low, high):
+        del context.inputs[1:]
+        context.set("min", low, f"it is an attribute {context.side}")
+        context.set("max", high, f"it is an attribute {context.side}")
+        return
+    _choose_bounds(context, context.known_dtype(0), limit)
+
+
+def _fit_float32_in_order(low: float, high: float) -> bool:
+    """True when float32 holds both bounds and they are in order. Only from 13 on the document says which bound counts
+    otherwise.
+    """
+    with np.errstate(over="ignore"):
+        return low <= high and all(float(np.float32(bound)) == bound for bound in (low, high))
+
+
+def _choose_bounds(context: AdapterContext, computed: str, limit: float = 0.0) -> None:
+    """Chooses min where the data is less, then max where the data is greater. The bounds hold no NaN. computed: the
+    type to compare in. limit: stands for an absent bound, unless 0.
+    """
+    f, dtype = Formula(context), context.known_dtype(0)
+    data = f.input(0).cast(computed)
+    for index, sign in ((1, -1), (2, 1)):
+        if not context.uses_input(index) and not limit:
+            continue
+        bound = f.input(index, dtype).cast(computed) if context.uses_input(index) else f.number(sign * limit, computed)
+        data = f.where(data < bound if index == 1 else data > bound, bound, data)
+    f.give(data.cast(dtype))
+
+
+@downward("Clip", 12)
+def clip_integers(context: AdapterContext) -> None:
+    """Chooses the bound where integers are beyond it. Below 12, Clip takes floating-point types only. Below 9 there is
+    no Where: 32-bit integers are clipped as float64.
+    """
+    dtype = context.known_dtype(0)
+    if not dtype.startswith(("int", "uint")) or dtype.endswith(("int4", "int2")):
+        context.require_types()
+        raise Inexact(f"it does not clip {dtype}")
+    if context.facts.target >= _WHERE_SINCE or dtype not in ("int32", "uint32"):
+        # Engines compare only some types of integers.
+        _choose_bounds(context, _COMPARED.get(dtype, dtype))
+        return
+    f = Formula(context)
+    context.inputs[:] = [
+        f.input(index).cast("float64").name if name else "" for index, name in enumerate(context.inputs)
+    ]
+    f.follow(0, lambda clipped: f.value(clipped.name, "float64").cast(dtype))
 
 
 # Where --------------------------------------------------------------------------------------------------------------
@@ -239,32 +324,8 @@ def choose_by_gather(context: AdapterContext) -> None:
         np.broadcast_to(np.arange(math.prod(own)).reshape(own), shape).reshape(-1) for own in shapes
     )
     second = second + math.prod(shapes[1])
-    flat = context.constant([-1], "flat_shape")
-    condition, chosen, other = (context.emit("Reshape", [name, flat], "flat") for name in context.inputs)
-    truth = context.emit("Cast", [condition], "truth", to=TensorProto.INT64)
-    truths = context.emit("Gather", [truth, context.constant(places, "places")], "truths", axis=0)
-    moved = context.emit("Mul", [truths, context.constant(first - second, "way")], "moved")
-    index = context.emit("Add", [moved, context.constant(second, "second")], "index")
-    both = context.emit("Concat", [chosen, other], "both", axis=0)
-    found = context.emit("Gather", [both, index], "gathered", axis=0)
-    context.replace("Reshape", [found, context.constant(shape, "shape")])
-
-
-# Helpers of several operators ---------------------------------------------------------------------------------------
-
-
-def _less(context: AdapterContext, one: str, other: str) -> str:
-    """Emits Less."""
-    return context.emit("Less", [one, other], "less")
-
-
-def _is_number(context: AdapterContext, data: str, dtype: str) -> str:
-    """Tells where floats are no NaN."""
-    below = _less(context, data, context.constant(np.inf, "infinity", dtype))
-    above = context.emit("Greater", [data, context.constant(-np.inf, "minus_infinity", dtype)], "above")
-    return context.emit("Or", [below, above], "is_number")
-
-
-def _in_float32(context: AdapterContext, name: str, dtype: str) -> str:
-    """Casts float16 to float32, because many runtimes never compared float16."""
-    return context.emit("Cast", [name], "float32", to=TensorProto.FLOAT) if dtype == "float16" else name
+    f = Formula(context)
+    condition, chosen, other = (f.input(index).reshape(-1) for index in range(3))
+    truths = condition.cast("int64").take(f.number(places))
+    found = f.joined([chosen, other]).take(truths * f.number(first - second) + f.number(second))
+    f.give(found.reshape(*shape))

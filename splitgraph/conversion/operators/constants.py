@@ -12,7 +12,7 @@ from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
 from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact, elements_of
-from splitgraph.conversion.writing.shape_nodes import as_int64, counting, static_shape
+from splitgraph.conversion.writing.formula import Formula, static_shape
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS
@@ -60,17 +60,10 @@ def _shape_to_fill(context: AdapterContext) -> str:
         return context.constant(given, "shape")
     if given is not None:
         raise Inexact("it has an attribute shape beside an input that gives the shape")
-    if not context.known_value("input_as_shape", 0):
-        shape = context.emit("Shape", [context.inputs[0]], "shape")
-    elif context.input_type(0).dtype == "int64":
-        shape = context.inputs[0]
-    else:
-        shape = as_int64(context, context.inputs[0], "shape")
-    return (
-        context.emit("Concat", [shape, context.constant(extra, "extra_shape")], "whole_shape", axis=0)
-        if extra
-        else shape
-    )
+    f = Formula(context)
+    is_shape = context.known_value("input_as_shape", 0)
+    shape = f.input(0).cast("int64") if is_shape else f.node("Shape", f.input(0), gives="int64")
+    return f.joined([shape, f.number(extra)]).name if extra else shape.name
 
 
 # ConstantOfShape ----------------------------------------------------------------------------------------------------
@@ -89,8 +82,8 @@ def expand_value(context: AdapterContext) -> None:
     if shape is not None and math.prod(shape) <= _KEPT:
         context.replace("Identity", [context.tensor(numpy_helper.from_array(np.full(shape, value[0])), "filled")])
         return
-    one = context.tensor(numpy_helper.from_array(value.reshape(())), "value")
-    context.replace("Expand", [one, context.inputs[0]])
+    f = Formula(context)
+    f.give(f.term(value.reshape(())).expanded(f.input(0, "int64")))
 
 
 @downward("ConstantOfShape", 20)
@@ -150,32 +143,15 @@ def count_range(context: AdapterContext) -> None:
     """Writes start + i * delta for i below ceil((limit - start) / delta). i comes from the positions in a tensor of
     ones.
     """
-    dtype = context.known_dtype(0)
-    integer = dtype.startswith("int")
-    kind = DTYPE_NUMBERS["int64"] if integer else DTYPE_NUMBERS[dtype]
-    start, limit, delta = (
-        context.emit("Cast", [name], hint, to=kind) if dtype == "int16" or dtype == "int32" else name
-        for name, hint in zip(context.inputs, ("start", "limit", "delta"), strict=True)
-    )
-    distance = context.emit("Sub", [limit, start], "distance")
-    if integer:
+    dtype, f = context.known_dtype(0), Formula(context)
+    computed = "int64" if dtype.startswith("int") else dtype
+    start, limit, delta = (f.input(index, dtype).cast(computed) for index in range(3))
+    if computed == "int64":
         # Adding the step less one (with the sign of the step) rounds the quotient up.
-        step_but_one = context.emit("Sub", [delta, context.emit("Sign", [delta], "sign")], "all_but_one")
-        count = context.emit("Div", [context.emit("Add", [distance, step_but_one], "raised"), delta], "count")
+        count = (limit - start + (delta - f.node("Sign", delta))) / delta
     else:
-        ratio = context.emit("Ceil", [context.emit("Div", [distance, delta], "ratio")], "rounded_up")
-        count = context.emit("Cast", [ratio], "count", to=TensorProto.INT64)
-    zero = context.constant(0, "zero")
-    count = context.emit("Where", [context.emit("Less", [count, zero], "is_none"), zero, count], "at_least_none")
-    count = context.emit("Reshape", [count, context.constant([1], "row")], "count_row")
-    numbers = counting(context, count, "numbers")
-    if not integer:
-        numbers = context.emit("Cast", [numbers], "as_floats", to=kind)
-    scaled = context.emit("Mul", [numbers, delta], "scaled")
-    if dtype in ("int16", "int32"):
-        context.replace("Cast", [context.emit("Add", [scaled, start], "range")], to=DTYPE_NUMBERS[dtype])
-    else:
-        context.replace("Add", [scaled, start])
+        count = ((limit - start) / delta).ceil().cast("int64")
+    f.give((f.counting(count.at_least(0)).cast(computed) * delta + start).cast(dtype))
 
 
 # Constant -----------------------------------------------------------------------------------------------------------

@@ -4,6 +4,8 @@ indices, and what to write below their first opsets.
 
 from __future__ import annotations
 
+from functools import reduce
+
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front, count_from_front
 from splitgraph.conversion.operators.registry import (
@@ -17,19 +19,7 @@ from splitgraph.conversion.operators.registry import (
 )
 from splitgraph.conversion.operators.sorting import sort_long_integers
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.conversion.writing.formula import Formula
-from splitgraph.conversion.writing.reshaping import replace_by_reshape, reshape
-from splitgraph.conversion.writing.shape_nodes import (
-    GREATEST_INT64,
-    as_int64,
-    counted_from_front,
-    counting,
-    dimension,
-    filled,
-    flat,
-    has_no_zero,
-    scalar,
-)
+from splitgraph.conversion.writing.formula import GREATEST_INT64, Formula, Term, has_no_zero
 from splitgraph.deferred import np
 
 _UNSIGNED = frozenset({"uint8", "uint16", "uint32", "uint64"})
@@ -47,7 +37,7 @@ def make_k_an_input(context: AdapterContext) -> None:
     """Turns the attribute k into a constant of one element."""
     context.require_types()
     k = context.attribute_as_input("k")
-    context.inputs.append(context.emit("Reshape", [k, context.constant([1], "one")], "k_row"))
+    context.inputs.append(Formula(context).value(k, "int64").reshape(1).name)
 
 
 @downward("TopK", 10)
@@ -68,15 +58,13 @@ def make_k_an_attribute(context: AdapterContext) -> None:
     length = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
     if not isinstance(length, int) or length < 1:
         raise Inexact("k is known only at run time, and so is how many elements there are", "declare the input's shape")
-    first = counting(
-        context, context.emit("Reshape", [context.inputs[1], context.constant([1], "row")], "k_row"), "first"
-    )
+    f = Formula(context)
+    first = f.counting(f.input(1))
     del context.inputs[1:]
     context.set("k", length, "all, of which the first are taken")
     for index in range(len(context.outputs)):
         if context.outputs[index]:
-            old = context.redirect(index, "of_all")
-            context.emit_after("Gather", [context.outputs[index], first], old, axis=axis % len(shape or ()))
+            f.follow(index, lambda all_sorted: all_sorted.take(first, axis % len(shape or ())))
 
 
 @downward("TopK", 11)
@@ -95,10 +83,10 @@ def negate_to_find_smallest(context: AdapterContext) -> None:
         context.set("axis", axis + context.known_rank(0), f"axes are counted from the front {context.side}")
     if largest:
         return
-    context.inputs[0] = context.emit("Neg", [context.inputs[0]], "negated")
+    f = Formula(context)
+    context.inputs[0] = (-f.input(0)).name
     if context.outputs[0]:
-        old = context.redirect(0, "negated_values")
-        context.emit_after("Neg", [context.outputs[0]], old)
+        f.follow(0, lambda greatest: -greatest)
 
 
 # OneHot -------------------------------------------------------------------------------------------------------------
@@ -126,13 +114,8 @@ def index_and_axis_are_from_front(crossing: Crossing) -> bool:
 def move_negative_indices_beyond(context: AdapterContext) -> None:
     """Replaces negative indices, which give no hot value below 11, by an index beyond every depth."""
     context.require_types()
-    context.inputs[0] = _beyond_where_negative(context, as_int64(context, context.inputs[0], "index"))
-
-
-def _beyond_where_negative(context: AdapterContext, index: str) -> str:
-    """Replaces negative indices by the greatest int64."""
-    is_negative = context.emit("Less", [index, context.constant(0, "zero")], "is_negative")
-    return context.emit("Where", [is_negative, context.constant(GREATEST_INT64, "beyond"), index], "indices")
+    index = Formula(context).given(0).cast("int64")
+    context.inputs[0] = index.formula.where(index < 0, GREATEST_INT64, index).name
 
 
 @downward("OneHot", 11)
@@ -144,11 +127,11 @@ def count_indices_from_front(context: AdapterContext) -> None:
     axis = context.known_value_or_default("axis")
     if axis < -1:
         context.set("axis", axis + context.known_rank(0) + 1, f"axes are counted from the front {context.side}")
-    found = context.elements(0)
+    found, f = context.elements(0), Formula(context)
     if found is None or np.any(found < 0):
-        depth = scalar(context, as_int64(context, context.inputs[1], "depth_as_integer"), "depth")
-        index = counted_from_front(context, as_int64(context, context.inputs[0], "index"), depth, "index_from_front")
-        context.inputs[0] = _beyond_where_negative(context, index)
+        depth = f.given(1).cast("int64").reshape()
+        index = f.given(0).cast("int64").from_front(depth)
+        context.inputs[0] = f.where(index < 0, GREATEST_INT64, index).name
 
 
 # Compress -----------------------------------------------------------------------------------------------------------
@@ -162,10 +145,9 @@ def gather_where_true(context: AdapterContext) -> None:
     condition = context.elements(1)
     if condition is None:
         raise Inexact("its condition is known only at run time")
-    axis = context.known_value("axis")
-    data = context.inputs[0] if axis is not None else flat(context, context.inputs[0], "elements")
-    places = context.constant(np.flatnonzero(condition).tolist(), "places")
-    context.replace("Gather", [data, places], axis=axis or 0)
+    f, axis = Formula(context), context.known_value("axis")
+    data = f.input(0).reshape(-1) if axis is None else f.input(0)
+    f.give(data.take(f.number(np.flatnonzero(condition)), axis or 0))
 
 
 changed("Compress", 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axis"), hint=RANK_HINT)
@@ -180,27 +162,20 @@ def reverse_by_gather(context: AdapterContext) -> None:
     """Merges time and batch into one dimension and gathers its elements: backwards up to the length of each sequence,
     unchanged behind it.
     """
-    rank, formula = context.known_rank(), Formula(context)
+    rank, f = context.known_rank(), Formula(context)
     time, batch = context.known_value_or_default("time_axis"), context.known_value_or_default("batch_axis")
     if {time, batch} != {0, 1}:
         raise Inexact("its axes are not the first two")
-    sizes = formula.sizes(context.inputs[0], rank)
+    sizes = f.sizes(context.inputs[0], rank)
     behind = (context.input_type(0).shape or ())[3:]
     if not all(isinstance(dim, int) and dim for dim in behind):
         raise Inexact("a dimension behind the third may be 0", "declare the shape of the input")
-    length = formula.given(context.inputs[1], "int64").reshape(*((1, -1) if batch else (-1, 1)))
-    place, sequence = (formula.counting(sizes[axis]).reshape(*((1, -1) if axis else (-1, 1))) for axis in (time, batch))
-    source = formula.where(place < length, length - place - 1, place)
+    length = f.given(1, "int64").reshape(*((1, -1) if batch else (-1, 1)))
+    place, sequence = (f.counting(sizes[axis]).reshape(*((1, -1) if axis else (-1, 1))) for axis in (time, batch))
+    source = f.where(place < length, length - place - 1, place)
     whole = sequence * sizes[time] + source if time else source * sizes[batch] + sequence
-    data = context.emit("Flatten", [context.inputs[0]], "flat", axis=2)
-    if rank == 3:
-        context.replace("Gather", [data, whole.name], axis=0)
-        return
-    found = context.emit("Gather", [data, whole.name], "reversed", axis=0)
-    if rank == 2:
-        context.replace("Squeeze", [found], axes=[2])
-    else:
-        context.replace("Reshape", [found, formula.vector([0, 0, *sizes[2:]]).name])
+    found = f.node("Flatten", f.input(0), axis=2).take(whole)
+    f.give(found if rank == 3 else found.squeezed(2) if rank == 2 else found.shaped([0, 0, *sizes[2:]]))
 
 
 # NonZero ------------------------------------------------------------------------------------------------------------
@@ -227,40 +202,28 @@ def gather_from_flat_data(context: AdapterContext) -> None:
     """Gathers each element from the flat data. Its coordinates are those of its index, except along the axis, where the
     index gives the coordinate; multiplied by the strides of the data they add up to its place.
     """
-    rank, axis = context.known_rank(0), context.known_value_or_default("axis")
-    axis %= rank
-    shape, index_shape = (context.emit("Shape", [name], "shape") for name in context.inputs[:2])
-    indices = flat(context, indices_from_front(context, axis), "flat_indices")
-    places = as_int64(context, indices, "along_axis")
-    where = context.emit("NonZero", [filled(context, index_shape, 1, "ones")], "coordinates")
-    strides = [context.constant(1, "stride")]
-    for place in range(rank - 1, 0, -1):
-        strides.append(context.emit("Mul", [strides[-1], dimension(context, shape, place, "length")], "stride"))
-    total = None
-    for place, stride in enumerate(reversed(strides)):
-        row = places if place == axis else dimension(context, where, place, "row")
-        part = context.emit("Mul", [row, stride], "offset")
-        total = part if total is None else context.emit("Add", [total, part], "place")
-    assert total is not None
-    _gather_flat(context, flat(context, context.inputs[0], "flat_data"), total, index_shape)
+    f, rank = Formula(context), context.known_rank(0)
+    axis = context.known_value_or_default("axis") % rank
+    shape, index_shape = (f.shape(name) for name in context.inputs[:2])
+    along_axis = indices_from_front(context, f, axis).reshape(-1).cast("int64")
+    where = f.node("NonZero", f.filled(index_shape, 1))
+    # The place of an element among all: the coordinates along each axis, multiplied by their strides.
+    parts, stride = [], None
+    for dimension in range(rank)[::-1]:
+        along = along_axis if dimension == axis else where.take(dimension)
+        parts.append(along if stride is None else along * stride)
+        stride = shape.take(dimension) if stride is None else stride * shape.take(dimension)
+    taken = f.input(0).reshape(-1).take(reduce(Term.__add__, parts))
+    f.give(taken.with_shape(index_shape, dense=has_no_zero(context, context.inputs[1])))
 
 
-def indices_from_front(context: AdapterContext, axis: int) -> str:
+def indices_from_front(context: AdapterContext, f: Formula, axis: int) -> Term:
     """Gives the indices, the second input, with negative ones counted from the front."""
     found = context.elements(1)
     if found is not None and np.all(found >= 0):
-        return context.inputs[1]
-    if axis < 0:
-        axis += context.known_rank(0)
-    length = dimension(context, context.emit("Shape", [context.inputs[0]], "shape"), axis, "length")
-    return counted_from_front(context, as_int64(context, context.inputs[1], "given_indices"), length, "indices")
-
-
-def _gather_flat(context: AdapterContext, data: str, places: str, shape: str) -> None:
-    """Gathers from flat data and gives the result a shape."""
-    taken = context.emit("Gather", [data, places], "taken", axis=0)
-    dense = has_no_zero(context, context.inputs[1])
-    replace_by_reshape(context, taken, shape, dense=dense)
+        return f.input(1)
+    axis += context.known_rank(0) if axis < 0 else 0
+    return f.given(1).cast("int64").from_front(f.size(0, axis))
 
 
 # GatherND -----------------------------------------------------------------------------------------------------------
@@ -273,10 +236,14 @@ def gather_by_offsets(context: AdapterContext) -> None:
     """Gathers from data whose first dimensions are merged into one: the last dimension of the indices counts into
     these.
     """
-    rank, depth = context.known_rank(0), tuple_length(context)
-    shape = context.emit("Shape", [context.inputs[0]], "shape")
-    data = _merge_first_dimensions(context, shape, depth, rank)
-    context.replace("Gather", [data, offsets(context, shape, depth)], axis=0)
+    f, depth = Formula(context), tuple_length(context)
+    shape = f.shape(context.inputs[0])
+    rest = [shape.take(range(depth, context.known_rank(0)))] if depth < context.known_rank(0) else []
+    # The -1 becomes 0 where one of the first dimensions is 0. Where one of the others is 0, the -1 could be anything.
+    dense = all(isinstance(dim, int) and dim > 0 for dim in (context.input_type(0).shape or ())[depth:])
+    merged = f.number([-1]) if dense else shape.take(range(depth)).reduced("ReduceProd", [0], keepdims=True)
+    data = f.input(0).with_shape(f.joined([merged, *rest]), dense=dense)
+    f.give(data.take(offsets(context, f, depth)))
 
 
 def tuple_length(context: AdapterContext) -> int:
@@ -290,31 +257,13 @@ def tuple_length(context: AdapterContext) -> int:
     return depth
 
 
-def _merge_first_dimensions(context: AdapterContext, shape: str, depth: int, rank: int) -> str:
-    """Merges the first dimensions of the data into one."""
-    rest = (
-        [context.emit("Gather", [shape, context.constant(range(depth, rank), "rest")], "rest")] if depth < rank else []
-    )
-    # The -1 becomes 0 where one of the first dimensions is 0. Where one of the others is 0, the -1 could be anything.
-    dense = all(isinstance(dim, int) and dim > 0 for dim in (context.input_type(0).shape or ())[depth:])
-    first = context.constant([-1], "merged")
-    if not dense:
-        sizes = context.emit("Gather", [shape, context.constant(range(depth), "first")], "first")
-        first = context.emit("ReduceProd", [sizes], "merged", axes=[0], keepdims=1)
-    merged = context.emit("Concat", [first, *rest], "merged_shape", axis=0)
-    return reshape(context, context.inputs[0], merged, "merged_data", dense=dense)
-
-
-def offsets(context: AdapterContext, shape: str, depth: int) -> str:
+def offsets(context: AdapterContext, f: Formula, depth: int) -> Term:
     """Computes one index from each tuple of indices: into the named dimensions, merged into one."""
-    last = len(context.input_type(1).shape or ()) - 1
-    total = ""
-    for place in range(depth):
-        length = dimension(context, shape, place, "length")
-        index = context.emit("Gather", [context.inputs[1], context.constant(place, "place")], "index", axis=last)
-        index = counted_from_front(context, index, length, "indices")
-        scaled = context.emit("Mul", [total, length], "scaled") if total else ""
-        total = context.emit("Add", [scaled, index], "offset") if total else index
+    last, lengths = len(context.input_type(1).shape or ()) - 1, f.shape(context.inputs[0])
+    parts = [f.given(1, "int64").take(place, last).from_front(lengths.take(place)) for place in range(depth)]
+    total = parts[0]
+    for place, part in enumerate(parts[1:], 1):
+        total = total * lengths.take(place) + part
     return total
 
 
@@ -324,12 +273,9 @@ def index_batch_too(context: AdapterContext) -> None:
     index.
     """
     context.require_types()
-    batch, rank, formula = context.known_value_or_default("batch_dims"), context.known_rank(1), Formula(context)
+    batch, rank, f = context.known_value_or_default("batch_dims"), context.known_rank(1), Formula(context)
     context.drop("batch_dims", why=f"it does not exist {context.side}")
-    sizes = formula.sizes(context.inputs[1], rank)
-    shape = formula.vector([*sizes[:-1], 1])
-    parts = [context.inputs[1]]
-    for axis in reversed(range(batch)):
-        places = formula.counting(sizes[axis]).reshape(*[1] * axis, -1, *[1] * (rank - axis - 1))
-        parts.insert(0, context.emit("Expand", [places.name, shape.name], "batch_index"))
-    context.inputs[1] = context.emit("Concat", parts, "indices", axis=rank - 1)
+    sizes = f.sizes(context.inputs[1], rank)
+    shape = f.vector([*sizes[:-1], 1])
+    places = [f.counting(sizes[axis]).reshape(*[1] * axis, -1, *[1] * (rank - axis - 1)) for axis in range(batch)]
+    context.inputs[1] = f.joined([*(place.expanded(shape) for place in places), f.input(1)], rank - 1).name

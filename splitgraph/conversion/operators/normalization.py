@@ -1,12 +1,14 @@
 """BatchNormalization, InstanceNormalization, GroupNormalization, MeanVarianceNormalization and LayerNormalization:
 training modes, scales for channels, and what to write below their first opsets.
+
+Softmax, LogSoftmax and Hardmax: below 13 they normalize all dimensions from an axis on together, from 13 on one axis.
 """
 
 from __future__ import annotations
 
 from splitgraph.attribute_values import UNRESOLVED
 from splitgraph.conversion.nodes.crossing import Crossing
-from splitgraph.conversion.operators.predicates import RANK_HINT
+from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front
 from splitgraph.conversion.operators.registry import (
     always,
     changed,
@@ -18,13 +20,16 @@ from splitgraph.conversion.operators.registry import (
     upward,
 )
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
+from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.function_bodies import expand
-from splitgraph.conversion.writing.shape_nodes import widened
+from splitgraph.conversion.writing.reshaping import copies_zeros
 from splitgraph.deferred import np
-from splitgraph.onnx_proto import AttributeProto, TensorProto
-from splitgraph.value_type import DTYPE_NUMBERS
+from splitgraph.dim import DimLike, product
+from splitgraph.onnx_proto import TensorProto
+from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS, Shape
 
 _HALVES = frozenset({"float16", "bfloat16"})
+_SOFTMAX = "Hardmax LogSoftmax Softmax"
 
 unchanged("LpNormalization", 22)
 unchanged("LRN", 13)
@@ -198,48 +203,20 @@ def write_training(context: AdapterContext) -> None:
     """
     if not context.known_is_set("training_mode"):
         raise Inexact("its element types are not allowed below it")
-    rank, dtype = context.known_rank(0), context.known_dtype(0)
-    kept = [context.input_type(index).dtype for index in range(5)]
+    rank, dtype, f = context.known_rank(0), context.known_dtype(0), Formula(context)
     wide = "float32" if dtype in _HALVES and context.upper.since_version == 15 else dtype
-    data, scale, bias, old_mean, old_var = (
-        widened(context, name, kept[i], wide) for i, name in enumerate(context.inputs)
-    )
-    axes = [0, *range(2, rank)]
-    columns = context.constant([-1, *[1] * (rank - 2)], "columns")
-    mean = context.emit("ReduceMean", [data], "mean", axes=axes, keepdims=1)
-    centred = context.emit("Sub", [data, mean], "centred")
-    var = context.emit("ReduceMean", [context.emit("Mul", [centred, centred], "squares")], "var", axes=axes, keepdims=1)
-    epsilon = context.constant(context.known_value("epsilon", 1e-5), "epsilon", wide)
-    deviation = context.emit("Sqrt", [context.emit("Add", [var, epsilon], "var")], "deviation")
-    normalized = context.emit("Div", [centred, deviation], "normalized")
-    scaled = context.emit("Mul", [normalized, context.emit("Reshape", [scale, columns], "scale")], "scaled")
-    shifted = [scaled, context.emit("Reshape", [bias, columns], "bias")]
-    momentum = context.known_value("momentum", 0.9)
-    for index, (old, current) in enumerate(((old_mean, mean), (old_var, var)), 1):
-        if index < len(context.outputs) and context.outputs[index]:
-            _write_running(context, index, old, current, momentum, wide, kept[index + 2])
-    del context.outputs[1:]
-    if wide == dtype:
-        context.replace("Add", shifted)
-    else:
-        context.replace("Cast", [context.emit("Add", shifted, "y")], to=DTYPE_NUMBERS[dtype])
-
-
-def _write_running(
-    context: AdapterContext, index: int, old: str, current: str, momentum: float, wide: str, kept: str | None
-) -> None:
-    """Writes the running mean or variance: a weighted sum of the old one and the one of this batch."""
-    row = context.emit("Reshape", [current, context.constant([-1], "row")], "current")
-    parts = [
-        context.emit("Mul", [old, context.constant(momentum, "momentum", wide)], "old"),
-        context.emit("Mul", [row, context.constant(1 - momentum, "rest", wide)], "new"),
-    ]
-    if kept in (None, wide):
-        context.emit_after("Add", parts, context.outputs[index])
-    else:
-        context.emit_after(
-            "Cast", [context.emit("Add", parts, "running")], context.outputs[index], to=DTYPE_NUMBERS[kept]
-        )
+    data, scale, bias, *running = (f.input(index).cast(wide) for index in range(5))
+    axes, columns = [0, *range(2, rank)], [-1, *[1] * (rank - 2)]
+    mean = data.reduced("ReduceMean", axes, keepdims=True)
+    centred = data - mean
+    variance = (centred * centred).reduced("ReduceMean", axes, keepdims=True)
+    deviation = f.node("Sqrt", variance + context.known_value("epsilon", 1e-5))
+    result = centred / deviation * scale.reshape(*columns) + bias.reshape(*columns)
+    momentum, results = context.known_value("momentum", 0.9), [result.cast(dtype)]
+    for index, (old, current) in enumerate(zip(running, (mean, variance), strict=True), 3):
+        mixed = old * momentum + current.reshape(-1) * (1 - momentum)
+        results.append(mixed.cast(context.input_type(index).dtype or wide))
+    f.give(*results)
 
 
 changed("BatchNormalization", 15, "from it on, training computes the statistics of 16-bit inputs in float32")
@@ -266,13 +243,12 @@ def repeat_scales_for_channels(context: AdapterContext) -> None:
         context.set(
             "stash_type", DTYPE_NUMBERS[dtype], "statistics are computed in the type of the input below opset 21"
         )
-    groups = context.emit("Shape", [context.inputs[1]], "groups")
-    channels = context.emit("Shape", [context.inputs[0]], "channels", start=1, end=2)
-    sizes = context.emit("Concat", [groups, context.emit("Div", [channels, groups], "each")], "sizes", axis=0)
+    f = Formula(context)
+    groups, channels = f.shape(context.inputs[1]), f.node("Shape", f.input(0), gives="int64", start=1, end=2)
+    sizes = f.joined([groups, channels / groups])
     for index in (1, 2):
-        column = context.emit("Reshape", [context.inputs[index], context.constant([-1, 1], "column")], "column")
-        repeated = context.emit("Expand", [column, sizes], "repeated")
-        context.inputs[index] = context.emit("Reshape", [repeated, context.constant([-1], "row")], "of_channels")
+        repeated = f.input(index).reshape(-1, 1).expanded(sizes)
+        context.inputs[index] = repeated.reshape(-1).name
 
 
 # MeanVarianceNormalization ------------------------------------------------------------------------------------------
@@ -286,27 +262,19 @@ def write_mean_variance(context: AdapterContext) -> None:
     negative where the elements are alike, and its constants are float32 for every type. 16-bit types, in which its
     epsilon is 0, are computed in float32.
     """
-    dtype = context.known_dtype()
-    axes = context.attributes.get("axes")
-    computed = "float32" if dtype in _HALVES else dtype
-    data = widened(context, context.inputs[0], dtype, computed)
-    deviation = context.emit("Sub", [data, _mean(context, data, axes, "mean")], "deviation")
-    variance = _mean(context, context.emit("Mul", [deviation, deviation], "square"), axes, "variance")
-    spread = context.emit("Sqrt", [variance], "spread")
-    divisor = context.emit("Add", [spread, context.constant(1e-9, "epsilon", computed)], "divisor")
-    if computed == dtype:
-        context.replace("Div", [deviation, divisor])
-    else:
-        context.replace("Cast", [context.emit("Div", [deviation, divisor], "normal")], to=DTYPE_NUMBERS[dtype])
+    dtype, f = context.known_dtype(), Formula(context)
+    computed, axes = "float32" if dtype in _HALVES else dtype, context.attributes.get("axes")
 
+    def mean(data: Term) -> Term:
+        found = f.node("ReduceMean", data, axes=[0, 2, 3] if axes is None else None)
+        if axes is not None:
+            # The attribute of the node may refer to an attribute of the enclosing function.
+            context.before[-1].attributes["axes"] = axes
+        return found
 
-def _mean(context: AdapterContext, data: str, axes: AttributeProto | None, hint: str) -> str:
-    """Emits the mean over the axes of the node."""
-    name = context.emit("ReduceMean", [data], hint, axes=[0, 2, 3] if axes is None else None)
-    if axes is not None:
-        # The attribute of the node may refer to an attribute of the enclosing function.
-        context.before[-1].attributes["axes"] = axes
-    return name
+    data = f.input(0).cast(computed)
+    deviation = data - mean(data)
+    f.give((deviation / (f.node("Sqrt", mean(deviation * deviation)) + 1e-9)).cast(dtype))
 
 
 changed("MeanVarianceNormalization", 13, "from then on, onnx's shape inference fails on it without axes", down=always)
@@ -338,31 +306,17 @@ def write_layer_normalization(context: AdapterContext) -> None:
     if axes is None or dtype is None or stash not in (TensorProto.FLOAT, TensorProto.DOUBLE):
         expand(context)
         return
-    own, epsilon = DTYPE_NUMBERS[dtype], context.known_value("epsilon", 1e-5)
-    data, scale = context.inputs[0], context.inputs[1]
-    bias = context.inputs[2] if context.uses_input(2) else ""
-    values = data if own == stash else context.emit("Cast", [data], "wide", to=stash)
-    mean = context.emit("ReduceMean", [values], "mean", axes=axes, keepdims=1)
-    deviation = context.emit("Sub", [values, mean], "deviation")
-    variance = context.emit(
-        "ReduceMean", [context.emit("Mul", [deviation, deviation], "square")], "variance", axes=axes
-    )
-    wide = np.float32 if stash == TensorProto.FLOAT else np.float64
-    raised = context.emit("Add", [variance, context.constant(epsilon, "epsilon", wide)], "raised")
-    spread = context.emit("Sqrt", [raised], "spread")
-    normal = context.emit("Div", [deviation, spread], "normal")
-    if own != stash:
-        normal = context.emit("Cast", [normal], "narrow", to=own)
-    given = list(context.outputs)
-    del context.outputs[1:]
-    if bias:
-        context.replace("Add", [context.emit("Mul", [normal, scale], "scaled"), bias])
-    else:
-        context.replace("Mul", [normal, scale])
-    if len(given) > 1 and given[1]:
-        context.emit_after("Identity", [mean], given[1])
-    if len(given) > 2 and given[2]:
-        context.emit_after("Reciprocal", [spread], given[2])
+    f, wide, given = Formula(context), DTYPE_NAMES[stash], list(context.outputs)
+    values = f.input(0).cast(wide)
+    mean = values.reduced("ReduceMean", axes, keepdims=True)
+    deviation = values - mean
+    variance = (deviation * deviation).reduced("ReduceMean", axes, keepdims=True)
+    spread = f.node("Sqrt", variance + context.known_value("epsilon", 1e-5))
+    result = (deviation / spread).cast(dtype) * f.input(1)
+    if context.uses_input(2):
+        result = result + f.input(2)
+    results = [result, mean, f.node("Reciprocal", spread)]
+    f.give(*results[: len(given)])
 
 
 def _axes(context: AdapterContext) -> list[int] | None:
@@ -371,3 +325,79 @@ def _axes(context: AdapterContext) -> list[int] | None:
     if axis < 0:
         return list(range(axis, 0))
     return None if rank is None else list(range(axis - rank, 0))
+
+
+# Softmax, LogSoftmax, Hardmax ----------------------------------------------------------------------------------------
+
+changed(_SOFTMAX, 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axis"), hint=RANK_HINT)
+changed(
+    _SOFTMAX,
+    13,
+    (
+        "below it, all dimensions from axis (1 by default) on are normalized together; from then on, only the"
+        " axis (-1 by default)"
+    ),
+    hint=RANK_HINT,
+)
+
+
+@exact(_SOFTMAX, 13)
+def normalizes_last_axis(crossing: Crossing) -> bool:
+    """True when all dimensions after the axis are 1, so that folding changes nothing."""
+    axis = crossing.value("axis", 1 if crossing.upward else -1)
+    if axis is UNRESOLVED:
+        return False
+    if axis == -1:
+        return True
+    shape = crossing.shape(0)
+    if shape is None or not -len(shape) <= axis < len(shape):
+        return False
+    return all(dim == 1 for dim in shape[axis % len(shape) + 1 :])
+
+
+@upward(_SOFTMAX, 13)
+def fold_into_matrix(context: AdapterContext) -> None:
+    """Folds the input into a matrix at `axis` (1 by default) with Flatten, which has the same default and takes every
+    rank; normalizes the last axis, and unfolds the result with Reshape.
+    """
+    data, place = context.inputs[0], context.value_or_default("axis")
+    axis = context.attributes.pop("axis", None)
+    context.reasons["axis"] = f"only one axis is normalized {context.side}"
+    context.inputs[0] = context.emit("Flatten", [data], "folded")
+    if axis is not None:
+        context.before[-1].attributes["axis"] = axis
+    shape = context.values.type_of(data).shape
+    copies = shape is not None and isinstance(place, int) and _unfolds_by_copying(shape, place)
+    if not copies and context.facts.target >= 14:
+        # The node means the same at opset 14, and Reshape has allowzero there.
+        context.dialect = 14
+    f = Formula(context)
+    f.follow(0, lambda normalized: normalized.with_shape(f.shape(data), dense=copies))
+
+
+def _unfolds_by_copying(dims: Shape, axis: int) -> bool:
+    """True when Reshape to these dimensions, after a fold at the axis, copies a 0 only where it is meant: no length is
+    0, or each 0 copies a 0.
+    """
+    sides: list[DimLike | None] = []
+    for side in (dims[:axis], dims[axis:]):
+        known = [dim for dim in side if dim is not None]
+        sides.append(product(known) if len(known) == len(side) else None)
+    return copies_zeros(dims, tuple(sides))
+
+
+@downward(_SOFTMAX, 13)
+def move_axis_to_the_end(context: AdapterContext) -> None:
+    """Exchanges the axis with the last one by Transpose, before and behind the node. Below 13 only the last axis can be
+    normalized alone.
+    """
+    axis = context.known_value_or_default("axis")
+    rank = context.known_rank(0)
+    if not -rank <= axis < rank:
+        raise Inexact(f"axis {axis} is out of range")
+    order = list(range(rank))
+    order[axis], order[-1] = order[-1], order[axis]
+    context.inputs[0] = context.emit("Transpose", [context.inputs[0]], "exchanged", perm=order)
+    context.set("axis", rank - 1, f"the last axis is the one that is normalized alone {context.side}")
+    given = context.redirect(0, "normalized")
+    context.emit_after("Transpose", [context.outputs[0]], given, perm=order)

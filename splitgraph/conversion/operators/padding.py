@@ -4,23 +4,13 @@ CenterCropPad may be int32.
 
 from __future__ import annotations
 
-from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.nodes.known_values import Array
 from splitgraph.conversion.operators.predicates import value_is_one_of
 from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact, require_few_axes
+from splitgraph.conversion.writing.formula import FLOATS, Formula, Term
 from splitgraph.conversion.writing.function_bodies import expand
-from splitgraph.conversion.writing.shape_nodes import (
-    FLOATS,
-    as_int64,
-    counted_from_front,
-    counting,
-    dimension,
-    scalar,
-    static_shape,
-    typed,
-)
-from splitgraph.deferred import np, numpy_helper
+from splitgraph.deferred import np
 
 # Pad ----------------------------------------------------------------------------------------------------------------
 
@@ -93,114 +83,55 @@ def _pad_by_gathering(context: AdapterContext, mode: str) -> None:
     """Gathers the padded tensor axis by axis. Elements that are not from the data come from a slice of the constant
     value, appended to the data. Needs opset 9, and opset 10 to wrap.
     """
-    rank = context.known_rank(0)
-    given = context.constant_ints(3, "axes") if context.uses_input(3) else list(range(rank))
-    data, pads = context.inputs[0], context.elements(1)
-    value = _padding_value(context) if mode == "constant" else ""
-    sizes = static_shape(context, data)
-    axes = [axis % rank for axis in given]
+    rank, f = context.known_rank(0), Formula(context)
+    axes = [axis % rank for axis in (context.constant_ints(3, "axes") if context.uses_input(3) else range(rank))]
     require_few_axes(len(axes))
+    data, pads = f.input(0), f.given(1, "int64")
+    shape, sizes = f.shape(data.name), f.sizes(data.name, rank)
+    if mode == "constant":
+        value = f.input(2).reshape() if context.uses_input(2) else f.number(0, context.known_dtype(0))
     for place, axis in enumerate(axes):
-        begin, end = (None, None) if pads is None else (int(pads[place]), int(pads[place + len(axes)]))
-        if begin == 0 and end == 0:
+        begin, end, length = pads.take(place), pads.take(place + len(axes)), sizes[axis]
+        if begin.elements == 0 and end.elements == 0:
             continue
-        shape = context.emit("Shape", [data], "shape")
-        if value:
-            one = context.emit("Concat", _with_one(context, shape, axis, rank), "slice_shape", axis=0)
-            beyond = context.emit("Expand", [value, one], "slice_beyond")
-        size = 0 if sizes is None else sizes[axis]
-        if begin is not None and end is not None and size > 0 and max(size, size + begin + end) <= MAX_WRITTEN:
-            indices = context.constant(_source_indices(size, begin, end, mode), "indices")
-        else:
-            length = dimension(context, shape, axis, "length")
-            first, past = (dimension(context, context.inputs[1], at, "pad") for at in (place, place + len(axes)))
-            indices = _source_indices_at_run_time(context, length, first, past, mode)
-        source = context.emit("Concat", [data, beyond], "with_slice", axis=axis) if value else data
-        data = context.emit("Gather", [source, indices], "padded", axis=axis)
-    context.replace("Identity", [data])
+        count = (length + begin + end).at_least(0)
+        places = _source_places(f.counting(count), length, begin, end, mode)
+        if mode == "constant":
+            before = [shape.take(range(axis))] if axis else []
+            behind = [shape.take(range(axis + 1, rank))] if axis + 1 < rank else []
+            beyond = value.expanded(f.joined([*before, f.number([1]), *behind]))
+            data = f.joined([data, beyond], axis)
+        data = data.take(places, axis)
+        is_known = shape.elements is not None and count.elements is not None
+        shape = f.put(shape, f.number([axis]), count.reshape(1)) if is_known else f.shape(data.name)
+    f.give(data)
 
 
-def _padding_value(context: AdapterContext) -> str:
-    """Gives the value to pad with, as a scalar."""
-    if context.uses_input(2):
-        return scalar(context, context.inputs[2], "value")
-    dtype = context.known_dtype(0)
-    if dtype == "string":
-        return context.tensor(numpy_helper.from_array(np.array("", dtype=object)), "value")
-    return context.tensor(typed([0], dtype), "value")
-
-
-def _with_one(context: AdapterContext, shape: str, axis: int, rank: int) -> list[str]:
-    """Gives the parts of a shape in which one dimension is 1."""
-    before = [context.emit("Gather", [shape, context.constant(range(axis), "before")], "before")] if axis else []
-    after = range(axis + 1, rank)
-    behind = [context.emit("Gather", [shape, context.constant(after, "behind")], "behind")] if after else []
-    return [*before, context.constant([1], "one"), *behind]
-
-
-def _source_indices(length: int, begin: int, end: int, mode: str) -> Array:
-    """Gives the index from which each element along a padded axis comes; `length` is the index of the
-    appended slice.
+def _source_places(numbers: Term, length: Term, begin: Term, end: Term, mode: str) -> Term:
+    """Computes the place from which each element along a padded axis comes; `length` is the place of the appended
+    slice. numbers: count the elements of the padded axis.
     """
-    places = np.arange(-begin, length + end)
+    f, places, last = numbers.formula, numbers - begin, length - 1
     if mode == "edge":
-        return np.clip(places, 0, length - 1)
+        return places.clipped(0, last)
+    if mode == "reflect":
+        if places.elements is not None:
+            # The period is once forwards and once backwards; a single element is its own reflection.
+            period = (last * 2).at_least(1)
+            places = places % period
+            return f.where(places > last, period - places, places)
+        places = f.where(places < 0, -places, places)
+        beyond = places - last
+        return f.where(beyond > 0, last - beyond, places)
     if mode == "wrap":
-        kept = np.arange(max(-begin, 0), length - max(-end, 0))
-        if len(kept):
-            return kept[np.arange(-max(begin, 0), len(kept) + max(end, 0)) % len(kept)]
-        if max(begin, end) > 0:
+        # Negative pads shorten the axis first. Where nothing is left there is nothing to divide, but engines check the
+        # divisor.
+        removed = begin.at_most(0)
+        kept = length + removed + end.at_most(0)
+        if kept.elements is not None and kept.elements < 1 and max(int(pad.elements or 0) for pad in (begin, end)) > 0:
             raise Inexact("negative pads remove all, and nothing is left that could be wrapped around")
-        return kept
-    if mode == "reflect":
-        # The period is once forwards and once backwards; a single element is its own reflection.
-        period = max(2 * (length - 1), 1)
-        return np.minimum(places % period, -places % period)
-    return np.where((places < 0) | (places >= length), length, places)
-
-
-def _source_indices_at_run_time(context: AdapterContext, length: str, begin: str, end: str, mode: str) -> str:
-    """Computes at run time the index from which each element along a padded axis comes."""
-    zero, one = context.constant(0, "zero"), context.constant(1, "one")
-    total = context.emit("Add", [context.emit("Add", [length, begin], "longer"), end], "count")
-    none = context.emit("Less", [total, zero], "is_none")
-    row = context.emit(
-        "Reshape", [context.emit("Where", [none, zero, total], "at_least_none"), context.constant([1], "row")], "row"
-    )
-    numbers = counting(context, row, "numbers")
-    if mode == "wrap":
-        return _wrapped_at_run_time(context, length, begin, end, numbers)
-    places = context.emit("Sub", [numbers, begin], "places")
-    too_low = context.emit("Less", [places, zero], "is_before")
-    last = context.emit("Sub", [length, one], "last")
-    too_high = context.emit("Greater", [places, last], "is_behind")
-    if mode == "edge":
-        low = context.emit("Where", [too_low, zero, places], "not_before")
-        return context.emit("Where", [too_high, last, low], "indices")
-    if mode == "reflect":
-        mirrored = context.emit("Where", [too_low, context.emit("Neg", [places], "mirrored"), places], "from_front")
-        distance = context.emit("Sub", [mirrored, last], "beyond_last")
-        is_beyond = context.emit("Greater", [distance, zero], "is_beyond")
-        return context.emit(
-            "Where", [is_beyond, context.emit("Sub", [last, distance], "from_end"), mirrored], "indices"
-        )
-    low = context.emit("Where", [too_low, length, places], "not_before")
-    return context.emit("Where", [too_high, length, low], "indices")
-
-
-def _wrapped_at_run_time(context: AdapterContext, length: str, begin: str, end: str, numbers: str) -> str:
-    """Computes at run time the indices of mode=wrap. Negative pads shorten the axis first."""
-    zero, one = context.constant(0, "zero"), context.constant(1, "one")
-    parts = []
-    for pad in (begin, end):
-        removes = context.emit("Less", [pad, zero], "removes")
-        parts.append(context.emit("Where", [removes, pad, zero], "minus_removed"))
-    added = context.emit("Sub", [begin, parts[0]], "added_before")
-    kept = context.emit("Add", [context.emit("Add", [length, parts[0]], "without_front"), parts[1]], "kept")
-    # Where nothing is left there is nothing to divide, but engines check the divisor.
-    divisor = context.emit("Where", [context.emit("Less", [zero, kept], "is_left"), kept, one], "divisor")
-    around = context.emit("Mod", [context.emit("Sub", [numbers, added], "places"), divisor], "around")
-    return context.emit("Sub", [around, parts[0]], "indices")
+        return (numbers - (begin - removed)) % kept.at_least(1) - removed
+    return f.where(places > last, length, f.where(places < 0, length, places))
 
 
 @downward("Pad", 18)
@@ -208,21 +139,10 @@ def pad_all_axes(context: AdapterContext) -> None:
     """Adds pads of 0 for the axes that the node does not name. Below 18 there are pads for all axes."""
     context.require_types()
     rank = context.known_rank(0)
-    none = context.constant([0] * 2 * rank, "no_pads")
-    axes, pads = context.elements(3), context.elements(1)
-    if axes is None:
-        size = context.constant(rank, "rank")
-        begins = counted_from_front(context, as_int64(context, context.inputs[3], "given_axes"), size, "axes")
-        both = [begins, context.emit("Add", [begins, size], "ends")]
-        places = context.emit("Concat", both, "places", axis=0)
-        context.inputs[1] = context.emit("ScatterElements", [none, places, context.inputs[1]], "pads")
-    elif pads is None:
-        found = context.constant([*(axes % rank), *(axes % rank + rank)], "places")
-        context.inputs[1] = context.emit("ScatterElements", [none, found, context.inputs[1]], "pads")
-    else:
-        whole = np.zeros(2 * rank, np.int64)
-        whole[[*(axes % rank), *(axes % rank + rank)]] = pads
-        context.inputs[1] = context.constant(whole, "pads")
+    f = Formula(context)
+    axes = f.given(3).cast("int64").from_front(rank)
+    none, places = f.number([0] * 2 * rank), f.joined([axes, axes + rank])
+    context.inputs[1] = f.put(none, places, f.given(1, "int64")).name
     del context.inputs[3:]
 
 
@@ -252,4 +172,4 @@ def cast_sizes_to_int64(context: AdapterContext) -> None:
         expand(context)
         return
     context.dialect = context.upper.since_version
-    context.inputs[1] = as_int64(context, context.inputs[1], "sizes")
+    context.inputs[1] = Formula(context).input(1).cast("int64").name

@@ -5,12 +5,11 @@ ReduceSum, 18 for the others), and select_last_index (12).
 from __future__ import annotations
 
 from splitgraph.conversion.nodes.crossing import Crossing
-from splitgraph.conversion.operators.axes import make_axes_an_input
 from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front
 from splitgraph.conversion.operators.registry import always, changed, downward, exact, unchanged, upward
+from splitgraph.conversion.operators.shapes import make_axes_an_input
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.conversion.writing.reshaping import replace_by_reshape, reshape
-from splitgraph.conversion.writing.shape_nodes import dimension, has_no_zero, kept_dimensions, mask_of_axes
+from splitgraph.conversion.writing.formula import Formula, has_no_zero
 from splitgraph.deferred import np
 
 _REDUCTIONS_18 = (
@@ -69,35 +68,21 @@ def make_reduced_axes_an_attribute(context: AdapterContext) -> None:
 
 def _reduce_at_run_time(context: AdapterContext, is_noop: bool) -> None:
     """Reduces along axes that are known only at run time."""
-    data, axes = context.inputs
-    rank, keeps = context.known_rank(0), context.known_value_or_default("keepdims")
+    rank, keeps, f = context.known_rank(0), context.known_value_or_default("keepdims"), Formula(context)
+    data, axes, dense = f.input(0), f.input(1, "int64"), has_no_zero(context, context.inputs[0])
     del context.inputs[1:]
     if rank == 0:
         # A scalar has no axes: reducing none or all is the same.
         return
-    shape = context.emit("Shape", [data], "shape")
-    mask = mask_of_axes(context, axes, context.constant([rank], "rank"), "is_reduced")
+    shape, is_reduced = f.shape(data.name), f.mask_of_axes(axes, f.number([rank]))
     if not is_noop:
-        count = context.emit("Shape", [axes], "axes_count")
-        mask = context.emit(
-            "Or", [mask, context.emit("Equal", [count, context.constant([0], "zero")], "reduces_all")], "reduced"
-        )
-    one, column = context.constant([1], "one"), context.constant([rank, 1], "column")
-    kept, gone = context.emit("Where", [mask, one, shape], "kept"), context.emit("Where", [mask, shape, one], "gone")
-    pairs = [context.emit("Reshape", [sizes, column], "as_column") for sizes in (kept, gone)]
-    paired = context.emit(
-        "Reshape", [context.emit("Concat", pairs, "pairs", axis=1), context.constant([-1], "row")], "paired"
-    )
-    dense = has_no_zero(context, data)
-    in_pairs = reshape(context, data, paired, "in_pairs", dense=dense)
-    reduced = {"axes": list(range(1, 2 * rank, 2)), "keepdims": 0}
+        is_reduced = is_reduced | f.shape(axes.name).equals(f.number([0]))
+    kept, gone = f.where(is_reduced, f.number([1]), shape), f.where(is_reduced, shape, f.number([1]))
+    pairs = f.joined([sizes.reshape(rank, 1) for sizes in (kept, gone)], 1).reshape(-1)
     context.reasons["axes"] = "the axes are known only at run time"
-    if keeps:
-        context.replace(context.form.op_type, [in_pairs], **reduced)
-        return
-    with_ones = context.emit(context.form.op_type, [in_pairs], "with_ones", **reduced)
-    left = kept_dimensions(context, shape, mask)
-    replace_by_reshape(context, with_ones, left, dense=dense)
+    in_pairs = data.with_shape(pairs, dense=dense)
+    reduced = f.node(context.form.op_type, in_pairs, axes=list(range(1, 2 * rank, 2)), keepdims=0)
+    f.give(reduced if keeps else reduced.with_shape(shape.take(f.positions(~is_reduced)), dense=dense))
 
 
 def _reduce_nothing(context: AdapterContext) -> None:
@@ -106,7 +91,7 @@ def _reduce_nothing(context: AdapterContext) -> None:
         context.replace("Identity", context.inputs)
         return
     rank = context.known_rank(0)
-    context.inputs[0] = context.emit("Unsqueeze", [context.inputs[0], context.constant([rank], "behind")], "with_one")
+    context.inputs[0] = Formula(context).input(0).unsqueezed(rank).name
     context.set(
         "axes", [rank], f"nothing is reduced, which below opset {context.upper.since_version} a dimension of 1 does"
     )
@@ -129,14 +114,11 @@ def find_last_index_in_reverse(context: AdapterContext) -> None:
     context.require_types()
     if not context.known_is_set("select_last_index"):
         raise Inexact("the first of several equal elements is not what stands in the way")
-    axis = context.known_value_or_default("axis")
+    f, axis = Formula(context), context.known_value_or_default("axis")
     if axis < 0 and context.input_type(0).rank is not None:
         axis += context.known_rank(0)
-    shape = context.emit("Shape", [context.inputs[0]], "shape")
-    bounds = [[-1], [np.iinfo(np.int64).min], [axis], [-1]]
-    names = [context.constant(held, hint) for held, hint in zip(bounds, ("start", "end", "axis", "step"), strict=True)]
-    context.inputs[0] = context.emit("Slice", [context.inputs[0], *names], "reversed")
-    last = context.emit("Sub", [dimension(context, shape, axis, "length"), context.constant(1, "one")], "last")
+    last = f.shape(context.inputs[0]).take(axis) - 1
+    bounds = [f.number([bound]) for bound in (-1, np.iinfo(np.int64).min, axis, -1)]
+    context.inputs[0] = f.node("Slice", f.input(0), *bounds).name
     context.drop("select_last_index", why=f"it does not exist {context.side}")
-    old = context.redirect(0, "in_reverse")
-    context.emit_after("Sub", [last, context.outputs[0]], old)
+    f.follow(0, lambda in_reverse: last - in_reverse)

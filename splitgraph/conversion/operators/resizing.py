@@ -19,8 +19,8 @@ from splitgraph.conversion.operators.registry import (
     upward,
 )
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
+from splitgraph.conversion.writing.formula import Formula, Term, static_shape
 from splitgraph.conversion.writing.resampling import is_sized, resize_by_gathering
-from splitgraph.conversion.writing.shape_nodes import static_shape
 from splitgraph.deferred import np
 
 _TO_NEW_MODES = {"nearest": "nearest", "bilinear": "linear"}
@@ -127,46 +127,36 @@ def set_asymmetric_coordinates(context: AdapterContext) -> None:
     and one for those that shrink.
     """
     context.require_types()
-    data, scales = context.inputs
-    mode = context.known_value_or_default("mode")
+    mode, f = context.known_value_or_default("mode"), Formula(context)
     if mode not in ("nearest", "linear"):
         raise Inexact(f"Resize-10 knows no mode {mode}")
-    roi = context.constant(np.zeros(0), "roi", np.float32)
+    data, scales, roi = f.input(0), f.input(1, "float32"), f.number([], "float32")
     context.set("coordinate_transformation_mode", "asymmetric", "what Resize did before it had a choice")
-    found = context.elements(1)
+    known = context.elements(1)
     if mode == "nearest":
-        shrinks = found is not None and bool(np.any(found < 1))
-        if found is None or (shrinks and np.any(found > 1)):
-            one = context.constant([1], "one", np.float32)
-            up = context.emit("Max", [scales, one], "scales_up")
-            least = None if found is not None else context.emit("ReduceMin", [scales], "least", keepdims=1)
-            data, shrinks = _grow(context, data, roi, up, least, is_larger=_is_larger(context, found)), True
-            scales = context.emit("Min", [scales, one], "scales_down")
+        shrinks = known is not None and bool(np.any(known < 1))
+        if known is None or (shrinks and np.any(known > 1)):
+            data = _grow(f, data, roi, scales, is_known=known is not None, is_larger=_is_larger(context, known))
+            scales, shrinks = f.node("Min", scales, f.number([1], "float32")), True
         context.set("nearest_mode", "ceil" if shrinks else "floor", "what Resize did before it had a choice")
-    context.inputs[:] = [data, roi, scales]
+    context.inputs[:] = [data.name, roi.name, scales.name]
 
 
-def _grow(context: AdapterContext, data: str, roi: str, scales: str, least: str | None, *, is_larger: bool) -> str:
+def _grow(f: Formula, data: Term, roi: Term, scales: Term, *, is_known: bool, is_larger: bool) -> Term:
     """Resizes the axes that grow.
 
     onnxruntime copies a tensor that keeps its size, whatever the scales are; the one node did not do so where other
     axes shrank. So the tensor gets a further axis, which changes the size: two copies where the least scale is below 1.
-    least: this scale; None where it is below 1.
+    is_known: the scales are known, and the least is below 1. is_larger: some axis certainly gets more elements.
     """
     chosen = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor", "mode": "nearest"}
+    up, copies = f.node("Max", scales, f.number([1], "float32")), f.number([2], "float32")
     if is_larger:
-        return context.emit("Resize", [data, roi, scales], "grown", **chosen)
-    copies = context.constant([2], "two", np.float32)
-    if least is not None:
-        one = context.constant([1], "one", np.float32)
-        lacking = context.emit("Ceil", [context.emit("Sub", [one, least], "lacking")], "lacking")
-        copies = context.emit(
-            "Add", [one, context.emit("Max", [lacking, context.constant([0], "zero", np.float32)], "more")], "copies"
-        )
-    twice = context.emit("Concat", [copies, scales], "scales_of_more", axis=0)
-    more = context.emit("Unsqueeze", [data], "one_more_axis", axes=[0])
-    grown = context.emit("Resize", [more, roi, twice], "grown_twice", **chosen)
-    return context.emit("Gather", [grown, context.constant(0, "first")], "grown", axis=0)
+        return f.node("Resize", data, roi, up, **chosen)
+    if not is_known:
+        lacking = (1 - f.node("ReduceMin", scales, keepdims=1)).ceil()
+        copies = f.number([1], "float32") + f.node("Max", lacking, f.number([0], "float32"))
+    return f.node("Resize", data.unsqueezed(0), roi, f.joined([copies, up]), **chosen).take(0)
 
 
 def _is_larger(context: AdapterContext, scales: Array | None) -> bool:
@@ -342,31 +332,15 @@ def _is_antialiased(context: AdapterContext) -> bool:
 
 def _spread(context: AdapterContext, axes: list[int], rank: int) -> None:
     """Puts the values for some axes among values that change nothing for the others."""
-    where = context.constant(axes, "axes")
+    f = Formula(context)
+    places = f.number(axes)
     if context.uses_input(1):
-        rest = context.constant([0] * rank + [1] * rank, "no_roi", np.float32)
-        both = context.constant([*axes, *(axis + rank for axis in axes)], "roi_axes")
-        dtype = context.known_dtype(1)
-        if dtype != "float32":
-            rest = context.emit("Cast", [rest], "no_roi_typed", to={"float16": 10, "float64": 11}[dtype])
-        context.inputs[1] = _put(context, rest, both, context.inputs[1], "roi")
+        rest = f.number([0] * rank + [1] * rank, "float32").cast(context.known_dtype(1))
+        context.inputs[1] = f.put(rest, f.joined([places, places + rank]), f.given(1)).name
     if context.uses_input(2):
-        rest = context.constant([1] * rank, "no_scales", np.float32)
-        context.inputs[2] = _put(context, rest, where, context.inputs[2], "scales")
+        context.inputs[2] = f.put(f.number([1] * rank, "float32"), places, f.given(2, "float32")).name
     if context.uses_input(3):
-        context.inputs[3] = _put(
-            context, context.emit("Shape", [context.inputs[0]], "shape"), where, context.inputs[3], "sizes"
-        )
-
-
-def _put(context: AdapterContext, rest: str, where: str, given: str, hint: str) -> str:
-    """Puts values at places of a tensor, now if everything is known."""
-    before, places, updates = (context.values.elements(name) for name in (rest, where, given))
-    if before is None or places is None or updates is None:
-        return context.emit("ScatterElements", [rest, where, given], hint, axis=0)
-    whole = before.copy()
-    whole[places] = updates
-    return context.constant(whole, hint, whole.dtype)
+        context.inputs[3] = f.put(f.shape(context.inputs[0]), places, f.given(3, "int64")).name
 
 
 changed("Resize", 19, "half_pixel_symmetric was added", up=always)

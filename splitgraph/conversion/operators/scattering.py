@@ -1,4 +1,6 @@
-"""Scatter, ScatterElements and ScatterND: Scatter was renamed (11), and reductions were added (16, 18)."""
+"""Scatter, ScatterElements, ScatterND and TensorScatter: Scatter was renamed (11), and reductions were added (16, 18);
+TensorScatter is written as ScatterElements below its first opset.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,8 @@ from splitgraph.conversion.operators.indexing import indices_from_front, offsets
 from splitgraph.conversion.operators.predicates import value_is_one_of
 from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.conversion.writing.reshaping import replace_by_reshape, reshape
-from splitgraph.conversion.writing.shape_nodes import dimension, has_no_zero
-from splitgraph.deferred import helper, np
+from splitgraph.conversion.writing.formula import Formula, Term, has_no_zero
 from splitgraph.dim import DimLike
-from splitgraph.onnx_proto import GraphProto, TensorProto
-from splitgraph.value_type import DTYPE_NUMBERS
 
 # More slices would make the model too long to read: a Loop takes them.
 _MOST_SLICES = 32
@@ -28,45 +26,35 @@ unchanged("ScatterElements ScatterND", 13, 16)
 @downward("ScatterElements", 11)
 def replace_by_scatter(context: AdapterContext) -> None:
     """Replaces the node by Scatter, with indices counted from the front: Scatter does not define negative ones."""
-    axis = context.known_value_or_default("axis")
-    inputs = [context.inputs[0], indices_from_front(context, axis), context.inputs[2]]
-    context.replace("Scatter", inputs, axis=axis)
+    axis, f = context.known_value_or_default("axis"), Formula(context)
+    f.give(f.node("Scatter", f.input(0), indices_from_front(context, f, axis), f.input(2), axis=axis))
 
 
 @downward("ScatterND", 11)
 def scatter_by_offsets(context: AdapterContext) -> None:
     """Scatters into the rows of the data in two dimensions: those that the tuples of indices name, and the rest."""
-    rank, depth = context.known_rank(0), tuple_length(context)
-    shape = context.emit("Shape", [context.inputs[0]], "shape")
-    places = context.emit("Reshape", [offsets(context, shape, depth), context.constant([-1, 1], "column")], "places")
+    rank, depth, f = context.known_rank(0), tuple_length(context), Formula(context)
+    shape, places = f.shape(context.inputs[0]), offsets(context, f, depth).reshape(-1, 1)
     rest = (context.input_type(0).shape or ())[depth:]
-    width = _product(context, shape, range(depth, rank))
+    width = _product(shape, range(depth, rank), rest)
     # Where the rows have elements, -1 can stand for the number of rows.
     dense = all(isinstance(dim, int) and dim > 0 for dim in rest)
-    any_number = context.constant([-1], "rows")
 
-    def in_rows(data: str, rows: str) -> str:
-        row_shape = context.emit("Concat", [any_number if dense else rows, width], "row_shape", axis=0)
-        return reshape(context, data, row_shape, "in_rows", dense=dense)
+    def in_rows(data: Term, rows: Term) -> Term:
+        return data.with_shape(f.joined([f.number([-1]) if dense else rows, width]), dense=dense)
 
-    data = in_rows(context.inputs[0], _product(context, shape, range(depth)))
-    count = context.emit(
-        "Gather", [context.emit("Shape", [places], "places_shape"), context.constant([0], "first")], "count"
-    )
-    wide = context.emit("Concat", [context.constant([1], "one"), width], "wide", axis=0)
-    indices = context.emit("Expand", [places, wide], "indices")
-    scattered = context.emit("Scatter", [data, indices, in_rows(context.inputs[2], count)], "scattered", axis=0)
-    replace_by_reshape(context, scattered, shape, dense=has_no_zero(context, context.inputs[0]))
+    data = in_rows(f.input(0), _product(shape, range(depth), (context.input_type(0).shape or ())[:depth]))
+    updates = in_rows(f.input(2), f.shape(places.name).take([0]))
+    scattered = f.node("Scatter", data, places.expanded(f.joined([f.number([1]), width])), updates, axis=0)
+    f.give(scattered.with_shape(shape, dense=has_no_zero(context, context.inputs[0])))
 
 
-def _product(context: AdapterContext, shape: str, axes: range, of: int = 0) -> str:
-    """Gives the number of elements in some dimensions of an input, as int64[1]."""
-    dims = (context.input_type(of).shape or ())[axes.start : axes.stop]
-    known = _known_product(dims)
-    if known is not None:
-        return context.constant([known], "product")
-    sizes = context.emit("Gather", [shape, context.constant(axes, "axes")], "sizes")
-    return context.emit("ReduceProd", [sizes], "product", axes=[0], keepdims=1)
+def _product(shape: Term, axes: range, dims: Sequence[DimLike | None]) -> Term:
+    """Gives the number of elements in some dimensions, int64[1]. dims: what is known of these dimensions."""
+    count = _known_product(dims)
+    if count is not None:
+        return shape.formula.number([count])
+    return shape.take(axes).reduced("ReduceProd", [0], keepdims=True)
 
 
 def _known_product(dims: Sequence[DimLike | None]) -> int | None:
@@ -80,49 +68,37 @@ def reduce_slice_by_slice(context: AdapterContext) -> None:
     """Reduces one slice of updates after the other, in the order of their indices: the updates of one slice along the
     axis go to different elements. Each slice is gathered, combined and scattered.
     """
-    operator = _operator(context)
+    operator, f = _operator(context), Formula(context)
     axis, shape = context.known_value_or_default("axis"), context.input_type(1).shape
-    if axis < 0:
-        axis += context.known_rank(1)
-    count = None if shape is None else _known_product([shape[axis]])
+    axis += context.known_rank(1) if axis < 0 else 0
 
-    def update(data: str, place: str) -> str:
-        indices, updates = (context.emit("Gather", [name, place], "slice", axis=axis) for name in context.inputs[1:])
-        found = context.emit("GatherElements", [data, indices], "found", axis=axis)
-        combined = context.emit(operator, [found, updates], "combined")
-        return context.emit("ScatterElements", [data, indices, combined], "scattered", axis=axis)
+    def update(data: Term, place: Term) -> Term:
+        indices, updates = (f.input(index).take(place, axis) for index in (1, 2))
+        found = f.node("GatherElements", data, indices, axis=axis)
+        return f.node("ScatterElements", data, indices, f.node(operator, found, updates), axis=axis)
 
-    _reduce_in_order(context, count, axis, update)
+    _reduce_in_order(context, f, None if shape is None else _known_product([shape[axis]]), axis, update)
 
 
 @downward("ScatterND", 16, 18)
 def reduce_tuple_by_tuple(context: AdapterContext) -> None:
     """Reduces one tuple of indices after the other: the update of one tuple goes to each element once."""
-    operator = _operator(context)
-    rank, shape = context.known_rank(1), context.input_type(1).shape or ()
-    count = _known_product(shape[:-1])
-    if rank != 2:
-        _list_tuples(context)
+    operator, f = _operator(context), Formula(context)
+    before, shape = context.known_rank(1) - 1, context.input_type(1).shape or ()
+    if before != 1:
+        # The tuples of indices, and their updates, get one dimension in place of those before the tuple.
+        count = _product(f.shape(context.inputs[1]), range(before), shape[:-1])
+        for index in (1, 2):
+            size = f.shape(context.inputs[index]).take(range(before, context.known_rank(index)))
+            dense = has_no_zero(context, context.inputs[index])
+            context.inputs[index] = f.input(index).with_shape(f.joined([count, size]), dense=dense).name
 
-    def update(data: str, place: str) -> str:
-        indices, updates = (context.emit("Gather", [name, place], "slice", axis=0) for name in context.inputs[1:])
-        found = context.emit("GatherND", [data, indices], "found")
-        combined = context.emit(operator, [found, updates], "combined")
-        return context.emit("ScatterND", [data, indices, combined], "scattered")
+    def update(data: Term, place: Term) -> Term:
+        indices, updates = (f.input(index).take(place) for index in (1, 2))
+        combined = f.node(operator, f.node("GatherND", data, indices), updates)
+        return f.node("ScatterND", data, indices, combined)
 
-    _reduce_in_order(context, count, 0, update)
-
-
-def _list_tuples(context: AdapterContext) -> None:
-    """Gives the tuples of indices, and their updates, one dimension in place of those before the tuple."""
-    before = context.known_rank(1) - 1
-    shapes = [context.emit("Shape", [name], "shape") for name in context.inputs[1:]]
-    count = _product(context, shapes[0], range(before), of=1)
-    for index, shape in enumerate(shapes, 1):
-        behind = context.constant(range(before, context.known_rank(index)), "behind")
-        listed = context.emit("Concat", [count, context.emit("Gather", [shape, behind], "size")], "listed", axis=0)
-        dense = has_no_zero(context, context.inputs[index])
-        context.inputs[index] = reshape(context, context.inputs[index], listed, "listed", dense=dense)
+    _reduce_in_order(context, f, _known_product(shape[:-1]), 0, update)
 
 
 def _operator(context: AdapterContext) -> str:
@@ -136,38 +112,21 @@ def _operator(context: AdapterContext) -> str:
     return _OPERATORS[reduction]
 
 
-def _reduce_in_order(context: AdapterContext, count: int | None, axis: int, update: Callable[[str, str], str]) -> None:
+def _reduce_in_order(
+    context: AdapterContext, f: Formula, count: int | None, axis: int, update: Callable[[Term, Term], Term]
+) -> None:
     """Applies the updates of each slice of the indices along the axis, in order: with nodes for each slice where they
     are known to be few, otherwise in a Loop.
     """
-    data = context.inputs[0]
+    data, shape = f.value(context.inputs[0], context.known_dtype()), context.input_type(0).shape
     if count is not None and count <= _MOST_SLICES:
         for place in range(count):
-            data = update(data, context.constant([place], "place"))
-        context.replace("Identity", [data])
+            data = update(data, f.number([place]))
+        f.give(data)
         return
-    sizes = context.emit("Shape", [context.inputs[1]], "shape")
-    trips, going = dimension(context, sizes, axis, "trips"), context.constant(True, "going", np.bool_)
-    context.replace("Loop", [trips, going, data], body=_loop_body(context, update))
-
-
-def _loop_body(context: AdapterContext, update: Callable[[str, str], str]) -> GraphProto:
-    """Makes the body of the Loop, which applies the updates of one slice."""
-    number, going, data = (context.new_name(hint) for hint in ("number", "going_on", "data"))
-    start = len(context.before)
-    place = context.emit("Reshape", [number, context.constant([1], "one")], "place")
-    results = [context.emit("Identity", [going], "still"), update(data, place)]
-    # What was written since then belongs into the body, also the constants that are nodes.
-    nodes = [form.node() for form in context.before[start:]]
-    del context.before[start:]
-    shape, dtype = context.input_type(0).shape, DTYPE_NUMBERS[context.known_dtype()]
     dims = None if shape is None else [dim if isinstance(dim, int) else None for dim in shape]
-    declared = [
-        *(helper.make_tensor_value_info(name, TensorProto.BOOL, []) for name in (going, results[0])),
-        *(helper.make_tensor_value_info(name, dtype, dims) for name in (data, results[1])),
-    ]
-    inputs = [helper.make_tensor_value_info(number, TensorProto.INT64, []), declared[0], declared[2]]
-    return helper.make_graph(nodes, "reduction", inputs, [declared[1], declared[3]])
+    trips = f.shape(context.inputs[1]).take(axis)
+    f.give(*f.loop(trips, [data], lambda place, data: [update(data, place.reshape(1))], [dims]))
 
 
 changed(
@@ -187,3 +146,24 @@ changed("Scatter", 11, "it is deprecated from then on; ScatterElements replaces 
 def rename_to_scatter_elements(context: AdapterContext) -> None:
     """Renames the node."""
     context.rename("ScatterElements")
+
+
+# TensorScatter ------------------------------------------------------------------------------------------------------
+
+
+@downward("TensorScatter", 24)
+def scatter_into_cache(context: AdapterContext) -> None:
+    """Writes TensorScatter as ScatterElements. The index along the axis is the position where the sample begins to
+    write, plus the position in the update; modulo the size of a circular cache.
+    """
+    rank, f = context.known_rank(0), Formula(context)
+    axis = context.known_value_or_default("axis") % rank
+    past, update, shape = f.input(0), f.input(1), f.shape(context.inputs[1])
+    indices = f.counting(shape.take([axis]), is_row=True).reshape(
+        *(-1 if place == axis else 1 for place in range(rank))
+    )
+    if context.uses_input(2):
+        indices = indices + f.given(2, "int64").reshape(-1, *[1] * (rank - 1))
+    if context.known_value_or_default("mode") == "circular":
+        indices = indices % f.size(0, axis)
+    f.give(f.node("ScatterElements", past, indices.expanded(shape), update, axis=axis))

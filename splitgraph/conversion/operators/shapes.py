@@ -1,19 +1,30 @@
-"""Reshape, Tile, Expand, Identity and Shape: inputs that were attributes, allowzero (14), sequences in Identity (14),
-and parts of Shape (15); Size does not change.
+"""Reshape, Tile, Expand, Identity, Shape, Squeeze, Unsqueeze, Flatten, Concat and Transpose: inputs that were
+attributes, allowzero (14), sequences in Identity (14), parts of Shape (15), and negative axes (11); Size does not
+change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
-from splitgraph.conversion.operators.registry import changed, downward, unchanged, upward
+from splitgraph.conversion.nodes.crossing import Crossing
+from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front, count_from_front
+from splitgraph.conversion.operators.registry import (
+    always,
+    changed,
+    downward,
+    exact,
+    exact_downward,
+    exact_upward,
+    unchanged,
+    upward,
+)
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.conversion.writing.formula import Formula, Term
-from splitgraph.conversion.writing.reshaping import replace_by_reshape, reshape_by_copying
-from splitgraph.conversion.writing.shape_nodes import filled, has_no_zero, static_shape
-from splitgraph.deferred import helper, np, numpy_helper
+from splitgraph.conversion.writing.formula import Formula, Term, has_no_zero, static_shape
+from splitgraph.conversion.writing.reshaping import reshape_by_copying
+from splitgraph.deferred import helper
 from splitgraph.dim import DimLike
-from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS, Shape
 
 unchanged("Size", 13, 19, 21, 23, 24, 25)
@@ -61,7 +72,8 @@ def write_dimensions_of_zero(context: AdapterContext) -> None:
         raise Inexact("it makes no elements of some")
     written = None if dense else reshape_by_copying(context)
     if written is None:
-        replace_by_reshape(context, *context.inputs, dense=dense)
+        f = Formula(context)
+        f.give(f.input(0).with_shape(f.input(1, "int64"), dense=dense))
     else:
         operator, inputs, attributes = written
         context.replace(operator, list(inputs), **attributes)
@@ -77,22 +89,14 @@ changed("Tile", 6, "the inputs tiles and axis became one input repeats")
 def make_repeats_from_axis(context: AdapterContext) -> None:
     """Computes repeats: tiles at the axis, 1 elsewhere."""
     context.require_types()
-    rank = context.known_rank(0)
-    data, tiles, axis = context.inputs
-    as_number = context.emit("Cast", [tiles], "tiles", to=TensorProto.INT64)
-    ones = context.constant([1] * rank, "ones")
-    found = context.elements(2)
-    if found is not None:
-        where = context.constant([int(place == int(found.reshape(-1)[0]) % rank) for place in range(rank)], "at_axis")
+    rank, f = context.known_rank(0), Formula(context)
+    tiles, known = f.input(1).cast("int64").reshape(1), context.elements(2)
+    if known is not None:
+        is_axis = f.counting(rank).equals(int(known.reshape(-1)[0]) % rank)
     else:
-        place = context.emit("Cast", [axis], "axis", to=TensorProto.INT64)
-        row = context.emit("Reshape", [place, context.constant([1], "row")], "axis_row")
-        same = context.emit("Equal", [context.constant(range(rank), "axes"), row], "is_axis", **_limited(context))
-        where = context.emit("Cast", [same], "at_axis", to=TensorProto.INT64)
-    row = context.emit("Reshape", [as_number, context.constant([1], "one")], "tiles_row")
-    more = context.emit("Sub", [row, context.constant([1], "one")], "more")
-    added = context.emit("Mul", [where, more], "added", **_limited(context))
-    context.inputs[:] = [data, context.emit("Add", [added, ones], "repeats")]
+        is_axis = f.node("Equal", f.counting(rank), f.input(2).cast("int64").reshape(1), **_limited(context))
+    added = f.node("Mul", is_axis.cast("int64"), tiles - f.number([1]), **_limited(context))
+    context.inputs[:] = [context.inputs[0], (added + f.number([1] * rank)).name]
 
 
 def _limited(context: AdapterContext) -> dict[str, int]:
@@ -130,19 +134,15 @@ def expand_by_tile(context: AdapterContext) -> None:
     sizes, lengths = context.input_type(0).shape, context.output_type(0).shape
     if sizes is None or lengths is None:
         raise Inexact("the rank of its input, or that of its result, is unknown", "declare the shape of the input")
-    missing = len(lengths) - len(sizes)
-    data, formula = context.inputs[0], Formula(context)
-    if missing:
-        data = context.emit("Unsqueeze", [data], "of_full_rank", axes=list(range(missing)))
-    repeats = _repeats(context, formula, [1] * missing + list(sizes), lengths)
-    context.replace("Tile" if repeats else "Identity", [data, formula.vector(repeats).name] if repeats else [data])
+    missing, f = len(lengths) - len(sizes), Formula(context)
+    data = f.input(0).unsqueezed(*range(missing)) if missing else f.input(0)
+    repeats = _repeats(context, f, [1] * missing + list(sizes), lengths)
+    f.give(f.node("Tile", data, f.vector(repeats)) if repeats else data)
 
 
-def _repeats(
-    context: AdapterContext, formula: Formula, sizes: Sequence[DimLike | None], lengths: Shape
-) -> list[Term | int]:
+def _repeats(context: AdapterContext, f: Formula, sizes: Sequence[DimLike | None], lengths: Shape) -> list[Term | int]:
     """Gives the number of repeats along each axis."""
-    asked, known = formula.given(context.inputs[1], "int64"), static_shape(context, context.inputs[1])
+    asked, known = f.given(1, "int64"), static_shape(context, context.inputs[1])
     repeats: list[Term | int] = []
     for axis, (size, length) in enumerate(zip(sizes, lengths, strict=True)):
         if (size is not None and size == length) or (isinstance(size, int) and size != 1):
@@ -152,7 +152,7 @@ def _repeats(
         elif known is not None:
             # The shape input counts: the author may have declared another length.
             place = axis - len(lengths) + known[0]
-            repeats.append(1 if place < 0 else formula.element(asked, place))
+            repeats.append(1 if place < 0 else asked.take(place))
         elif isinstance(length, int):
             repeats.append(length)
         else:
@@ -172,13 +172,10 @@ def copy_sequence(context: AdapterContext) -> None:
     if known.kind != "sequence" or known.dtype is None or known.element is not None:
         context.require_types()
         raise Inexact("it copies tensors only")
-    shape = context.constant(np.zeros(0), "scalar")
-    if known.dtype == "string":
-        element = context.tensor(numpy_helper.from_array(np.array("", dtype=object)), "element")
-    else:
-        element = filled(context, shape, 0, "element", known.dtype)
-    longer = context.emit("SequenceInsert", [context.inputs[0], element], "longer")
-    context.replace("SequenceErase", [longer])
+    f = Formula(context)
+    # ConstantOfShape makes the element, because Constant does not make every element type here.
+    element = f.number(0, "string") if known.dtype == "string" else f.filled(f.number([]), 0, known.dtype)
+    f.give(f.node("SequenceErase", f.node("SequenceInsert", f.input(0), element)))
 
 
 # Shape --------------------------------------------------------------------------------------------------------------
@@ -191,5 +188,151 @@ def slice_shape(context: AdapterContext) -> None:
     """Takes the part of the shape with Slice, which clamps its bounds as start and end do."""
     context.require_types()
     start, end = context.known_value_or_default("start"), context.known_value("end", 2**63 - 1)
-    shape = context.emit("Shape", [context.inputs[0]], "shape")
-    context.replace("Slice", [shape, context.constant([start], "start"), context.constant([end], "end")])
+    f = Formula(context)
+    f.give(f.node("Shape", f.input(0), gives="int64").sliced(start, end))
+
+
+# Squeeze, Unsqueeze -------------------------------------------------------------------------------------------------
+
+unchanged("Squeeze Unsqueeze", 21, 23, 24, 25)
+changed("Squeeze", 11, MINUS_AXIS, up=always, hint=RANK_HINT)
+
+
+@exact_downward("Squeeze", 11)
+def axes_can_be_in_order(crossing: Crossing) -> bool:
+    """True when the axes can be counted from the front. Sorts the axes: onnx's shape inference of Squeeze-1, which
+    runtimes use, finds ascending axes only.
+    """
+    if not count_from_front(crossing, "axes", rank_of_output=False):
+        return False
+    axes = crossing.value("axes") or ()
+    if list(axes) != sorted(axes):
+        crossing.set(
+            "axes", sorted(axes), "onnx infers the shape of a Squeeze below opset 11 from axes in ascending order"
+        )
+    return True
+
+
+changed(
+    "Unsqueeze", 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axes", rank_of_output=True), hint=RANK_HINT
+)
+changed("Squeeze", 13, "the attribute axes became an input")
+
+
+@exact("Squeeze", 13)
+def squeezes_all_ones(crossing: Crossing) -> bool:
+    """True when the node has no axes: every dimension of size 1 goes, on both sides."""
+    return not crossing.has("axes") if crossing.upward else not crossing.uses_input(1)
+
+
+changed("Unsqueeze", 13, "the attribute axes became an input")
+
+
+@upward("Squeeze Unsqueeze", 13)
+def make_axes_an_input(context: AdapterContext) -> None:
+    """Turns the attribute axes into a constant, the second input."""
+    context.require_types()
+    if context.has("axes"):
+        context.inputs.append(context.attribute_as_input("axes"))
+
+
+@downward("Squeeze Unsqueeze", 13)
+def make_axes_an_attribute(context: AdapterContext) -> None:
+    """Turns a constant second input into the attribute axes. Axes that are known only at run time turn the node into a
+    Reshape.
+    """
+    context.require_types()
+    found = context.integers(1)
+    if context.uses_input(1) and found is None:
+        f, data = Formula(context), context.inputs[0]
+        compute = _squeezed_shape if context.form.op_type == "Squeeze" else _unsqueezed_shape
+        f.give(f.input(0).with_shape(compute(f, f.shape(data), f.input(1, "int64")), dense=has_no_zero(context, data)))
+        return
+    del context.inputs[1:]
+    if found:
+        context.set("axes", found, f"it is an attribute {context.side}")
+    elif found is not None:
+        if context.form.op_type == "Squeeze":
+            raise Inexact("an empty list of axes squeezes nothing or everything, depending on who reads it")
+        context.replace("Identity", context.inputs)
+
+
+def _squeezed_shape(f: Formula, shape: Term, axes: Term) -> Term:
+    """Computes the shape without the dimensions that the axes name."""
+    is_squeezed = f.mask_of_axes(axes, f.shape(shape.name))
+    return shape.take(f.positions(~is_squeezed))
+
+
+def _unsqueezed_shape(f: Formula, shape: Term, axes: Term) -> Term:
+    """Computes the shape with dimensions of 1 at the axes; the other dimensions stay in order."""
+    is_new = f.mask_of_axes(axes, f.shape(shape.name) + f.shape(axes.name))
+    return f.put(is_new.cast("int64"), f.positions(~is_new), shape)
+
+
+# Flatten ------------------------------------------------------------------------------------------------------------
+
+unchanged("Flatten", 9, 13, 21, 23, 24, 25)
+
+
+@downward("Flatten", 9)
+def flatten_by_reshape(context: AdapterContext) -> None:
+    """Writes Flatten as Reshape, which takes every element type from opset 5 on; below 9, Flatten takes floating-point
+    types only.
+    """
+    shape, axis = context.input_type(0).shape, context.known_value_or_default("axis")
+    sides = None if shape is None else _sides(shape, axis)
+    data = context.inputs[0]
+    if sides is not None and (sides[0] or sides[1]):
+        # -1 stands for the unknown side, which may be 0 as long as the other side is not 0.
+        rows, columns = (-1 if side is None else side for side in sides)
+        if rows and columns:
+            context.replace("Reshape", [data, context.constant([rows, columns], "shape")])
+            return
+    if shape is None and axis < 0:
+        raise Inexact("the rank of its input is unknown", "declare the shape of the input")
+    f = Formula(context)
+    matrix = f.joined([_product(f, data, 0, axis, shape), _product(f, data, axis, None, shape)])
+    f.give(f.input(0).with_shape(matrix, dense=False))
+
+
+def _sides(shape: Shape, axis: int) -> tuple[int | None, int | None]:
+    """Gives the number of rows and the number of columns, each None where it is unknown."""
+    axis = axis + len(shape) if axis < 0 else axis
+    found: list[int | None] = []
+    for dims in (shape[:axis], shape[axis:]):
+        known = [dim for dim in dims if isinstance(dim, int)]
+        found.append(0 if 0 in known else prod(known) if len(known) == len(dims) else None)
+    return found[0], found[1]
+
+
+def _product(f: Formula, data: str, start: int, end: int | None, shape: Shape | None) -> Term:
+    """Computes the product of some dimensions of a tensor as int64[1]; without dimensions the product is 1."""
+    rank = None if shape is None else len(shape)
+    first, last = start + (rank or 0) * (start < 0), (2**31 - 1) if end is None else end + (rank or 0) * (end < 0)
+    if last <= first or (rank is not None and first >= rank):
+        return f.number([1])
+    dims = f.node("Slice", f.node("Shape", f.value(data, "int64")), starts=[first], ends=[last])
+    return f.joined([dims, f.number([1])]).reduced("ReduceProd", [0], keepdims=True)
+
+
+changed("Flatten", 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axis"), hint=RANK_HINT)
+
+# Concat, Transpose ---------------------------------------------------------------------------------------------------
+
+unchanged("Transpose", 13, 21, 23, 24, 25)
+
+unchanged("Concat", 13)
+changed("Concat", 4, "below it, the default axis is 1; from then on the axis must be given", down=always)
+
+
+@exact_upward("Concat", 4)
+def write_default_axis(crossing: Crossing) -> bool:
+    """True for every node. Writes out the default axis of Concat-1, which is 1; from opset 4 on the axis is
+    required.
+    """
+    if not crossing.has("axis"):
+        crossing.set("axis", 1, "the default of Concat-1, which from opset 4 on must be written")
+    return True
+
+
+changed("Concat", 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axis"), hint=RANK_HINT)

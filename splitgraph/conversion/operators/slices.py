@@ -4,23 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.nodes.known_values import Array
 from splitgraph.conversion.operators.predicates import input_is_omitted
 from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact, require_few, require_few_axes
-from splitgraph.conversion.writing.shape_nodes import (
-    GREATEST_INT64,
-    as_int64,
-    counted_from_front,
-    counting,
-    dimension,
-    filled,
-    scalar,
-    typed,
-)
+from splitgraph.conversion.writing.formula import GREATEST_INT64, Formula, Term
 from splitgraph.deferred import np
 from splitgraph.inference.rules.onnx.slicing import is_end_disputed
 
@@ -80,52 +68,29 @@ def _ints(found: Array) -> list[int]:
 
 def _slice_by_gathering(context: AdapterContext, given: Array | None) -> None:
     """Gathers the slice axis after axis. given: the axes, None where they are known only at run time."""
-    bounds = _bounds(context, given)
+    f = Formula(context)
+    starts, ends = (f.given(index).cast("int64") for index in (1, 2))
+    if context.uses_input(4):
+        steps = f.given(4).cast("int64")
+    else:
+        steps = f.filled(f.shape(context.inputs[1]), 1) if given is None else f.number([1] * given.size)
     if given is None:
-        axes = list(range(context.known_rank(0)))
-        bounds = _spread(context, bounds, len(axes))
+        # Only the run tells the axes: there are bounds for all axes.
+        axes, places = list(range(context.known_rank(0))), f.input(3).cast("int64")
+        whole = [f.number([number] * len(axes)) for number in (0, GREATEST_INT64, 1)]
+        starts, ends, steps = (
+            f.node("Scatter", of_all, places, bound, axis=0)
+            for of_all, bound in zip(whole, (starts, ends, steps), strict=True)
+        )
     else:
         axes = _from_front(context, given)
     require_few_axes(len(axes))
-    data, known = context.inputs[0], context.input_type(0).shape
-    held = [context.values.elements(name) for name in bounds]
-    for position, axis in enumerate(axes):
-        length = known[axis] if known is not None and axis < len(known) else None
-        bound = [int(found.reshape(-1)[position]) for found in held if found is not None]
-        taken = _slice_indices(length, *bound) if isinstance(length, int) and len(bound) == len(held) else None
-        if taken is not None and len(taken) <= MAX_WRITTEN:
-            indices = context.constant(taken, "indices")
-        else:
-            # Other axes are sliced by now; this axis still has the length that it has in the input.
-            shape = context.emit("Shape", [context.inputs[0]], "shape")
-            single = [dimension(context, name, position, "bound") for name in bounds]
-            indices = _slice_indices_at_run_time(context, dimension(context, shape, axis, "length"), *single)
-        data = context.emit("Gather", [data, indices], "sliced", axis=axis)
-    context.replace("Identity", [data])
-
-
-def _bounds(context: AdapterContext, given: Array | None) -> list[str]:
-    """Gives starts, ends and steps as int64."""
-    names = []
-    for index, hint in ((1, "starts"), (2, "ends"), (4, "steps")):
-        if not context.uses_input(index):
-            count = context.emit("Shape", [context.inputs[1]], "count")
-            names.append(filled(context, count, 1, hint) if given is None else context.constant([1] * given.size, hint))
-            continue
-        found = context.elements(index)
-        name = context.inputs[index]
-        names.append(as_int64(context, name, hint) if found is None else context.constant(found, hint))
-    return names
-
-
-def _spread(context: AdapterContext, bounds: Sequence[str], rank: int) -> list[str]:
-    """Gives the bounds of all axes, where only the run tells the axes of the given ones."""
-    axes = as_int64(context, context.inputs[3], "axes")
-    whole = ([0], [GREATEST_INT64], [1])
-    return [
-        context.emit("Scatter", [context.constant(held * rank, "whole"), axes, name], "of_all_axes", axis=0)
-        for held, name in zip(whole, bounds, strict=True)
-    ]
+    # Other axes are sliced by now; each axis still has the length that it has in the input.
+    data = f.input(0)
+    for place, axis in enumerate(axes):
+        bounds = [bound.take(place) for bound in (starts, ends, steps)]
+        data = data.take(_places(f.size(0, axis), *bounds), axis)
+    f.give(data)
 
 
 def _from_front(context: AdapterContext, axes: Array) -> list[int]:
@@ -135,41 +100,17 @@ def _from_front(context: AdapterContext, axes: Array) -> list[int]:
     return _ints(axes)
 
 
-def _slice_indices(length: int, start: int, end: int, context: int) -> Sequence[int]:
-    """Gives the indices of a slice as the document of Slice-13 says, which clamps in one case in another way than
-    Python.
-    """
-    start, end = (bound + length if bound < 0 else bound for bound in (start, end))
-    if context > 0:
-        return range(min(max(start, 0), length), min(max(end, 0), length), context)
-    return range(min(max(start, 0), length - 1), min(max(end, -1), length - 1), context)
-
-
-def _slice_indices_at_run_time(context: AdapterContext, length: str, start: str, end: str, size: str) -> str:
-    """Computes the indices of a slice at run time."""
-    zero = context.constant(0, "zero")
+def _places(length: Term, start: Term, end: Term, step: Term) -> Term:
+    """Computes the places of a slice, as the document of Slice-13 says."""
+    f = length.formula
     # Backwards, both bounds are one less: from the last element to the one before the first.
-    is_back = context.emit("Less", [size, zero], "is_backwards")
-    one_less = context.emit("Where", [is_back, context.constant(-1, "one_less"), zero], "one_less_backwards")
-    last = context.emit("Add", [length, one_less], "last")
-    first = _between(context, counted_from_front(context, start, length, "start"), zero, last, "first")
-    final = _between(context, counted_from_front(context, end, length, "end"), one_less, last, "final")
-    distance = context.emit("Sub", [final, first], "distance")
-    all_but_one = context.emit("Sub", [size, context.emit("Sign", [size], "direction")], "all_but_one")
-    raised = context.emit("Add", [distance, all_but_one], "raised")
-    count = context.emit("Div", [raised, size], "steps_taken")
-    count = context.emit("Where", [context.emit("Less", [count, zero], "is_none"), zero, count], "count")
-    count = context.emit("Reshape", [count, context.constant([1], "one_element")], "count_row")
-    scaled = context.emit("Mul", [counting(context, count, "numbers"), size], "offsets")
-    return context.emit("Add", [scaled, first], "indices")
-
-
-def _between(context: AdapterContext, value: str, low: str, high: str, hint: str) -> str:
-    """Brings a value between two bounds."""
-    at_least = context.emit(
-        "Where", [context.emit("Less", [value, low], f"{hint}_too_low"), low, value], f"{hint}_at_least"
-    )
-    return context.emit("Where", [context.emit("Less", [high, at_least], f"{hint}_too_high"), high, at_least], hint)
+    one_less = f.where(step < 0, f.number(-1), 0)
+    last = length + one_less
+    first = start.from_front(length).clipped(0, last)
+    final = end.from_front(length).clipped(one_less, last)
+    # Adding the step less one (with the sign of the step) rounds the quotient up.
+    count = (final - first + (step - f.node("Sign", step))) / step
+    return f.counting(count.at_least(0)) * step + first
 
 
 changed(
@@ -188,14 +129,11 @@ def count_slice_axes_from_front(context: AdapterContext) -> None:
     axes = context.elements(3)
     if axes is not None and np.all(axes >= 0):
         return
-    rank = context.input_type(0).rank
-    if axes is not None and rank is not None:
-        context.inputs[3] = context.constant(axes % rank, "axes", axes.dtype)
-        return
-    dtype = context.known_dtype(3)
-    count = context.emit("Shape", [context.emit("Shape", [context.inputs[0]], "shape")], "rank")
-    found = counted_from_front(context, as_int64(context, context.inputs[3], "given_axes"), count, "axes")
-    context.inputs[3] = found if dtype == "int64" else context.emit("Cast", [found], "axes_as_given", to=6)
+    f, rank = Formula(context), context.input_type(0).rank
+    size = f.node("Shape", f.shape(context.inputs[0])) if rank is None else f.number([rank])
+    given = f.given(3)
+    context.known_dtype(3)
+    context.inputs[3] = given.cast("int64").from_front(size).cast(given.dtype).name
 
 
 # Trilu --------------------------------------------------------------------------------------------------------------
@@ -207,20 +145,12 @@ def mask_triangle(context: AdapterContext) -> None:
     dtype = context.known_dtype(0)
     if dtype == "string":
         raise Inexact("what is no part of a triangle of strings is not said")
-    shape = context.emit("Shape", [context.inputs[0]], "shape")
-    rank = context.input_type(0).rank
+    f, rank = Formula(context), context.input_type(0).rank
+    data = f.input(0)
     places = [-2, -1] if rank is None else [rank - 2, rank - 1]
-    sizes = [context.emit("Gather", [shape, context.constant([place], "axis")], "size") for place in places]
-    rows = context.emit(
-        "Reshape", [counting(context, sizes[0], "rows"), context.constant([-1, 1], "as_column")], "row_column"
-    )
-    offsets = context.emit("Sub", [counting(context, sizes[1], "columns"), rows], "offsets")
-    k = scalar(context, context.inputs[1], "k") if context.uses_input(1) else context.constant(0, "k")
-    beyond = "Less" if context.known_value_or_default("upper") else "Greater"
-    if dtype == "bool":
-        # Where of some engines does not take booleans.
-        inside = context.emit("Not", [context.emit(beyond, [offsets, k], "is_outside")], "is_inside")
-        context.replace("And", [context.inputs[0], inside])
-        return
-    outside = context.emit(beyond, [offsets, k], "is_outside")
-    context.replace("Where", [outside, context.tensor(typed([0], dtype), "zero"), context.inputs[0]])
+    rows, columns = (f.counting(f.shape(data.name).take([place]), is_row=True) for place in places)
+    offsets = columns - rows.reshape(-1, 1)
+    k = f.given(1).reshape() if context.uses_input(1) else f.number(0)
+    outside = offsets < k if context.known_value_or_default("upper") else offsets > k
+    # Where of some engines does not take booleans.
+    f.give(data & ~outside if dtype == "bool" else f.where(outside, 0, data))

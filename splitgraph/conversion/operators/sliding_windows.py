@@ -17,9 +17,9 @@ from splitgraph.conversion.nodes.known_values import Array
 from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
 from splitgraph.conversion.operators.registry import changed, downward, exact, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact, require_few
+from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.deferred import np, numpy_helper
 from splitgraph.dim import Facts
-from splitgraph.onnx_proto import TensorProto
 
 _NO_WINDOW = "a window is larger than the input with its padding"
 
@@ -95,9 +95,8 @@ def _correct_mean(context: AdapterContext, counted: Array | None) -> None:
     if counted is None:
         return
     whole = prod(context.known_value("kernel_shape"))
-    factor = context.constant(whole / counted, "factor", context.known_dtype(0))
-    mean = context.redirect(0, "mean_of_all")
-    context.emit_after("Mul", [context.outputs[0], factor], mean)
+    f = Formula(context)
+    f.follow(0, lambda mean: mean * f.number(whole / counted, context.known_dtype(0)))
 
 
 def _write_ceiling(context: AdapterContext) -> Array | None:
@@ -167,17 +166,12 @@ def _leave_out_windows_that_do_not_fit(context: AdapterContext, windows: list[_W
     sizes = zip(context.shape(0) or (), rooms, strict=True)
     if all(room >= 0 or (size is not None and Facts().prove_ge(size + room, 0)) for size, room in sizes):
         return
-    room = context.emit(
-        "Add", [context.emit("Shape", [context.inputs[0]], "shape"), context.constant(rooms, "padding")], "room"
-    )
-    is_missing = context.emit("Less", [room, context.constant([0], "zero")], "is_missing")
-    is_there = context.emit(
-        "Cast", [context.emit("Not", [is_missing], "is_there")], "one_or_none", to=TensorProto.INT64
-    )
+    f = Formula(context)
+    room = f.node("Shape", f.input(0), gives="int64") + f.number(rooms)
+    is_there = (~(room < f.number([0]))).cast("int64")
     for index in range(len(context.outputs)):
         if context.uses_output(index):
-            old = context.redirect(index, "of_all_windows")
-            context.emit_after("Tile", [context.outputs[index], is_there], old)
+            f.follow(index, lambda windows: f.node("Tile", windows, is_there))
 
 
 def _windows_start_inside(context: AdapterContext, sizes: list[int]) -> bool:
@@ -278,13 +272,13 @@ def write_lp_pool_as_convolution(context: AdapterContext) -> None:
         context.drop("dilations", why="all are 1, and they do not exist below opset 18")
         return
     _drop_auto_pad(context)
-    dtype, p = context.known_dtype(0), context.known_value_or_default("p")
-    exponent, root = context.constant(p, "p", dtype), context.constant(1 / p, "root", dtype)
-    powers = context.emit("Pow", [context.emit("Abs", [context.inputs[0]], "magnitude"), exponent], "powers")
-    context.replace("Pow", [_sum_windows(context, powers), root])
+    f, p = Formula(context), context.known_value_or_default("p")
+    data = f.value(context.inputs[0], context.known_dtype(0))
+    powers = f.node("Pow", abs(data), data.like(p))
+    f.give(f.node("Pow", _sum_windows(context, powers), data.like(1 / p)))
 
 
-def _sum_windows(context: AdapterContext, data: str) -> str:
+def _sum_windows(context: AdapterContext, data: Term) -> Term:
     """Sums the elements in each window, by a convolution of each channel with ones."""
     shape, kernel = context.shape(0), context.known_value("kernel_shape")
     channels = shape[1] if shape is not None and len(shape) > 1 else None
@@ -295,9 +289,9 @@ def _sum_windows(context: AdapterContext, data: str) -> str:
     if any(isinstance(size, int) and window.count(size, up=False) < 1 for window, size in spans):
         raise Inexact(_NO_WINDOW)
     require_few(channels, *kernel)
-    ones = context.constant(np.ones((channels, 1, *kernel)), "ones", context.known_dtype(0))
+    ones = data.formula.number(np.ones((channels, 1, *kernel)), context.known_dtype(0))
     kept = {name: context.known_value(name, None) for name in ("strides", "pads", "dilations")}
-    return context.emit("Conv", [data, ones], "sums", group=channels, **kept)
+    return data.formula.node("Conv", data, ones, group=channels, **kept)
 
 
 @downward("AveragePool", 19)
@@ -307,17 +301,17 @@ def write_mean_as_convolution(context: AdapterContext) -> None:
     """
     counted = _write_ceiling(context)
     _drop_auto_pad(context)
-    data, dtype = context.inputs[0], context.known_dtype(0)
-    sums = _sum_windows(context, data)
+    f, dtype = Formula(context), context.known_dtype(0)
+    sums = _sum_windows(context, f.input(0))
     if counted is not None:
-        counts = context.constant(counted, "counts", dtype)
+        counts = f.number(counted, dtype)
     elif context.known_is_set("count_include_pad") or not any(context.known_value("pads", ())):
-        counts = context.constant(prod(context.known_value("kernel_shape")), "count", dtype)
+        counts = f.number(prod(context.known_value("kernel_shape")), dtype)
     else:
         one = numpy_helper.from_array(np.ones(1, dtype))
-        ones = context.emit("ConstantOfShape", [context.emit("Shape", [data], "shape")], "ones", value=one)
+        ones = f.node("ConstantOfShape", f.node("Shape", f.input(0), gives="int64"), gives=dtype, value=one)
         counts = _sum_windows(context, ones)
-    context.replace("Div", [sums, counts])
+    f.give(sums / counts)
 
 
 changed(

@@ -1,15 +1,17 @@
-"""Unique, and TopK of 64-bit integers: written by sorting below opset 11."""
+"""Unique, TopK of 64-bit integers and NonMaxSuppression: written by sorting, or as a Loop, below opset 11 and 10."""
 
 from __future__ import annotations
 
+from functools import reduce
+
 from splitgraph.conversion.operators.registry import downward, unchanged
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.conversion.writing.shape_nodes import GREATEST_INT64, as_int64, counting, filled, flat, positions
-from splitgraph.deferred import helper, np
-from splitgraph.node_making import make_node
-from splitgraph.value_type import DTYPE_NUMBERS
+from splitgraph.conversion.writing.formula import Formula, Term
+from splitgraph.deferred import np
 
 _SORTED = {f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64)}
+
+# Unique -------------------------------------------------------------------------------------------------------------
 
 unchanged("Unique", 28)
 
@@ -26,135 +28,90 @@ def find_unique_by_sorting(context: AdapterContext) -> None:
     dtype, axis = context.known_dtype(), context.known_value("axis")
     if dtype not in _SORTED:
         raise Inexact(f"nothing sorts {dtype} {context.side}")
+    f, data = Formula(context), context.inputs[0]
     if axis is None or context.rank(0) == 1:
-        data, axis = flat(context, context.inputs[0], "elements"), 0
-        count = context.emit("Shape", [data], "count")
-        order, same = _sort_elements(context, data, count, dtype)
+        elements, axis = f.value(data, dtype).reshape(-1), 0
+        count = f.node("Shape", elements, gives="int64")
+        order, same = _sort_elements(elements, count)
     else:
-        data, axis = context.inputs[0], axis % context.known_rank()
-        count = context.emit(
-            "Gather", [context.emit("Shape", [data], "shape"), context.constant([axis], "axis")], "count", axis=0
-        )
-        order, same = _sort_parts(context, data, count, axis)
-    first, inverse, counts = _groups(context, count, order, same)
-    given = list(context.outputs)
-    del context.outputs[1:]
-    context.replace("Gather", [data, first], axis=axis)
-    for name, value in zip(given[1:], (first, inverse, counts), strict=False):
-        if name:
-            context.emit_after("Identity", [value], name)
+        elements, axis = f.value(data, dtype), axis % context.known_rank()
+        count = f.shape(data).take([axis])
+        order, same = _sort_parts(elements, count, axis, context.known_rank())
+    first, group, counts = _groups(f, count, order, same, in_order=bool(context.known_value_or_default("sorted")))
+    f.give(elements.take(first, axis), first, group, counts)
 
 
-def _sort_elements(context: AdapterContext, data: str, count: str, dtype: str) -> tuple[str, str]:
+def _sort_elements(data: Term, count: Term) -> tuple[Term, Term]:
     """Gives the order of elements, and where an element equals the one before it."""
-    order = _order(context, data, count, dtype)
-    later, earlier = _neighbours(context, data, order)
-    same = context.emit("Equal", [later, earlier], "is_same")
-    if not dtype.startswith("float"):
-        return order, same
+    f, order = data.formula, _order(data, count)
+    later, earlier = _neighbours(data, order)
+    same = later.equals(earlier)
     # An element behind a NaN is a NaN too.
-    return order, context.emit("Or", [same, context.emit("IsNaN", [earlier], "is_nan")], "is_same")
+    return order, same | f.node("IsNaN", earlier) if data.dtype.startswith("float") else same
 
 
-def _order(context: AdapterContext, data: str, count: str, dtype: str) -> str:
+def _order(data: Term, count: Term) -> Term:
     """Gives the places of elements in ascending order. Equal elements keep their order, and NaN is last."""
-    if not dtype.startswith("float"):
-        return context.emit_many("TopK", [data, count], ["ordered", "order"], largest=0)[1]
-    is_nan = context.emit("IsNaN", [data], "is_nan")
-    numbers = context.emit("Where", [is_nan, context.constant(np.inf, "infinity", dtype), data], "numbers")
-    _, order = context.emit_many("TopK", [numbers, count], ["ordered", "order"], largest=0)
-    flags = context.emit("Gather", [is_nan, order], "flags", axis=0)
-    keys = context.emit("Cast", [flags], "keys", to=DTYPE_NUMBERS["float32"])
-    _, again = context.emit_many("TopK", [keys, count], ["ordered_again", "order_again"], largest=0)
-    return context.emit("Gather", [order, again], "whole_order", axis=0)
+    f = data.formula
+    if not data.dtype.startswith("float"):
+        return _sorted(data, count)
+    is_nan = f.node("IsNaN", data)
+    order = _sorted(f.where(is_nan, np.inf, data), count)
+    return order.take(_sorted(is_nan.take(order).cast("float32"), count))
 
 
-def _neighbours(context: AdapterContext, data: str, order: str) -> tuple[str, str]:
+def _sorted(data: Term, count: Term, **directions: int) -> Term:
+    """Gives the places of elements in the order of TopK, ascending unless directions say otherwise."""
+    return data.formula.nodes("TopK", [data, count], data.dtype, "int64", **{"largest": 0, **directions})[1]
+
+
+def _neighbours(data: Term, order: Term) -> tuple[Term, Term]:
     """Gives sorted elements or rows without the first, and without the last."""
-    ordered = context.emit("Gather", [data, order], "ordered", axis=0)
-    bounds = [(context.constant([1], "second"), context.constant([GREATEST_INT64], "end"))]
-    bounds.append((context.constant([0], "first"), context.constant([-1], "last")))
-    later, earlier = (
-        context.emit("Slice", [ordered, *bound, context.constant([0], "axis")], "neighbours") for bound in bounds
-    )
-    return later, earlier
+    ordered = data.take(order)
+    return ordered.sliced(1, axis=0), ordered.sliced(0, -1, axis=0)
 
 
-def _sort_parts(context: AdapterContext, data: str, count: str, axis: int) -> tuple[str, str]:
-    """Gives the order of the parts along an axis, and where a part equals the one before it."""
-    perm = [axis, *(other for other in range(context.known_rank()) if other != axis)]
-    rows = context.emit("Flatten", [context.emit("Transpose", [data], "axis_first", perm=perm)], "rows", axis=1)
-    order = _order_of_rows(context, rows, count)
-    equal = context.emit("Equal", list(_neighbours(context, rows, order)), "are_same")
-    truth = context.emit("Cast", [equal], "truth", to=DTYPE_NUMBERS["float32"])
-    least = context.emit("ReduceMin", [truth], "least", axes=[1], keepdims=0)
-    return order, context.emit("Cast", [least], "is_same", to=DTYPE_NUMBERS["bool"])
-
-
-def _order_of_rows(context: AdapterContext, rows: str, count: str) -> str:
-    """Gives the places of the rows of a matrix in ascending order: sorts by each column, from the last to the first.
-    Equal rows keep their order.
+def _sort_parts(data: Term, count: Term, axis: int, rank: int) -> tuple[Term, Term]:
+    """Gives the order of the parts along an axis, and where a part equals the one before it. Sorts the rows of a matrix
+    by each column, from the last to the first; equal rows keep their order.
     """
-    columns = context.emit(
-        "Gather", [context.emit("Shape", [rows], "shape"), context.constant(1, "one")], "columns", axis=0
-    )
-    last = context.emit("Sub", [columns, context.constant(1, "one")], "last")
-    going = context.constant(True, "going", np.bool_)
-    number, kept, order = (context.new_name(hint) for hint in ("number", "kept", "order"))
-    column, elements, keys, again = (context.new_name(hint) for hint in ("column", "elements", "keys", "order_again"))
-    still, ordered, found = (context.new_name(hint) for hint in ("still", "ordered_keys", "order_found"))
-    nodes = [
-        make_node("Sub", [last, number], [column], context.new_name("place")),
-        make_node("Gather", [rows, column], [elements], context.new_name("take"), axis=1),
-        make_node("Gather", [elements, order], [keys], context.new_name("arrange"), axis=0),
-        make_node("TopK", [keys, count], [ordered, again], context.new_name("sort"), largest=0),
-        make_node("Gather", [order, again], [found], context.new_name("rearrange"), axis=0),
-        make_node("Identity", [kept], [still], context.new_name("go_on")),
-    ]
-    declared = [(number, "int64", 0), (kept, "bool", 0), (order, "int64", 1), (still, "bool", 0), (found, "int64", 1)]
-    values = [
-        helper.make_tensor_value_info(name, DTYPE_NUMBERS[dtype], [None] * rank) for name, dtype, rank in declared
-    ]
-    body = helper.make_graph(nodes, "sorting", values[:3], values[3:])
-    return context.emit("Loop", [columns, going, counting(context, count, "places")], "sorted_order", body=body)
+    f = data.formula
+    rows = f.node("Flatten", data.transposed(axis, *(other for other in range(rank) if other != axis)), axis=1)
+    columns = f.node("Shape", rows, gives="int64").take(1)
+    last = columns - 1
+
+    def step(number: Term, order: Term) -> list[Term]:
+        keys = rows.take(last - number, 1).take(order)
+        return [order.take(_sorted(keys, count))]
+
+    (order,) = f.loop(columns, [f.counting(count, is_row=True)], step, [[None]])
+    later, earlier = _neighbours(rows, order)
+    same = later.equals(earlier).cast("float32")
+    return order, f.node("ReduceMin", same, axes=[1], keepdims=0).cast("bool")
 
 
-def _groups(context: AdapterContext, count: str, order: str, same: str) -> tuple[str, str, str]:
+def _groups(f: Formula, count: Term, order: Term, same: Term, *, in_order: bool) -> tuple[Term, Term, Term]:
     """Gives the place of the first element in each group, the group of each element, and the size of each group. same:
-    where an element equals the one before it in the order.
+    where an element equals the one before it in the order. in_order: the groups stay sorted.
     """
-    zero, one = context.constant([0], "zero"), context.constant([1], "one")
-    differs = context.emit("Not", [same], "differs")
-    begins = context.emit("Concat", [one, as_int64(context, differs, "differences")], "begins", axis=0)
     # Without elements there is no first element.
-    begins = context.emit("Slice", [begins, zero, count], "begins")
-    group = context.emit("Sub", [_count_flags(context, begins), one], "group")
-    starts = positions(context, begins, "starts")
-    ends = context.emit("Concat", [_all_but_first(context, starts, one), count], "ends", axis=0)
-    ends = context.emit("Slice", [ends, zero, context.emit("Shape", [starts], "groups")], "ends")
-    counts = context.emit("Sub", [ends, starts], "counts")
-    first = context.emit("Gather", [order, starts], "first", axis=0)
-    if not context.known_value_or_default("sorted"):
-        is_first = context.emit(
-            "ScatterElements", [filled(context, count, 0, "none"), order, begins], "is_first", axis=0
-        )
-        numbers = context.emit("Sub", [_count_flags(context, is_first), one], "numbers")
-        renamed = context.emit("Gather", [numbers, first], "renamed", axis=0)
-        group = context.emit("Gather", [renamed, group], "group", axis=0)
-        counts = context.emit("ScatterElements", [counts, renamed, counts], "counts", axis=0)
-        first = positions(context, is_first, "first")
-    inverse = context.emit("ScatterElements", [filled(context, count, 0, "none"), order, group], "inverse", axis=0)
-    return first, inverse, counts
+    begins = f.joined([f.number([1]), (~same).cast("int64")]).sliced(0, count)
+    group, starts = _counted(begins) - 1, f.positions(begins)
+    ends = f.joined([starts.sliced(1), count]).sliced(0, f.node("Shape", starts, gives="int64"))
+    counts, first, none = ends - starts, order.take(starts), f.filled(count, 0)
+    if not in_order:
+        is_first = f.put(none, order, begins)
+        renamed = (_counted(is_first) - 1).take(first)
+        group, counts, first = renamed.take(group), f.put(counts, renamed, counts), f.positions(is_first)
+    return first, f.put(none, order, group), counts
 
 
-def _count_flags(context: AdapterContext, flags: str) -> str:
+def _counted(flags: Term) -> Term:
     """Counts the flags that are set up to each place."""
-    return context.emit("CumSum", [flags, context.constant(0, "axis")], "counted")
+    return flags.formula.node("CumSum", flags, flags.formula.number(0))
 
 
-def _all_but_first(context: AdapterContext, values: str, one: str) -> str:
-    """Gives all elements but the first."""
-    return context.emit("Slice", [values, one, context.constant([GREATEST_INT64], "end")], "rest")
+# TopK ---------------------------------------------------------------------------------------------------------------
 
 
 def sort_long_integers(context: AdapterContext) -> None:
@@ -162,23 +119,79 @@ def sort_long_integers(context: AdapterContext) -> None:
     order. TopK takes floats only below 11, and float64 does not hold every 64-bit integer.
     """
     context.dialect = 11
-    data, axis, dtype = context.inputs[0], context.known_value_or_default("axis"), context.known_dtype()
-    direction = {"axis": axis, "largest": context.known_value_or_default("largest")}
-    half, place = context.constant(2**32, "half"), context.constant([axis], "axis")
-    number = as_int64(context, data, "number")
-    low = context.emit("Mod", [number, half], "low")
-    high = context.emit("Div", [context.emit("Sub", [number, low], "multiple"), half], "high")
+    f, axis, dtype = Formula(context), context.known_value_or_default("axis"), context.known_dtype()
+    directions = {"axis": axis, "largest": context.known_value_or_default("largest")}
+    number = f.input(0).cast("int64")
+    low = number % 2**32
+    high = (number - low) / 2**32
     if dtype == "uint64":
-        high = context.emit("Mod", [high, half], "unsigned_high")
-    count = context.emit("Gather", [context.emit("Shape", [data], "shape"), place], "count", axis=0)
-    keys = [context.emit("Cast", [part], "key", to=DTYPE_NUMBERS["float64"]) for part in (low, high)]
-    _, order = context.emit_many("TopK", [keys[0], count], ["keys", "order"], **direction)
-    key = context.emit("GatherElements", [keys[1], order], "ordered_key", axis=axis)
-    _, again = context.emit_many("TopK", [key, count], ["keys", "order_again"], **direction)
-    order = context.emit("GatherElements", [order, again], "whole_order", axis=axis)
-    first = context.emit("Slice", [order, context.constant([0], "start"), context.inputs[1], place], "topmost")
-    given = list(context.outputs)
-    del context.outputs[1:]
-    context.replace("GatherElements", [data, first], axis=axis)
-    if len(given) > 1 and given[1]:
-        context.emit_after("Identity", [first], given[1])
+        high = high % 2**32
+    count = f.shape(context.inputs[0]).take([axis])
+    order = _sorted(low.cast("float64"), count, **directions)
+    key = f.node("GatherElements", high.cast("float64"), order, axis=axis)
+    order = f.node("GatherElements", order, _sorted(key, count, **directions), axis=axis)
+    first = order.sliced(0, f.given(1, "int64"), axis)
+    f.give(f.node("GatherElements", f.input(0), first, axis=axis), first)
+
+
+# NonMaxSuppression --------------------------------------------------------------------------------------------------
+
+unchanged("NonMaxSuppression", 11)
+
+
+@downward("NonMaxSuppression", 10)
+def suppress_by_loop(context: AdapterContext) -> None:
+    """Writes a Loop over the boxes of each class in the order of their scores: selects a box that is left, as long as
+    there is room, and leaves out those that overlap it. Computes and compares areas as onnxruntime does.
+    """
+    context.dialect = 10
+    f = Formula(context)
+    scores, (batches, classes, count) = f.input(1, "float32"), f.sizes(context.inputs[1], 3)
+    overlaps = f.node("Flatten", _overlaps(context, f), axis=2)
+    _, order = f.nodes("TopK", [scores, count.reshape(1)], "float32", "int64", axis=2)
+    if context.uses_input(4):
+        left = scores > f.input(4, "float32").reshape()
+    else:
+        left = f.filled(f.shape(scores.name), 1, "bool")
+    selected = f.filled(f.vector([batches, classes, 1]), 0)
+    most = f.given(2).cast("int64").reshape() if context.uses_input(2) else f.number(0)
+    first, numbers = (f.counting(batches) * count).reshape(-1, 1), f.counting(count)
+
+    def step(number: Term, left: Term, selected: Term) -> list[Term]:
+        # One step for each class takes the next box in order. It gives the boxes that are left, the number of selected
+        # boxes, and whether this box was selected.
+        box = order.take(number, 2)
+        is_left = box.unsqueezed(2).equals(numbers) & left
+        is_any = f.node("ReduceMax", is_left.cast("float32"), axes=[2]).cast("bool")
+        chosen = is_any & (selected < most)
+        left = left & ~(chosen & overlaps.take(first + box))
+        return [left, selected + chosen.cast("int64"), chosen.squeezed(2)]
+
+    _, _, chosen = f.loop(count, [left, selected], step, [[None] * 3, [None] * 3, [None] * 2])
+    # Each chosen box has a batch, a class and a place in the order.
+    places = f.node("NonZero", chosen.transposed(1, 2, 0), gives="int64")
+    batch, class_, place = (places.take([row]) for row in range(3))
+    box = order.reshape(-1).take((batch * classes + class_) * count + place)
+    f.give(f.joined([batch, class_, box]).transposed(1, 0))
+
+
+def _overlaps(context: AdapterContext, f: Formula) -> Term:
+    """Tells for each two boxes of a batch whether their intersection over union is above the threshold."""
+    sides = [f.input(0, "float32").take([place], 2) for place in range(4)]
+    if context.known_value_or_default("center_point_box"):
+        halves = [size / 2.0 for size in sides[2:]]
+        bounds = [(centre - half, centre + half) for centre, half in zip(sides[:2], halves, strict=True)]
+    else:
+        bounds = [(f.node("Min", *pair), f.node("Max", *pair)) for pair in zip(sides[:2], sides[2:], strict=True)]
+    area = reduce(Term.__mul__, [high - low for low, high in bounds])
+    other_area, lengths = area.transposed(0, 2, 1), []
+    for low, high in bounds:
+        start, end = f.node("Max", low, low.transposed(0, 2, 1)), f.node("Min", high, high.transposed(0, 2, 1))
+        lengths.append(end - start)
+    inner = reduce(Term.__mul__, lengths)
+    union = area + other_area - inner
+    threshold = f.given(3).reshape() if context.uses_input(3) else 0.0
+    result = inner / union > threshold
+    for size in (*lengths, inner, area, other_area, union):
+        result = result & (size > 0.0)
+    return result

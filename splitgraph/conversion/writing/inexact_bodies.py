@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.conversion.writing.shape_nodes import FLOATS
+from splitgraph.conversion.writing.formula import FLOATS
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
