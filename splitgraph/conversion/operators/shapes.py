@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front, count_from_front
@@ -99,7 +100,7 @@ def make_repeats_from_axis(context: AdapterContext) -> None:
     context.inputs[:] = [context.inputs[0], (added + f.number([1] * rank)).name]
 
 
-def _limited(context: AdapterContext) -> dict[str, int]:
+def _limited(context: AdapterContext) -> dict[str, Any]:
     """Gives the attribute that lets the second operand broadcast below opset 7."""
     return {"broadcast": 1} if context.opset < 7 else {}
 

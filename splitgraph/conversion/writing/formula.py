@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.nodes.known_values import Array
@@ -17,9 +17,6 @@ from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexac
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.onnx_proto import GraphProto
 from splitgraph.value_type import DTYPE_NUMBERS
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 FLOATS = ("float16", "float32", "float64")
 # The number of bits of each integer type that old opsets know.
@@ -32,11 +29,11 @@ _PLAIN = {*INTEGER_BITS, "bool", *FLOATS}
 _KEPT = 2**16
 
 
-def _quotient(one: Array, other: Array) -> Array:
+def _quotient(one: Array, other: Array) -> Any:
     """Divides as Div does: integers are rounded towards 0."""
     if one.dtype.kind not in "iu":
         return np.true_divide(one, other)
-    down: Array = np.floor_divide(one, other)
+    down = np.floor_divide(one, other)
     return down + (((one < 0) != (other < 0)) & (down * other != one)).astype(down.dtype)
 
 
@@ -253,7 +250,7 @@ class Formula:
         """Make a term of known elements."""
         return Term(self, str(elements.dtype), elements)
 
-    def number(self, value: ArrayLike, dtype: str = "int64") -> Term:
+    def number(self, value: Any, dtype: str = "int64") -> Term:
         """Make a term of one or several known numbers. A number of a type that NumPy does not know is a value."""
         if dtype in _PLAIN:
             return self.term(np.array(value, dtype=dtype))
