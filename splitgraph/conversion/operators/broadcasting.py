@@ -25,6 +25,7 @@ from splitgraph.conversion.operators.registry import (
     upward,
     where,
 )
+from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.dim import Dim, DimLike
 from splitgraph.inference.rules.broadcasting import fits_into
@@ -34,7 +35,6 @@ _BINARY = "Add Sub Mul Div And Or Xor"
 
 # The operator that gives the same with exchanged operands.
 _MIRRORED = {op: op for op in ("Add", "Mul", "And", "Or", "Xor", "Equal")} | {"Greater": "Less", "Less": "Greater"}
-_INT64 = 7
 
 # A dimension: a number, symbolic, or None where it is unknown.
 Size = int | Dim | None
@@ -88,17 +88,17 @@ def limit_broadcast(node: NodeAtBoundary) -> None:
         node.op_type = _MIRRORED[node.op_type]
         node.inputs.reverse()
         shapes.reverse()
-    whole = reduce(_broadcast_shape, shapes)
-    sizes = _common_sizes(node, shapes)
+    f, whole = Formula(node), reduce(_broadcast_shape, shapes)
+    sizes = _common_sizes(f, list(node.inputs), shapes)
     if not _are_equal(shapes[0], whole):
-        node.inputs[0] = tiled(node, 0, shapes[0], whole, sizes)
+        node.inputs[0] = tiled(f, 0, shapes[0], whole, sizes)
     run = _place_within(whole, shapes[1])
     if run is None:
-        node.inputs[1] = tiled(node, 1, shapes[1], whole, sizes)
+        node.inputs[1] = tiled(f, 1, shapes[1], whole, sizes)
         return
     first, ones = run
     if ones:
-        node.inputs[1] = node.write("Squeeze", [node.inputs[1]], "run", axes=ones)
+        node.inputs[1] = f.input(1).squeezed(*ones).name
     left = len(shapes[1]) - len(ones)
     if left < len(whole) or not _are_equal(shapes[1], whole):
         node.set("broadcast", 1, why)
@@ -130,26 +130,19 @@ def _broadcast_shape(one: tuple[Size, ...], other: tuple[Size, ...]) -> tuple[Si
     return tuple(a if b == 1 or _same(a, b) else b if a == 1 else None for a, b in pairs)
 
 
-def _common_sizes(node: NodeAtBoundary, shapes: Sequence[Sequence[Size]]) -> Callable[[], str]:
-    """Gives a function that emits the shape to which all inputs broadcast: each input adds its size where the inputs
+def _common_sizes(f: Formula, names: Sequence[str], shapes: Sequence[Sequence[Size]]) -> Callable[[], Term]:
+    """Gives a function that computes the shape to which all inputs broadcast: each input adds its size where the inputs
     before it have 1.
     """
-    names, rank = list(node.inputs), max(map(len, shapes))
 
-    def sizes() -> str:
-        ones = node.constant([1] * rank, "ones")
-        found = ""
+    def sizes() -> Term:
+        rank, common = max(map(len, shapes)), None
         for name, shape in zip(names, shapes, strict=True):
-            size = node.write("Shape", [name], "shape")
-            if len(shape) < rank:
-                front = node.constant([1] * (rank - len(shape)), "front")
-                size = node.write("Concat", [front, size], "shape", axis=0)
-            if not found:
-                found = size
-                continue
-            larger = node.write("Mul", [_is_one(node, found, ones), node.write("Sub", [size, found], "more")], "more")
-            found = node.write("Add", [found, larger], "sizes")
-        return found
+            front = [f.number([1] * (rank - len(shape)))] if len(shape) < rank else []
+            size = f.joined([*front, f.shape(name)])
+            common = size if common is None else common + _is_one(common, rank) * (size - common)
+        assert common is not None
+        return common
 
     return sizes
 
@@ -172,13 +165,11 @@ def add_in_turn(node: NodeAtBoundary) -> None:
     """Adds the inputs from left to right with Add, which broadcasts from 7 on; divides by their number for Mean. Below
     8, Sum and Mean take inputs of one shape only.
     """
-    count, is_mean = len(node.inputs), node.op_type == "Mean"
-    number = node.constant(count, "count", node.known_dtype(0)) if is_mean else ""
-    last = count if is_mean else count - 1
-    total = node.inputs[0]
-    for name in node.inputs[1:last]:
-        total = node.write("Add", [total, name], "sum")
-    node.replace(*(("Div", [total, number]) if is_mean else ("Add", [total, node.inputs[-1]])))
+    f = Formula(node)
+    total = reduce(Term.__add__, [f.input(index) for index in range(len(node.inputs))])
+    if node.op_type == "Mean":
+        total = total / f.number(len(node.inputs), node.known_dtype(0))
+    f.give(total)
 
 
 # Gemm ---------------------------------------------------------------------------------------------------------------
@@ -232,25 +223,17 @@ def limit_broadcast_of_c(node: NodeAtBoundary) -> None:
     whole = _gemm_shape(node)
     if whole is None:
         raise Inexact("A and B must be matrices")
-    places = [(0, 1 if trans_a else 0), (1, 0 if trans_b else 1)]
-    names = list(node.inputs)
-
-    def sizes() -> str:
-        parts = [_size(node, names[index], axis) for index, axis in places]
-        return node.write("Concat", parts, "sizes", axis=0)
-
     if _are_equal(shape_c, whole):
         return
+    f = Formula(node)
     if len(shape_c) == 2 and shape_c[0] == 1:
-        node.inputs[2] = node.write("Squeeze", [names[2]], "row", axes=[0])
+        node.inputs[2] = f.input(2).squeezed(0).name
         node.set("broadcast", 1, f"C is of the shape of the result {node.side} unless it is set")
-    else:
-        node.inputs[2] = tiled(node, 2, shape_c, whole, sizes)
-
-
-def _size(node: NodeAtBoundary, name: str, axis: int) -> str:
-    """Gives one dimension of a value as int64[1]."""
-    return node.write("Gather", [node.write("Shape", [name], "shape"), node.constant([axis], "axis")], "size")
+        return
+    places = [(0, 1 if trans_a else 0), (1, 0 if trans_b else 1)]
+    node.inputs[2] = tiled(
+        f, 2, shape_c, whole, lambda: f.joined([f.shape(node.inputs[index]).take([axis]) for index, axis in places])
+    )
 
 
 @downward("Gemm", 11)
@@ -313,14 +296,12 @@ def limit_slope(node: NodeAtBoundary) -> None:
         ones = [axis for axis in range(len(slope)) if axis != channel]
         node.inputs[1] = node.write("Squeeze", [node.inputs[1]], "slope", axes=ones)
         return
-    data, repeated = node.inputs[0], node.inputs[1]
+    f = Formula(node)
+    repeated, restored = f.input(1), f.node("Shape", f.input(0), gives="int64")
     if not _are_equal(slope, shape):
-        repeated = tiled(node, 1, slope, shape, lambda: node.write("Shape", [data], "sizes"))
-    restored = node.write("Shape", [data], "shape")
-    node.inputs[0] = node.write("Reshape", [data, node.constant([1, -1], "row")], "channels")
-    node.inputs[1] = node.write("Reshape", [repeated, node.constant([-1], "flat")], "slopes")
-    given = node.redirect(0, "activated")
-    node.write_after("Reshape", [node.outputs[0], restored], given)
+        repeated = f.value(tiled(f, 1, slope, shape, lambda: restored), repeated.dtype)
+    node.inputs[:] = [f.input(0).reshape(1, -1).name, repeated.reshape(-1).name]
+    f.follow(0, lambda activated: f.node("Reshape", activated, restored))
 
 
 # Helpers of several operators ---------------------------------------------------------------------------------------
@@ -329,11 +310,11 @@ def limit_slope(node: NodeAtBoundary) -> None:
 def repeat_to_one_shape(node: NodeAtBoundary) -> None:
     """Repeats inputs with Tile until all have one shape, as they must below 8."""
     shapes = [_known_shape(node, index) for index in range(len(node.inputs))]
-    whole = reduce(_broadcast_shape, shapes)
-    sizes = _common_sizes(node, shapes)
+    f, whole = Formula(node), reduce(_broadcast_shape, shapes)
+    sizes = _common_sizes(f, list(node.inputs), shapes)
     for index, shape in enumerate(shapes):
         if not _are_equal(shape, whole):
-            node.inputs[index] = tiled(node, index, shape, whole, sizes)
+            node.inputs[index] = tiled(f, index, shape, whole, sizes)
 
 
 def _known_shape(node: NodeAtBoundary, index: int) -> tuple[Size, ...]:
@@ -353,31 +334,27 @@ def _same(one: Size, other: Size) -> bool:
     return one is not None and one == other
 
 
-def tiled(
-    node: NodeAtBoundary, index: int, shape: Sequence[Size], whole: Sequence[Size], sizes: Callable[[], str]
-) -> str:
-    """Repeats an input to a shape to which it broadcasts, and gives the name of the result. sizes: emits this shape
+def tiled(f: Formula, index: int, shape: Sequence[Size], whole: Sequence[Size], sizes: Callable[[], Term]) -> str:
+    """Repeats an input to a shape to which it broadcasts, and gives the name of the result. sizes: computes this shape
     where it is known only at run time.
     """
-    name, missing = node.inputs[index], len(whole) - len(shape)
+    data, missing, rank = f.input(index), len(whole) - len(shape), len(whole)
     if missing:
-        name = node.write("Unsqueeze", [name], "aligned", axes=list(range(missing)))
+        data = data.unsqueezed(*range(missing))
     padded = (1,) * missing + tuple(shape)
     counts = [
         1 if _same(dim, target) else target if dim == 1 else None for dim, target in zip(padded, whole, strict=True)
     ]
     repeats = [count for count in counts if isinstance(count, int)]
     if len(repeats) == len(counts):
-        return node.write("Tile", [name, node.constant(repeats, "repeats")], "repeated")
-    ones = node.constant([1] * len(whole), "ones")
-    is_one = _is_one(node, node.write("Shape", [name], "shape"), ones)
-    more = node.write("Mul", [is_one, node.write("Sub", [sizes(), ones], "more")], "more")
-    return node.write("Tile", [name, node.write("Add", [ones, more], "repeats")], "repeated")
+        return f.node("Tile", data, f.number(repeats)).name
+    ones = f.number([1] * rank)
+    return f.node("Tile", data, ones + _is_one(f.shape(data.name), rank) * (sizes() - ones)).name
 
 
-def _is_one(node: NodeAtBoundary, sizes: str, ones: str) -> str:
+def _is_one(sizes: Term, rank: int) -> Term:
     """Tells at run time which sizes are 1, as int64."""
-    return node.write("Cast", [node.write("Equal", [sizes, ones], "is_one")], "is_one", to=_INT64)
+    return sizes.equals(sizes.formula.number([1] * rank)).cast("int64")
 
 
 def _is_one_element(shape: Shape | None) -> bool:

@@ -1,4 +1,4 @@
-"""Equal, Greater, Less, IsNaN, IsInf, Sign, Max, Min and Where: below the opset at which they began to exist, to
+"""Equal, Greater, Less, IsNaN, IsInf, Sign, Max, Min, Clip and Where: below the opset at which they began to exist, to
 broadcast, or to take an element type.
 
 `wider_types` computes narrow integers and 16-bit floats in wider types. This file handles the types that no older
@@ -8,8 +8,9 @@ operator compares.
 from __future__ import annotations
 
 import math
-from functools import partial, reduce
+from functools import reduce
 
+from splitgraph.attributes import UNRESOLVED
 from splitgraph.conversion.operators.broadcasting import align_at_axis, limit_broadcast, repeat_to_one_shape
 from splitgraph.conversion.operators.predicates import (
     SHAPES_HINT,
@@ -17,23 +18,16 @@ from splitgraph.conversion.operators.predicates import (
     numpy_broadcast_is_limited,
     shapes_are_equal,
 )
-from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward, where
+from splitgraph.conversion.operators.registry import always, changed, downward, edited, exact, unchanged, upward, where
+from splitgraph.conversion.writing.formula import FLOATS, Formula, Term, has_no_zero, static_shape
 from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.conversion.writing.reshaping import reshape
-from splitgraph.conversion.writing.shape_nodes import (
-    FLOATS,
-    as_int64,
-    flat,
-    has_no_zero,
-    replace_by_cast,
-    static_shape,
-    typed,
-)
 from splitgraph.deferred import np
-from splitgraph.onnx_proto import TensorProto
-from splitgraph.value_type import DTYPE_NUMBERS, MAX_WRITTEN
+from splitgraph.value_type import MAX_WRITTEN
 
 _WIDE = {"int64", "uint64"}
+_WHERE_SINCE = 9
+# The types that engines compare narrow integers in.
+_COMPARED = {"int8": "int32", "int16": "int32", "uint8": "int32", "uint16": "int32", "uint32": "int64"}
 
 unchanged("GreaterOrEqual LessOrEqual", 16)
 
@@ -61,24 +55,16 @@ def compare_long_integers(node: NodeAtBoundary) -> None:
     dtype = node.known_dtype()
     if dtype not in _WIDE:
         raise Inexact(f"nothing compares {dtype} {node.side}")
-    one, other = node.inputs if node.op_type == "Less" else reversed(node.inputs)
-    left, right = as_int64(node, one, "signed"), as_int64(node, other, "signed")
-    signed = _less_int64(node, left, right)
-    if dtype == "int64":
-        node.replace("Identity", [signed])
-        return
-    zero = node.constant(0.0, "zero", np.float64)
-    signs = [_less(node, node.write("Cast", [name], "real", to=TensorProto.DOUBLE), zero) for name in (left, right)]
-    node.replace("Xor", [signed, node.write("Xor", signs, "signs_differ")])
-
-
-def _less_int64(node: NodeAtBoundary, one: str, other: str) -> str:
-    """Compares int64 numbers."""
-    reals = [node.write("Cast", [name], "real", to=TensorProto.DOUBLE) for name in (one, other)]
-    difference = node.write("Cast", [node.write("Sub", [one, other], "difference")], "real", to=TensorProto.DOUBLE)
-    close = node.write("Not", [node.write("Greater", reals, "greater")], "not_greater")
-    below = _less(node, difference, node.constant(0.0, "zero", np.float64))
-    return node.write("Or", [_less(node, *reals), node.write("And", [close, below], "just_below")], "is_less")
+    f = Formula(node)
+    numbers = [f.input(index, dtype).cast("int64") for index in range(2)]
+    one, other = numbers if node.op_type == "Less" else numbers[::-1]
+    reals = [one.cast("float64"), other.cast("float64")]
+    is_close = ~(reals[0] > reals[1])
+    is_less = (reals[0] < reals[1]) | is_close & ((one - other).cast("float64") < 0)
+    if dtype == "uint64":
+        # Read as int64, numbers with the highest bit come before all others; read as uint64, after them.
+        is_less = is_less ^ ((reals[0] < 0) ^ (reals[1] < 0))
+    f.give(is_less)
 
 
 @downward("Equal", 11)
@@ -89,10 +75,10 @@ def compare_floats(node: NodeAtBoundary) -> None:
     dtype = node.known_dtype()
     if dtype not in FLOATS:
         raise Inexact(f"nothing compares {dtype} {node.side}")
-    one, other = (_in_float32(node, name, dtype) for name in node.inputs)
-    apart = node.write("Or", [_less(node, one, other), node.write("Greater", [one, other], "greater")], "apart")
-    is_number = _is_number(node, node.write("Add", [one, other], "sum"), "float32" if dtype == "float16" else dtype)
-    node.replace("And", [node.write("Not", [apart], "not_apart"), is_number])
+    # Many runtimes never compared float16.
+    f, wide = Formula(node), "float32" if dtype == "float16" else dtype
+    one, other = (f.input(index, dtype).cast(wide) for index in range(2))
+    f.give(~((one < other) | (one > other)) & _is_number(one + other))
 
 
 @downward("Equal", 19)
@@ -103,17 +89,13 @@ def compare_strings(node: NodeAtBoundary) -> None:
     dtype = node.known_dtype()
     if dtype != "string":
         raise Inexact(f"nothing compares {dtype} {node.side}")
-    flats = [flat(node, name, "strings") for name in node.inputs]
-    both = node.write("Concat", flats, "all_strings", axis=0)
-    _, _, numbers = node.write_many("Unique", [both], ["unique", "first_places", "numbers"])
-    count = node.write("Shape", flats[:1], "count")
-    bounds = (node.constant([0], "start"), count), (count, node.constant([2**63 - 1], "end"))
-    numbered = []
-    for name, (start, end) in zip(node.inputs, bounds, strict=True):
-        own = node.write("Slice", [numbers, start, end], "own_numbers")
-        shape = node.write("Shape", [name], "shape")
-        numbered.append(reshape(node, own, shape, "numbered", dense=has_no_zero(node, name)))
-    node.replace("Equal", numbered)
+    f = Formula(node)
+    flats = [f.input(index, dtype).reshape(-1) for index in range(2)]
+    _, _, numbers = f.nodes("Unique", [f.joined(flats)], dtype, "int64", "int64")
+    count, numbered = f.node("Shape", flats[0], gives="int64"), []
+    for name, own in zip(node.inputs, (numbers.sliced(0, count), numbers.sliced(count)), strict=True):
+        numbered.append(own.with_shape(f.shape(name), dense=has_no_zero(node, name)))
+    f.give(numbered[0].equals(numbered[1]))
 
 
 # IsNaN --------------------------------------------------------------------------------------------------------------
@@ -124,13 +106,13 @@ unchanged("IsNaN", 13, 20)
 @downward("IsNaN", 9)
 def write_is_nan(node: NodeAtBoundary) -> None:
     """Writes IsNaN: every number is less than infinity or greater than minus infinity, NaN is neither."""
-    dtype = node.known_dtype()
-    node.replace("Not", [_is_number(node, _in_float32(node, node.inputs[0], dtype), _no_float16(dtype))])
+    dtype, f = node.known_dtype(), Formula(node)
+    f.give(~_is_number(f.input(0).cast("float32" if dtype == "float16" else dtype)))
 
 
-def _no_float16(dtype: str) -> str:
-    """Gives the type in which the comparison is computed."""
-    return "float32" if dtype == "float16" else dtype
+def _is_number(data: Term) -> Term:
+    """Tells where floats are no NaN."""
+    return (data < np.inf) | (data > -np.inf)
 
 
 # IsInf --------------------------------------------------------------------------------------------------------------
@@ -142,20 +124,13 @@ unchanged("IsInf", 20)
 def write_is_inf(node: NodeAtBoundary) -> None:
     """Writes IsInf: only an infinity is beyond the greatest finite number."""
     dtype = node.known_dtype()
-    data, limit = node.inputs[0], float(np.finfo(dtype).max)
-    found = []
+    f, limit = Formula(node), float(np.finfo(dtype).max)
+    data, beyond = f.input(0), []
     if node.known_value_or_default("detect_positive"):
-        found.append(node.write("Greater", [data, node.tensor(typed([limit], dtype), "largest")], "positive"))
+        beyond.append(data > limit)
     if node.known_value_or_default("detect_negative"):
-        found.append(_less(node, data, node.tensor(typed([-limit], dtype), "smallest")))
-    if len(found) == 2:
-        node.replace("Or", found)
-    elif found:
-        # The node becomes the comparison itself.
-        last = node.before.pop()
-        node.replace(last.op_type, last.inputs)
-    else:
-        node.replace("Less", [data, data])
+        beyond.append(data < -limit)
+    f.give(reduce(Term.__or__, beyond) if beyond else data < data)
 
 
 # Sign ---------------------------------------------------------------------------------------------------------------
@@ -166,14 +141,10 @@ unchanged("Sign", 13)
 @downward("Sign", 9)
 def write_sign(node: NodeAtBoundary) -> None:
     """Writes Sign: 1 where the number is greater than 0, less 1 where it is less than 0."""
-    dtype, data = node.known_dtype(), node.inputs[0]
-    if dtype not in FLOATS:
-        # Rounding to float64 keeps the sign of every integer.
-        data = node.write("Cast", [data], "real", to=TensorProto.DOUBLE)
-    zero = node.constant(0.0, "zero", dtype if dtype in FLOATS else np.float64)
-    above = node.write("Cast", [node.write("Greater", [data, zero], "is_above")], "above", to=DTYPE_NUMBERS[dtype])
-    below = node.write("Cast", [_less(node, data, zero)], "below", to=DTYPE_NUMBERS[dtype])
-    node.replace("Sub", [above, below])
+    dtype, f = node.known_dtype(), Formula(node)
+    # Rounding to float64 keeps the sign of every integer.
+    data = f.input(0).cast(dtype if dtype in FLOATS else "float64")
+    f.give((data > 0).cast(dtype) - (data < 0).cast(dtype))
 
 
 # Max, Min -----------------------------------------------------------------------------------------------------------
@@ -198,22 +169,139 @@ def choose_extreme_of_long_integers(node: NodeAtBoundary) -> None:
     dtype = node.known_dtype()
     if dtype not in _WIDE:
         raise Inexact(f"nothing finds the {node.op_type.lower()}imum of {dtype} {node.side}")
-    names = [as_int64(node, name, "signed") for name in node.inputs]
-    choose = partial(_choose, node, dtype, node.op_type == "Max")
-    first, *rest = names
-    result = reduce(choose, rest, first)
-    replace_by_cast(node, result, "int64", dtype)
+    f, largest = Formula(node), node.op_type == "Max"
+
+    def choose(one: Term, other: Term) -> Term:
+        is_less = one < other
+        if dtype == "uint64":
+            # Read as int64, numbers with the highest bit come before all others; read as uint64, after them.
+            is_less = is_less ^ ((one < 0) ^ (other < 0))
+        return f.where(is_less, *((other, one) if largest else (one, other)))
+
+    f.give(reduce(choose, [f.input(index, dtype).cast("int64") for index in range(len(node.inputs))]).cast(dtype))
 
 
-def _choose(node: NodeAtBoundary, dtype: str, largest: bool, one: str, other: str) -> str:
-    """Chooses the greatest or least of two."""
-    smaller = _less(node, one, other)
-    if dtype == "uint64":
-        zero = node.constant(0, "zero")
-        signs = node.write("Xor", [_less(node, one, zero), _less(node, other, zero)], "signs_differ")
-        # Read as int64, numbers with the highest bit come before all others; read as uint64, after them.
-        smaller = node.write("Xor", [smaller, signs], "smaller")
-    return node.write("Where", [smaller, *((other, one) if largest else (one, other))], "chosen")
+# Clip ---------------------------------------------------------------------------------------------------------------
+
+unchanged("Clip", 12, 13)
+changed("Clip", 6, "below it, an absent bound is the limit of the type; from then on that of float32")
+
+
+@edited("Clip", 6)
+def bounds_are_written_or_float32(node: NodeAtBoundary) -> None:
+    """Keep a node when it has both bounds, or the data is float32, whose limits are the defaults on both sides."""
+    bounds = [node.value("min"), node.value("max")]
+    if all(bound is not None and bound is not UNRESOLVED for bound in bounds):
+        return
+    node.accept_default("min", "max")
+    if not (UNRESOLVED not in bounds and node.dtype(0) == "float32"):
+        raise Inexact
+
+
+@upward("Clip", 6)
+def write_limits_as_bounds(node: NodeAtBoundary) -> None:
+    """Writes out absent bounds: below 6, they are the limits of the type. The limits of float64 fit no attribute, which
+    is float32, but fit an input from opset 11 on.
+    """
+    node.require_types()
+    dtype = node.known_dtype(0)
+    limit = float(np.finfo(dtype).max)
+    bounds = [node.known_value("min", -limit), node.known_value("max", limit)]
+    node.drop("consumed_inputs", "min", "max", why="bounds are written out")
+    if dtype != "float64":
+        node.set("min", bounds[0], "the default is that of float32 from opset 6 on")
+        node.set("max", bounds[1], "the default is that of float32 from opset 6 on")
+        return
+    if node.target < 11:
+        raise Inexact("the limits of float64 are no float32, which the bounds are", "go to opset 11 or above")
+    node.dialect = 11
+    node.inputs.extend(node.constant(bound, "bound", np.float64) for bound in bounds)
+
+
+changed("Clip", 11, "the attributes min and max became inputs")
+
+
+@exact("Clip", 11)
+def bounds_are_limits_of_float32(node: NodeAtBoundary) -> bool:
+    """True when the data is float32 and the node has no bounds, or bounds that are the limits of float32."""
+    if node.dtype(0) != "float32":
+        return False
+    if not node.upward:
+        return not node.uses_input(1) and not node.uses_input(2)
+    defaults = node.lower.attributes
+    return all(
+        node.value(name, defaults[name].default_value) == defaults[name].default_value for name in ("min", "max")
+    )
+
+
+@upward("Clip", 11)
+def make_bounds_inputs(node: NodeAtBoundary) -> None:
+    """Turns min and max into constants of the type of the data. Absent ones are the limits of float32."""
+    node.require_types()
+    low, high = node.known_value_or_default("min"), node.known_value_or_default("max")
+    node.drop("min", "max", why=f"it is an input {node.side}")
+    node.inputs.extend([node.like_data(low, "min"), node.like_data(high, "max")])
+
+
+@downward("Clip", 11)
+def make_bounds_attributes(node: NodeAtBoundary) -> None:
+    """Turns constant bounds that float32 holds into attributes. Absent ones are the limits of the type. With other
+    bounds, Where chooses the bound where the data is beyond it.
+    """
+    node.require_types()
+    limit = float(np.finfo(node.known_dtype(0)).max)
+    values = []
+    for index, absent in ((1, -limit), (2, limit)):
+        found = node.elements(index) if node.uses_input(index) else np.asarray(absent)
+        # OpenVINO and the reference evaluator broadcast bounds of several elements, as Where does.
+        values.append(float(found.reshape(-1)[0]) if found is not None and found.size == 1 else None)
+    low, high = values
+    if low is not None and high is not None and _fit_float32_in_order(low, high):
+        del node.inputs[1:]
+        node.set("min", low, f"it is an attribute {node.side}")
+        node.set("max", high, f"it is an attribute {node.side}")
+        return
+    _choose_bounds(node, node.known_dtype(0), limit)
+
+
+def _fit_float32_in_order(low: float, high: float) -> bool:
+    """True when float32 holds both bounds and they are in order. Only from 13 on the document says which bound counts
+    otherwise.
+    """
+    with np.errstate(over="ignore"):
+        return low <= high and all(float(np.float32(bound)) == bound for bound in (low, high))
+
+
+def _choose_bounds(node: NodeAtBoundary, computed: str, limit: float = 0.0) -> None:
+    """Chooses min where the data is less, then max where the data is greater. The bounds hold no NaN. computed: the
+    type to compare in. limit: stands for an absent bound, unless 0.
+    """
+    f, dtype = Formula(node), node.known_dtype(0)
+    data = f.input(0).cast(computed)
+    for index, sign in ((1, -1), (2, 1)):
+        if not node.uses_input(index) and not limit:
+            continue
+        bound = f.input(index, dtype).cast(computed) if node.uses_input(index) else f.number(sign * limit, computed)
+        data = f.where(data < bound if index == 1 else data > bound, bound, data)
+    f.give(data.cast(dtype))
+
+
+@downward("Clip", 12)
+def clip_integers(node: NodeAtBoundary) -> None:
+    """Chooses the bound where integers are beyond it. Below 12, Clip takes floating-point types only. Below 9 there is
+    no Where: 32-bit integers are clipped as float64.
+    """
+    dtype = node.known_dtype(0)
+    if not dtype.startswith(("int", "uint")) or dtype.endswith(("int4", "int2")):
+        node.require_types()
+        raise Inexact(f"it does not clip {dtype}")
+    if node.target >= _WHERE_SINCE or dtype not in ("int32", "uint32"):
+        # Engines compare only some types of integers.
+        _choose_bounds(node, _COMPARED.get(dtype, dtype))
+        return
+    f = Formula(node)
+    node.inputs[:] = [f.input(index).cast("float64").name if name else "" for index, name in enumerate(node.inputs)]
+    f.follow(0, lambda clipped: f.value(clipped.name, "float64").cast(dtype))
 
 
 # Where --------------------------------------------------------------------------------------------------------------
@@ -239,32 +327,8 @@ def choose_by_gather(node: NodeAtBoundary) -> None:
         np.broadcast_to(np.arange(math.prod(own)).reshape(own), shape).reshape(-1) for own in shapes
     )
     second = second + math.prod(shapes[1])
-    flat = node.constant([-1], "flat_shape")
-    condition, chosen, other = (node.write("Reshape", [name, flat], "flat") for name in node.inputs)
-    truth = node.write("Cast", [condition], "truth", to=TensorProto.INT64)
-    truths = node.write("Gather", [truth, node.constant(places, "places")], "truths", axis=0)
-    moved = node.write("Mul", [truths, node.constant(first - second, "way")], "moved")
-    index = node.write("Add", [moved, node.constant(second, "second")], "index")
-    both = node.write("Concat", [chosen, other], "both", axis=0)
-    found = node.write("Gather", [both, index], "gathered", axis=0)
-    node.replace("Reshape", [found, node.constant(shape, "shape")])
-
-
-# Helpers of several operators ---------------------------------------------------------------------------------------
-
-
-def _less(node: NodeAtBoundary, one: str, other: str) -> str:
-    """Emits Less."""
-    return node.write("Less", [one, other], "less")
-
-
-def _is_number(node: NodeAtBoundary, data: str, dtype: str) -> str:
-    """Tells where floats are no NaN."""
-    below = _less(node, data, node.constant(np.inf, "infinity", dtype))
-    above = node.write("Greater", [data, node.constant(-np.inf, "minus_infinity", dtype)], "above")
-    return node.write("Or", [below, above], "is_number")
-
-
-def _in_float32(node: NodeAtBoundary, name: str, dtype: str) -> str:
-    """Casts float16 to float32, because many runtimes never compared float16."""
-    return node.write("Cast", [name], "float32", to=TensorProto.FLOAT) if dtype == "float16" else name
+    f = Formula(node)
+    condition, chosen, other = (f.input(index).reshape(-1) for index in range(3))
+    truths = condition.cast("int64").take(f.number(places))
+    found = f.joined([chosen, other]).take(truths * f.number(first - second) + f.number(second))
+    f.give(found.reshape(*shape))

@@ -9,8 +9,8 @@ import math
 from splitgraph.attributes import CONSTANT_DTYPES, UNRESOLVED
 from splitgraph.conversion.nodes.known_values import INLINE_FIRST
 from splitgraph.conversion.operators.registry import always, changed, downward, edited_downward, unchanged, upward
+from splitgraph.conversion.writing.formula import Formula, static_shape
 from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary, elements_of
-from splitgraph.conversion.writing.shape_nodes import as_int64, counting, static_shape
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS, MAX_WRITTEN
@@ -58,13 +58,10 @@ def _shape_to_fill(node: NodeAtBoundary) -> str:
         return node.constant(given, "shape")
     if given is not None:
         raise Inexact("it has an attribute shape beside an input that gives the shape")
-    if not node.known_value("input_as_shape", 0):
-        shape = node.write("Shape", [node.inputs[0]], "shape")
-    elif node.input_type(0).dtype == "int64":
-        shape = node.inputs[0]
-    else:
-        shape = as_int64(node, node.inputs[0], "shape")
-    return node.write("Concat", [shape, node.constant(extra, "extra_shape")], "whole_shape", axis=0) if extra else shape
+    f = Formula(node)
+    is_shape = node.known_value("input_as_shape", 0)
+    shape = f.input(0).cast("int64") if is_shape else f.node("Shape", f.input(0), gives="int64")
+    return f.joined([shape, f.number(extra)]).name if extra else shape.name
 
 
 # ConstantOfShape ----------------------------------------------------------------------------------------------------
@@ -83,8 +80,8 @@ def expand_value(node: NodeAtBoundary) -> None:
     if shape is not None and math.prod(shape) <= _KEPT:
         node.replace("Identity", [node.tensor(numpy_helper.from_array(np.full(shape, value[0])), "filled")])
         return
-    one = node.tensor(numpy_helper.from_array(value.reshape(())), "value")
-    node.replace("Expand", [one, node.inputs[0]])
+    f = Formula(node)
+    f.give(f.term(value.reshape(())).expanded(f.input(0, "int64")))
 
 
 @downward("ConstantOfShape", 20)
@@ -144,32 +141,15 @@ def count_range(node: NodeAtBoundary) -> None:
     """Writes start + i * delta for i below ceil((limit - start) / delta). i comes from the positions in a tensor of
     ones.
     """
-    dtype = node.known_dtype(0)
-    integer = dtype.startswith("int")
-    kind = DTYPE_NUMBERS["int64"] if integer else DTYPE_NUMBERS[dtype]
-    start, limit, delta = (
-        node.write("Cast", [name], hint, to=kind) if dtype == "int16" or dtype == "int32" else name
-        for name, hint in zip(node.inputs, ("start", "limit", "delta"), strict=True)
-    )
-    distance = node.write("Sub", [limit, start], "distance")
-    if integer:
+    dtype, f = node.known_dtype(0), Formula(node)
+    computed = "int64" if dtype.startswith("int") else dtype
+    start, limit, delta = (f.input(index, dtype).cast(computed) for index in range(3))
+    if computed == "int64":
         # Adding the step less one (with the sign of the step) rounds the quotient up.
-        step_but_one = node.write("Sub", [delta, node.write("Sign", [delta], "sign")], "all_but_one")
-        count = node.write("Div", [node.write("Add", [distance, step_but_one], "raised"), delta], "count")
+        count = (limit - start + (delta - f.node("Sign", delta))) / delta
     else:
-        ratio = node.write("Ceil", [node.write("Div", [distance, delta], "ratio")], "rounded_up")
-        count = node.write("Cast", [ratio], "count", to=TensorProto.INT64)
-    zero = node.constant(0, "zero")
-    count = node.write("Where", [node.write("Less", [count, zero], "is_none"), zero, count], "at_least_none")
-    count = node.write("Reshape", [count, node.constant([1], "row")], "count_row")
-    numbers = counting(node, count, "numbers")
-    if not integer:
-        numbers = node.write("Cast", [numbers], "as_floats", to=kind)
-    scaled = node.write("Mul", [numbers, delta], "scaled")
-    if dtype in ("int16", "int32"):
-        node.replace("Cast", [node.write("Add", [scaled, start], "range")], to=DTYPE_NUMBERS[dtype])
-    else:
-        node.replace("Add", [scaled, start])
+        count = ((limit - start) / delta).ceil().cast("int64")
+    f.give((f.counting(count.at_least(0)).cast(computed) * delta + start).cast(dtype))
 
 
 # Constant -----------------------------------------------------------------------------------------------------------

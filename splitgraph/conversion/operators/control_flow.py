@@ -1,5 +1,5 @@
 """If and Loop: branches of one shape (If 11), a loop that carries nothing (Loop 11), and subgraphs that give bfloat16
-(16).
+(16). OptionalHasElement and OptionalGetElement: tensors and sequences as inputs (18); Optional does not change.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from functools import partial
 from splitgraph.attributes import make_node
 from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged
 from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.deferred import helper
+from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.dim import Dim, symbols_of
 from splitgraph.graph.scopes import subgraphs
 from splitgraph.inference.walk_results import GraphDetail
@@ -265,3 +265,36 @@ def _given_as_float32(result: ValueInfoProto, name: str) -> NodeProto:
     result.name = name
     result.type.tensor_type.elem_type = TensorProto.FLOAT
     return node
+
+
+# Optional, OptionalHasElement ---------------------------------------------------------------------------------------
+
+unchanged("Optional", 28)
+
+unchanged("OptionalHasElement", 18, 28)
+
+
+@downward("OptionalHasElement", 18)
+def write_answer_as_constant(node: NodeAtBoundary) -> None:
+    """Writes the answer as a constant: a tensor or a sequence is always there, an omitted input never. Below 18 the
+    input is required, and is an optional.
+    """
+    if node.uses_input(0) and node.input_type(0).kind not in ("tensor", "sequence"):
+        node.require_types()
+        raise Inexact("whether its input is an optional is unknown")
+    has = node.uses_input(0)
+    node.replace("Constant", [], value=numpy_helper.from_array(np.array(has)))
+
+
+# OptionalGetElement -------------------------------------------------------------------------------------------------
+
+unchanged("OptionalGetElement", 18, 28)
+
+
+@downward("OptionalGetElement", 18)
+def copy_element(node: NodeAtBoundary) -> None:
+    """Copies a tensor or sequence that is no optional: it is the element itself."""
+    if node.input_type(0).kind not in ("tensor", "sequence"):
+        node.require_types()
+        raise Inexact("whether its input is an optional is unknown")
+    node.replace("Identity", node.inputs)

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 from splitgraph.conversion.operators.predicates import RANK_HINT
 from splitgraph.conversion.operators.registry import changed, downward, edited, upward
-from splitgraph.conversion.writing.formula import Formula, Term
+from splitgraph.conversion.writing.formula import Formula, Term, has_no_zero, wide_float
 from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.conversion.writing.reshaping import replace_by_reshape, reshape
-from splitgraph.conversion.writing.shape_nodes import has_no_zero, replace_by_cast, wide_float, widened
 from splitgraph.deferred import np
+from splitgraph.value_type import DTYPE_NAMES
 
 # Larger matrices are computed at run time, from the sines and cosines of one turn.
 _MOST_ELEMENTS = 2**16
@@ -28,7 +27,6 @@ class _Transform:
     elements of the signal (or of the spectrum) that count, and the number of elements of the result.
     """
 
-    formula: Formula
     dtype: str
     inverse: bool
     half: bool
@@ -40,27 +38,38 @@ class _Transform:
         """Gives the matrices for real and imaginary parts: the cosines, and the sines with the sign of the
         direction.
         """
-        formula = self.formula
-        rows, columns = (formula.counting(count) for count in (self.given, self.taken))
+        f = self.length.formula
+        rows, columns = (f.counting(count) for count in (self.given, self.taken))
         known = [places.elements.size for places in (rows, columns) if places.elements is not None]
         if len(known) == 2 and math.prod(known) > _MOST_ELEMENTS:
-            rows = formula.held(rows.name, "int64")
-        turns = rows.reshape(-1, 1) * columns.reshape(1, -1)
+            rows = f.value(rows.name, "int64")
         # The remainder keeps the angles small, and exact.
-        place = formula.apply("Mod", np.mod, [turns, self.length.reshape(1)])
-        angles = formula.counting(self.length).cast("float64") * (2 * np.pi) / self.length.cast("float64")
-        tables = [formula.apply("Cos", np.cos, [angles]), formula.apply("Sin", np.sin, [angles])]
+        place = rows.reshape(-1, 1) * columns.reshape(1, -1) % self.length.reshape(1)
+        angles = f.counting(self.length).cast("float64") * (2 * np.pi) / self.length.cast("float64")
+        tables = [f.node("Cos", angles), f.node("Sin", angles)]
         if not self.inverse:
             tables[1] = tables[1] * -1.0
         else:
             tables = [table / self.length.cast("float64") for table in tables]
-        cosines, sines = (formula.gather(table.cast(self.dtype), place, 0) for table in tables)
+        cosines, sines = (table.cast(self.dtype).take(place) for table in tables)
         if not (self.inverse and self.half):
             return cosines, sines
         # Every frequency, except 0 and half of the length, also stands for its mirror image.
         doubled = (columns > 0) & (columns * 2 < self.length)
         weights = doubled.cast(self.dtype) + 1.0
         return cosines * weights, sines * weights
+
+    def apply(self, real: Term, imaginary: Term | None) -> list[Term]:
+        """Multiplies a signal with the matrices. Gives the real part, and the imaginary one unless that is 0."""
+        f = real.formula
+        cosines, sines = self.matrices()
+        results = [f.node("MatMul", cosines, real)]
+        if not (self.inverse and self.half):
+            results.append(f.node("MatMul", sines, real))
+        if imaginary is not None:
+            results[0] = results[0] - f.node("MatMul", sines, imaginary)
+            results[1:] = [result + f.node("MatMul", cosines, imaginary) for result in results[1:]]
+        return results
 
 
 # DFT ----------------------------------------------------------------------------------------------------------------
@@ -78,59 +87,26 @@ def transform_by_matrices(node: NodeAtBoundary) -> None:
     inverse, half = bool(node.known_value_or_default("inverse")), bool(node.known_value_or_default("onesided"))
     if half and not inverse and parts == 2:
         raise Inexact("half of a transform is for real input only")
-    axis, formula = node.known_value_or_default("axis") % rank, Formula(node)
-    sizes = formula.sizes(node.inputs[0], rank)
+    axis, f = node.known_value_or_default("axis") % rank, Formula(node)
+    sizes = f.sizes(node.inputs[0], rank)
     room, length = sizes[axis], (sizes[axis] - 1) * 2 if inverse and half else sizes[axis]
     if node.uses_input(1):
-        length = _number(node, formula, 1, "int64")
+        length = _number(node, f, 1, "int64")
     if length.elements is not None and length.elements <= 0:
         raise Inexact("it has no length, as has the inverse of half a transform of one element")
-    bins = length // 2 + 1
+    bins = length / 2 + 1
     taken = room.at_most(bins if inverse and half else length) if node.uses_input(1) else room
     given = bins if half and not inverse else length
-    wide = wide_float(dtype)
-    transform = _Transform(formula, wide, inverse, half, length, taken, given)
-    before, behind = formula.product(sizes[:axis]), formula.product(sizes[axis + 1 : -1])
-    data = widened(node, node.inputs[0], dtype, wide)
-    three = formula.vector([before, room, behind])
-    dense = has_no_zero(node, node.inputs[0])
-    signals = []
-    for part in range(parts):
-        signal = data
-        if parts == 2:
-            signal = node.write("Gather", [data, node.constant([part], "part")], "part", axis=rank - 1)
-        signal = _reshaped(node, signal, three, dense)
-        if taken is not room:
-            bounds = [formula.vector([bound]).name for bound in (0, taken, 1)]
-            signal = node.write("Slice", [signal, *bounds], "taken")
-        signals.append(signal)
-    results = _multiply_by_matrices(node, *transform.matrices(), signals, real_only=inverse and half)
-    shape = formula.vector([*sizes[:axis], given, *sizes[axis + 1 : -1], 1])
-    shaped = [_reshaped(node, result, shape, dense) for result in results]
-    whole = node.write("Concat", shaped, "whole", axis=rank - 1)
-    replace_by_cast(node, whole, wide, dtype)
-
-
-def _reshaped(node: NodeAtBoundary, data: str, shape: Term, dense: bool) -> str:
-    """Emits a Reshape to a shape that the formula gives."""
-    return reshape(node, data, shape.name, "reshaped", dense=dense)
-
-
-def _multiply_by_matrices(
-    node: NodeAtBoundary, cosines: Term, sines: Term, signals: list[str], *, real_only: bool
-) -> list[str]:
-    """Gives the real and the imaginary part of the products; real_only: the real part only."""
-
-    def times(matrix: Term, signal: str) -> str:
-        return node.write("MatMul", [matrix.name, signal], "product")
-
-    real, *imaginary = signals
-    result = [times(cosines, real), *([] if real_only else [times(sines, real)])]
-    if imaginary:
-        result[0] = node.write("Sub", [result[0], times(sines, imaginary[0])], "real")
-        if not real_only:
-            result[1] = node.write("Add", [result[1], times(cosines, imaginary[0])], "imaginary")
-    return result
+    transform = _Transform(wide_float(dtype), inverse, half, length, taken, given)
+    three = f.vector([f.product(sizes[:axis]), room, f.product(sizes[axis + 1 : -1])])
+    data, dense = f.input(0).cast(transform.dtype), has_no_zero(node, node.inputs[0])
+    signals = [data] if parts == 1 else [data.take([part], rank - 1) for part in range(2)]
+    signals = [signal.with_shape(three, dense=dense) for signal in signals]
+    if taken is not room:
+        signals = [signal.sliced(0, taken.reshape(1), 1) for signal in signals]
+    shape = f.vector([*sizes[:axis], given, *sizes[axis + 1 : -1], 1])
+    results = transform.apply(signals[0], signals[1] if parts == 2 else None)
+    f.give(f.joined([result.with_shape(shape, dense=dense) for result in results], rank - 1).cast(dtype))
 
 
 changed(
@@ -188,23 +164,21 @@ def make_axis_an_attribute(node: NodeAtBoundary) -> None:
 
 def _transform_in_four_dimensions(node: NodeAtBoundary) -> None:
     """Transforms along an axis that is known only at run time."""
-    data, length, axis_input = node.inputs
-    rank, formula = node.known_rank(), Formula(node)
+    rank, f = node.known_rank(), Formula(node)
     modes = {name: node.known_value(name, 0) for name in ("inverse", "onesided")}
-    sizes, places = formula.sizes(data, rank), formula.number(range(rank))
-    axis = formula.given(axis_input, "int64").reshape(1)
-    axis = formula.where(axis < 0, axis + rank, axis)
-    signal, is_axis = formula.vector([*sizes[:-1], 1]), places.equals(axis)
-    sides = [formula.where(side, signal, formula.number([1])) for side in (places < axis, is_axis, places > axis)]
-    folds = [node.write("ReduceProd", [side.name], "size", keepdims=1) for side in sides]
-    four = node.write("Concat", [*folds, formula.vector(sizes[-1:]).name], "folded_shape", axis=0)
-    folded = reshape(node, data, four, "folded", dense=has_no_zero(node, data))
-    found = node.write("DFT", [folded, length] if length else [folded], "found", axis=1, **modes)
-    found_shape = formula.held(node.write("Shape", [found], "found_shape"), "int64")
-    shape = formula.where(is_axis, formula.element(found_shape, 1), formula.vector(sizes))
-    shape = formula.where(places.equals(rank - 1), formula.element(found_shape, 3), shape)
+    sizes, places = f.sizes(node.inputs[0], rank), f.counting(rank)
+    axis = f.given(2, "int64").reshape(1).from_front(rank)
+    signal, is_axis = f.vector([*sizes[:-1], 1]), places.equals(axis)
+    sides = [f.where(side, signal, f.number([1])) for side in (places < axis, is_axis, places > axis)]
+    four = f.joined([*(f.node("ReduceProd", side, keepdims=1) for side in sides), f.vector(sizes[-1:])])
+    folded = f.input(0).with_shape(four, dense=has_no_zero(node, node.inputs[0]))
+    length = [f.input(1)] if node.uses_input(1) else []
+    found = f.node("DFT", folded, *length, axis=1, **modes)
+    found_shape = f.shape(found.name)
+    shape = f.where(is_axis, found_shape.take(1), f.vector(sizes))
+    shape = f.where(places.equals(rank - 1), found_shape.take(3), shape)
     node.reasons["axis"] = f"the axis is an attribute {node.side}, and known only at run time"
-    replace_by_reshape(node, found, shape.name, dense=False)
+    f.give(found.with_shape(shape, dense=False))
 
 
 # STFT ---------------------------------------------------------------------------------------------------------------
@@ -214,27 +188,23 @@ def _transform_in_four_dimensions(node: NodeAtBoundary) -> None:
 def transform_frames(node: NodeAtBoundary) -> None:
     """Gathers the frames, multiplies them with the window, and transforms them by DFT."""
     node.dialect = 17
-    signal, shape = node.inputs[0], node.input_type(0).shape
+    f, shape = Formula(node), node.input_type(0).shape
     is_flat = shape is not None and len(shape) == 2
-    if is_flat:
-        signal = node.write("Unsqueeze", [signal, node.constant([2], "axis")], "signal")
     onesided = node.known_value_or_default("onesided")
     if onesided and not is_flat and (shape or (None,))[-1] != 1:
         raise Inexact("half of a transform is for real input only")
-    formula = Formula(node)
-    room = formula.sizes(signal, 3)[1]
-    hop = _number(node, formula, 1, "int64")
+    signal = f.input(0).unsqueezed(2) if is_flat else f.input(0)
+    room = f.sizes(node.inputs[0], 3)[1]
+    hop = _number(node, f, 1, "int64")
     if node.uses_input(3):
-        length = _number(node, formula, 3, "int64")
+        length = _number(node, f, 3, "int64")
     else:
-        length = formula.sizes(node.inputs[2], 1)[0] if node.uses_input(2) else room
-    frames = (room - length) // hop + 1
-    places = formula.counting(frames).reshape(-1, 1) * hop + formula.counting(length).reshape(1, -1)
-    framed = node.write("Gather", [signal, places.name], "frames", axis=1)
+        length = f.sizes(node.inputs[2], 1)[0] if node.uses_input(2) else room
+    frames = (room - length) / hop + 1
+    framed = signal.take(f.counting(frames).reshape(-1, 1) * hop + f.counting(length).reshape(1, -1), 1)
     if node.uses_input(2):
-        column = node.write("Reshape", [node.inputs[2], node.constant([-1, 1], "column")], "window")
-        framed = node.write("Mul", [framed, column], "windowed")
-    node.replace("DFT", [framed], axis=2, onesided=onesided)
+        framed = framed * f.input(2).reshape(-1, 1)
+    f.give(f.node("DFT", framed, axis=2, onesided=onesided))
 
 
 # MelWeightMatrix ----------------------------------------------------------------------------------------------------
@@ -245,28 +215,28 @@ def write_triangles(node: NodeAtBoundary) -> None:
     """Computes the edges of the triangles, whole numbers of frequencies, in float64. Each column rises from one edge to
     the next, where it is 1, and falls to the edge after that.
     """
-    formula = Formula(node)
-    bands, length, rate = (_number(node, formula, index, "int64") for index in range(3))
-    low, high = (_number(node, formula, index, "float64") for index in (3, 4))
-    low, high = (formula.apply("Log", np.log, [hertz / 700.0 + 1.0]) * (2595 / np.log(10)) for hertz in (low, high))
+    f = Formula(node)
+    bands, length, rate = (_number(node, f, index, "int64") for index in range(3))
+    low, high = (_number(node, f, index, "float64") for index in (3, 4))
+    low, high = (f.node("Log", hertz / 700.0 + 1.0) * (2595 / np.log(10)) for hertz in (low, high))
     between = (high - low) / (bands + 2).cast("float64")
-    mel = formula.counting(bands + 2).cast("float64") * between + low
-    hertz = (formula.apply("Exp", np.exp, [mel * (np.log(10) / 2595)]) - 1.0) * 700.0
+    mel = f.counting(bands + 2).cast("float64") * between + low
+    hertz = (f.node("Exp", mel * (np.log(10) / 2595)) - 1.0) * 700.0
     edges = ((length + 1).cast("float64") * hertz / rate.cast("float64")).floor()
-    column = formula.counting(bands)
-    start, peak, end = (formula.gather(edges, column + offset, 0).reshape(1, -1) for offset in range(3))
-    place = formula.counting(length // 2 + 1).cast("float64").reshape(-1, 1)
-    zero, one = formula.number(0.0, "float64"), formula.number(1.0, "float64")
+    column = f.counting(bands)
+    start, peak, end = (edges.take(column + offset).reshape(1, -1) for offset in range(3))
+    place = f.counting(length / 2 + 1).cast("float64").reshape(-1, 1)
     rises, falls = ~(place < start) & (place < peak), (place > peak) & (place < end)
-    weights = formula.where(falls, (end - place) / (end - peak), zero)
-    weights = formula.where(rises, (place - start) / (peak - start), weights)
-    weights = formula.where(~((place < peak) | (place > peak)), one, weights)
-    node.replace("Cast", [weights.name], to=node.known_value_or_default("output_datatype"))
+    weights = f.where(falls, (end - place) / (end - peak), 0)
+    weights = f.where(rises, (place - start) / (peak - start), weights)
+    weights = f.where(~((place < peak) | (place > peak)), 1, weights)
+    f.give(weights.cast(DTYPE_NAMES[node.known_value_or_default("output_datatype")]))
 
 
 # Helpers of several operators ---------------------------------------------------------------------------------------
 
 
-def _number(node: NodeAtBoundary, formula: Formula, index: int, dtype: str) -> Term:
+def _number(node: NodeAtBoundary, f: Formula, index: int, dtype: str) -> Term:
     """Gives an input of one element as a scalar."""
-    return formula.given(node.inputs[index], node.known_dtype(index)).cast(dtype).reshape()
+    node.known_dtype(index)
+    return f.given(index).cast(dtype).reshape()

@@ -1,11 +1,13 @@
 """BatchNormalization, InstanceNormalization, GroupNormalization, MeanVarianceNormalization and LayerNormalization:
 training modes, scales for channels, and what to write below their first opsets.
+
+Softmax, LogSoftmax and Hardmax: below 13 they normalize all dimensions from an axis on together, from 13 on one axis.
 """
 
 from __future__ import annotations
 
 from splitgraph.attributes import UNRESOLVED
-from splitgraph.conversion.operators.predicates import RANK_HINT
+from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front
 from splitgraph.conversion.operators.registry import (
     always,
     changed,
@@ -17,14 +19,17 @@ from splitgraph.conversion.operators.registry import (
     unchanged,
     upward,
 )
+from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.function_bodies import expand
 from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.conversion.writing.shape_nodes import widened
+from splitgraph.conversion.writing.reshaping import copies_zeros
 from splitgraph.deferred import np
-from splitgraph.onnx_proto import AttributeProto, TensorProto
-from splitgraph.value_type import DTYPE_NUMBERS
+from splitgraph.dim import DimLike, product
+from splitgraph.onnx_proto import TensorProto
+from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS, Shape
 
 _HALVES = frozenset({"float16", "bfloat16"})
+_SOFTMAX = "Hardmax LogSoftmax Softmax"
 
 unchanged("LpNormalization", 22)
 unchanged("LRN", 13)
@@ -197,44 +202,20 @@ def write_training(node: NodeAtBoundary) -> None:
     """
     if not node.known_is_set("training_mode"):
         raise Inexact("its element types are not allowed below it")
-    rank, dtype = node.known_rank(0), node.known_dtype(0)
-    kept = [node.input_type(index).dtype for index in range(5)]
+    rank, dtype, f = node.known_rank(0), node.known_dtype(0), Formula(node)
     wide = "float32" if dtype in _HALVES and node.upper.since_version == 15 else dtype
-    data, scale, bias, old_mean, old_var = (widened(node, name, kept[i], wide) for i, name in enumerate(node.inputs))
-    axes = [0, *range(2, rank)]
-    columns = node.constant([-1, *[1] * (rank - 2)], "columns")
-    mean = node.write("ReduceMean", [data], "mean", axes=axes, keepdims=1)
-    centred = node.write("Sub", [data, mean], "centred")
-    var = node.write("ReduceMean", [node.write("Mul", [centred, centred], "squares")], "var", axes=axes, keepdims=1)
-    epsilon = node.constant(node.known_value("epsilon", 1e-5), "epsilon", wide)
-    deviation = node.write("Sqrt", [node.write("Add", [var, epsilon], "var")], "deviation")
-    normalized = node.write("Div", [centred, deviation], "normalized")
-    scaled = node.write("Mul", [normalized, node.write("Reshape", [scale, columns], "scale")], "scaled")
-    shifted = [scaled, node.write("Reshape", [bias, columns], "bias")]
-    momentum = node.known_value("momentum", 0.9)
-    for index, (old, current) in enumerate(((old_mean, mean), (old_var, var)), 1):
-        if index < len(node.outputs) and node.outputs[index]:
-            _write_running(node, index, old, current, momentum, wide, kept[index + 2])
-    del node.outputs[1:]
-    if wide == dtype:
-        node.replace("Add", shifted)
-    else:
-        node.replace("Cast", [node.write("Add", shifted, "y")], to=DTYPE_NUMBERS[dtype])
-
-
-def _write_running(
-    node: NodeAtBoundary, index: int, old: str, current: str, momentum: float, wide: str, kept: str | None
-) -> None:
-    """Writes the running mean or variance: a weighted sum of the old one and the one of this batch."""
-    row = node.write("Reshape", [current, node.constant([-1], "row")], "current")
-    parts = [
-        node.write("Mul", [old, node.constant(momentum, "momentum", wide)], "old"),
-        node.write("Mul", [row, node.constant(1 - momentum, "rest", wide)], "new"),
-    ]
-    if kept in (None, wide):
-        node.write_after("Add", parts, node.outputs[index])
-    else:
-        node.write_after("Cast", [node.write("Add", parts, "running")], node.outputs[index], to=DTYPE_NUMBERS[kept])
+    data, scale, bias, *running = (f.input(index).cast(wide) for index in range(5))
+    axes, columns = [0, *range(2, rank)], [-1, *[1] * (rank - 2)]
+    mean = data.reduced("ReduceMean", axes, keepdims=True)
+    centred = data - mean
+    variance = (centred * centred).reduced("ReduceMean", axes, keepdims=True)
+    deviation = f.node("Sqrt", variance + node.known_value("epsilon", 1e-5))
+    result = centred / deviation * scale.reshape(*columns) + bias.reshape(*columns)
+    momentum, results = node.known_value("momentum", 0.9), [result.cast(dtype)]
+    for index, (old, current) in enumerate(zip(running, (mean, variance), strict=True), 3):
+        mixed = old * momentum + current.reshape(-1) * (1 - momentum)
+        results.append(mixed.cast(node.input_type(index).dtype or wide))
+    f.give(*results)
 
 
 changed("BatchNormalization", 15, "from it on, training computes the statistics of 16-bit inputs in float32")
@@ -259,13 +240,12 @@ def repeat_scales_for_channels(node: NodeAtBoundary) -> None:
     dtype = node.known_dtype(0)
     if dtype != "float32":
         node.set("stash_type", DTYPE_NUMBERS[dtype], "statistics are computed in the type of the input below opset 21")
-    groups = node.write("Shape", [node.inputs[1]], "groups")
-    channels = node.write("Shape", [node.inputs[0]], "channels", start=1, end=2)
-    sizes = node.write("Concat", [groups, node.write("Div", [channels, groups], "each")], "sizes", axis=0)
+    f = Formula(node)
+    groups, channels = f.shape(node.inputs[1]), f.node("Shape", f.input(0), gives="int64", start=1, end=2)
+    sizes = f.joined([groups, channels / groups])
     for index in (1, 2):
-        column = node.write("Reshape", [node.inputs[index], node.constant([-1, 1], "column")], "column")
-        repeated = node.write("Expand", [column, sizes], "repeated")
-        node.inputs[index] = node.write("Reshape", [repeated, node.constant([-1], "row")], "of_channels")
+        repeated = f.input(index).reshape(-1, 1).expanded(sizes)
+        node.inputs[index] = repeated.reshape(-1).name
 
 
 # MeanVarianceNormalization ------------------------------------------------------------------------------------------
@@ -279,27 +259,19 @@ def write_mean_variance(node: NodeAtBoundary) -> None:
     negative where the elements are alike, and its constants are float32 for every type. 16-bit types, in which its
     epsilon is 0, are computed in float32.
     """
-    dtype = node.known_dtype()
-    axes = node.attributes.get("axes")
-    computed = "float32" if dtype in _HALVES else dtype
-    data = widened(node, node.inputs[0], dtype, computed)
-    deviation = node.write("Sub", [data, _mean(node, data, axes, "mean")], "deviation")
-    variance = _mean(node, node.write("Mul", [deviation, deviation], "square"), axes, "variance")
-    spread = node.write("Sqrt", [variance], "spread")
-    divisor = node.write("Add", [spread, node.constant(1e-9, "epsilon", computed)], "divisor")
-    if computed == dtype:
-        node.replace("Div", [deviation, divisor])
-    else:
-        node.replace("Cast", [node.write("Div", [deviation, divisor], "normal")], to=DTYPE_NUMBERS[dtype])
+    dtype, f = node.known_dtype(), Formula(node)
+    computed, axes = "float32" if dtype in _HALVES else dtype, node.attributes.get("axes")
 
+    def mean(data: Term) -> Term:
+        found = f.node("ReduceMean", data, axes=[0, 2, 3] if axes is None else None)
+        if axes is not None:
+            # The attribute of the node may refer to an attribute of the enclosing function.
+            node.before[-1].attributes["axes"] = axes
+        return found
 
-def _mean(node: NodeAtBoundary, data: str, axes: AttributeProto | None, hint: str) -> str:
-    """Emits the mean over the axes of the node."""
-    name = node.write("ReduceMean", [data], hint, axes=[0, 2, 3] if axes is None else None)
-    if axes is not None:
-        # The attribute of the node may refer to an attribute of the enclosing function.
-        node.before[-1].attributes["axes"] = axes
-    return name
+    data = f.input(0).cast(computed)
+    deviation = data - mean(data)
+    f.give((deviation / (f.node("Sqrt", mean(deviation * deviation)) + 1e-9)).cast(dtype))
 
 
 changed("MeanVarianceNormalization", 13, "from then on, onnx's shape inference fails on it without axes", down=always)
@@ -330,29 +302,17 @@ def write_layer_normalization(node: NodeAtBoundary) -> None:
     if axes is None or dtype is None or stash not in (TensorProto.FLOAT, TensorProto.DOUBLE):
         expand(node)
         return
-    own, epsilon = DTYPE_NUMBERS[dtype], node.known_value("epsilon", 1e-5)
-    data, scale = node.inputs[0], node.inputs[1]
-    bias = node.inputs[2] if node.uses_input(2) else ""
-    values = data if own == stash else node.write("Cast", [data], "wide", to=stash)
-    mean = node.write("ReduceMean", [values], "mean", axes=axes, keepdims=1)
-    deviation = node.write("Sub", [values, mean], "deviation")
-    variance = node.write("ReduceMean", [node.write("Mul", [deviation, deviation], "square")], "variance", axes=axes)
-    wide = np.float32 if stash == TensorProto.FLOAT else np.float64
-    raised = node.write("Add", [variance, node.constant(epsilon, "epsilon", wide)], "raised")
-    spread = node.write("Sqrt", [raised], "spread")
-    normal = node.write("Div", [deviation, spread], "normal")
-    if own != stash:
-        normal = node.write("Cast", [normal], "narrow", to=own)
-    given = list(node.outputs)
-    del node.outputs[1:]
-    if bias:
-        node.replace("Add", [node.write("Mul", [normal, scale], "scaled"), bias])
-    else:
-        node.replace("Mul", [normal, scale])
-    if len(given) > 1 and given[1]:
-        node.write_after("Identity", [mean], given[1])
-    if len(given) > 2 and given[2]:
-        node.write_after("Reciprocal", [spread], given[2])
+    f, wide, given = Formula(node), DTYPE_NAMES[stash], list(node.outputs)
+    values = f.input(0).cast(wide)
+    mean = values.reduced("ReduceMean", axes, keepdims=True)
+    deviation = values - mean
+    variance = (deviation * deviation).reduced("ReduceMean", axes, keepdims=True)
+    spread = f.node("Sqrt", variance + node.known_value("epsilon", 1e-5))
+    result = (deviation / spread).cast(dtype) * f.input(1)
+    if node.uses_input(2):
+        result = result + f.input(2)
+    results = [result, mean, f.node("Reciprocal", spread)]
+    f.give(*results[: len(given)])
 
 
 def _axes(node: NodeAtBoundary) -> list[int] | None:
@@ -361,3 +321,79 @@ def _axes(node: NodeAtBoundary) -> list[int] | None:
     if axis < 0:
         return list(range(axis, 0))
     return None if rank is None else list(range(axis - rank, 0))
+
+
+# Softmax, LogSoftmax, Hardmax ----------------------------------------------------------------------------------------
+
+changed(_SOFTMAX, 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axis"), hint=RANK_HINT)
+changed(
+    _SOFTMAX,
+    13,
+    (
+        "below it, all dimensions from axis (1 by default) on are normalized together; from then on, only the"
+        " axis (-1 by default)"
+    ),
+    hint=RANK_HINT,
+)
+
+
+@exact(_SOFTMAX, 13)
+def normalizes_last_axis(node: NodeAtBoundary) -> bool:
+    """True when all dimensions after the axis are 1, so that folding changes nothing."""
+    axis = node.value("axis", 1 if node.upward else -1)
+    if axis is UNRESOLVED:
+        return False
+    if axis == -1:
+        return True
+    shape = node.shape(0)
+    if shape is None or not -len(shape) <= axis < len(shape):
+        return False
+    return all(dim == 1 for dim in shape[axis % len(shape) + 1 :])
+
+
+@upward(_SOFTMAX, 13)
+def fold_into_matrix(node: NodeAtBoundary) -> None:
+    """Folds the input into a matrix at `axis` (1 by default) with Flatten, which has the same default and takes every
+    rank; normalizes the last axis, and unfolds the result with Reshape.
+    """
+    data, place = node.inputs[0], node.value_or_default("axis")
+    axis = node.attributes.pop("axis", None)
+    node.reasons["axis"] = f"only one axis is normalized {node.side}"
+    node.inputs[0] = node.write("Flatten", [data], "folded")
+    if axis is not None:
+        node.before[-1].attributes["axis"] = axis
+    shape = node.values.type_of(data).shape
+    copies = shape is not None and isinstance(place, int) and _unfolds_by_copying(shape, place)
+    if not copies and node.target >= 14:
+        # The node means the same at opset 14, and Reshape has allowzero there.
+        node.dialect = 14
+    f = Formula(node)
+    f.follow(0, lambda normalized: normalized.with_shape(f.shape(data), dense=copies))
+
+
+def _unfolds_by_copying(dims: Shape, axis: int) -> bool:
+    """True when Reshape to these dimensions, after a fold at the axis, copies a 0 only where it is meant: no length is
+    0, or each 0 copies a 0.
+    """
+    sides: list[DimLike | None] = []
+    for side in (dims[:axis], dims[axis:]):
+        known = [dim for dim in side if dim is not None]
+        sides.append(product(known) if len(known) == len(side) else None)
+    return copies_zeros(dims, tuple(sides))
+
+
+@downward(_SOFTMAX, 13)
+def move_axis_to_the_end(node: NodeAtBoundary) -> None:
+    """Exchanges the axis with the last one by Transpose, before and behind the node. Below 13 only the last axis can be
+    normalized alone.
+    """
+    axis = node.known_value_or_default("axis")
+    rank = node.known_rank(0)
+    if not -rank <= axis < rank:
+        raise Inexact(f"axis {axis} is out of range")
+    order = list(range(rank))
+    order[axis], order[-1] = order[-1], order[axis]
+    node.inputs[0] = node.write("Transpose", [node.inputs[0]], "exchanged", perm=order)
+    node.set("axis", rank - 1, f"the last axis is the one that is normalized alone {node.side}")
+    given = node.redirect(0, "normalized")
+    node.write_after("Transpose", [node.outputs[0]], given, perm=order)

@@ -7,20 +7,10 @@ from __future__ import annotations
 from splitgraph.conversion.nodes.known_values import Array
 from splitgraph.conversion.operators.predicates import value_is_one_of
 from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
+from splitgraph.conversion.writing.formula import FLOATS, Formula, Term
 from splitgraph.conversion.writing.function_bodies import expand
 from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary, require_few_axes
-from splitgraph.conversion.writing.shape_nodes import (
-    FLOATS,
-    as_int64,
-    counted_from_front,
-    counting,
-    dimension,
-    scalar,
-    static_shape,
-    typed,
-)
-from splitgraph.deferred import np, numpy_helper
-from splitgraph.value_type import MAX_WRITTEN
+from splitgraph.deferred import np
 
 # Pad ----------------------------------------------------------------------------------------------------------------
 
@@ -93,112 +83,55 @@ def _pad_by_gathering(node: NodeAtBoundary, mode: str) -> None:
     """Gathers the padded tensor axis by axis. Elements that are not from the data come from a slice of the constant
     value, appended to the data. Needs opset 9, and opset 10 to wrap.
     """
-    rank = node.known_rank(0)
-    given = node.constant_ints(3, "axes") if node.uses_input(3) else list(range(rank))
-    data, pads = node.inputs[0], node.elements(1)
-    value = _padding_value(node) if mode == "constant" else ""
-    sizes = static_shape(node, data)
-    axes = [axis % rank for axis in given]
+    rank, f = node.known_rank(0), Formula(node)
+    axes = [axis % rank for axis in (node.constant_ints(3, "axes") if node.uses_input(3) else range(rank))]
     require_few_axes(len(axes))
+    data, pads = f.input(0), f.given(1, "int64")
+    shape, sizes = f.shape(data.name), f.sizes(data.name, rank)
+    if mode == "constant":
+        value = f.input(2).reshape() if node.uses_input(2) else f.number(0, node.known_dtype(0))
     for place, axis in enumerate(axes):
-        begin, end = (None, None) if pads is None else (int(pads[place]), int(pads[place + len(axes)]))
-        if begin == 0 and end == 0:
+        begin, end, length = pads.take(place), pads.take(place + len(axes)), sizes[axis]
+        if begin.elements == 0 and end.elements == 0:
             continue
-        shape = node.write("Shape", [data], "shape")
-        if value:
-            one = node.write("Concat", _with_one(node, shape, axis, rank), "slice_shape", axis=0)
-            beyond = node.write("Expand", [value, one], "slice_beyond")
-        size = 0 if sizes is None else sizes[axis]
-        if begin is not None and end is not None and size > 0 and max(size, size + begin + end) <= MAX_WRITTEN:
-            indices = node.constant(_source_indices(size, begin, end, mode), "indices")
-        else:
-            length = dimension(node, shape, axis, "length")
-            first, past = (dimension(node, node.inputs[1], at, "pad") for at in (place, place + len(axes)))
-            indices = _source_indices_at_run_time(node, length, first, past, mode)
-        source = node.write("Concat", [data, beyond], "with_slice", axis=axis) if value else data
-        data = node.write("Gather", [source, indices], "padded", axis=axis)
-    node.replace("Identity", [data])
+        count = (length + begin + end).at_least(0)
+        places = _source_places(f.counting(count), length, begin, end, mode)
+        if mode == "constant":
+            before = [shape.take(range(axis))] if axis else []
+            behind = [shape.take(range(axis + 1, rank))] if axis + 1 < rank else []
+            beyond = value.expanded(f.joined([*before, f.number([1]), *behind]))
+            data = f.joined([data, beyond], axis)
+        data = data.take(places, axis)
+        is_known = shape.elements is not None and count.elements is not None
+        shape = f.put(shape, f.number([axis]), count.reshape(1)) if is_known else f.shape(data.name)
+    f.give(data)
 
 
-def _padding_value(node: NodeAtBoundary) -> str:
-    """Gives the value to pad with, as a scalar."""
-    if node.uses_input(2):
-        return scalar(node, node.inputs[2], "value")
-    dtype = node.known_dtype(0)
-    if dtype == "string":
-        return node.tensor(numpy_helper.from_array(np.array("", dtype=object)), "value")
-    return node.tensor(typed([0], dtype), "value")
-
-
-def _with_one(node: NodeAtBoundary, shape: str, axis: int, rank: int) -> list[str]:
-    """Gives the parts of a shape in which one dimension is 1."""
-    before = [node.write("Gather", [shape, node.constant(range(axis), "before")], "before")] if axis else []
-    after = range(axis + 1, rank)
-    behind = [node.write("Gather", [shape, node.constant(after, "behind")], "behind")] if after else []
-    return [*before, node.constant([1], "one"), *behind]
-
-
-def _source_indices(length: int, begin: int, end: int, mode: str) -> Array:
-    """Gives the index from which each element along a padded axis comes; `length` is the index of the
-    appended slice.
+def _source_places(numbers: Term, length: Term, begin: Term, end: Term, mode: str) -> Term:
+    """Computes the place from which each element along a padded axis comes; `length` is the place of the appended
+    slice. numbers: count the elements of the padded axis.
     """
-    places = np.arange(-begin, length + end)
+    f, places, last = numbers.formula, numbers - begin, length - 1
     if mode == "edge":
-        return np.clip(places, 0, length - 1)
+        return places.clipped(0, last)
+    if mode == "reflect":
+        if places.elements is not None:
+            # The period is once forwards and once backwards; a single element is its own reflection.
+            period = (last * 2).at_least(1)
+            places = places % period
+            return f.where(places > last, period - places, places)
+        places = f.where(places < 0, -places, places)
+        beyond = places - last
+        return f.where(beyond > 0, last - beyond, places)
     if mode == "wrap":
-        kept = np.arange(max(-begin, 0), length - max(-end, 0))
-        if len(kept):
-            return kept[np.arange(-max(begin, 0), len(kept) + max(end, 0)) % len(kept)]
-        if max(begin, end) > 0:
+        # Negative pads shorten the axis first. Where nothing is left there is nothing to divide, but engines check the
+        # divisor.
+        removed = begin.at_most(0)
+        kept = length + removed + end.at_most(0)
+        if kept.elements is not None and kept.elements < 1 and max(int(pad.elements or 0) for pad in (begin, end)) > 0:
             raise Inexact("negative pads remove all, and nothing is left that could be wrapped around")
-        return kept
-    if mode == "reflect":
-        # The period is once forwards and once backwards; a single element is its own reflection.
-        period = max(2 * (length - 1), 1)
-        return np.minimum(places % period, -places % period)
-    return np.where((places < 0) | (places >= length), length, places)
-
-
-def _source_indices_at_run_time(node: NodeAtBoundary, length: str, begin: str, end: str, mode: str) -> str:
-    """Computes at run time the index from which each element along a padded axis comes."""
-    zero, one = node.constant(0, "zero"), node.constant(1, "one")
-    total = node.write("Add", [node.write("Add", [length, begin], "longer"), end], "count")
-    none = node.write("Less", [total, zero], "is_none")
-    row = node.write(
-        "Reshape", [node.write("Where", [none, zero, total], "at_least_none"), node.constant([1], "row")], "row"
-    )
-    numbers = counting(node, row, "numbers")
-    if mode == "wrap":
-        return _wrapped_at_run_time(node, length, begin, end, numbers)
-    places = node.write("Sub", [numbers, begin], "places")
-    too_low = node.write("Less", [places, zero], "is_before")
-    last = node.write("Sub", [length, one], "last")
-    too_high = node.write("Greater", [places, last], "is_behind")
-    if mode == "edge":
-        low = node.write("Where", [too_low, zero, places], "not_before")
-        return node.write("Where", [too_high, last, low], "indices")
-    if mode == "reflect":
-        mirrored = node.write("Where", [too_low, node.write("Neg", [places], "mirrored"), places], "from_front")
-        distance = node.write("Sub", [mirrored, last], "beyond_last")
-        is_beyond = node.write("Greater", [distance, zero], "is_beyond")
-        return node.write("Where", [is_beyond, node.write("Sub", [last, distance], "from_end"), mirrored], "indices")
-    low = node.write("Where", [too_low, length, places], "not_before")
-    return node.write("Where", [too_high, length, low], "indices")
-
-
-def _wrapped_at_run_time(node: NodeAtBoundary, length: str, begin: str, end: str, numbers: str) -> str:
-    """Computes at run time the indices of mode=wrap. Negative pads shorten the axis first."""
-    zero, one = node.constant(0, "zero"), node.constant(1, "one")
-    parts = []
-    for pad in (begin, end):
-        removes = node.write("Less", [pad, zero], "removes")
-        parts.append(node.write("Where", [removes, pad, zero], "minus_removed"))
-    added = node.write("Sub", [begin, parts[0]], "added_before")
-    kept = node.write("Add", [node.write("Add", [length, parts[0]], "without_front"), parts[1]], "kept")
-    # Where nothing is left there is nothing to divide, but engines check the divisor.
-    divisor = node.write("Where", [node.write("Less", [zero, kept], "is_left"), kept, one], "divisor")
-    around = node.write("Mod", [node.write("Sub", [numbers, added], "places"), divisor], "around")
-    return node.write("Sub", [around, parts[0]], "indices")
+        return (numbers - (begin - removed)) % kept.at_least(1) - removed
+    return f.where(places > last, length, f.where(places < 0, length, places))
 
 
 @downward("Pad", 18)
@@ -206,21 +139,10 @@ def pad_all_axes(node: NodeAtBoundary) -> None:
     """Adds pads of 0 for the axes that the node does not name. Below 18 there are pads for all axes."""
     node.require_types()
     rank = node.known_rank(0)
-    none = node.constant([0] * 2 * rank, "no_pads")
-    axes, pads = node.elements(3), node.elements(1)
-    if axes is None:
-        size = node.constant(rank, "rank")
-        begins = counted_from_front(node, as_int64(node, node.inputs[3], "given_axes"), size, "axes")
-        both = [begins, node.write("Add", [begins, size], "ends")]
-        places = node.write("Concat", both, "places", axis=0)
-        node.inputs[1] = node.write("ScatterElements", [none, places, node.inputs[1]], "pads")
-    elif pads is None:
-        found = node.constant([*(axes % rank), *(axes % rank + rank)], "places")
-        node.inputs[1] = node.write("ScatterElements", [none, found, node.inputs[1]], "pads")
-    else:
-        whole = np.zeros(2 * rank, np.int64)
-        whole[[*(axes % rank), *(axes % rank + rank)]] = pads
-        node.inputs[1] = node.constant(whole, "pads")
+    f = Formula(node)
+    axes = f.given(3).cast("int64").from_front(rank)
+    none, places = f.number([0] * 2 * rank), f.joined([axes, axes + rank])
+    node.inputs[1] = f.put(none, places, f.given(1, "int64")).name
     del node.inputs[3:]
 
 
@@ -250,4 +172,4 @@ def cast_sizes_to_int64(node: NodeAtBoundary) -> None:
         expand(node)
         return
     node.dialect = node.upper.since_version
-    node.inputs[1] = as_int64(node, node.inputs[1], "sizes")
+    node.inputs[1] = Formula(node).input(1).cast("int64").name

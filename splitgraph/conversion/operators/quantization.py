@@ -1,4 +1,7 @@
-"""QuantizeLinear, DequantizeLinear, QLinearMatMul and QLinearConv: one scale for the tensor, for each index of an axis
+"""Cast and CastLike: target types became numbers (6), saturate (19) and round_mode (24) matter for few types, and
+infinity saturates differently (24).
+
+QuantizeLinear, DequantizeLinear, QLinearMatMul and QLinearConv: one scale for the tensor, for each index of an axis
 (13), or for each block (21); more element types.
 """
 
@@ -6,11 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from splitgraph.conversion.operators.registry import always, changed, downward, edited_downward, unchanged, upward
+from splitgraph.conversion.operators.registry import (
+    always,
+    changed,
+    downward,
+    edited,
+    edited_downward,
+    exact,
+    unchanged,
+    upward,
+)
+from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.deferred import np
 from splitgraph.onnx_proto import TensorProto
-from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS, MAX_WRITTEN
+from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS
 
 _RANGES = {
     "uint8": (0, 255),
@@ -28,6 +40,105 @@ _BYTES = {"uint4": "uint8", "int4": "int8", "uint2": "uint8", "int2": "int8"}
 _QUANTIZED_AT_19 = frozenset({"int8", "uint8", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"})
 _DIVIDED_AT_21 = frozenset({"float16", "float32", "bfloat16"})
 _DEQUANTIZED = frozenset({*_RANGES, "int32"})
+
+_GREATEST = {"float8e4m3fnuz": 240.0, "float8e5m2fnuz": 57344.0}
+_REAL = frozenset({"float16", "bfloat16", "float32", "float64"})
+_EIGHT_BITS = frozenset({"float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"})
+
+# Cast, CastLike -----------------------------------------------------------------------------------------------------
+
+unchanged("Cast", 9, 13, 19, 21, 23, 25, 28)
+unchanged("CastLike", 19, 21, 23, 25)
+changed("Cast", 6, "the target type changed from a name to a number")
+
+
+@edited("Cast", 6)
+def target_can_be_respelled(node: NodeAtBoundary) -> None:
+    """Keep a node when the target type is known. Writes the type as a name below opset 6 and as a number from 6 on."""
+    to = node.value("to")
+    types = TensorProto.DataType
+    if node.upward and to in list(types.keys()):
+        node.set("to", types.Value(to), "from opset 6 on the type is a number")
+        return
+    if not node.upward and isinstance(to, int) and to in types.values():
+        node.set("to", types.Name(to), "below opset 6 the type is a name")
+        return
+    raise Inexact
+
+
+@downward("Cast CastLike", 19)
+def drop_saturate(node: NodeAtBoundary) -> None:
+    """Drops saturate, which only float8 uses and which does not exist below 19."""
+    if _target(node) in _EIGHT_BITS:
+        raise Inexact(f"{_target(node)} does not exist below it")
+    node.drop("saturate", why="it is about float8 only")
+
+
+def _target(node: NodeAtBoundary) -> str:
+    """Gives the target type of the node."""
+    if node.op_type == "CastLike":
+        return node.known_dtype(1)
+    return DTYPE_NAMES[node.known_value("to")]
+
+
+changed(
+    "Cast CastLike", 24, "saturating infinity to float8 FNUZ types gives NaN below it, the greatest value from then on"
+)
+
+
+@exact("Cast CastLike", 24)
+def has_no_saturating_fnuz(node: NodeAtBoundary) -> bool:
+    """True when the target type is known and no FNUZ type, or when saturation is off."""
+    if node.value_or_default("saturate") == 0:
+        return True
+    to = node.value("to")
+    fnuz = (TensorProto.FLOAT8E4M3FNUZ, TensorProto.FLOAT8E5M2FNUZ)
+    if isinstance(to, int):
+        return to not in fnuz
+    dtype = node.dtype(1)
+    return node.lower.op == "CastLike" and dtype is not None and not dtype.endswith("fnuz")
+
+
+@upward("Cast CastLike", 24)
+def replace_infinity_by_nan(node: NodeAtBoundary) -> None:
+    """Replaces infinity by NaN first: below 24, infinity saturates to NaN in the float8 FNUZ types, from 24 on to the
+    greatest number.
+    """
+    if _target(node) in _GREATEST:
+        _replace_infinity(node, float("nan"), signed=False)
+
+
+def _replace_infinity(node: NodeAtBoundary, number: float, *, signed: bool) -> None:
+    """Replaces infinities by a number. signed: the number gets the sign of the infinity. Does nothing where saturation
+    is off.
+    """
+    if node.known_value_or_default("saturate") == 0:
+        return
+    dtype = node.known_dtype(0)
+    if dtype == "string":
+        raise Inexact("a string may be that of infinity")
+    if dtype not in _REAL | _EIGHT_BITS:
+        return
+    wide = dtype if dtype in _REAL else "float32"
+    f = Formula(node)
+    data, replacement = f.input(0).cast(wide), f.number(number, wide)
+    if signed:
+        replacement = f.node("Sign", data) * replacement
+    node.inputs[0] = f.where(f.node("IsInf", data), replacement, data).name
+
+
+@downward("Cast CastLike", 24)
+def replace_infinity_by_greatest(node: NodeAtBoundary) -> None:
+    """Replaces infinity by the greatest number first: below 24, infinity saturates to NaN in the float8 FNUZ types.
+    Drops round_mode, which only float8e8m0 uses.
+    """
+    target = _target(node)
+    if target == "float8e8m0":
+        raise Inexact("float8e8m0 does not exist below it")
+    node.drop("round_mode", why="it is about float8e8m0 only")
+    if target in _GREATEST and node.known_value_or_default("saturate") != 0:
+        _replace_infinity(node, _GREATEST[target], signed=True)
+
 
 # QuantizeLinear, DequantizeLinear -----------------------------------------------------------------------------------
 
@@ -51,15 +162,17 @@ def quantize_by_arithmetic(node: NodeAtBoundary) -> None:
     if node.upper.since_version == 23 and is_of_scale and _says_type_of_scale(node, "precision"):
         return
     precision = DTYPE_NAMES[node.known_value("precision", 0) or DTYPE_NUMBERS[node.known_dtype(1)]]
+    f = Formula(node)
     if dtype.startswith("float8") and node.upper.since_version == 23 and precision in _DIVIDED_AT_21:
         for index in (0, 1):
-            node.inputs[index] = _cast(node, node.inputs[index], node.known_dtype(index), precision)
+            node.known_dtype(index)
+            node.inputs[index] = f.input(index).cast(precision).name
         node.drop("precision", why="data and scale are of the type to divide in")
         return
     if dtype.startswith("float8") and node.upper.since_version == 21:
         # The zero point is 0, and Cast rounds and saturates as the operator does.
-        steps = node.write("Div", [node.inputs[0], _alignment(node)(node.inputs[1])], "steps")
-        node.replace("Cast", [steps], to=DTYPE_NUMBERS[dtype], saturate=node.known_value("saturate", 1))
+        steps, saturate = f.input(0) / _alignment(node, f)(f.input(1)), node.known_value("saturate", 1)
+        f.give(f.node("Cast", steps, gives=dtype, to=DTYPE_NUMBERS[dtype], saturate=saturate))
         return
     if dtype not in _RANGES:
         raise Inexact(f"quantization to {dtype} is written with no other operators")
@@ -69,16 +182,14 @@ def quantize_by_arithmetic(node: NodeAtBoundary) -> None:
     # Quotients of integers are rounded, not cut off: float64 holds them precisely enough.
     precision = "float64" if precision == "int32" else precision
     rounds_in = "float64" if precision == "float64" else "float32"
-    aligned = _alignment(node)
-    scale = _cast(node, aligned(node.inputs[1]), node.known_dtype(1), precision)
-    data = _cast(node, node.inputs[0], node.known_dtype(0), precision)
-    steps = _cast(node, node.write("Div", [data, scale], "steps"), precision, rounds_in)
-    rounded = _cast(node, node.write("Round", [steps], "rounded"), rounds_in, "float32")
+    aligned = _alignment(node, f)
+    scale = aligned(f.input(1)).cast(precision)
+    steps = (f.input(0).cast(precision) / scale).cast(rounds_in)
+    rounded = f.node("Round", steps).cast("float32")
     if node.uses_input(2):
-        zero = _cast(node, aligned(node.inputs[2]), dtype, "float32")
-        rounded = node.write("Add", [rounded, zero], "shifted")
-    low, high = (node.constant(bound, "bound", np.float32) for bound in _RANGES[dtype])
-    node.replace("Cast", [node.write("Clip", [rounded, low, high], "saturated")], to=DTYPE_NUMBERS[dtype])
+        rounded = rounded + aligned(f.input(2, dtype)).cast("float32")
+    low, high = (f.number(bound, "float32") for bound in _RANGES[dtype])
+    f.give(f.node("Clip", rounded, low, high).cast(dtype))
 
 
 def _quantized_dtype(node: NodeAtBoundary) -> str:
@@ -96,7 +207,7 @@ def _has_one_scale(node: NodeAtBoundary) -> bool:
         return False
     for index in (1, 2):
         if node.uses_input(index) and shape:
-            node.inputs[index] = node.write("Reshape", [node.inputs[index], node.constant([], "scalar")], "one")
+            node.inputs[index] = Formula(node).input(index).reshape().name
     node.drop("axis", why="with one scale the axis has no effect")
     return True
 
@@ -125,31 +236,21 @@ def _says_type_of_scale(node: NodeAtBoundary, name: str) -> bool:
     return True
 
 
-def _alignment(node: NodeAtBoundary) -> Callable[[str], str]:
+def _alignment(node: NodeAtBoundary, f: Formula) -> Callable[[Term], Term]:
     """Gives a function that lays out a scale or zero point so that it broadcasts to the input."""
     node.known_rank(1)
     shape, rank = node.shape(1) or (), node.known_rank(0)
     axis, block = node.known_value("axis", 1), node.known_value("block_size", 0)
     if block:
-        indices = _block_indices(node, axis % rank, block)
-        return lambda name: node.write("Gather", [name, indices], "repeated", axis=axis % rank)
+        axis %= rank
+        blocks = f.counting(f.size(0, axis)) / block
+        return lambda term: term.take(blocks, axis)
     if not shape:
-        return lambda name: name
+        return lambda term: term
     if len(shape) != 1 or (rank > 1 and not -rank <= axis < rank):
         raise Inexact(f"a scale of rank {len(shape)} does not fit axis {axis} of an input of rank {rank}")
     sizes = [-1] + [1] * (rank - 1 - axis % rank) if rank > 1 and shape != (1,) else [-1][: min(rank, 1)]
-    layout = node.constant(sizes, "layout")
-    return lambda name: node.write("Reshape", [name, layout], "aligned")
-
-
-def _block_indices(node: NodeAtBoundary, axis: int, block: int) -> str:
-    """Gives the number of the block in which each index of the axis lies."""
-    size = (node.shape(0) or ())[axis]
-    if isinstance(size, int) and size <= MAX_WRITTEN:
-        return node.constant(np.arange(size) // block, "blocks")
-    zero, one, length = (node.constant(value, "number") for value in (0, 1, block))
-    end = node.write("Gather", [node.write("Shape", [node.inputs[0]], "shape"), node.constant(axis, "axis")], "size")
-    return node.write("Div", [node.write("Range", [zero, end, one], "range"), length], "blocks")
+    return lambda term: term.reshape(*sizes)
 
 
 @downward("DequantizeLinear", 10, 13, 19, 21, 23, 25)
@@ -172,16 +273,12 @@ def dequantize_by_arithmetic(node: NodeAtBoundary) -> None:
     if narrow not in _DEQUANTIZED and not (narrow.startswith("float8") and node.upper.since_version in (21, 23)):
         raise Inexact(f"dequantization of {narrow} is written with no other operators")
     made = DTYPE_NAMES[node.known_value("output_dtype", 0) or DTYPE_NUMBERS[node.known_dtype(1)]]
-    aligned = _alignment(node)
-    data = _cast(node, node.inputs[0], narrow, "float32")
+    f = Formula(node)
+    aligned, data = _alignment(node, f), f.input(0).cast("float32")
     # The zero point of int32 and float8 is 0.
     if node.uses_input(2) and narrow in _RANGES:
-        data = node.write("Sub", [data, _cast(node, aligned(node.inputs[2]), narrow, "float32")], "difference")
-    factors = [data, _cast(node, aligned(node.inputs[1]), node.known_dtype(1), "float32")]
-    if made == "float32":
-        node.replace("Mul", factors)
-    else:
-        node.replace("Cast", [node.write("Mul", factors, "product")], to=DTYPE_NUMBERS[made])
+        data = data - aligned(f.input(2, narrow)).cast("float32")
+    f.give((data * aligned(f.input(1)).cast("float32")).cast(made))
 
 
 def _widen_constants(node: NodeAtBoundary, narrow: str) -> None:
@@ -220,7 +317,7 @@ def cast_data_to_type_of_scale(node: NodeAtBoundary) -> None:
     if node.known_dtype(0) != "int32" or node.known_dtype(1) != "float32":
         node.require_types()
         raise Inexact("its data and its scale are of types that it does not take together")
-    node.inputs[0] = _cast(node, node.inputs[0], "int32", "float32")
+    node.inputs[0] = Formula(node).input(0).cast("float32").name
 
 
 # QLinearMatMul, QLinearConv -----------------------------------------------------------------------------------------
@@ -234,49 +331,41 @@ def quantize_product(node: NodeAtBoundary) -> None:
     node.dialect = 10
     is_matmul = node.op_type == "QLinearMatMul"
     behind = 0 if is_matmul else node.known_rank(0) - 2
-    a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero, *bias = node.inputs
-    zeros = [_lay_out(node, 2, a_zero, None), _lay_out(node, 5, b_zero, None), _lay_out(node, 7, y_zero, None)]
-    attributes = {name: node.known_value(name) for name in node.attributes}
-    product = node.write("MatMulInteger" if is_matmul else "ConvInteger", [a, b, *zeros[:2]], "product", **attributes)
+    f = Formula(node)
+    a_zero, b_zero, y_zero = (_laid_out(node, f, index) for index in (2, 5, 7))
     columns = [-1, *[1] * behind]
-    if bias and bias[0]:
-        aligned = node.write("Reshape", [bias[0], node.constant(columns, "columns")], "bias")
-        product = node.write("Add", [product, aligned], "biased")
-    left = _lay_out(node, 1, a_scale, [-1, 1] if is_matmul else columns)
-    right = _lay_out(node, 4, b_scale, None if is_matmul else columns)
-    scale = node.write("Div", [node.write("Mul", [left, right], "scale"), _lay_out(node, 6, y_scale, None)], "scale")
-    real = node.write("Mul", [_cast(node, product, "int32", "float32"), scale], "real")
-    node.replace("QuantizeLinear", [real, node.constant(1, "one", np.float32), zeros[2]])
+    attributes = {name: node.known_value(name) for name in node.attributes}
+    operands = [f.input(0), f.input(3), a_zero, b_zero]
+    product = f.node("MatMulInteger" if is_matmul else "ConvInteger", *operands, gives="int32", **attributes)
+    if node.uses_input(8):
+        product = product + f.input(8).reshape(*columns)
+    left = _laid_out(node, f, 1, [-1, 1] if is_matmul else columns)
+    right = _laid_out(node, f, 4, None if is_matmul else columns)
+    scale = left * right / _laid_out(node, f, 6)
+    f.give(f.node("QuantizeLinear", product.cast("float32") * scale, f.number(1, "float32"), y_zero))
 
 
-def _lay_out(node: NodeAtBoundary, index: int, name: str, layout: list[int] | None) -> str:
+def _laid_out(node: NodeAtBoundary, f: Formula, index: int, layout: list[int] | None = None) -> Term:
     """Gives a scale or zero point as a scalar where it is one; otherwise reshapes it for the axis that it
     belongs to.
     """
     node.known_rank(index)
-    shape = node.shape(index) or ()
+    shape, term = node.shape(index) or (), f.input(index)
     if not shape:
-        return name
+        return term
     if shape == (1,):
-        return node.write("Reshape", [name, node.constant([], "scalar")], "one")
+        return term.reshape()
     if len(shape) != 1 or index in (6, 7):
         raise Inexact("scales of more than one dimension are for more than rows and columns")
-    return name if layout is None else node.write("Reshape", [name, node.constant(layout, "layout")], "aligned")
+    return term if layout is None else term.reshape(*layout)
 
 
 @downward("QLinearMatMul", 21)
 def cast_scales_to_float32(node: NodeAtBoundary) -> None:
     """Casts the scales to float32, which holds every 16-bit float, because below 21 they are float32."""
     for index in (1, 4, 6):
-        node.inputs[index] = _cast(node, node.inputs[index], node.known_dtype(index), "float32")
+        node.known_dtype(index)
+        node.inputs[index] = Formula(node).input(index).cast("float32").name
     others = {node.known_dtype(index) for index in (0, 2, 3, 5, 7)}
     if not others <= {"int8", "uint8"}:
         raise Inexact(f"{', '.join(sorted(others))} are not all allowed below it")
-
-
-# Helpers of several operators ---------------------------------------------------------------------------------------
-
-
-def _cast(node: NodeAtBoundary, name: str, dtype: str, to: str) -> str:
-    """Casts a value unless it has the wanted type."""
-    return name if dtype == to else node.write("Cast", [name], to, to=DTYPE_NUMBERS[to])

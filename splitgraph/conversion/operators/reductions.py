@@ -4,12 +4,11 @@ ReduceSum, 18 for the others), and select_last_index (12).
 
 from __future__ import annotations
 
-from splitgraph.conversion.operators.axes import make_axes_an_input
 from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front
 from splitgraph.conversion.operators.registry import always, changed, downward, exact, unchanged, upward
+from splitgraph.conversion.operators.shapes import make_axes_an_input
+from splitgraph.conversion.writing.formula import Formula, has_no_zero
 from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.conversion.writing.reshaping import replace_by_reshape, reshape
-from splitgraph.conversion.writing.shape_nodes import dimension, has_no_zero, kept_dimensions, mask_of_axes
 from splitgraph.deferred import np
 
 _REDUCTIONS_18 = (
@@ -68,33 +67,21 @@ def make_reduced_axes_an_attribute(node: NodeAtBoundary) -> None:
 
 def _reduce_at_run_time(node: NodeAtBoundary, is_noop: bool) -> None:
     """Reduces along axes that are known only at run time."""
-    data, axes = node.inputs
-    rank, keeps = node.known_rank(0), node.known_value_or_default("keepdims")
+    rank, keeps, f = node.known_rank(0), node.known_value_or_default("keepdims"), Formula(node)
+    data, axes, dense = f.input(0), f.input(1, "int64"), has_no_zero(node, node.inputs[0])
     del node.inputs[1:]
     if rank == 0:
         # A scalar has no axes: reducing none or all is the same.
         return
-    shape = node.write("Shape", [data], "shape")
-    mask = mask_of_axes(node, axes, node.constant([rank], "rank"), "is_reduced")
+    shape, is_reduced = f.shape(data.name), f.mask_of_axes(axes, f.number([rank]))
     if not is_noop:
-        count = node.write("Shape", [axes], "axes_count")
-        mask = node.write(
-            "Or", [mask, node.write("Equal", [count, node.constant([0], "zero")], "reduces_all")], "reduced"
-        )
-    one, column = node.constant([1], "one"), node.constant([rank, 1], "column")
-    kept, gone = node.write("Where", [mask, one, shape], "kept"), node.write("Where", [mask, shape, one], "gone")
-    pairs = [node.write("Reshape", [sizes, column], "as_column") for sizes in (kept, gone)]
-    paired = node.write("Reshape", [node.write("Concat", pairs, "pairs", axis=1), node.constant([-1], "row")], "paired")
-    dense = has_no_zero(node, data)
-    in_pairs = reshape(node, data, paired, "in_pairs", dense=dense)
-    reduced = {"axes": list(range(1, 2 * rank, 2)), "keepdims": 0}
+        is_reduced = is_reduced | f.shape(axes.name).equals(f.number([0]))
+    kept, gone = f.where(is_reduced, f.number([1]), shape), f.where(is_reduced, shape, f.number([1]))
+    pairs = f.joined([sizes.reshape(rank, 1) for sizes in (kept, gone)], 1).reshape(-1)
     node.reasons["axes"] = "the axes are known only at run time"
-    if keeps:
-        node.replace(node.op_type, [in_pairs], **reduced)
-        return
-    with_ones = node.write(node.op_type, [in_pairs], "with_ones", **reduced)
-    left = kept_dimensions(node, shape, mask)
-    replace_by_reshape(node, with_ones, left, dense=dense)
+    in_pairs = data.with_shape(pairs, dense=dense)
+    reduced = f.node(node.op_type, in_pairs, axes=list(range(1, 2 * rank, 2)), keepdims=0)
+    f.give(reduced if keeps else reduced.with_shape(shape.take(f.positions(~is_reduced)), dense=dense))
 
 
 def _reduce_nothing(node: NodeAtBoundary) -> None:
@@ -103,7 +90,7 @@ def _reduce_nothing(node: NodeAtBoundary) -> None:
         node.replace("Identity", node.inputs)
         return
     rank = node.known_rank(0)
-    node.inputs[0] = node.write("Unsqueeze", [node.inputs[0], node.constant([rank], "behind")], "with_one")
+    node.inputs[0] = Formula(node).input(0).unsqueezed(rank).name
     node.set("axes", [rank], f"nothing is reduced, which below opset {node.upper.since_version} a dimension of 1 does")
     node.set("keepdims", 0, "the dimension of 1 was added")
 
@@ -124,14 +111,11 @@ def find_last_index_in_reverse(node: NodeAtBoundary) -> None:
     node.require_types()
     if not node.known_is_set("select_last_index"):
         raise Inexact("the first of several equal elements is not what stands in the way")
-    axis = node.known_value_or_default("axis")
+    f, axis = Formula(node), node.known_value_or_default("axis")
     if axis < 0 and node.input_type(0).rank is not None:
         axis += node.known_rank(0)
-    shape = node.write("Shape", [node.inputs[0]], "shape")
-    bounds = [[-1], [np.iinfo(np.int64).min], [axis], [-1]]
-    names = [node.constant(held, hint) for held, hint in zip(bounds, ("start", "end", "axis", "step"), strict=True)]
-    node.inputs[0] = node.write("Slice", [node.inputs[0], *names], "reversed")
-    last = node.write("Sub", [dimension(node, shape, axis, "length"), node.constant(1, "one")], "last")
+    last = f.shape(node.inputs[0]).take(axis) - 1
+    bounds = [f.number([bound]) for bound in (-1, np.iinfo(np.int64).min, axis, -1)]
+    node.inputs[0] = f.node("Slice", f.input(0), *bounds).name
     node.drop("select_last_index", why=f"it does not exist {node.side}")
-    old = node.redirect(0, "in_reverse")
-    node.write_after("Sub", [last, node.outputs[0]], old)
+    f.follow(0, lambda in_reverse: last - in_reverse)

@@ -17,9 +17,9 @@ from splitgraph.conversion.operators.registry import (
     unchanged,
     upward,
 )
+from splitgraph.conversion.writing.formula import Formula, Term, static_shape
 from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.conversion.writing.resampling import is_sized, resize_by_gathering
-from splitgraph.conversion.writing.shape_nodes import static_shape
 from splitgraph.deferred import np
 
 _TO_NEW_MODES = {"nearest": "nearest", "bilinear": "linear"}
@@ -126,46 +126,36 @@ def set_asymmetric_coordinates(node: NodeAtBoundary) -> None:
     and one for those that shrink.
     """
     node.require_types()
-    data, scales = node.inputs
-    mode = node.known_value_or_default("mode")
+    mode, f = node.known_value_or_default("mode"), Formula(node)
     if mode not in ("nearest", "linear"):
         raise Inexact(f"Resize-10 knows no mode {mode}")
-    roi = node.constant(np.zeros(0), "roi", np.float32)
+    data, scales, roi = f.input(0), f.input(1, "float32"), f.number([], "float32")
     node.set("coordinate_transformation_mode", "asymmetric", "what Resize did before it had a choice")
-    found = node.elements(1)
+    known = node.elements(1)
     if mode == "nearest":
-        shrinks = found is not None and bool(np.any(found < 1))
-        if found is None or (shrinks and np.any(found > 1)):
-            one = node.constant([1], "one", np.float32)
-            up = node.write("Max", [scales, one], "scales_up")
-            least = None if found is not None else node.write("ReduceMin", [scales], "least", keepdims=1)
-            data, shrinks = _grow(node, data, roi, up, least, is_larger=_is_larger(node, found)), True
-            scales = node.write("Min", [scales, one], "scales_down")
+        shrinks = known is not None and bool(np.any(known < 1))
+        if known is None or (shrinks and np.any(known > 1)):
+            data = _grow(f, data, roi, scales, is_known=known is not None, is_larger=_is_larger(node, known))
+            scales, shrinks = f.node("Min", scales, f.number([1], "float32")), True
         node.set("nearest_mode", "ceil" if shrinks else "floor", "what Resize did before it had a choice")
-    node.inputs[:] = [data, roi, scales]
+    node.inputs[:] = [data.name, roi.name, scales.name]
 
 
-def _grow(node: NodeAtBoundary, data: str, roi: str, scales: str, least: str | None, *, is_larger: bool) -> str:
+def _grow(f: Formula, data: Term, roi: Term, scales: Term, *, is_known: bool, is_larger: bool) -> Term:
     """Resizes the axes that grow.
 
     onnxruntime copies a tensor that keeps its size, whatever the scales are; the one node did not do so where other
     axes shrank. So the tensor gets a further axis, which changes the size: two copies where the least scale is below 1.
-    least: this scale; None where it is below 1.
+    is_known: the scales are known, and the least is below 1. is_larger: some axis certainly gets more elements.
     """
     chosen = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor", "mode": "nearest"}
+    up, copies = f.node("Max", scales, f.number([1], "float32")), f.number([2], "float32")
     if is_larger:
-        return node.write("Resize", [data, roi, scales], "grown", **chosen)
-    copies = node.constant([2], "two", np.float32)
-    if least is not None:
-        one = node.constant([1], "one", np.float32)
-        lacking = node.write("Ceil", [node.write("Sub", [one, least], "lacking")], "lacking")
-        copies = node.write(
-            "Add", [one, node.write("Max", [lacking, node.constant([0], "zero", np.float32)], "more")], "copies"
-        )
-    twice = node.write("Concat", [copies, scales], "scales_of_more", axis=0)
-    more = node.write("Unsqueeze", [data], "one_more_axis", axes=[0])
-    grown = node.write("Resize", [more, roi, twice], "grown_twice", **chosen)
-    return node.write("Gather", [grown, node.constant(0, "first")], "grown", axis=0)
+        return f.node("Resize", data, roi, up, **chosen)
+    if not is_known:
+        lacking = (1 - f.node("ReduceMin", scales, keepdims=1)).ceil()
+        copies = f.number([1], "float32") + f.node("Max", lacking, f.number([0], "float32"))
+    return f.node("Resize", data.unsqueezed(0), roi, f.joined([copies, up]), **chosen).take(0)
 
 
 def _is_larger(node: NodeAtBoundary, scales: Array | None) -> bool:
@@ -341,29 +331,15 @@ def _is_antialiased(node: NodeAtBoundary) -> bool:
 
 def _spread(node: NodeAtBoundary, axes: list[int], rank: int) -> None:
     """Puts the values for some axes among values that change nothing for the others."""
-    where = node.constant(axes, "axes")
+    f = Formula(node)
+    places = f.number(axes)
     if node.uses_input(1):
-        rest = node.constant([0] * rank + [1] * rank, "no_roi", np.float32)
-        both = node.constant([*axes, *(axis + rank for axis in axes)], "roi_axes")
-        dtype = node.known_dtype(1)
-        if dtype != "float32":
-            rest = node.write("Cast", [rest], "no_roi_typed", to={"float16": 10, "float64": 11}[dtype])
-        node.inputs[1] = _put(node, rest, both, node.inputs[1], "roi")
+        rest = f.number([0] * rank + [1] * rank, "float32").cast(node.known_dtype(1))
+        node.inputs[1] = f.put(rest, f.joined([places, places + rank]), f.given(1)).name
     if node.uses_input(2):
-        rest = node.constant([1] * rank, "no_scales", np.float32)
-        node.inputs[2] = _put(node, rest, where, node.inputs[2], "scales")
+        node.inputs[2] = f.put(f.number([1] * rank, "float32"), places, f.given(2, "float32")).name
     if node.uses_input(3):
-        node.inputs[3] = _put(node, node.write("Shape", [node.inputs[0]], "shape"), where, node.inputs[3], "sizes")
-
-
-def _put(node: NodeAtBoundary, rest: str, where: str, given: str, hint: str) -> str:
-    """Puts values at places of a tensor, now if everything is known."""
-    before, places, updates = (node.values.elements(name) for name in (rest, where, given))
-    if before is None or places is None or updates is None:
-        return node.write("ScatterElements", [rest, where, given], hint, axis=0)
-    whole = before.copy()
-    whole[places] = updates
-    return node.constant(whole, hint, whole.dtype)
+        node.inputs[3] = f.put(f.shape(node.inputs[0]), places, f.given(3, "int64")).name
 
 
 changed("Resize", 19, "half_pixel_symmetric was added", up=always)

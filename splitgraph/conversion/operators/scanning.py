@@ -1,5 +1,5 @@
 """Scan: the batch axis and sequence_lens disappeared (9), negative axes were allowed (11), and bodies may give bfloat16
-(16).
+(16). CumSum, CumProd and Round are written as a Scan, or with Floor, below their first opset.
 """
 
 from __future__ import annotations
@@ -11,11 +11,15 @@ from splitgraph.attributes import UNRESOLVED, make_attribute, make_node
 from splitgraph.conversion.operators.control_flow import cast_around_body
 from splitgraph.conversion.operators.predicates import MINUS_AXIS
 from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged, upward
+from splitgraph.conversion.writing.formula import Formula, Term, has_no_zero, wide_float
 from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.graph.values import type_proto
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
-from splitgraph.value_type import UNKNOWN, ValueType, tensor
+from splitgraph.value_type import DTYPE_NUMBERS, UNKNOWN, Shape, ValueType, tensor
+
+# The operator of one step, and the bits of its neutral element: -0.0 + x is x also for x = -0.0.
+_STEPS = {"CumSum": ("Add", -0.0), "CumProd": ("Mul", 1.0)}
 
 
 class _Inner:
@@ -37,6 +41,8 @@ class _Inner:
         self.inputs, self.outputs, self.kept_states, self.has_lengths = inputs, outputs, kept_states, has_lengths
         self.body, self.scan, self.t, self.zero, self.one, self.next, self.running, self.count = names
 
+
+# Scan ---------------------------------------------------------------------------------------------------------------
 
 unchanged("Scan", 16, 19, 21, 23, 24, 25)
 changed("Scan", 9, "the batch axis and sequence_lens were removed")
@@ -219,3 +225,123 @@ def count_scan_axes_from_front(node: NodeAtBoundary) -> None:
 
 
 downward("Scan", 16)(cast_around_body)
+
+# CumSum, CumProd ----------------------------------------------------------------------------------------------------
+
+unchanged("CumSum", 14)
+
+
+@downward("CumSum", 11)
+@downward("CumProd", 26)
+def accumulate_by_scan(node: NodeAtBoundary) -> None:
+    """Writes a cumulative sum or product as a Scan along the axis, which adds or multiplies in the same order.
+
+    Where the axis is known only at run time, the data is reshaped to three dimensions first: those before the axis, the
+    axis, and those behind it.
+    """
+    dtype, rank, f = node.known_dtype(), node.known_rank(), Formula(node)
+    operator, neutral = _STEPS[node.op_type]
+    exclusive, reverse = node.known_value_or_default("exclusive"), node.known_value_or_default("reverse")
+    if exclusive or dtype.startswith(("int", "uint")):
+        neutral = abs(neutral)
+    known, data = node.elements(1), f.input(0)
+    if 0 in (node.input_type(0).shape or ()):
+        f.give(data)
+        return
+    shape = given_shape = f.shape(data.name)
+    axis, is_dense = 1, has_no_zero(node, data.name)
+    if not is_dense:
+        # Scan of onnxruntime fails at a dimension of 0, or divides by it; Scan of the reference evaluator loses others.
+        data, shape = _without_empty(data, shape)
+    if known is None:
+        before, behind = _sizes_around(f, f.input(1).cast("int64").reshape(1), shape, rank)
+        data = f.node("Reshape", data, f.joined([before, f.number([-1]), behind]))
+        state_shape = f.joined([before, behind])
+    else:
+        axis = int(known.reshape(-1)[0]) % rank
+        state_shape = shape.take([place for place in range(rank) if place != axis])
+    start = helper.make_tensor("", DTYPE_NUMBERS[dtype], [1], [neutral])
+    state, directions = f.node("ConstantOfShape", state_shape, gives=dtype, value=start), [1] if reverse else None
+    attributes = {
+        "body": _scan_body(node, operator, dtype, rank - 1 if known is not None else 2, bool(exclusive)),
+        "num_scan_inputs": 1,
+        "scan_input_axes": [axis],
+        "scan_output_axes": [axis],
+        "scan_input_directions": directions,
+        "scan_output_directions": directions,
+    }
+    totals = f.nodes("Scan", [state, data], dtype, dtype, **attributes)[1]
+    if known is None:
+        totals = f.node("Reshape", totals, shape)
+    f.give(totals if is_dense else _cut_to(totals, given_shape, node.input_type(0).shape or ()))
+
+
+def _sizes_around(f: Formula, axis: Term, shape: Term, rank: int) -> list[Term]:
+    """Gives the product of the dimensions before the axis, and the product of those behind it: int64[1] each."""
+    axis, places = axis.from_front(rank), f.counting(rank)
+    sides = [f.where(side, shape, f.number([1])) for side in (places < axis, places > axis)]
+    return [f.node("ReduceProd", side, keepdims=1) for side in sides]
+
+
+def _without_empty(data: Term, shape: Term) -> tuple[Term, Term]:
+    """Gives the data and its shape (int64[rank]). Where a dimension is 0, gives zeros of a shape with 1 for each such
+    dimension; `_cut_to` undoes this.
+    """
+    f, is_zero = data.formula, shape.equals(shape.formula.number([0]))
+    is_empty = f.node("ReduceSum", is_zero.cast("int64"), keepdims=1).cast("bool")
+    solid = f.where(is_zero, f.number([1]), shape)
+    # As many zeros as the new shape holds make up for empty data.
+    count = f.where(is_empty, f.node("ReduceProd", solid, keepdims=1), f.number([0]))
+    elements = f.joined([data.reshape(-1), f.filled(count, 0, data.dtype)])
+    return f.node("Reshape", elements, solid), solid
+
+
+def _cut_to(data: Term, shape: Term, sizes: Shape) -> Term:
+    """Cuts data to a shape. The data may be longer along dimensions that may be 0, according to the known sizes.
+
+    Slice is not used: its ends can only be computed from opset 10 on.
+    """
+    for axis in [axis for axis, size in enumerate(sizes) if not isinstance(size, int) or size <= 0]:
+        data = data.take(data.formula.counting(shape.take([axis]), is_row=True), axis)
+    return data
+
+
+def _scan_body(node: NodeAtBoundary, operator: str, dtype: str, rank: int, exclusive: bool) -> GraphProto:
+    """Makes the body of the Scan: one step takes the total so far and a slice, and gives the new total and the slice of
+    the result.
+
+    rank: of a slice; onnxruntime needs the declaration.
+    """
+    total, item, new = (node.new_name(hint) for hint in ("total_in", "item", "total_out"))
+    given = node.new_name("given")
+    nodes = [
+        make_node(operator, [total, item], [new], name=node.new_name("accumulate")),
+        make_node("Identity", [total if exclusive else new], [given], name=node.new_name("give")),
+    ]
+    number, dims = DTYPE_NUMBERS[dtype], [None] * rank
+    inputs = [helper.make_tensor_value_info(name, number, dims) for name in (total, item)]
+    outputs = [helper.make_tensor_value_info(name, number, dims) for name in (new, given)]
+    return helper.make_graph(nodes, "accumulation", inputs, outputs)
+
+
+# Round --------------------------------------------------------------------------------------------------------------
+
+unchanged("Round", 22)
+
+
+@downward("Round", 11)
+def round_half_to_even(node: NodeAtBoundary) -> None:
+    """Writes Round with Floor. Absolute values, and their distances from the floor, are exact: a number goes up when
+    the distance is more than a half, or a half above an odd floor.
+
+    The sign comes back as a factor, also the sign of 0: Where of onnxruntime turns -0 into 0.
+    """
+    dtype, f = node.known_dtype(), Formula(node)
+    wide = wide_float(dtype)
+    data = f.input(0).cast(wide)
+    size = abs(data)
+    floor = size.floor()
+    rest, halved = size - floor, floor * 0.5
+    is_up = (rest > 0.5) | ~(rest < 0.5) & (halved > halved.floor())
+    sign = f.where((data < 0) | (1.0 / data < 0), f.number(-1.0, wide), 1.0)
+    f.give(((floor + is_up.cast(wide)) * sign).cast(dtype))

@@ -1,4 +1,6 @@
-"""Scatter, ScatterElements and ScatterND: Scatter was renamed (11), and reductions were added (16, 18)."""
+"""Scatter, ScatterElements, ScatterND and TensorScatter: Scatter was renamed (11), and reductions were added (16, 18);
+TensorScatter is written as ScatterElements below its first opset.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,9 @@ from collections.abc import Callable, Sequence
 from splitgraph.conversion.operators.indexing import indices_from_front, offsets, tuple_length
 from splitgraph.conversion.operators.predicates import value_is_one_of
 from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
+from splitgraph.conversion.writing.formula import Formula, Term, has_no_zero
 from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.conversion.writing.reshaping import replace_by_reshape, reshape
-from splitgraph.conversion.writing.shape_nodes import dimension, has_no_zero
-from splitgraph.deferred import helper, np
 from splitgraph.dim import DimLike
-from splitgraph.onnx_proto import GraphProto, TensorProto
-from splitgraph.value_type import DTYPE_NUMBERS
 
 # More slices would make the model too long to read: a Loop takes them.
 _MOST_SLICES = 32
@@ -28,43 +26,35 @@ unchanged("ScatterElements ScatterND", 13, 16)
 @downward("ScatterElements", 11)
 def replace_by_scatter(node: NodeAtBoundary) -> None:
     """Replaces the node by Scatter, with indices counted from the front: Scatter does not define negative ones."""
-    axis = node.known_value_or_default("axis")
-    inputs = [node.inputs[0], indices_from_front(node, axis), node.inputs[2]]
-    node.replace("Scatter", inputs, axis=axis)
+    axis, f = node.known_value_or_default("axis"), Formula(node)
+    f.give(f.node("Scatter", f.input(0), indices_from_front(node, f, axis), f.input(2), axis=axis))
 
 
 @downward("ScatterND", 11)
 def scatter_by_offsets(node: NodeAtBoundary) -> None:
     """Scatters into the rows of the data in two dimensions: those that the tuples of indices name, and the rest."""
-    rank, depth = node.known_rank(0), tuple_length(node)
-    shape = node.write("Shape", [node.inputs[0]], "shape")
-    places = node.write("Reshape", [offsets(node, shape, depth), node.constant([-1, 1], "column")], "places")
+    rank, depth, f = node.known_rank(0), tuple_length(node), Formula(node)
+    shape, places = f.shape(node.inputs[0]), offsets(node, f, depth).reshape(-1, 1)
     rest = (node.input_type(0).shape or ())[depth:]
-    width = _product(node, shape, range(depth, rank))
+    width = _product(shape, range(depth, rank), rest)
     # Where the rows have elements, -1 can stand for the number of rows.
     dense = all(isinstance(dim, int) and dim > 0 for dim in rest)
-    any_number = node.constant([-1], "rows")
 
-    def in_rows(data: str, rows: str) -> str:
-        row_shape = node.write("Concat", [any_number if dense else rows, width], "row_shape", axis=0)
-        return reshape(node, data, row_shape, "in_rows", dense=dense)
+    def in_rows(data: Term, rows: Term) -> Term:
+        return data.with_shape(f.joined([f.number([-1]) if dense else rows, width]), dense=dense)
 
-    data = in_rows(node.inputs[0], _product(node, shape, range(depth)))
-    count = node.write("Gather", [node.write("Shape", [places], "places_shape"), node.constant([0], "first")], "count")
-    wide = node.write("Concat", [node.constant([1], "one"), width], "wide", axis=0)
-    indices = node.write("Expand", [places, wide], "indices")
-    scattered = node.write("Scatter", [data, indices, in_rows(node.inputs[2], count)], "scattered", axis=0)
-    replace_by_reshape(node, scattered, shape, dense=has_no_zero(node, node.inputs[0]))
+    data = in_rows(f.input(0), _product(shape, range(depth), (node.input_type(0).shape or ())[:depth]))
+    updates = in_rows(f.input(2), f.shape(places.name).take([0]))
+    scattered = f.node("Scatter", data, places.expanded(f.joined([f.number([1]), width])), updates, axis=0)
+    f.give(scattered.with_shape(shape, dense=has_no_zero(node, node.inputs[0])))
 
 
-def _product(node: NodeAtBoundary, shape: str, axes: range, of: int = 0) -> str:
-    """Gives the number of elements in some dimensions of an input, as int64[1]."""
-    dims = (node.input_type(of).shape or ())[axes.start : axes.stop]
-    known = _known_product(dims)
-    if known is not None:
-        return node.constant([known], "product")
-    sizes = node.write("Gather", [shape, node.constant(axes, "axes")], "sizes")
-    return node.write("ReduceProd", [sizes], "product", axes=[0], keepdims=1)
+def _product(shape: Term, axes: range, dims: Sequence[DimLike | None]) -> Term:
+    """Gives the number of elements in some dimensions, int64[1]. dims: what is known of these dimensions."""
+    count = _known_product(dims)
+    if count is not None:
+        return shape.formula.number([count])
+    return shape.take(axes).reduced("ReduceProd", [0], keepdims=True)
 
 
 def _known_product(dims: Sequence[DimLike | None]) -> int | None:
@@ -78,49 +68,37 @@ def reduce_slice_by_slice(node: NodeAtBoundary) -> None:
     """Reduces one slice of updates after the other, in the order of their indices: the updates of one slice along the
     axis go to different elements. Each slice is gathered, combined and scattered.
     """
-    operator = _operator(node)
+    operator, f = _operator(node), Formula(node)
     axis, shape = node.known_value_or_default("axis"), node.input_type(1).shape
-    if axis < 0:
-        axis += node.known_rank(1)
-    count = None if shape is None else _known_product([shape[axis]])
+    axis += node.known_rank(1) if axis < 0 else 0
 
-    def update(data: str, place: str) -> str:
-        indices, updates = (node.write("Gather", [name, place], "slice", axis=axis) for name in node.inputs[1:])
-        found = node.write("GatherElements", [data, indices], "found", axis=axis)
-        combined = node.write(operator, [found, updates], "combined")
-        return node.write("ScatterElements", [data, indices, combined], "scattered", axis=axis)
+    def update(data: Term, place: Term) -> Term:
+        indices, updates = (f.input(index).take(place, axis) for index in (1, 2))
+        found = f.node("GatherElements", data, indices, axis=axis)
+        return f.node("ScatterElements", data, indices, f.node(operator, found, updates), axis=axis)
 
-    _reduce_in_order(node, count, axis, update)
+    _reduce_in_order(node, f, None if shape is None else _known_product([shape[axis]]), axis, update)
 
 
 @downward("ScatterND", 16, 18)
 def reduce_tuple_by_tuple(node: NodeAtBoundary) -> None:
     """Reduces one tuple of indices after the other: the update of one tuple goes to each element once."""
-    operator = _operator(node)
-    rank, shape = node.known_rank(1), node.input_type(1).shape or ()
-    count = _known_product(shape[:-1])
-    if rank != 2:
-        _list_tuples(node)
+    operator, f = _operator(node), Formula(node)
+    before, shape = node.known_rank(1) - 1, node.input_type(1).shape or ()
+    if before != 1:
+        # The tuples of indices, and their updates, get one dimension in place of those before the tuple.
+        count = _product(f.shape(node.inputs[1]), range(before), shape[:-1])
+        for index in (1, 2):
+            size = f.shape(node.inputs[index]).take(range(before, node.known_rank(index)))
+            dense = has_no_zero(node, node.inputs[index])
+            node.inputs[index] = f.input(index).with_shape(f.joined([count, size]), dense=dense).name
 
-    def update(data: str, place: str) -> str:
-        indices, updates = (node.write("Gather", [name, place], "slice", axis=0) for name in node.inputs[1:])
-        found = node.write("GatherND", [data, indices], "found")
-        combined = node.write(operator, [found, updates], "combined")
-        return node.write("ScatterND", [data, indices, combined], "scattered")
+    def update(data: Term, place: Term) -> Term:
+        indices, updates = (f.input(index).take(place) for index in (1, 2))
+        combined = f.node(operator, f.node("GatherND", data, indices), updates)
+        return f.node("ScatterND", data, indices, combined)
 
-    _reduce_in_order(node, count, 0, update)
-
-
-def _list_tuples(node: NodeAtBoundary) -> None:
-    """Gives the tuples of indices, and their updates, one dimension in place of those before the tuple."""
-    before = node.known_rank(1) - 1
-    shapes = [node.write("Shape", [name], "shape") for name in node.inputs[1:]]
-    count = _product(node, shapes[0], range(before), of=1)
-    for index, shape in enumerate(shapes, 1):
-        behind = node.constant(range(before, node.known_rank(index)), "behind")
-        listed = node.write("Concat", [count, node.write("Gather", [shape, behind], "size")], "listed", axis=0)
-        dense = has_no_zero(node, node.inputs[index])
-        node.inputs[index] = reshape(node, node.inputs[index], listed, "listed", dense=dense)
+    _reduce_in_order(node, f, _known_product(shape[:-1]), 0, update)
 
 
 def _operator(node: NodeAtBoundary) -> str:
@@ -134,38 +112,21 @@ def _operator(node: NodeAtBoundary) -> str:
     return _OPERATORS[reduction]
 
 
-def _reduce_in_order(node: NodeAtBoundary, count: int | None, axis: int, update: Callable[[str, str], str]) -> None:
+def _reduce_in_order(
+    node: NodeAtBoundary, f: Formula, count: int | None, axis: int, update: Callable[[Term, Term], Term]
+) -> None:
     """Applies the updates of each slice of the indices along the axis, in order: with nodes for each slice where they
     are known to be few, otherwise in a Loop.
     """
-    data = node.inputs[0]
+    data, shape = f.value(node.inputs[0], node.known_dtype()), node.input_type(0).shape
     if count is not None and count <= _MOST_SLICES:
         for place in range(count):
-            data = update(data, node.constant([place], "place"))
-        node.replace("Identity", [data])
+            data = update(data, f.number([place]))
+        f.give(data)
         return
-    sizes = node.write("Shape", [node.inputs[1]], "shape")
-    trips, going = dimension(node, sizes, axis, "trips"), node.constant(True, "going", np.bool_)
-    node.replace("Loop", [trips, going, data], body=_loop_body(node, update))
-
-
-def _loop_body(node: NodeAtBoundary, update: Callable[[str, str], str]) -> GraphProto:
-    """Makes the body of the Loop, which applies the updates of one slice."""
-    number, going, data = (node.new_name(hint) for hint in ("number", "going_on", "data"))
-    start = len(node.before)
-    place = node.write("Reshape", [number, node.constant([1], "one")], "place")
-    results = [node.write("Identity", [going], "still"), update(data, place)]
-    # What was written since then belongs into the body, also the constants that are nodes.
-    nodes = [form.message() for form in node.before[start:]]
-    del node.before[start:]
-    shape, dtype = node.input_type(0).shape, DTYPE_NUMBERS[node.known_dtype()]
     dims = None if shape is None else [dim if isinstance(dim, int) else None for dim in shape]
-    declared = [
-        *(helper.make_tensor_value_info(name, TensorProto.BOOL, []) for name in (going, results[0])),
-        *(helper.make_tensor_value_info(name, dtype, dims) for name in (data, results[1])),
-    ]
-    inputs = [helper.make_tensor_value_info(number, TensorProto.INT64, []), declared[0], declared[2]]
-    return helper.make_graph(nodes, "reduction", inputs, [declared[1], declared[3]])
+    trips = f.shape(node.inputs[1]).take(axis)
+    f.give(*f.loop(trips, [data], lambda place, data: [update(data, place.reshape(1))], [dims]))
 
 
 changed(
@@ -185,3 +146,24 @@ changed("Scatter", 11, "it is deprecated from then on; ScatterElements replaces 
 def rename_to_scatter_elements(node: NodeAtBoundary) -> None:
     """Renames the node."""
     node.rename("ScatterElements")
+
+
+# TensorScatter ------------------------------------------------------------------------------------------------------
+
+
+@downward("TensorScatter", 24)
+def scatter_into_cache(node: NodeAtBoundary) -> None:
+    """Writes TensorScatter as ScatterElements. The index along the axis is the position where the sample begins to
+    write, plus the position in the update; modulo the size of a circular cache.
+    """
+    rank, f = node.known_rank(0), Formula(node)
+    axis = node.known_value_or_default("axis") % rank
+    past, update, shape = f.input(0), f.input(1), f.shape(node.inputs[1])
+    indices = f.counting(shape.take([axis]), is_row=True).reshape(
+        *(-1 if place == axis else 1 for place in range(rank))
+    )
+    if node.uses_input(2):
+        indices = indices + f.given(2, "int64").reshape(-1, *[1] * (rank - 1))
+    if node.known_value_or_default("mode") == "circular":
+        indices = indices % f.size(0, axis)
+    f.give(f.node("ScatterElements", past, indices.expanded(shape), update, axis=axis))

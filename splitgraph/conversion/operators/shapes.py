@@ -1,19 +1,30 @@
-"""Reshape, Tile, Expand, Identity and Shape: inputs that were attributes, allowzero (14), sequences in Identity (14),
-and parts of Shape (15); Size does not change.
+"""Reshape, Tile, Expand, Identity, Shape, Squeeze, Unsqueeze, Flatten, Concat and Transpose: inputs that were
+attributes, allowzero (14), sequences in Identity (14), parts of Shape (15), and negative axes (11); Size does not
+change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
+from typing import Any
 
-from splitgraph.conversion.operators.registry import changed, downward, unchanged, upward
-from splitgraph.conversion.writing.formula import Formula, Term
+from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front, count_from_front
+from splitgraph.conversion.operators.registry import (
+    always,
+    changed,
+    downward,
+    edited_downward,
+    edited_upward,
+    exact,
+    unchanged,
+    upward,
+)
+from splitgraph.conversion.writing.formula import Formula, Term, has_no_zero, static_shape
 from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.conversion.writing.reshaping import replace_by_reshape, reshape_by_copying
-from splitgraph.conversion.writing.shape_nodes import filled, has_no_zero, static_shape
-from splitgraph.deferred import helper, np, numpy_helper
+from splitgraph.conversion.writing.reshaping import reshape_by_copying
+from splitgraph.deferred import helper
 from splitgraph.dim import DimLike
-from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS, Shape
 
 unchanged("Size", 13, 19, 21, 23, 24, 25)
@@ -61,7 +72,8 @@ def write_dimensions_of_zero(node: NodeAtBoundary) -> None:
         raise Inexact("it makes no elements of some")
     written = None if dense else reshape_by_copying(node)
     if written is None:
-        replace_by_reshape(node, *node.inputs, dense=dense)
+        f = Formula(node)
+        f.give(f.input(0).with_shape(f.input(1, "int64"), dense=dense))
     else:
         operator, inputs, attributes = written
         node.replace(operator, list(inputs), **attributes)
@@ -77,25 +89,17 @@ changed("Tile", 6, "the inputs tiles and axis became one input repeats")
 def make_repeats_from_axis(node: NodeAtBoundary) -> None:
     """Computes repeats: tiles at the axis, 1 elsewhere."""
     node.require_types()
-    rank = node.known_rank(0)
-    data, tiles, axis = node.inputs
-    as_number = node.write("Cast", [tiles], "tiles", to=TensorProto.INT64)
-    ones = node.constant([1] * rank, "ones")
-    found = node.elements(2)
-    if found is not None:
-        where = node.constant([int(place == int(found.reshape(-1)[0]) % rank) for place in range(rank)], "at_axis")
+    rank, f = node.known_rank(0), Formula(node)
+    tiles, known = f.input(1).cast("int64").reshape(1), node.elements(2)
+    if known is not None:
+        is_axis = f.counting(rank).equals(int(known.reshape(-1)[0]) % rank)
     else:
-        place = node.write("Cast", [axis], "axis", to=TensorProto.INT64)
-        row = node.write("Reshape", [place, node.constant([1], "row")], "axis_row")
-        same = node.write("Equal", [node.constant(range(rank), "axes"), row], "is_axis", **_limited(node))
-        where = node.write("Cast", [same], "at_axis", to=TensorProto.INT64)
-    row = node.write("Reshape", [as_number, node.constant([1], "one")], "tiles_row")
-    more = node.write("Sub", [row, node.constant([1], "one")], "more")
-    added = node.write("Mul", [where, more], "added", **_limited(node))
-    node.inputs[:] = [data, node.write("Add", [added, ones], "repeats")]
+        is_axis = f.node("Equal", f.counting(rank), f.input(2).cast("int64").reshape(1), **_limited(node))
+    added = f.node("Mul", is_axis.cast("int64"), tiles - f.number([1]), **_limited(node))
+    node.inputs[:] = [node.inputs[0], (added + f.number([1] * rank)).name]
 
 
-def _limited(node: NodeAtBoundary) -> dict[str, int]:
+def _limited(node: NodeAtBoundary) -> dict[str, Any]:
     """Gives the attribute that lets the second operand broadcast below opset 7."""
     return {"broadcast": 1} if node.opset < 7 else {}
 
@@ -130,19 +134,15 @@ def expand_by_tile(node: NodeAtBoundary) -> None:
     sizes, lengths = node.input_type(0).shape, node.output_type(0).shape
     if sizes is None or lengths is None:
         raise Inexact("the rank of its input, or that of its result, is unknown", "declare the shape of the input")
-    missing = len(lengths) - len(sizes)
-    data, formula = node.inputs[0], Formula(node)
-    if missing:
-        data = node.write("Unsqueeze", [data], "of_full_rank", axes=list(range(missing)))
-    repeats = _repeats(node, formula, [1] * missing + list(sizes), lengths)
-    node.replace("Tile" if repeats else "Identity", [data, formula.vector(repeats).name] if repeats else [data])
+    missing, f = len(lengths) - len(sizes), Formula(node)
+    data = f.input(0).unsqueezed(*range(missing)) if missing else f.input(0)
+    repeats = _repeats(node, f, [1] * missing + list(sizes), lengths)
+    f.give(f.node("Tile", data, f.vector(repeats)) if repeats else data)
 
 
-def _repeats(
-    node: NodeAtBoundary, formula: Formula, sizes: Sequence[DimLike | None], lengths: Shape
-) -> list[Term | int]:
+def _repeats(node: NodeAtBoundary, f: Formula, sizes: Sequence[DimLike | None], lengths: Shape) -> list[Term | int]:
     """Gives the number of repeats along each axis."""
-    asked, known = formula.given(node.inputs[1], "int64"), static_shape(node, node.inputs[1])
+    asked, known = f.given(1, "int64"), static_shape(node, node.inputs[1])
     repeats: list[Term | int] = []
     for axis, (size, length) in enumerate(zip(sizes, lengths, strict=True)):
         if (size is not None and size == length) or (isinstance(size, int) and size != 1):
@@ -152,7 +152,7 @@ def _repeats(
         elif known is not None:
             # The shape input counts: the author may have declared another length.
             place = axis - len(lengths) + known[0]
-            repeats.append(1 if place < 0 else formula.element(asked, place))
+            repeats.append(1 if place < 0 else asked.take(place))
         elif isinstance(length, int):
             repeats.append(length)
         else:
@@ -172,13 +172,10 @@ def copy_sequence(node: NodeAtBoundary) -> None:
     if known.kind != "sequence" or known.dtype is None or known.element is not None:
         node.require_types()
         raise Inexact("it copies tensors only")
-    shape = node.constant(np.zeros(0), "scalar")
-    if known.dtype == "string":
-        element = node.tensor(numpy_helper.from_array(np.array("", dtype=object)), "element")
-    else:
-        element = filled(node, shape, 0, "element", known.dtype)
-    longer = node.write("SequenceInsert", [node.inputs[0], element], "longer")
-    node.replace("SequenceErase", [longer])
+    f = Formula(node)
+    # ConstantOfShape makes the element, because Constant does not make every element type here.
+    element = f.number(0, "string") if known.dtype == "string" else f.filled(f.number([]), 0, known.dtype)
+    f.give(f.node("SequenceErase", f.node("SequenceInsert", f.input(0), element)))
 
 
 # Shape --------------------------------------------------------------------------------------------------------------
@@ -191,5 +188,146 @@ def slice_shape(node: NodeAtBoundary) -> None:
     """Takes the part of the shape with Slice, which clamps its bounds as start and end do."""
     node.require_types()
     start, end = node.known_value_or_default("start"), node.known_value("end", 2**63 - 1)
-    shape = node.write("Shape", [node.inputs[0]], "shape")
-    node.replace("Slice", [shape, node.constant([start], "start"), node.constant([end], "end")])
+    f = Formula(node)
+    f.give(f.node("Shape", f.input(0), gives="int64").sliced(start, end))
+
+
+# Squeeze, Unsqueeze -------------------------------------------------------------------------------------------------
+
+unchanged("Squeeze Unsqueeze", 21, 23, 24, 25)
+changed("Squeeze", 11, MINUS_AXIS, up=always, hint=RANK_HINT)
+
+
+@edited_downward("Squeeze", 11)
+def axes_can_be_in_order(node: NodeAtBoundary) -> None:
+    """Count the axes from the front, and sort them: onnx's shape inference of Squeeze-1, which runtimes use, finds
+    ascending axes only.
+    """
+    count_from_front(node, "axes", rank_of_output=False)
+    axes = node.value("axes") or ()
+    if list(axes) != sorted(axes):
+        node.set("axes", sorted(axes), "onnx infers the shape of a Squeeze below opset 11 from axes in ascending order")
+
+
+changed(
+    "Unsqueeze", 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axes", rank_of_output=True), hint=RANK_HINT
+)
+changed("Squeeze", 13, "the attribute axes became an input")
+
+
+@exact("Squeeze", 13)
+def squeezes_all_ones(node: NodeAtBoundary) -> bool:
+    """True when the node has no axes: every dimension of size 1 goes, on both sides."""
+    return not node.has("axes") if node.upward else not node.uses_input(1)
+
+
+changed("Unsqueeze", 13, "the attribute axes became an input")
+
+
+@upward("Squeeze Unsqueeze", 13)
+def make_axes_an_input(node: NodeAtBoundary) -> None:
+    """Turns the attribute axes into a constant, the second input."""
+    node.require_types()
+    if node.has("axes"):
+        node.inputs.append(node.attribute_as_input("axes"))
+
+
+@downward("Squeeze Unsqueeze", 13)
+def make_axes_an_attribute(node: NodeAtBoundary) -> None:
+    """Turns a constant second input into the attribute axes. Axes that are known only at run time turn the node into a
+    Reshape.
+    """
+    node.require_types()
+    found = node.integers(1)
+    if node.uses_input(1) and found is None:
+        f, data = Formula(node), node.inputs[0]
+        compute = _squeezed_shape if node.op_type == "Squeeze" else _unsqueezed_shape
+        f.give(f.input(0).with_shape(compute(f, f.shape(data), f.input(1, "int64")), dense=has_no_zero(node, data)))
+        return
+    del node.inputs[1:]
+    if found:
+        node.set("axes", found, f"it is an attribute {node.side}")
+    elif found is not None:
+        if node.op_type == "Squeeze":
+            raise Inexact("an empty list of axes squeezes nothing or everything, depending on who reads it")
+        node.replace("Identity", node.inputs)
+
+
+def _squeezed_shape(f: Formula, shape: Term, axes: Term) -> Term:
+    """Computes the shape without the dimensions that the axes name."""
+    is_squeezed = f.mask_of_axes(axes, f.shape(shape.name))
+    return shape.take(f.positions(~is_squeezed))
+
+
+def _unsqueezed_shape(f: Formula, shape: Term, axes: Term) -> Term:
+    """Computes the shape with dimensions of 1 at the axes; the other dimensions stay in order."""
+    is_new = f.mask_of_axes(axes, f.shape(shape.name) + f.shape(axes.name))
+    return f.put(is_new.cast("int64"), f.positions(~is_new), shape)
+
+
+# Flatten ------------------------------------------------------------------------------------------------------------
+
+unchanged("Flatten", 9, 13, 21, 23, 24, 25)
+
+
+@downward("Flatten", 9)
+def flatten_by_reshape(node: NodeAtBoundary) -> None:
+    """Writes Flatten as Reshape, which takes every element type from opset 5 on; below 9, Flatten takes floating-point
+    types only.
+    """
+    shape, axis = node.input_type(0).shape, node.known_value_or_default("axis")
+    sides = None if shape is None else _sides(shape, axis)
+    data = node.inputs[0]
+    if sides is not None and (sides[0] or sides[1]):
+        # -1 stands for the unknown side, which may be 0 as long as the other side is not 0.
+        rows, columns = (-1 if side is None else side for side in sides)
+        if rows and columns:
+            node.replace("Reshape", [data, node.constant([rows, columns], "shape")])
+            return
+    if shape is None and axis < 0:
+        raise Inexact("the rank of its input is unknown", "declare the shape of the input")
+    f = Formula(node)
+    matrix = f.joined([_product(f, data, 0, axis, shape), _product(f, data, axis, None, shape)])
+    f.give(f.input(0).with_shape(matrix, dense=False))
+
+
+def _sides(shape: Shape, axis: int) -> tuple[int | None, int | None]:
+    """Gives the number of rows and the number of columns, each None where it is unknown."""
+    axis = axis + len(shape) if axis < 0 else axis
+    found: list[int | None] = []
+    for dims in (shape[:axis], shape[axis:]):
+        known = [dim for dim in dims if isinstance(dim, int)]
+        found.append(0 if 0 in known else prod(known) if len(known) == len(dims) else None)
+    return found[0], found[1]
+
+
+def _product(f: Formula, data: str, start: int, end: int | None, shape: Shape | None) -> Term:
+    """Computes the product of some dimensions of a tensor as int64[1]; without dimensions the product is 1."""
+    rank = None if shape is None else len(shape)
+    first, last = start + (rank or 0) * (start < 0), (2**31 - 1) if end is None else end + (rank or 0) * (end < 0)
+    if last <= first or (rank is not None and first >= rank):
+        return f.number([1])
+    dims = f.node("Slice", f.node("Shape", f.value(data, "int64")), starts=[first], ends=[last])
+    return f.joined([dims, f.number([1])]).reduced("ReduceProd", [0], keepdims=True)
+
+
+changed("Flatten", 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axis"), hint=RANK_HINT)
+
+# Concat, Transpose ---------------------------------------------------------------------------------------------------
+
+unchanged("Transpose", 13, 21, 23, 24, 25)
+
+unchanged("Concat", 13)
+changed("Concat", 4, "below it, the default axis is 1; from then on the axis must be given", down=always)
+
+
+@edited_upward("Concat", 4)
+def write_default_axis(node: NodeAtBoundary) -> None:
+    """Keep every node. Writes out the default axis of Concat-1, which is 1; from opset 4 on the axis is
+    required.
+    """
+    if not node.has("axis"):
+        node.set("axis", 1, "the default of Concat-1, which from opset 4 on must be written")
+
+
+changed("Concat", 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axis"), hint=RANK_HINT)

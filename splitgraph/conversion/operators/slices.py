@@ -4,25 +4,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from splitgraph.conversion.nodes.known_values import Array
 from splitgraph.conversion.operators.predicates import input_is_omitted
 from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
+from splitgraph.conversion.writing.formula import GREATEST_INT64, Formula, Term
 from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary, require_few, require_few_axes
-from splitgraph.conversion.writing.shape_nodes import (
-    GREATEST_INT64,
-    as_int64,
-    counted_from_front,
-    counting,
-    dimension,
-    filled,
-    scalar,
-    typed,
-)
 from splitgraph.deferred import np
 from splitgraph.inference.rules.onnx.slicing import is_end_disputed
-from splitgraph.value_type import MAX_WRITTEN
 
 # Slice --------------------------------------------------------------------------------------------------------------
 
@@ -80,52 +68,29 @@ def _ints(found: Array) -> list[int]:
 
 def _slice_by_gathering(node: NodeAtBoundary, given: Array | None) -> None:
     """Gathers the slice axis after axis. given: the axes, None where they are known only at run time."""
-    bounds = _bounds(node, given)
+    f = Formula(node)
+    starts, ends = (f.given(index).cast("int64") for index in (1, 2))
+    if node.uses_input(4):
+        steps = f.given(4).cast("int64")
+    else:
+        steps = f.filled(f.shape(node.inputs[1]), 1) if given is None else f.number([1] * given.size)
     if given is None:
-        axes = list(range(node.known_rank(0)))
-        bounds = _spread(node, bounds, len(axes))
+        # Only the run tells the axes: there are bounds for all axes.
+        axes, places = list(range(node.known_rank(0))), f.input(3).cast("int64")
+        whole = [f.number([number] * len(axes)) for number in (0, GREATEST_INT64, 1)]
+        starts, ends, steps = (
+            f.node("Scatter", of_all, places, bound, axis=0)
+            for of_all, bound in zip(whole, (starts, ends, steps), strict=True)
+        )
     else:
         axes = _from_front(node, given)
     require_few_axes(len(axes))
-    data, known = node.inputs[0], node.input_type(0).shape
-    held = [node.values.elements(name) for name in bounds]
-    for position, axis in enumerate(axes):
-        length = known[axis] if known is not None and axis < len(known) else None
-        bound = [int(found.reshape(-1)[position]) for found in held if found is not None]
-        taken = _slice_indices(length, *bound) if isinstance(length, int) and len(bound) == len(held) else None
-        if taken is not None and len(taken) <= MAX_WRITTEN:
-            indices = node.constant(taken, "indices")
-        else:
-            # Other axes are sliced by now; this axis still has the length that it has in the input.
-            shape = node.write("Shape", [node.inputs[0]], "shape")
-            single = [dimension(node, name, position, "bound") for name in bounds]
-            indices = _slice_indices_at_run_time(node, dimension(node, shape, axis, "length"), *single)
-        data = node.write("Gather", [data, indices], "sliced", axis=axis)
-    node.replace("Identity", [data])
-
-
-def _bounds(node: NodeAtBoundary, given: Array | None) -> list[str]:
-    """Gives starts, ends and steps as int64."""
-    names = []
-    for index, hint in ((1, "starts"), (2, "ends"), (4, "steps")):
-        if not node.uses_input(index):
-            count = node.write("Shape", [node.inputs[1]], "count")
-            names.append(filled(node, count, 1, hint) if given is None else node.constant([1] * given.size, hint))
-            continue
-        found = node.elements(index)
-        name = node.inputs[index]
-        names.append(as_int64(node, name, hint) if found is None else node.constant(found, hint))
-    return names
-
-
-def _spread(node: NodeAtBoundary, bounds: Sequence[str], rank: int) -> list[str]:
-    """Gives the bounds of all axes, where only the run tells the axes of the given ones."""
-    axes = as_int64(node, node.inputs[3], "axes")
-    whole = ([0], [GREATEST_INT64], [1])
-    return [
-        node.write("Scatter", [node.constant(held * rank, "whole"), axes, name], "of_all_axes", axis=0)
-        for held, name in zip(whole, bounds, strict=True)
-    ]
+    # Other axes are sliced by now; each axis still has the length that it has in the input.
+    data = f.input(0)
+    for place, axis in enumerate(axes):
+        bounds = [bound.take(place) for bound in (starts, ends, steps)]
+        data = data.take(_places(f.size(0, axis), *bounds), axis)
+    f.give(data)
 
 
 def _from_front(node: NodeAtBoundary, axes: Array) -> list[int]:
@@ -135,41 +100,17 @@ def _from_front(node: NodeAtBoundary, axes: Array) -> list[int]:
     return _ints(axes)
 
 
-def _slice_indices(length: int, start: int, end: int, context: int) -> Sequence[int]:
-    """Gives the indices of a slice as the document of Slice-13 says, which clamps in one case in another way than
-    Python.
-    """
-    start, end = (bound + length if bound < 0 else bound for bound in (start, end))
-    if context > 0:
-        return range(min(max(start, 0), length), min(max(end, 0), length), context)
-    return range(min(max(start, 0), length - 1), min(max(end, -1), length - 1), context)
-
-
-def _slice_indices_at_run_time(node: NodeAtBoundary, length: str, start: str, end: str, size: str) -> str:
-    """Computes the indices of a slice at run time."""
-    zero = node.constant(0, "zero")
+def _places(length: Term, start: Term, end: Term, step: Term) -> Term:
+    """Computes the places of a slice, as the document of Slice-13 says."""
+    f = length.formula
     # Backwards, both bounds are one less: from the last element to the one before the first.
-    is_back = node.write("Less", [size, zero], "is_backwards")
-    one_less = node.write("Where", [is_back, node.constant(-1, "one_less"), zero], "one_less_backwards")
-    last = node.write("Add", [length, one_less], "last")
-    first = _between(node, counted_from_front(node, start, length, "start"), zero, last, "first")
-    final = _between(node, counted_from_front(node, end, length, "end"), one_less, last, "final")
-    distance = node.write("Sub", [final, first], "distance")
-    all_but_one = node.write("Sub", [size, node.write("Sign", [size], "direction")], "all_but_one")
-    raised = node.write("Add", [distance, all_but_one], "raised")
-    count = node.write("Div", [raised, size], "steps_taken")
-    count = node.write("Where", [node.write("Less", [count, zero], "is_none"), zero, count], "count")
-    count = node.write("Reshape", [count, node.constant([1], "one_element")], "count_row")
-    scaled = node.write("Mul", [counting(node, count, "numbers"), size], "offsets")
-    return node.write("Add", [scaled, first], "indices")
-
-
-def _between(node: NodeAtBoundary, value: str, low: str, high: str, hint: str) -> str:
-    """Brings a value between two bounds."""
-    at_least = node.write(
-        "Where", [node.write("Less", [value, low], f"{hint}_too_low"), low, value], f"{hint}_at_least"
-    )
-    return node.write("Where", [node.write("Less", [high, at_least], f"{hint}_too_high"), high, at_least], hint)
+    one_less = f.where(step < 0, f.number(-1), 0)
+    last = length + one_less
+    first = start.from_front(length).clipped(0, last)
+    final = end.from_front(length).clipped(one_less, last)
+    # Adding the step less one (with the sign of the step) rounds the quotient up.
+    count = (final - first + (step - f.node("Sign", step))) / step
+    return f.counting(count.at_least(0)) * step + first
 
 
 changed(
@@ -188,14 +129,11 @@ def count_slice_axes_from_front(node: NodeAtBoundary) -> None:
     axes = node.elements(3)
     if axes is not None and np.all(axes >= 0):
         return
-    rank = node.input_type(0).rank
-    if axes is not None and rank is not None:
-        node.inputs[3] = node.constant(axes % rank, "axes", axes.dtype)
-        return
-    dtype = node.known_dtype(3)
-    count = node.write("Shape", [node.write("Shape", [node.inputs[0]], "shape")], "rank")
-    found = counted_from_front(node, as_int64(node, node.inputs[3], "given_axes"), count, "axes")
-    node.inputs[3] = found if dtype == "int64" else node.write("Cast", [found], "axes_as_given", to=6)
+    f, rank = Formula(node), node.input_type(0).rank
+    size = f.node("Shape", f.shape(node.inputs[0])) if rank is None else f.number([rank])
+    given = f.given(3)
+    node.known_dtype(3)
+    node.inputs[3] = given.cast("int64").from_front(size).cast(given.dtype).name
 
 
 # Trilu --------------------------------------------------------------------------------------------------------------
@@ -207,18 +145,12 @@ def mask_triangle(node: NodeAtBoundary) -> None:
     dtype = node.known_dtype(0)
     if dtype == "string":
         raise Inexact("what is no part of a triangle of strings is not said")
-    shape = node.write("Shape", [node.inputs[0]], "shape")
-    rank = node.input_type(0).rank
+    f, rank = Formula(node), node.input_type(0).rank
+    data = f.input(0)
     places = [-2, -1] if rank is None else [rank - 2, rank - 1]
-    sizes = [node.write("Gather", [shape, node.constant([place], "axis")], "size") for place in places]
-    rows = node.write("Reshape", [counting(node, sizes[0], "rows"), node.constant([-1, 1], "as_column")], "row_column")
-    offsets = node.write("Sub", [counting(node, sizes[1], "columns"), rows], "offsets")
-    k = scalar(node, node.inputs[1], "k") if node.uses_input(1) else node.constant(0, "k")
-    beyond = "Less" if node.known_value_or_default("upper") else "Greater"
-    if dtype == "bool":
-        # Where of some engines does not take booleans.
-        inside = node.write("Not", [node.write(beyond, [offsets, k], "is_outside")], "is_inside")
-        node.replace("And", [node.inputs[0], inside])
-        return
-    outside = node.write(beyond, [offsets, k], "is_outside")
-    node.replace("Where", [outside, node.tensor(typed([0], dtype), "zero"), node.inputs[0]])
+    rows, columns = (f.counting(f.shape(data.name).take([place]), is_row=True) for place in places)
+    offsets = columns - rows.reshape(-1, 1)
+    k = f.given(1).reshape() if node.uses_input(1) else f.number(0)
+    outside = offsets < k if node.known_value_or_default("upper") else offsets > k
+    # Where of some engines does not take booleans.
+    f.give(data & ~outside if dtype == "bool" else f.where(outside, 0, data))

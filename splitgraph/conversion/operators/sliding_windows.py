@@ -13,10 +13,10 @@ from math import prod
 from splitgraph.attributes import UNRESOLVED
 from splitgraph.conversion.nodes.known_values import INLINE_FIRST, Array
 from splitgraph.conversion.operators.registry import changed, downward, edited, exact, unchanged, upward
+from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary, require_few
 from splitgraph.deferred import np, numpy_helper
 from splitgraph.dim import Facts
-from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import MAX_ITEMS, MAX_WRITTEN
 
 _NO_WINDOW = "a window is larger than the input with its padding"
@@ -93,9 +93,8 @@ def _correct_mean(node: NodeAtBoundary, counted: Array | None) -> None:
     if counted is None:
         return
     whole = prod(node.known_value("kernel_shape"))
-    factor = node.constant(whole / counted, "factor", node.known_dtype(0))
-    mean = node.redirect(0, "mean_of_all")
-    node.write_after("Mul", [node.outputs[0], factor], mean)
+    f = Formula(node)
+    f.follow(0, lambda mean: mean * f.number(whole / counted, node.known_dtype(0)))
 
 
 def _write_ceiling(node: NodeAtBoundary) -> Array | None:
@@ -165,13 +164,12 @@ def _leave_out_windows_that_do_not_fit(node: NodeAtBoundary, windows: list[_Wind
     sizes = zip(node.shape(0) or (), rooms, strict=True)
     if all(room >= 0 or (size is not None and Facts().prove_ge(size + room, 0)) for size, room in sizes):
         return
-    room = node.write("Add", [node.write("Shape", [node.inputs[0]], "shape"), node.constant(rooms, "padding")], "room")
-    is_missing = node.write("Less", [room, node.constant([0], "zero")], "is_missing")
-    is_there = node.write("Cast", [node.write("Not", [is_missing], "is_there")], "one_or_none", to=TensorProto.INT64)
+    f = Formula(node)
+    room = f.node("Shape", f.input(0), gives="int64") + f.number(rooms)
+    is_there = (~(room < f.number([0]))).cast("int64")
     for index in range(len(node.outputs)):
         if node.uses_output(index):
-            old = node.redirect(index, "of_all_windows")
-            node.write_after("Tile", [node.outputs[index], is_there], old)
+            f.follow(index, lambda windows: f.node("Tile", windows, is_there))
 
 
 def _windows_start_inside(node: NodeAtBoundary, sizes: list[int]) -> bool:
@@ -270,13 +268,13 @@ def write_lp_pool_as_convolution(node: NodeAtBoundary) -> None:
         node.drop("dilations", why="all are 1, and they do not exist below opset 18")
         return
     _drop_auto_pad(node)
-    dtype, p = node.known_dtype(0), node.known_value_or_default("p")
-    exponent, root = node.constant(p, "p", dtype), node.constant(1 / p, "root", dtype)
-    powers = node.write("Pow", [node.write("Abs", [node.inputs[0]], "magnitude"), exponent], "powers")
-    node.replace("Pow", [_sum_windows(node, powers), root])
+    f, p = Formula(node), node.known_value_or_default("p")
+    data = f.value(node.inputs[0], node.known_dtype(0))
+    powers = f.node("Pow", abs(data), data.like(p))
+    f.give(f.node("Pow", _sum_windows(node, powers), data.like(1 / p)))
 
 
-def _sum_windows(node: NodeAtBoundary, data: str) -> str:
+def _sum_windows(node: NodeAtBoundary, data: Term) -> Term:
     """Sums the elements in each window, by a convolution of each channel with ones."""
     shape, kernel = node.shape(0), node.known_value("kernel_shape")
     channels = shape[1] if shape is not None and len(shape) > 1 else None
@@ -287,9 +285,9 @@ def _sum_windows(node: NodeAtBoundary, data: str) -> str:
     if any(isinstance(size, int) and window.count(size, up=False) < 1 for window, size in spans):
         raise Inexact(_NO_WINDOW)
     require_few(channels, *kernel)
-    ones = node.constant(np.ones((channels, 1, *kernel)), "ones", node.known_dtype(0))
+    ones = data.formula.number(np.ones((channels, 1, *kernel)), node.known_dtype(0))
     kept = {name: node.known_value(name, None) for name in ("strides", "pads", "dilations")}
-    return node.write("Conv", [data, ones], "sums", group=channels, **kept)
+    return data.formula.node("Conv", data, ones, group=channels, **kept)
 
 
 @downward("AveragePool", 19)
@@ -299,17 +297,17 @@ def write_mean_as_convolution(node: NodeAtBoundary) -> None:
     """
     counted = _write_ceiling(node)
     _drop_auto_pad(node)
-    data, dtype = node.inputs[0], node.known_dtype(0)
-    sums = _sum_windows(node, data)
+    f, dtype = Formula(node), node.known_dtype(0)
+    sums = _sum_windows(node, f.input(0))
     if counted is not None:
-        counts = node.constant(counted, "counts", dtype)
+        counts = f.number(counted, dtype)
     elif node.known_is_set("count_include_pad") or not any(node.known_value("pads", ())):
-        counts = node.constant(prod(node.known_value("kernel_shape")), "count", dtype)
+        counts = f.number(prod(node.known_value("kernel_shape")), dtype)
     else:
         one = numpy_helper.from_array(np.ones(1, dtype))
-        ones = node.write("ConstantOfShape", [node.write("Shape", [data], "shape")], "ones", value=one)
+        ones = f.node("ConstantOfShape", f.node("Shape", f.input(0), gives="int64"), gives=dtype, value=one)
         counts = _sum_windows(node, ones)
-    node.replace("Div", [sums, counts])
+    f.give(sums / counts)
 
 
 changed(

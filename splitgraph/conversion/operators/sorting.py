@@ -1,15 +1,17 @@
-"""Unique, and TopK of 64-bit integers: written by sorting below opset 11."""
+"""Unique, TopK of 64-bit integers and NonMaxSuppression: written by sorting, or as a Loop, below opset 11 and 10."""
 
 from __future__ import annotations
 
-from splitgraph.attributes import make_node
+from functools import reduce
+
 from splitgraph.conversion.operators.registry import downward, unchanged
+from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.conversion.writing.shape_nodes import GREATEST_INT64, as_int64, counting, filled, flat, positions
-from splitgraph.deferred import helper, np
-from splitgraph.value_type import DTYPE_NUMBERS
+from splitgraph.deferred import np
 
 _SORTED = {f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64)}
+
+# Unique -------------------------------------------------------------------------------------------------------------
 
 unchanged("Unique", 28)
 
@@ -26,131 +28,90 @@ def find_unique_by_sorting(node: NodeAtBoundary) -> None:
     dtype, axis = node.known_dtype(), node.known_value("axis")
     if dtype not in _SORTED:
         raise Inexact(f"nothing sorts {dtype} {node.side}")
+    f, data = Formula(node), node.inputs[0]
     if axis is None or node.rank(0) == 1:
-        data, axis = flat(node, node.inputs[0], "elements"), 0
-        count = node.write("Shape", [data], "count")
-        order, same = _sort_elements(node, data, count, dtype)
+        elements, axis = f.value(data, dtype).reshape(-1), 0
+        count = f.node("Shape", elements, gives="int64")
+        order, same = _sort_elements(elements, count)
     else:
-        data, axis = node.inputs[0], axis % node.known_rank()
-        count = node.write(
-            "Gather", [node.write("Shape", [data], "shape"), node.constant([axis], "axis")], "count", axis=0
-        )
-        order, same = _sort_parts(node, data, count, axis)
-    first, inverse, counts = _groups(node, count, order, same)
-    given = list(node.outputs)
-    del node.outputs[1:]
-    node.replace("Gather", [data, first], axis=axis)
-    for name, value in zip(given[1:], (first, inverse, counts), strict=False):
-        if name:
-            node.write_after("Identity", [value], name)
+        elements, axis = f.value(data, dtype), axis % node.known_rank()
+        count = f.shape(data).take([axis])
+        order, same = _sort_parts(elements, count, axis, node.known_rank())
+    first, group, counts = _groups(f, count, order, same, in_order=bool(node.known_value_or_default("sorted")))
+    f.give(elements.take(first, axis), first, group, counts)
 
 
-def _sort_elements(node: NodeAtBoundary, data: str, count: str, dtype: str) -> tuple[str, str]:
+def _sort_elements(data: Term, count: Term) -> tuple[Term, Term]:
     """Gives the order of elements, and where an element equals the one before it."""
-    order = _order(node, data, count, dtype)
-    later, earlier = _neighbours(node, data, order)
-    same = node.write("Equal", [later, earlier], "is_same")
-    if not dtype.startswith("float"):
-        return order, same
+    f, order = data.formula, _order(data, count)
+    later, earlier = _neighbours(data, order)
+    same = later.equals(earlier)
     # An element behind a NaN is a NaN too.
-    return order, node.write("Or", [same, node.write("IsNaN", [earlier], "is_nan")], "is_same")
+    return order, same | f.node("IsNaN", earlier) if data.dtype.startswith("float") else same
 
 
-def _order(node: NodeAtBoundary, data: str, count: str, dtype: str) -> str:
+def _order(data: Term, count: Term) -> Term:
     """Gives the places of elements in ascending order. Equal elements keep their order, and NaN is last."""
-    if not dtype.startswith("float"):
-        return node.write_many("TopK", [data, count], ["ordered", "order"], largest=0)[1]
-    is_nan = node.write("IsNaN", [data], "is_nan")
-    numbers = node.write("Where", [is_nan, node.constant(np.inf, "infinity", dtype), data], "numbers")
-    _, order = node.write_many("TopK", [numbers, count], ["ordered", "order"], largest=0)
-    flags = node.write("Gather", [is_nan, order], "flags", axis=0)
-    keys = node.write("Cast", [flags], "keys", to=DTYPE_NUMBERS["float32"])
-    _, again = node.write_many("TopK", [keys, count], ["ordered_again", "order_again"], largest=0)
-    return node.write("Gather", [order, again], "whole_order", axis=0)
+    f = data.formula
+    if not data.dtype.startswith("float"):
+        return _sorted(data, count)
+    is_nan = f.node("IsNaN", data)
+    order = _sorted(f.where(is_nan, np.inf, data), count)
+    return order.take(_sorted(is_nan.take(order).cast("float32"), count))
 
 
-def _neighbours(node: NodeAtBoundary, data: str, order: str) -> tuple[str, str]:
+def _sorted(data: Term, count: Term, **directions: int) -> Term:
+    """Gives the places of elements in the order of TopK, ascending unless directions say otherwise."""
+    return data.formula.nodes("TopK", [data, count], data.dtype, "int64", **{"largest": 0, **directions})[1]
+
+
+def _neighbours(data: Term, order: Term) -> tuple[Term, Term]:
     """Gives sorted elements or rows without the first, and without the last."""
-    ordered = node.write("Gather", [data, order], "ordered", axis=0)
-    bounds = [(node.constant([1], "second"), node.constant([GREATEST_INT64], "end"))]
-    bounds.append((node.constant([0], "first"), node.constant([-1], "last")))
-    later, earlier = (
-        node.write("Slice", [ordered, *bound, node.constant([0], "axis")], "neighbours") for bound in bounds
-    )
-    return later, earlier
+    ordered = data.take(order)
+    return ordered.sliced(1, axis=0), ordered.sliced(0, -1, axis=0)
 
 
-def _sort_parts(node: NodeAtBoundary, data: str, count: str, axis: int) -> tuple[str, str]:
-    """Gives the order of the parts along an axis, and where a part equals the one before it."""
-    perm = [axis, *(other for other in range(node.known_rank()) if other != axis)]
-    rows = node.write("Flatten", [node.write("Transpose", [data], "axis_first", perm=perm)], "rows", axis=1)
-    order = _order_of_rows(node, rows, count)
-    equal = node.write("Equal", list(_neighbours(node, rows, order)), "are_same")
-    truth = node.write("Cast", [equal], "truth", to=DTYPE_NUMBERS["float32"])
-    least = node.write("ReduceMin", [truth], "least", axes=[1], keepdims=0)
-    return order, node.write("Cast", [least], "is_same", to=DTYPE_NUMBERS["bool"])
-
-
-def _order_of_rows(node: NodeAtBoundary, rows: str, count: str) -> str:
-    """Gives the places of the rows of a matrix in ascending order: sorts by each column, from the last to the first.
-    Equal rows keep their order.
+def _sort_parts(data: Term, count: Term, axis: int, rank: int) -> tuple[Term, Term]:
+    """Gives the order of the parts along an axis, and where a part equals the one before it. Sorts the rows of a matrix
+    by each column, from the last to the first; equal rows keep their order.
     """
-    columns = node.write("Gather", [node.write("Shape", [rows], "shape"), node.constant(1, "one")], "columns", axis=0)
-    last = node.write("Sub", [columns, node.constant(1, "one")], "last")
-    going = node.constant(True, "going", np.bool_)
-    number, kept, order = (node.new_name(hint) for hint in ("number", "kept", "order"))
-    column, elements, keys, again = (node.new_name(hint) for hint in ("column", "elements", "keys", "order_again"))
-    still, ordered, found = (node.new_name(hint) for hint in ("still", "ordered_keys", "order_found"))
-    nodes = [
-        make_node("Sub", [last, number], [column], node.new_name("place")),
-        make_node("Gather", [rows, column], [elements], node.new_name("take"), axis=1),
-        make_node("Gather", [elements, order], [keys], node.new_name("arrange"), axis=0),
-        make_node("TopK", [keys, count], [ordered, again], node.new_name("sort"), largest=0),
-        make_node("Gather", [order, again], [found], node.new_name("rearrange"), axis=0),
-        make_node("Identity", [kept], [still], node.new_name("go_on")),
-    ]
-    declared = [(number, "int64", 0), (kept, "bool", 0), (order, "int64", 1), (still, "bool", 0), (found, "int64", 1)]
-    values = [
-        helper.make_tensor_value_info(name, DTYPE_NUMBERS[dtype], [None] * rank) for name, dtype, rank in declared
-    ]
-    body = helper.make_graph(nodes, "sorting", values[:3], values[3:])
-    return node.write("Loop", [columns, going, counting(node, count, "places")], "sorted_order", body=body)
+    f = data.formula
+    rows = f.node("Flatten", data.transposed(axis, *(other for other in range(rank) if other != axis)), axis=1)
+    columns = f.node("Shape", rows, gives="int64").take(1)
+    last = columns - 1
+
+    def step(number: Term, order: Term) -> list[Term]:
+        keys = rows.take(last - number, 1).take(order)
+        return [order.take(_sorted(keys, count))]
+
+    (order,) = f.loop(columns, [f.counting(count, is_row=True)], step, [[None]])
+    later, earlier = _neighbours(rows, order)
+    same = later.equals(earlier).cast("float32")
+    return order, f.node("ReduceMin", same, axes=[1], keepdims=0).cast("bool")
 
 
-def _groups(node: NodeAtBoundary, count: str, order: str, same: str) -> tuple[str, str, str]:
+def _groups(f: Formula, count: Term, order: Term, same: Term, *, in_order: bool) -> tuple[Term, Term, Term]:
     """Gives the place of the first element in each group, the group of each element, and the size of each group. same:
-    where an element equals the one before it in the order.
+    where an element equals the one before it in the order. in_order: the groups stay sorted.
     """
-    zero, one = node.constant([0], "zero"), node.constant([1], "one")
-    differs = node.write("Not", [same], "differs")
-    begins = node.write("Concat", [one, as_int64(node, differs, "differences")], "begins", axis=0)
     # Without elements there is no first element.
-    begins = node.write("Slice", [begins, zero, count], "begins")
-    group = node.write("Sub", [_count_flags(node, begins), one], "group")
-    starts = positions(node, begins, "starts")
-    ends = node.write("Concat", [_all_but_first(node, starts, one), count], "ends", axis=0)
-    ends = node.write("Slice", [ends, zero, node.write("Shape", [starts], "groups")], "ends")
-    counts = node.write("Sub", [ends, starts], "counts")
-    first = node.write("Gather", [order, starts], "first", axis=0)
-    if not node.known_value_or_default("sorted"):
-        is_first = node.write("ScatterElements", [filled(node, count, 0, "none"), order, begins], "is_first", axis=0)
-        numbers = node.write("Sub", [_count_flags(node, is_first), one], "numbers")
-        renamed = node.write("Gather", [numbers, first], "renamed", axis=0)
-        group = node.write("Gather", [renamed, group], "group", axis=0)
-        counts = node.write("ScatterElements", [counts, renamed, counts], "counts", axis=0)
-        first = positions(node, is_first, "first")
-    inverse = node.write("ScatterElements", [filled(node, count, 0, "none"), order, group], "inverse", axis=0)
-    return first, inverse, counts
+    begins = f.joined([f.number([1]), (~same).cast("int64")]).sliced(0, count)
+    group, starts = _counted(begins) - 1, f.positions(begins)
+    ends = f.joined([starts.sliced(1), count]).sliced(0, f.node("Shape", starts, gives="int64"))
+    counts, first, none = ends - starts, order.take(starts), f.filled(count, 0)
+    if not in_order:
+        is_first = f.put(none, order, begins)
+        renamed = (_counted(is_first) - 1).take(first)
+        group, counts, first = renamed.take(group), f.put(counts, renamed, counts), f.positions(is_first)
+    return first, f.put(none, order, group), counts
 
 
-def _count_flags(node: NodeAtBoundary, flags: str) -> str:
+def _counted(flags: Term) -> Term:
     """Counts the flags that are set up to each place."""
-    return node.write("CumSum", [flags, node.constant(0, "axis")], "counted")
+    return flags.formula.node("CumSum", flags, flags.formula.number(0))
 
 
-def _all_but_first(node: NodeAtBoundary, values: str, one: str) -> str:
-    """Gives all elements but the first."""
-    return node.write("Slice", [values, one, node.constant([GREATEST_INT64], "end")], "rest")
+# TopK ---------------------------------------------------------------------------------------------------------------
 
 
 def sort_long_integers(node: NodeAtBoundary) -> None:
@@ -158,23 +119,77 @@ def sort_long_integers(node: NodeAtBoundary) -> None:
     order. TopK takes floats only below 11, and float64 does not hold every 64-bit integer.
     """
     node.dialect = 11
-    data, axis, dtype = node.inputs[0], node.known_value_or_default("axis"), node.known_dtype()
-    direction = {"axis": axis, "largest": node.known_value_or_default("largest")}
-    half, place = node.constant(2**32, "half"), node.constant([axis], "axis")
-    number = as_int64(node, data, "number")
-    low = node.write("Mod", [number, half], "low")
-    high = node.write("Div", [node.write("Sub", [number, low], "multiple"), half], "high")
+    f, axis, dtype = Formula(node), node.known_value_or_default("axis"), node.known_dtype()
+    directions = {"axis": axis, "largest": node.known_value_or_default("largest")}
+    number = f.input(0).cast("int64")
+    low = number % 2**32
+    high = (number - low) / 2**32
     if dtype == "uint64":
-        high = node.write("Mod", [high, half], "unsigned_high")
-    count = node.write("Gather", [node.write("Shape", [data], "shape"), place], "count", axis=0)
-    keys = [node.write("Cast", [part], "key", to=DTYPE_NUMBERS["float64"]) for part in (low, high)]
-    _, order = node.write_many("TopK", [keys[0], count], ["keys", "order"], **direction)
-    key = node.write("GatherElements", [keys[1], order], "ordered_key", axis=axis)
-    _, again = node.write_many("TopK", [key, count], ["keys", "order_again"], **direction)
-    order = node.write("GatherElements", [order, again], "whole_order", axis=axis)
-    first = node.write("Slice", [order, node.constant([0], "start"), node.inputs[1], place], "topmost")
-    given = list(node.outputs)
-    del node.outputs[1:]
-    node.replace("GatherElements", [data, first], axis=axis)
-    if len(given) > 1 and given[1]:
-        node.write_after("Identity", [first], given[1])
+        high = high % 2**32
+    count = f.shape(node.inputs[0]).take([axis])
+    order = _sorted(low.cast("float64"), count, **directions)
+    key = f.node("GatherElements", high.cast("float64"), order, axis=axis)
+    order = f.node("GatherElements", order, _sorted(key, count, **directions), axis=axis)
+    first = order.sliced(0, f.given(1, "int64"), axis)
+    f.give(f.node("GatherElements", f.input(0), first, axis=axis), first)
+
+
+# NonMaxSuppression --------------------------------------------------------------------------------------------------
+
+unchanged("NonMaxSuppression", 11)
+
+
+@downward("NonMaxSuppression", 10)
+def suppress_by_loop(node: NodeAtBoundary) -> None:
+    """Writes a Loop over the boxes of each class in the order of their scores: selects a box that is left, as long as
+    there is room, and leaves out those that overlap it. Computes and compares areas as onnxruntime does.
+    """
+    node.dialect = 10
+    f = Formula(node)
+    scores, (batches, classes, count) = f.input(1, "float32"), f.sizes(node.inputs[1], 3)
+    overlaps = f.node("Flatten", _overlaps(node, f), axis=2)
+    _, order = f.nodes("TopK", [scores, count.reshape(1)], "float32", "int64", axis=2)
+    has_threshold = node.uses_input(4)
+    left = scores > f.input(4, "float32").reshape() if has_threshold else f.filled(f.shape(scores.name), 1, "bool")
+    selected = f.filled(f.vector([batches, classes, 1]), 0)
+    most = f.given(2).cast("int64").reshape() if node.uses_input(2) else f.number(0)
+    first, numbers = (f.counting(batches) * count).reshape(-1, 1), f.counting(count)
+
+    def step(number: Term, left: Term, selected: Term) -> list[Term]:
+        # One step for each class takes the next box in order. It gives the boxes that are left, the number of selected
+        # boxes, and whether this box was selected.
+        box = order.take(number, 2)
+        is_left = box.unsqueezed(2).equals(numbers) & left
+        is_any = f.node("ReduceMax", is_left.cast("float32"), axes=[2]).cast("bool")
+        chosen = is_any & (selected < most)
+        left = left & ~(chosen & overlaps.take(first + box))
+        return [left, selected + chosen.cast("int64"), chosen.squeezed(2)]
+
+    _, _, chosen = f.loop(count, [left, selected], step, [[None] * 3, [None] * 3, [None] * 2])
+    # Each chosen box has a batch, a class and a place in the order.
+    places = f.node("NonZero", chosen.transposed(1, 2, 0), gives="int64")
+    batch, class_, place = (places.take([row]) for row in range(3))
+    box = order.reshape(-1).take((batch * classes + class_) * count + place)
+    f.give(f.joined([batch, class_, box]).transposed(1, 0))
+
+
+def _overlaps(node: NodeAtBoundary, f: Formula) -> Term:
+    """Tells for each two boxes of a batch whether their intersection over union is above the threshold."""
+    sides = [f.input(0, "float32").take([place], 2) for place in range(4)]
+    if node.known_value_or_default("center_point_box"):
+        halves = [size / 2.0 for size in sides[2:]]
+        bounds = [(centre - half, centre + half) for centre, half in zip(sides[:2], halves, strict=True)]
+    else:
+        bounds = [(f.node("Min", *pair), f.node("Max", *pair)) for pair in zip(sides[:2], sides[2:], strict=True)]
+    area = reduce(Term.__mul__, [high - low for low, high in bounds])
+    other_area, lengths = area.transposed(0, 2, 1), []
+    for low, high in bounds:
+        start, end = f.node("Max", low, low.transposed(0, 2, 1)), f.node("Min", high, high.transposed(0, 2, 1))
+        lengths.append(end - start)
+    inner = reduce(Term.__mul__, lengths)
+    union = area + other_area - inner
+    threshold = f.given(3).reshape() if node.uses_input(3) else 0.0
+    result = inner / union > threshold
+    for size in (*lengths, inner, area, other_area, union):
+        result = result & (size > 0.0)
+    return result

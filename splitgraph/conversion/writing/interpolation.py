@@ -8,8 +8,7 @@ from functools import reduce
 
 from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.node_at_boundary import Inexact
-from splitgraph.conversion.writing.shape_nodes import typed
-from splitgraph.deferred import np, numpy_helper
+from splitgraph.deferred import np
 
 # How far a kernel reaches, in elements.
 REACH = {"linear": 1, "cubic": 2}
@@ -19,15 +18,13 @@ def weights(formula: Formula, mode: str, distance: Term, cubic_coeff_a: float = 
     """Gives the weights of elements at a distance: by the triangular kernel, or by the cubic one of Keys. Beyond the
     kernel's reach they are 0.
     """
-    distance = distance.size()
-    one = formula.number(1, distance.dtype)
+    distance = abs(distance)
     if mode == "linear":
-        return (one - distance).at_least(0)
+        return (1 - distance).at_least(0)
     a = formula.number(cubic_coeff_a, distance.dtype)
     near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
     far = (((distance - 5) * distance + 8) * distance - 4) * a
-    reached = formula.where(distance < 2, far, formula.number(0, distance.dtype))
-    return formula.where(distance < 1, near, reached)
+    return formula.where(distance < 1, near, formula.where(distance < 2, far, 0))
 
 
 @dataclass(slots=True)
@@ -66,12 +63,12 @@ class Images:
             index = index + taken.cast("int64").clipped(0, self.sizes[axis] - 1) * stride
             stride = stride * self.sizes[axis]
             shares += [] if share is None else [share]
-        found = self.formula.gather(self.elements, index, 1)
+        found = self.elements.take(index, 1)
         if shares:
             found = found * reduce(Term.__mul__, shares).cast(found.dtype)
         if inside:
-            found = self.formula.where(reduce(Term.__and__, inside), found, self._zero())
-        return self.formula.total(found, range(1, len(self.sizes) + 1), "sampled") if shares else found
+            found = self.formula.where(reduce(Term.__and__, inside), found, 0)
+        return found.reduced("ReduceSum", range(1, len(self.sizes) + 1)) if shares else found
 
     def _taken(self, place: Term, axis: int, rank: int) -> tuple[Term, Term | None]:
         """Gives the elements in reach along an axis, as whole numbers, and their weights. Each axis of an image adds an
@@ -79,7 +76,7 @@ class Images:
         """
         last = self.sizes[axis].cast(place.dtype) - 1
         if self.mode == "nearest":
-            nearest = self.formula.apply("Round", np.rint, [place])
+            nearest = self.formula.node("Round", place)
             return (nearest.clipped(0, last) if self.padding == "border" else nearest), None
         if self.padding == "border":
             place = place.clipped(0, last)
@@ -96,8 +93,3 @@ class Images:
         past = taken - low
         past = past - (past / (span * 2)).floor() * (span * 2)
         return self.formula.where(past > span, span * 2 - past, past) + low
-
-    def _zero(self) -> Term:
-        dtype = self.elements.dtype
-        held = numpy_helper.from_array(np.array("", object)) if dtype == "string" else typed([0], dtype)
-        return self.formula.held(self.formula.context.tensor(held, "zero"), dtype)

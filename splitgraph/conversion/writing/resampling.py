@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from splitgraph.conversion.writing.formula import Formula, Term
+from splitgraph.conversion.writing.formula import FLOATS, Formula, Term, static_shape, wide_float
 from splitgraph.conversion.writing.interpolation import REACH, weights
 from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.conversion.writing.shape_nodes import FLOATS, static_shape, typed, wide_float
 from splitgraph.deferred import np
 
 _CROP = "tf_crop_and_resize"
@@ -45,7 +44,7 @@ def resize_by_gathering(node: NodeAtBoundary) -> None:
     if mode != "nearest" and dtype not in (*FLOATS, "bfloat16"):
         raise Inexact(f"how {mode} resizing rounds {dtype} is not said")
     formula = Formula(node)
-    data = formula.held(node.inputs[0], dtype)
+    data = formula.input(0)
     if mode != "nearest":
         data = data.cast(wide_float(dtype))
     outside = []
@@ -87,8 +86,8 @@ def _resized_axes(node: NodeAtBoundary, formula: Formula) -> list[_Axis]:
 
 def _by_sizes(node: NodeAtBoundary, formula: Formula, lengths: Sequence[Term]) -> tuple[list[Term], list[Term]]:
     """Gives the new sizes and their scales, for each axis."""
-    given = formula.given(node.inputs[3], "int64")
-    sizes = [formula.element(given, index) for index in range(len(lengths))]
+    given = formula.given(3, "int64")
+    sizes = [given.take(index) for index in range(len(lengths))]
     scales = [size.cast("float32") / length.cast("float32") for size, length in zip(sizes, lengths, strict=True)]
     policy = node.known_value("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
@@ -101,8 +100,8 @@ def _by_sizes(node: NodeAtBoundary, formula: Formula, lengths: Sequence[Term]) -
 def _by_scales(node: NodeAtBoundary, formula: Formula, lengths: Sequence[Term]) -> tuple[list[Term], list[Term]]:
     """Gives the sizes that the scales mean, and the scales, for each axis."""
     # Below opset 11 the scales are the second input.
-    given = formula.given(node.inputs[1 if len(node.inputs) == 2 else 2], "float32")
-    scales = [formula.element(given, index) for index in range(len(lengths))]
+    given = formula.given(1 if len(node.inputs) == 2 else 2, "float32")
+    scales = [given.take(index) for index in range(len(lengths))]
     scaled = [length.cast("float32") * scale for length, scale in zip(lengths, scales, strict=True)]
     return [size.floor().cast("int64") for size in scaled], scales
 
@@ -124,8 +123,8 @@ def _region(node: NodeAtBoundary, formula: Formula, index: int, count: int) -> t
         return formula.number(0, "float32"), formula.number(1, "float32")
     if not node.uses_input(1) or static_shape(node, node.inputs[1]) == (0,):
         raise Inexact(f"{_CROP} without a region of interest has no meaning")
-    roi = formula.given(node.inputs[1], node.known_dtype(1)).cast("float32")
-    return formula.element(roi, index), formula.element(roi, count + index)
+    roi = formula.given(1).cast("float32")
+    return roi.take(index), roi.take(count + index)
 
 
 def _is_whole(axis: _Axis) -> bool:
@@ -203,7 +202,7 @@ def _nearest(node: NodeAtBoundary, formula: Formula, data: Term, axis: _Axis, pl
     if rounding not in ways:
         raise Inexact(f"Resize knows no nearest_mode {rounding}")
     nearest = (whole + ways[rounding].cast("float32")).cast("int64")
-    return formula.gather(data, nearest.clipped(0, axis.length - 1), axis.place)
+    return data.take(nearest.clipped(0, axis.length - 1), axis.place)
 
 
 def _interpolate(node: NodeAtBoundary, formula: Formula, data: Term, axis: _Axis, places: Term) -> Term:
@@ -215,25 +214,25 @@ def _interpolate(node: NodeAtBoundary, formula: Formula, data: Term, axis: _Axis
     places = places.reshape(0, *behind)
     whole = places.floor()
     stretch = axis.scale.at_most(1) if antialias else formula.number(1, "float32")
-    reach = (formula.number(REACH[mode], "float32") / stretch).ceil().cast("int64")
+    reach = (REACH[mode] / stretch).ceil().cast("int64")
     offsets = (formula.counting(reach * 2) - (reach - 1)).cast("float32").reshape(-1, 1, *behind)
     shares = weights(formula, mode, (offsets - (places - whole)) * stretch, node.known_value("cubic_coeff_a", -0.75))
     taken = (whole + offsets).cast("int64")
     is_outside = (taken < 0) | (taken > axis.length - 1)
     exclude = bool(node.known_value("exclude_outside", 0))
     if exclude:
-        shares = formula.where(is_outside, formula.number(0, "float32"), shares)
+        shares = formula.where(is_outside, 0, shares)
     if exclude or antialias:
-        shares = shares / formula.total(shares, [0], "all_weights")
+        shares = shares / shares.reduced("ReduceSum", [0])
     taken = taken.clipped(0, axis.length - 1).reshape(0, 0)
-    weighted = formula.gather(data, taken, axis.place) * shares.cast(data.dtype)
+    weighted = data.take(taken, axis.place) * shares.cast(data.dtype)
     is_none = ~((shares < 0) | (shares > 0))
     is_none = is_none if antialias or exclude else is_none & is_outside
     beyond_reach = antialias or exclude or mode == "linear"
     if beyond_reach and (is_none.elements is None or is_none.elements.any()):
         # An element beyond reach adds nothing; infinity times 0 would give NaN.
-        weighted = formula.where(is_none, formula.number(0, data.dtype), weighted)
-    return formula.total(weighted, [axis.place], "interpolated")
+        weighted = formula.where(is_none, 0, weighted)
+    return weighted.reduced("ReduceSum", [axis.place])
 
 
 def _ones_behind(node: NodeAtBoundary, axis: _Axis) -> Sequence[int]:
@@ -246,5 +245,4 @@ def _extrapolation(node: NodeAtBoundary, formula: Formula, dtype: str) -> Term:
     value = float(node.known_value("extrapolation_value", 0.0))
     if dtype not in FLOATS and (not dtype.startswith(("int", "uint")) or not value.is_integer()):
         raise Inexact(f"what {value} is as {dtype} is not said")
-    held = typed([value if dtype in FLOATS else int(value)], dtype)
-    return formula.held(node.tensor(held, "extrapolation"), dtype)
+    return formula.number(value if dtype in FLOATS else int(value), dtype)

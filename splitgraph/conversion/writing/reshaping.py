@@ -8,69 +8,13 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from splitgraph.conversion.writing.node_at_boundary import NodeAtBoundary
-from splitgraph.conversion.writing.shape_nodes import flat
 from splitgraph.dim import Dim, DimLike, Facts, evaluate, product
-from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import Shape
 
 # Operator, inputs and attributes.
 _Written = tuple[str, list[str], dict[str, object]]
 # All that is known of every dimension: it is not negative.
 _ANY = Facts()
-
-
-def reshape(node: NodeAtBoundary, data: str, shape: str, hint: str, *, dense: bool) -> str:
-    """Emits a Reshape of `data` to the shape that `shape` holds; a 0 means a dimension of 0. dense: the data has no
-    dimension of 0, so that no shape for it has a 0.
-    """
-    operator, inputs, attributes = _parts(node, data, shape, dense=dense)
-    return node.write(operator, inputs, hint, **attributes)
-
-
-def replace_by_reshape(node: NodeAtBoundary, data: str, shape: str, *, dense: bool) -> None:
-    """Makes the node a Reshape of `data`, as `reshape` writes it."""
-    operator, inputs, attributes = _parts(node, data, shape, dense=dense)
-    node.replace(operator, inputs, **attributes)
-
-
-def _parts(node: NodeAtBoundary, data: str, shape: str, *, dense: bool) -> tuple[str, list[str], dict[str, int]]:
-    """Gives operator, inputs and attributes of a Reshape in which a 0 means a dimension of 0.
-
-    From opset 14 on this is Reshape with allowzero=1. Below, Expand first gives empty data a dimension of 0 wherever
-    the shape has one, so that Reshape copies it. Needs opset 8.
-    """
-    if dense:
-        return "Reshape", [data, shape], {}
-    if node.opset >= 14:
-        return "Reshape", [data, shape], {"allowzero": 1}
-    elements = flat(node, data, "elements")
-    return "Reshape", [node.write("Expand", [elements, one_or_zero(node, shape)], "with_zeros"), shape], {}
-
-
-def one_or_zero(node: NodeAtBoundary, shape: str) -> str:
-    """Gives 1 for each length of a shape that is not 0 (it may be -1), and 0 for the others."""
-    if node.opset >= 13:
-        # onnx and onnxruntime remove a cast to bool and back, and keep the numbers.
-        return node.write("Abs", [node.write("Sign", [shape], "sign")], "one_or_zero")
-    is_filled = node.write("Cast", [shape], "is_not_zero", to=TensorProto.BOOL)
-    return node.write("Cast", [is_filled], "one_or_zero", to=TensorProto.INT64)
-
-
-def reshape_behind(node: NodeAtBoundary, data: str, shape: str, output: str, *, copies: bool) -> None:
-    """Puts the nodes of `reshape` behind the node, with the output `output`. copies: no length is 0, or each 0
-    copies a 0. The node must mean the same at opset 14.
-    """
-    if copies:
-        node.write_after("Reshape", [data, shape], output)
-    elif node.target >= 14:
-        node.dialect = 14
-        node.write_after("Reshape", [data, shape], output, allowzero=1)
-    else:
-        ones = one_or_zero(node, shape)
-        elements, with_zeros = node.new_name("elements"), node.new_name("with_zeros")
-        node.write_after("Reshape", [data, node.constant([-1], "flat_shape")], elements)
-        node.write_after("Expand", [elements, ones], with_zeros)
-        node.write_after("Reshape", [with_zeros, shape], output)
 
 
 def reshape_by_copying(node: NodeAtBoundary) -> _Written | None:
