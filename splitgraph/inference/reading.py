@@ -175,17 +175,18 @@ class Reading:
 class Readings:
     """The readings of nodes in graphs with the same opset imports, each made once."""
 
-    def __init__(self, state: WalkState, imports: Mapping[str, int]) -> None:
-        self._state = state
+    def __init__(self, imports: Mapping[str, int]) -> None:
         self._imports = imports
         self._by_signature: dict[tuple[object, ...], Reading] = {}
 
-    def of(self, node: NodeProto, given: Sequence[Knowledge], form: tuple[object, ...] | None) -> Reading:
+    def of(
+        self, state: WalkState, node: NodeProto, given: Sequence[Knowledge], form: tuple[object, ...] | None
+    ) -> Reading:
         """The reading of a node. form: operator, number of outputs, and the bytes of each attribute; None for a node of
         which no other is read alike.
         """
         if form is None:
-            return Reading(self._state, self._imports, node, given)
+            return Reading(state, self._imports, node, given)
         texts: list[object] = [known.text for known in given]
         if OMITTED in given:
             # What a function's call leaves out has a name in its body, by which findings speak of it.
@@ -195,7 +196,7 @@ class Readings:
         signature = (*form, *texts)
         reading = self._by_signature.get(signature)
         if reading is None:
-            reading = Reading(self._state, self._imports, node, given)
+            reading = Reading(state, self._imports, node, given)
             if not reading.refers:
                 self._by_signature[signature] = reading
         return reading

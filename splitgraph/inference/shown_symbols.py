@@ -141,8 +141,8 @@ def tally(values: Collection[T]) -> list[tuple[T, int]]:
     return [(objects[key], times) for key, times in Counter(keys).items()]
 
 
-class ShownNames:
-    """Converts internal dimensions to reported dimensions.
+class ShownNames(dict[Dim, "DimLike | None"]):
+    """Converts internal dimensions to reported dimensions; each is put into words on first use.
 
     A generated symbol that occurs only once, alone, says nothing and becomes None; the others are numbered unk0, unk1,
     ... An expression that the grammar cannot spell (half of `batch-size`) becomes a generated symbol too, and so does a
@@ -158,13 +158,13 @@ class ShownNames:
         solved: Mapping[str, DimLike],
         bounded: Iterable[str] = (),
     ) -> None:
+        super().__init__()
         self.generated = generated
         self.solved = solved
         self._reserved = set(reserved)
         self._places: Counter[str] = Counter()
         self._inside: set[str] = set(bounded)
         self._held: dict[Dim, list[tuple[str, bool]]] = {}
-        self._shown = _Shown(self)
         self._names: dict[str, DimLike] = {}
         self._large: dict[Atom, Dim] = {}
         self._counted: set[Atom] = set()
@@ -209,11 +209,11 @@ class ShownNames:
 
     def value(self, value: ValueType) -> ValueType:
         """The type as it is reported; the same object where nothing is shown otherwise."""
-        return with_dims(value, self._shown.__getitem__)
+        return with_dims(value, self.__getitem__)
 
     def dim(self, dim: DimLike | None) -> DimLike | None:
         """The dimension as it is reported."""
-        return self._shown[dim] if isinstance(dim, Dim) else dim
+        return self[dim] if isinstance(dim, Dim) else dim
 
     def shown_name(self, generated: str) -> DimLike | None:
         """The name under which a generated symbol is shown; None when it is not shown anywhere."""
@@ -229,8 +229,11 @@ class ShownNames:
         """The generated symbols under the names that are shown."""
         return frozenset({*map(str, self._names.values()), *self.meanings})
 
-    def show(self, dim: Dim) -> DimLike | None:
-        """The dimension as it is reported; asked once for each."""
+    def __missing__(self, dim: Dim) -> DimLike | None:
+        shown = self[dim] = self._show(dim)
+        return shown
+
+    def _show(self, dim: Dim) -> DimLike | None:
         generated = self._generated_in(dim)
         if any(alone and self._places[name] < 2 and name not in self._inside for name, alone in generated):
             return None
@@ -276,15 +279,3 @@ class ShownNames:
             self._next += 1
         self._next += 1
         return symbol(f"unk{self._next - 1}")
-
-
-class _Shown(dict[Dim, "DimLike | None"]):
-    """Each dimension as it is reported, put into words on first use."""
-
-    def __init__(self, names: ShownNames) -> None:
-        super().__init__()
-        self._names = names
-
-    def __missing__(self, dim: Dim) -> DimLike | None:
-        shown = self[dim] = self._names.show(dim)
-        return shown

@@ -265,7 +265,7 @@ class Walk(GraphWalk):
         """Infer a node that repeats no earlier visit. form: what it has in common with nodes that are read alike."""
         facts, record = self.facts, self.state.record
         version, questions, effects = facts.version, facts.open_questions, record.effects
-        reading = self._readings.of(node, given, form)
+        reading = self._readings.of(self.state, node, given, form)
         ctx = self._context(node, index, names, given, reading)
         outputs = infer_node(self, ctx, reading)
         sound = self.state.knowledge.sound(outputs)
@@ -316,7 +316,7 @@ class Walk(GraphWalk):
     ) -> Generator[Steps, None, Visit | None]:
         """Infer a call of a function of the model. The caller of this generator walks the body."""
         version = self.facts.version
-        reading = self._readings.of(node, given, None)
+        reading = self._readings.of(self.state, node, given, None)
         operator, ctx = reading.operator, self._context(node, index, names, given, reading)
         for position, name in enumerate(node.input):
             if self.computed_of(name) is not None:
@@ -340,7 +340,7 @@ class Walk(GraphWalk):
         key = (bool(self.state.record.calling), *sorted(self.imports.items()))
         found = self.state.readings.get(key)
         if not isinstance(found, Readings):
-            found = self.state.readings[key] = Readings(self.state, self.imports)
+            found = self.state.readings[key] = Readings(self.imports)
         return found
 
     def _context(
