@@ -19,7 +19,7 @@ from processes import Cost, Tool, measure_costs, version_of
 _IMPORTS = (
     "import splitgraph; splitgraph.infer; splitgraph.upgrade; from splitgraph.conversion import opset; "
     "from splitgraph.conversion.operators import load_families; from splitgraph.inference.rules import load_rules; "
-    "load_families(); load_rules(); from splitgraph.schemas import newest_opset; newest_opset()"
+    "load_families(); load_rules(); from splitgraph.model.schemas import newest_opset; newest_opset()"
 )
 WAYS = {
     "infer": "splitgraph.infer(source)",

@@ -30,7 +30,7 @@ TOOLS = {
         "splitgraph",
         "import splitgraph; splitgraph.upgrade; splitgraph.save; from splitgraph.conversion import opset; "
         "from splitgraph.conversion.operators import load_families; from splitgraph.inference.rules import load_rules; "
-        "load_families(); load_rules(); from splitgraph.schemas import newest_opset; newest_opset()",
+        "load_families(); load_rules(); from splitgraph.model.schemas import newest_opset; newest_opset()",
         "splitgraph.save(splitgraph.{verb}(source, {opset}).model, target)",
     ),
     "onnx": Tool(

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import splitgraph
-from splitgraph.execution.engines import engine_process
 from splitgraph.processes import kept_processes
+from splitgraph.verification.engines import engine_process
 
 MODELS = Path(__file__).resolve().parent.parent / "models"
 

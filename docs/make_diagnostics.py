@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from splitgraph.acceptance import ACCEPTABLE, told_acceptance
-from splitgraph.diagnostics import CODES
-from splitgraph.inference.tolerated import FIRST_OPSET, INT32_INPUTS, NEWER_TYPES
+from splitgraph.findings.acceptance import ACCEPTABLE, told_acceptance
+from splitgraph.findings.diagnostics import CODES
+from splitgraph.inference.repairs import FIRST_OPSET, INT32_INPUTS, NEWER_TYPES
 
 PAGE = Path(__file__).with_name("diagnostics.md")
 
@@ -102,7 +102,7 @@ def diagnostics_page() -> str:
     """The page as Markdown: every code with its title, what it means and what to do."""
     parts = [
         "# Diagnostic codes\n",
-        "Generated from `splitgraph/diagnostics.py` by `docs/make_diagnostics.py`; do not edit by hand.",
+        "Generated from `splitgraph/findings/codes.py` by `docs/make_diagnostics.py`; do not edit by hand.",
         "`splitgraph explain SG203` prints one of them.\n",
         ACCEPTING,
         "| code | finding | if accepted |\n|---|---|---|",

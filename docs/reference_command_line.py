@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import click
 
 from splitgraph.cli import program
-from splitgraph.exit_codes import MEANINGS
+from splitgraph.findings.exit_codes import MEANINGS
 
 _INTRODUCTION = """\
 # Command line

@@ -14,16 +14,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from splitgraph.api import check, convert, diff, downgrade, infer, load, save, targets, upgrade, verify
-    from splitgraph.batch.map_models import map_models
     from splitgraph.conversion.rewrite import Change, Rewrite
-    from splitgraph.diagnostics import (
-        ConversionError,
-        Diagnostic,
-        InternalError,
-        ModelError,
-        SplitgraphError,
-        VerificationError,
-    )
     from splitgraph.differences import (
         ModelDifference,
         NodeDifference,
@@ -32,12 +23,21 @@ if TYPE_CHECKING:
         ValueDifference,
     )
     from splitgraph.dim import Dim, Obligation
-    from splitgraph.execution.verification import Difference, Verification
+    from splitgraph.findings.diagnostics import (
+        ConversionError,
+        Diagnostic,
+        InternalError,
+        ModelError,
+        SplitgraphError,
+        VerificationError,
+    )
+    from splitgraph.findings.outcome import Outcome
     from splitgraph.formats.openvino_ir import OpenVINOModel
     from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
-    from splitgraph.outcome import Outcome
+    from splitgraph.many.map_models import map_models
+    from splitgraph.model.value_type import ValueType
     from splitgraph.runtimes.target import Target
-    from splitgraph.value_type import ValueType
+    from splitgraph.verification.verification import Difference, Verification
 
 # The public names, each imported when it is first used: `splitgraph --help` must not pay for onnx.
 _HOMES = {
@@ -53,9 +53,9 @@ _HOMES = {
         "upgrade",
         "verify",
     ),
-    "splitgraph.batch.map_models": ("map_models",),
+    "splitgraph.many.map_models": ("map_models",),
     "splitgraph.conversion.rewrite": ("Change", "Rewrite"),
-    "splitgraph.diagnostics": (
+    "splitgraph.findings.diagnostics": (
         "ConversionError",
         "Diagnostic",
         "InternalError",
@@ -71,12 +71,12 @@ _HOMES = {
         "ValueDifference",
     ),
     "splitgraph.dim": ("Dim", "Obligation"),
-    "splitgraph.execution.verification": ("Difference", "Verification"),
+    "splitgraph.verification.verification": ("Difference", "Verification"),
     "splitgraph.formats.openvino_ir": ("OpenVINOModel",),
     "splitgraph.inference.analysis": ("Analysis", "Completeness", "SplitReport"),
-    "splitgraph.outcome": ("Outcome",),
+    "splitgraph.findings.outcome": ("Outcome",),
     "splitgraph.runtimes.target": ("Target",),
-    "splitgraph.value_type": ("ValueType",),
+    "splitgraph.model.value_type": ("ValueType",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -126,7 +126,7 @@ if not TYPE_CHECKING:
         home = _HOME_OF.get(name)
         if home is None:
             raise AttributeError(f"module 'splitgraph' has no attribute {name!r}")
-        from splitgraph.deferred import import_whole
+        from splitgraph.model.deferred import import_whole
 
         import_whole(home)
         value = getattr(sys.modules[home], name)

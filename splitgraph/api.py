@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from splitgraph import formats
-from splitgraph.deferred import import_whole
-from splitgraph.diagnostics import Diagnostic, SplitgraphError
+from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError
 from splitgraph.formats import LoadedModel, give_back, held, load, open_model
-from splitgraph.onnx_proto import ModelProto
+from splitgraph.model.deferred import import_whole
+from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.options import Engine, Form, Goal, Leeway, Running, Sizes, leeway_of
 from splitgraph.processes.this_process import collection_paused
 from splitgraph.results import save_result
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Rewrite
     from splitgraph.differences import ModelDifference
     from splitgraph.dim import Dim
-    from splitgraph.execution.verification import Verification
     from splitgraph.formats import Model
+    from splitgraph.formats.kinds import InMemory, M, Source
     from splitgraph.inference.analysis import Analysis
-    from splitgraph.model_kinds import InMemory, M, Source
     from splitgraph.options import ConvertOptions, GivenInputs, InferOptions, RewriteOptions, StrPath
     from splitgraph.runtimes.check import Examined
     from splitgraph.runtimes.target import Target
+    from splitgraph.verification.verification import Verification
 
 # Each function imports the modules that only this function needs: infer must not import conversion or execution.
 # Each function has two overloads: for a model in memory, and for a path, which may have either format.
@@ -255,7 +255,7 @@ def verify(
 
 def compared(before: Source, after: Source, running: Running) -> Verification:
     """Run two models as `running` says, and compare the results. Raises as `verify`."""
-    from splitgraph.execution import verify_models
+    from splitgraph.verification import verify_models
 
     first, second = open_model(before, weights="leave"), open_model(after, weights="leave")
     try:

@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import splitgraph
-from splitgraph import parameters
-from splitgraph.exit_codes import BROKEN_PIPE, CLEAN, INTERNAL_ERROR, INTERRUPTED, MEANINGS, WRONG_USAGE
+from splitgraph.commands import parameters
+from splitgraph.commands.parameters import MANY, MANY_WITH_LIMIT, RUNNING, Command, takes
+from splitgraph.findings.exit_codes import BROKEN_PIPE, CLEAN, INTERNAL_ERROR, INTERRUPTED, MEANINGS, WRONG_USAGE
 from splitgraph.options import ATOL, RTOL
-from splitgraph.parameters import MANY, MANY_WITH_LIMIT, RUNNING, Command, takes
 from splitgraph.processes.this_process import writing
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from splitgraph.outcome import Verb
+    from splitgraph.findings.outcome import Verb
 
 
 class _Command(click.Command):

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, get_args
 
 if TYPE_CHECKING:
-    from splitgraph.acceptance import Acceptance
     from splitgraph.dim import Dim
+    from splitgraph.findings.acceptance import Acceptance
 
 Engine = Literal["auto", "reference", "onnxruntime", "openvino"]
 Form = Literal["split", "variadic-split", "slice"]
@@ -343,7 +343,7 @@ def leeway_of(
     accept: Sequence[str], assume_defaults: bool, empty_chunks: Literal["clamp", "error"] = "clamp"
 ) -> Leeway:
     """Return the leeway of a call. Raises SplitgraphError as `parse_acceptances`, and for what is not True or False."""
-    from splitgraph.acceptance import parse_acceptances, wrong_acceptance
+    from splitgraph.findings.acceptance import parse_acceptances, wrong_acceptance
 
     if not isinstance(assume_defaults, bool):
         raise wrong_acceptance(f"assume_defaults is {assume_defaults!r}; it must be True or False")

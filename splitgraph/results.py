@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from splitgraph import formats
-from splitgraph.deferred import import_whole
-from splitgraph.diagnostics import Diagnostic, InternalError, abridged, diagnostic
-from splitgraph.onnx_proto import ModelProto
+from splitgraph.findings.diagnostics import Diagnostic, InternalError, abridged, diagnostic
+from splitgraph.model.deferred import import_whole
+from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.options import ExternalData, Leeway, leeway_of
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ def save_result(result: Any, path: str | os.PathLike[str], *, external_data: Ext
     if formats.is_ir_name(path) and not isinstance(model, (str, os.PathLike)):
         model = formats.open_model(formats.in_memory(model)).content
         if isinstance(model, ModelProto):
-            import_whole("splitgraph.execution.engines.openvino_import")
-            from splitgraph.execution.engines.openvino_import import import_onnx
+            import_whole("splitgraph.verification.engines.openvino_import")
+            from splitgraph.verification.engines.openvino_import import import_onnx
 
             model = import_onnx(model).model
     formats.save(model, path, external_data=external_data)

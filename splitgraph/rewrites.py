@@ -7,20 +7,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from splitgraph.deferred import import_whole
-from splitgraph.diagnostics import ConversionError, SplitgraphError, VerificationError, diagnostic
+from splitgraph.findings.diagnostics import ConversionError, SplitgraphError, VerificationError, diagnostic
 from splitgraph.formats import LoadedModel, held, open_model
-from splitgraph.graph.scopes import model_imports
-from splitgraph.onnx_proto import ModelProto
+from splitgraph.model.deferred import import_whole
+from splitgraph.model.onnx_proto import ModelProto
+from splitgraph.model.scopes import model_imports
 from splitgraph.options import Goal, Leeway, Running, Sizes
 from splitgraph.processes.this_process import collection_paused
 from splitgraph.results import require_valid_rewrite, save_result
 
 if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Rewrite, Tolerance
-    from splitgraph.execution.verification import Verification
     from splitgraph.formats import Model
     from splitgraph.inference.analysis import Analysis
+    from splitgraph.verification.verification import Verification
 
 # Why no case can have a value for an input, to stand after the name of the input.
 _CONSTANT = (
@@ -96,8 +96,8 @@ def _checked(goal: Goal) -> Goal:
             raise SplitgraphError("convert needs a form of the splits (to), an opset, both, a target, or an IR version")
         return goal
     if goal.opset is None or isinstance(goal.opset, bool) or not hasattr(goal.opset, "__index__"):
-        import_whole("splitgraph.schemas")
-        from splitgraph.schemas import newest_opset
+        import_whole("splitgraph.model.schemas")
+        from splitgraph.model.schemas import newest_opset
 
         raise SplitgraphError(f"the opset is {goal.opset!r}; it must be an integer, such as {newest_opset()}")
     return goal._replace(opset=operator.index(goal.opset))
@@ -119,8 +119,8 @@ def _converted(model: Model, goal: Goal, leeway: Leeway, *, owned: bool) -> Rewr
     if goal.opset is not None:
         return _at_opset(model, goal.opset, goal, leeway, owned=owned)
     if goal.to is None:
-        import_whole("splitgraph.conversion.finish.ir_version")
-        from splitgraph.conversion.finish.ir_version import convert_ir_version
+        import_whole("splitgraph.conversion.ir_version")
+        from splitgraph.conversion.ir_version import convert_ir_version
 
         return convert_ir_version(model, goal.ir_version)
     import_whole("splitgraph.conversion.splits.forms")
@@ -147,7 +147,7 @@ def _at_opset(model: ModelProto, opset: int, goal: Goal, leeway: Leeway, *, owne
     import_whole("splitgraph.conversion.opset")
     from splitgraph.conversion.opset import convert_opset
     from splitgraph.inference import later_leeway
-    from splitgraph.schemas import newest_opset
+    from splitgraph.model.schemas import newest_opset
 
     source = model_imports(model).get("", opset)
     # An opset that does not exist is a finding about the model, in both directions.
@@ -213,7 +213,7 @@ def verify_rewrite(
 
     analysis: of the rewritten ONNX model, where it is known. Raises SplitgraphError for wrong arguments.
     """
-    from splitgraph.execution import verify_models
+    from splitgraph.verification import verify_models
 
     own = tolerance_of(rewrite)
     running = running._replace(
@@ -242,7 +242,7 @@ def tolerance_of(rewrite: Rewrite) -> Tolerance:
         return rewrite.tolerance
     from splitgraph.conversion.rewrite import Tolerance
 
-    import_whole("splitgraph.execution.rounding.allowance")
-    from splitgraph.execution.rounding.allowance import rounding_tolerances
+    import_whole("splitgraph.verification.rounding.allowance")
+    from splitgraph.verification.rounding.allowance import rounding_tolerances
 
     return Tolerance(*rounding_tolerances(rewrite.model, *rewrite.tolerance))

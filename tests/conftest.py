@@ -51,7 +51,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run engines in this process, which saves the start of a child; for models that crash nothing, where the process
     of an engine is not what a test is about.
     """
-    from splitgraph.execution.engines import engine_process, worker
+    from splitgraph.verification.engines import engine_process, worker
 
     def run_worker(key: str, folder: Path, limits: object) -> str:
         worker.run_job_in(folder)

@@ -10,7 +10,7 @@ import onnx
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 import splitgraph
-from splitgraph.execution.reference.evaluator import load, run
+from splitgraph.verification.reference.evaluator import load, run
 
 FLOAT = TensorProto.FLOAT
 END = 2**63 - 1

@@ -260,7 +260,7 @@ REWRITES = {
 
 @pytest.mark.parametrize("rewrite", REWRITES.values(), ids=REWRITES)
 def test_a_rewrite_is_verified_as_its_arguments_say(rewrite: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    import splitgraph.execution
+    import splitgraph.verification
 
     seen: dict[str, Any] = {}
 
@@ -268,7 +268,7 @@ def test_a_rewrite_is_verified_as_its_arguments_say(rewrite: Any, monkeypatch: p
         seen.update(options | running._asdict())
         return splitgraph.Verification("equal", "reference", 1, 0.0, 0.0, None, ())
 
-    monkeypatch.setattr(splitgraph.execution, "verify_models", verify_models)
+    monkeypatch.setattr(splitgraph.verification, "verify_models", verify_models)
     given = {"samples": 5, "seed": 7, "engine": "reference", "atol": 0.5, "timeout": 9}
     given |= {"inputs": {"x": None}, "custom_ops": ("libfoo.so",), "providers": ("cuda",)}
     rewrite(try_sizes={"batch": 2}, **given)

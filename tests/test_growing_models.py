@@ -15,10 +15,10 @@ import onnx
 import pytest
 from growing_models import FAMILIES, REWRITTEN, Family
 from onnx import TensorProto, helper
+from splitgraph.conversion.ladder.ladder import Ladder
 
 import splitgraph
-from splitgraph.conversion.ladder.conversion_cache import ConversionCache
-from splitgraph.conversion.ladder.ladder import Ladder
+from splitgraph.conversion.cache import ConversionCache
 from splitgraph.dim import (
     Dim,
     Facts,

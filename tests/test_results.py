@@ -17,8 +17,8 @@ from command_line.program import Run, files, split_model
 from onnx import TensorProto, helper
 
 import splitgraph
-from splitgraph.batch.job import Job, run_job
-from splitgraph.exit_codes import INTERNAL_ERROR
+from splitgraph.findings.exit_codes import INTERNAL_ERROR
+from splitgraph.many.job import Job, run_job
 from splitgraph.options import Goal, Output
 from splitgraph.work.task import Task
 
@@ -195,9 +195,9 @@ def test_an_error_beside_an_accepted_one_is_new(monkeypatch: pytest.MonkeyPatch,
 
 def test_a_result_that_is_verified_is_inferred_once(monkeypatch: pytest.MonkeyPatch) -> None:
     import splitgraph.conversion.opset
-    from splitgraph import execution, inference
+    from splitgraph import inference, verification
 
-    given, verify, infer = list[Any](), execution.verify_models, inference.infer_model
+    given, verify, infer = list[Any](), verification.verify_models, inference.infer_model
     inferred = list[onnx.ModelProto]()
 
     def verified(before: Any, after: Any, running: Any, **options: Any) -> Any:
@@ -211,7 +211,7 @@ def test_a_result_that_is_verified_is_inferred_once(monkeypatch: pytest.MonkeyPa
     def walked(*given: Any) -> None:
         raise AssertionError("the result is walked once more")
 
-    monkeypatch.setattr(execution, "verify_models", verified)
+    monkeypatch.setattr(verification, "verify_models", verified)
     monkeypatch.setattr(inference, "infer_model", counted)
     monkeypatch.setattr(inference, "walk_model", walked)
     assert splitgraph.upgrade(split_model(13), 18, verify=True).verified

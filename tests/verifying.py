@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from splitgraph.execution.models.model_pair import Model
-from splitgraph.execution.verification import Verification
-from splitgraph.execution.verify import verify_models as verify_with
 from splitgraph.options import ATOL, RTOL, Running
+from splitgraph.verification.models.model_pair import Model
+from splitgraph.verification.verification import Verification
+from splitgraph.verification.verify import verify_models as verify_with
 
 
 def verify_models(before: Model, after: Model, **options: Any) -> Verification:

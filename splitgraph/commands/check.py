@@ -6,11 +6,11 @@ from collections import Counter
 
 from splitgraph.commands.many import run_models
 from splitgraph.options import Shown
-from splitgraph.report.layout import BLANK, Block, Cell, line, table
 from splitgraph.report.pages import accepted_findings, findings_phrase, findings_table
 from splitgraph.report.printing import print_document, print_result
+from splitgraph.report.text import BLANK, Block, Cell, line, table
 from splitgraph.runtimes.check import Examined
-from splitgraph.work.checking import Found, check_file, is_clean
+from splitgraph.work.analyses import Found, check_file, is_clean
 from splitgraph.work.task import Call, Task
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from reprlib import repr as shortened
 from typing import Any
 
-from splitgraph.acceptance import parse_acceptances
-from splitgraph.diagnostics import SplitgraphError, diagnostic
+from splitgraph.findings.acceptance import parse_acceptances
+from splitgraph.findings.diagnostics import SplitgraphError, diagnostic
 
 _FILE = "pyproject.toml"
 _TABLE = "tool.splitgraph"

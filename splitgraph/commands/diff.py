@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from splitgraph import api
-from splitgraph.exit_codes import CLEAN, FINDINGS
+from splitgraph.findings.exit_codes import CLEAN, FINDINGS
 from splitgraph.report.printing import print_document, print_result
 
 

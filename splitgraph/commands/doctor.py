@@ -6,15 +6,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import splitgraph
-from splitgraph.exit_codes import CLEAN, FINDINGS
-from splitgraph.installation.engine_trials import EngineReport
-from splitgraph.installation.machine import FolderReport, MachineReport
-from splitgraph.installation.packages import EXTRAS, PackageReport
-from splitgraph.installation.report import InstallationReport, examine
+from splitgraph.findings.exit_codes import CLEAN, FINDINGS
 from splitgraph.report.printing import print_document, print_result, working
+from splitgraph.verification.installation import (
+    EXTRAS,
+    EngineReport,
+    FolderReport,
+    InstallationReport,
+    MachineReport,
+    PackageReport,
+    examine,
+)
 
 if TYPE_CHECKING:
-    from splitgraph.report.layout import Block, Cell
+    from splitgraph.report.text import Block, Cell
 
 _GIB = 2**30
 
@@ -33,8 +38,8 @@ def doctor(*, as_json: bool) -> int:
 
 
 def _page(report: InstallationReport) -> list[Block]:
-    from splitgraph.report.layout import BLANK, line, table
     from splitgraph.report.pages import findings_phrase, findings_table
+    from splitgraph.report.text import BLANK, line, table
 
     title = (f"splitgraph {splitgraph.__version__}", "bold")
     blocks: list[Block] = [
@@ -74,7 +79,7 @@ def _extra_row(name: str, package: PackageReport) -> Sequence[str | Cell]:
 
 
 def _version(package: PackageReport) -> str | Cell:
-    from splitgraph.report.layout import Cell
+    from splitgraph.report.text import Cell
 
     if package.version is None:
         return Cell(("not installed",), "yellow")
@@ -85,7 +90,7 @@ _STYLES = {"works": "green", "broken": "bold red", "not installed": "yellow"}
 
 
 def _engine_row(engine: EngineReport) -> Sequence[str | Cell]:
-    from splitgraph.report.layout import Cell
+    from splitgraph.report.text import Cell
 
     state = Cell((engine.status,), _STYLES[engine.status])
     newest = "" if engine.newest_opset is None else str(engine.newest_opset)

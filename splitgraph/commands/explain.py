@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from splitgraph.acceptance import ACCEPTABLE
-from splitgraph.diagnostics import CODES
-from splitgraph.exit_codes import CLEAN, WRONG_USAGE
+from splitgraph.findings.acceptance import ACCEPTABLE
+from splitgraph.findings.diagnostics import CODES
+from splitgraph.findings.exit_codes import CLEAN, WRONG_USAGE
 from splitgraph.report.pages import code_page, codes_page
 from splitgraph.report.printing import print_result, say_error
 

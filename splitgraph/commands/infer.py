@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 from splitgraph.commands.many import run_models
-from splitgraph.exit_codes import FINDINGS
+from splitgraph.findings.exit_codes import FINDINGS
 from splitgraph.inference.analysis import Analysis
 from splitgraph.options import Shown
 from splitgraph.report.printing import print_document, print_result, say_error
-from splitgraph.work.inferring import Inferred, infer_file
+from splitgraph.work.analyses import Inferred, infer_file
 from splitgraph.work.task import Call, Task
 
 
@@ -35,8 +35,8 @@ def _print_document(analysis: Analysis, model: Path, with_values: bool) -> None:
 
 
 def _print_page(found: Inferred, model: Path, with_values: bool) -> None:
-    from splitgraph.report.layout import line
     from splitgraph.report.pages import analysis_page, data_lines
+    from splitgraph.report.text import line
 
     page = analysis_page(found.analysis, str(model), with_values=with_values, brief=sys.stdout.isatty())
     wrote = [line("wrote ", (str(found.written), "bold"))] if found.written else []

@@ -8,9 +8,9 @@ import click
 
 from splitgraph.commands.many import run_models
 from splitgraph.options import Shown
-from splitgraph.report.layout import line
 from splitgraph.report.printing import print_document, print_result, say_error, working
-from splitgraph.work.reporting import report_file, sources_of
+from splitgraph.report.text import line
+from splitgraph.work.analyses import report_file, sources_of
 from splitgraph.work.task import Call, Task
 
 

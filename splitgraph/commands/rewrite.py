@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from splitgraph import api
 from splitgraph.commands.many import run_models
-from splitgraph.exit_codes import CLEAN, FINDINGS
+from splitgraph.findings.exit_codes import CLEAN, FINDINGS
 from splitgraph.options import Shown
-from splitgraph.report.layout import BLANK, SEVERITY_STYLES, line
 from splitgraph.report.pages import blockers_page, data_lines, rewrite_findings, rewrite_page, verification_notes
 from splitgraph.report.printing import LONG, print_document, print_notice, print_result, working
+from splitgraph.report.text import BLANK, SEVERITY_STYLES, line
 from splitgraph.work.rewriting import Rewritten, rewrite_file
 from splitgraph.work.task import Call, Task
 

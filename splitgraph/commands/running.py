@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from splitgraph.diagnostics import (
+from splitgraph.findings.diagnostics import (
     ConversionError,
     Diagnostic,
     InternalError,
@@ -15,7 +15,7 @@ from splitgraph.diagnostics import (
     VerificationError,
     diagnostic,
 )
-from splitgraph.exit_codes import FINDINGS, WRONG_USAGE
+from splitgraph.findings.exit_codes import FINDINGS, WRONG_USAGE
 from splitgraph.processes.this_process import OutputError, collection_paused, stopped_cleanly
 
 # Wrong calls and the end of the program; errors after which nothing can be printed.

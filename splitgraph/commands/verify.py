@@ -6,9 +6,9 @@ import click
 
 from splitgraph import api
 from splitgraph.commands.many import run_models
-from splitgraph.exit_codes import CLEAN
+from splitgraph.findings.exit_codes import CLEAN
+from splitgraph.findings.outcome import CODES
 from splitgraph.options import Shown
-from splitgraph.outcome import CODES
 from splitgraph.report.printing import print_document, print_result, working
 from splitgraph.work.task import Call, Task
 

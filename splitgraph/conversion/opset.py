@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from splitgraph.conversion.finish.ir_version import (
+from splitgraph.conversion.apply import apply_plan
+from splitgraph.conversion.collecting_loops import LOOPS_CARRY_SEQUENCES_FROM, plan_stacking_loops
+from splitgraph.conversion.inlining import inline_functions, told_inlined
+from splitgraph.conversion.ir_version import (
     check_ir_version,
     fit_ir_version,
     has_unnamed_parts,
@@ -13,22 +16,18 @@ from splitgraph.conversion.finish.ir_version import (
     refuse_unknown_versions,
     told_kept,
 )
-from splitgraph.conversion.ladder.accepted_nodes import gaining_meaning
-from splitgraph.conversion.ladder.plan_opset import plan_opset
 from splitgraph.conversion.operators.registry import load_families
-from splitgraph.conversion.planning.apply import apply_plan
-from splitgraph.conversion.planning.plan import Plan, errors_of
-from splitgraph.conversion.prepare.collecting_loops import LOOPS_CARRY_SEQUENCES_FROM, plan_stacking_loops
-from splitgraph.conversion.prepare.inlining import inline_functions, told_inlined
-from splitgraph.conversion.prepare.repair import repaired
+from splitgraph.conversion.plan import Plan, errors_of
+from splitgraph.conversion.plan_opset import gaining_meaning, plan_opset
+from splitgraph.conversion.repair import repaired
 from splitgraph.conversion.rewrite import Rewrite, step
 from splitgraph.conversion.splits.sequences import SEQUENCES_EXIST_FROM, plan_plain_splits
-from splitgraph.diagnostics import SplitgraphError, diagnostic
-from splitgraph.graph.scopes import plain_domain
+from splitgraph.findings.diagnostics import SplitgraphError, diagnostic
 from splitgraph.inference import Walked, walk_model
-from splitgraph.onnx_proto import ModelProto
+from splitgraph.model.onnx_proto import ModelProto
+from splitgraph.model.schemas import newest_opset
+from splitgraph.model.scopes import plain_domain
 from splitgraph.options import STRICT, IRVersion, Leeway
-from splitgraph.schemas import newest_opset
 
 # By the opset from which on there is nothing to prepare.
 _PREPARATIONS = ((LOOPS_CARRY_SEQUENCES_FROM, plan_stacking_loops), (SEQUENCES_EXIST_FROM, plan_plain_splits))

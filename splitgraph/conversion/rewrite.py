@@ -8,15 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, NamedTuple
 
-from splitgraph.diagnostics import Diagnostic
+from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.formats import HeldModel, in_memory, save_held
-from splitgraph.graph.scopes import model_imports
-from splitgraph.model_kinds import M_co
-from splitgraph.onnx_proto import ModelProto
+from splitgraph.formats.kinds import M_co
+from splitgraph.model.onnx_proto import ModelProto
+from splitgraph.model.scopes import model_imports
 from splitgraph.options import ExternalData
 
 if TYPE_CHECKING:
-    from splitgraph.execution.verification import Verification
+    from splitgraph.verification.verification import Verification
 
 
 @dataclass(frozen=True, slots=True)

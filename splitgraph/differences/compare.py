@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.differences.constants import UnknownFolder
 from splitgraph.differences.difference import Kind, ModelDifference, NodeDifference, PartDifference, ValueDifference
 from splitgraph.differences.matching import Graph, ValueNames, match_nodes
 from splitgraph.differences.nodes import NodeComparison, node_form
-from splitgraph.differences.parts import graph_parts, model_parts, parts_of_one
-from splitgraph.differences.sides import Side
+from splitgraph.differences.parts import Side, graph_parts, model_parts, parts_of_one
 from splitgraph.dim import Dim, substitute_names, symbol
+from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.formats import LoadedModel
-from splitgraph.graph.scopes import GraphPath
-from splitgraph.onnx_proto import ModelProto
-from splitgraph.value_type import ValueType
+from splitgraph.model.onnx_proto import ModelProto
+from splitgraph.model.scopes import GraphPath
+from splitgraph.model.value_type import ValueType
 
 # How often types that tell nothing at first are looked at again. The last time, symbols are paired in their order.
 _MOST_ATTEMPTS = 4

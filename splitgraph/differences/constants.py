@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from splitgraph.attributes import HOLDING_GRAPHS, attribute_value
-from splitgraph.diagnostics import ModelError, diagnostic
+from splitgraph.findings.diagnostics import ModelError, diagnostic
 from splitgraph.formats.external_data import ExternalReference, checked_references
 from splitgraph.formats.recognition import model_error, system_reason
-from splitgraph.graph.values import array_of, tensor_contents, tensor_type
-from splitgraph.onnx_proto import AttributeProto, NodeProto, SparseTensorProto, TensorProto
-from splitgraph.tensor_data import SourceFile, is_external, place_of
-from splitgraph.value_type import DTYPE_NAMES
+from splitgraph.model.attributes import HOLDING_GRAPHS, attribute_value
+from splitgraph.model.onnx_proto import AttributeProto, NodeProto, SparseTensorProto, TensorProto
+from splitgraph.model.tensor_data import SourceFile, is_external, place_of
+from splitgraph.model.value_type import DTYPE_NAMES
+from splitgraph.model.values import array_of, tensor_contents, tensor_type
 
 # Bytes of each tensor that are in memory at once.
 _BLOCK = 2**22

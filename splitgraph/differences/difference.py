@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from splitgraph.diagnostics import Diagnostic
-from splitgraph.value_type import ValueType
+from splitgraph.findings.diagnostics import Diagnostic
+from splitgraph.model.value_type import ValueType
 
 Kind = Literal["added", "removed", "changed"]
 Part = Literal[

@@ -21,8 +21,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 from functools import cached_property
 
-from splitgraph.graph.scopes import Scope, plain_domain
-from splitgraph.onnx_proto import NodeProto
+from splitgraph.model.onnx_proto import NodeProto
+from splitgraph.model.scopes import Scope, plain_domain
 
 # Graphs --------------------------------------------------------------------------------------------------------------
 

@@ -10,12 +10,12 @@ from itertools import zip_longest
 from splitgraph.differences.constants import attribute_texts, different_attributes
 from splitgraph.differences.difference import Aspect, NodeDifference, NodeForm
 from splitgraph.differences.matching import Graph, Operator, ValueNames
-from splitgraph.differences.sides import Side
-from splitgraph.graph.scopes import node_label
-from splitgraph.onnx_proto import NodeProto
-from splitgraph.schemas import version_at
-from splitgraph.variants import VARIANTS, openvino_split_1
-from splitgraph.variants.variadic_split_1 import DOMAIN, parts_of
+from splitgraph.differences.parts import Side
+from splitgraph.model.onnx_proto import NodeProto
+from splitgraph.model.schemas import version_at
+from splitgraph.model.scopes import node_label
+from splitgraph.splits import VARIANTS, openvino_split_1
+from splitgraph.splits.variadic_split_1 import DOMAIN, parts_of
 
 # The attribute of a mirrored layer of an IR that says its version.
 _OPERATOR_SET = "operator_set"

@@ -20,8 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeGuard, TypeVar
 
-from splitgraph.deferred import import_whole
-from splitgraph.diagnostics import ModelError
+from splitgraph.findings.diagnostics import ModelError
 from splitgraph.formats import onnx_ir_model
 from splitgraph.formats.broken_text import find_broken_text_in_memory
 from splitgraph.formats.graphsurgeon import from_model, is_graphsurgeon, to_model
@@ -29,9 +28,10 @@ from splitgraph.formats.onnx_file import load_onnx, model_folder, put_back, read
 from splitgraph.formats.onnx_ir_model import is_onnx_ir
 from splitgraph.formats.onnx_writing import DataFile, save_onnx
 from splitgraph.formats.recognition import is_ir, model_error
-from splitgraph.onnx_proto import GraphProto, ModelProto
+from splitgraph.model.deferred import import_whole
+from splitgraph.model.onnx_proto import GraphProto, ModelProto
+from splitgraph.model.tensor_data import SourceFile
 from splitgraph.options import ExternalData
-from splitgraph.tensor_data import SourceFile
 
 __all__ = [
     "DataFile",

@@ -23,7 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
-from splitgraph.diagnostics import ModelError
+from splitgraph.findings.diagnostics import ModelError
 from splitgraph.formats.recognition import model_error, shown, system_reason
 from splitgraph.processes.folders import owned, taken_over
 

@@ -12,8 +12,8 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
-from splitgraph.attributes import HOLDING_GRAPHS
-from splitgraph.onnx_proto import ModelProto, NodeProto, TensorProto, ValueInfoProto
+from splitgraph.model.attributes import HOLDING_GRAPHS
+from splitgraph.model.onnx_proto import ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 _WRITTEN_NODE = NodeProto.SerializeToString
 _WRITTEN_VALUE = ValueInfoProto.SerializeToString

@@ -15,11 +15,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from splitgraph.diagnostics import ModelError
+from splitgraph.findings.diagnostics import ModelError
 from splitgraph.formats.atomic_write import WriteTogether
 from splitgraph.formats.recognition import model_error, shown, system_reason
-from splitgraph.onnx_proto import AttributeProto, ModelProto, NodeProto, SparseTensorProto, TensorProto
-from splitgraph.tensor_data import RAW_DATA, Place, SourceFile, byte_size, is_external, place_of, written_place
+from splitgraph.model.onnx_proto import AttributeProto, ModelProto, NodeProto, SparseTensorProto, TensorProto
+from splitgraph.model.tensor_data import RAW_DATA, Place, SourceFile, byte_size, is_external, place_of, written_place
 
 _INTEGERS_AND_BOOL = frozenset({2, 3, 4, 5, 6, 7, 9, 12, 13, 21, 22, 25, 26})
 _SMALL_OF_ANY_TYPE = 1024

@@ -21,10 +21,10 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from splitgraph.deferred import np
-from splitgraph.diagnostics import ModelError
+from splitgraph.findings.diagnostics import ModelError
 from splitgraph.formats.recognition import model_error
-from splitgraph.onnx_proto import (
+from splitgraph.model.deferred import np
+from splitgraph.model.onnx_proto import (
     AttributeProto,
     FunctionProto,
     GraphProto,

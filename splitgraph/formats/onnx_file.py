@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from google.protobuf.message import DecodeError
 
-from splitgraph.diagnostics import ModelError
+from splitgraph.findings.diagnostics import ModelError
 from splitgraph.formats.broken_text import find_broken_text, is_clean_text
 from splitgraph.formats.external_data import (
     ExternalReference,
@@ -27,10 +27,10 @@ from splitgraph.formats.external_data import (
 )
 from splitgraph.formats.recognition import describe_content, model_error, system_reason
 from splitgraph.formats.skeleton import MAX_PROTO_BYTES, WHOLE, explain_unreadable, without_weights
-from splitgraph.onnx_proto import IR_VERSION, ModelProto, NodeProto, TensorProto
+from splitgraph.model.onnx_proto import IR_VERSION, ModelProto, NodeProto, TensorProto
+from splitgraph.model.tensor_data import SourceFile, byte_size, fill, is_external
+from splitgraph.model.wire_format import Malformed
 from splitgraph.options import StrPath
-from splitgraph.tensor_data import SourceFile, byte_size, fill, is_external
-from splitgraph.wire_format import Malformed
 
 # If nodes take more bytes than this, they hold weights, which must not be copied.
 _BYTES_FOR_A_NODE = 4096

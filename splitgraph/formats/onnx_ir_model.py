@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from splitgraph.diagnostics import ModelError
+from splitgraph.findings.diagnostics import ModelError
 from splitgraph.formats.external_data import (
     all_tensors,
     checked_references,
@@ -25,8 +25,8 @@ from splitgraph.formats.external_data import (
     small_references,
 )
 from splitgraph.formats.recognition import model_error, shown
-from splitgraph.onnx_proto import AttributeProto, GraphProto, ModelProto, TensorProto
-from splitgraph.tensor_data import fill, place_of
+from splitgraph.model.onnx_proto import AttributeProto, GraphProto, ModelProto, TensorProto
+from splitgraph.model.tensor_data import fill, place_of
 
 _LONGEST_REASON = 300
 # The names that onnx_ir changes and its log level are put back afterwards; two threads must not do this at once.

@@ -19,7 +19,6 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 from google.protobuf.message import EncodeError, Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from splitgraph.deferred import numpy_helper
 from splitgraph.formats.atomic_write import WriteTogether, writable_target
 from splitgraph.formats.external_data import (
     ExternalReference,
@@ -33,17 +32,11 @@ from splitgraph.formats.external_data import (
 from splitgraph.formats.onnx_file import model_folder, require_path
 from splitgraph.formats.recognition import model_error, shown, system_reason
 from splitgraph.formats.skeleton import MAX_PROTO_BYTES, Piece, size_of, with_weights_between
-from splitgraph.onnx_proto import GraphProto, ModelProto, TensorProto
+from splitgraph.model.deferred import numpy_helper
+from splitgraph.model.onnx_proto import GraphProto, ModelProto, TensorProto
+from splitgraph.model.tensor_data import KEY_BYTES, Place, byte_size, fill, is_in_other_file, place_of
+from splitgraph.model.wire_format import head, total
 from splitgraph.options import ExternalData, StrPath
-from splitgraph.tensor_data import (
-    KEY_BYTES,
-    Place,
-    byte_size,
-    fill,
-    is_in_other_file,
-    place_of,
-)
-from splitgraph.wire_format import head, total
 
 # In bytes: smaller files are written in one go.
 _RESERVED_FROM = 2**20

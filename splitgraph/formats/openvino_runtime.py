@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from splitgraph.diagnostics import SplitgraphError
+from splitgraph.findings.diagnostics import SplitgraphError
 from splitgraph.formats.openvino_ir import OpenVINOModel, load_ir, save_ir, weights_path
 from splitgraph.formats.recognition import model_error
 

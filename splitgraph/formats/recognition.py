@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from splitgraph.diagnostics import ModelError, diagnostic
+from splitgraph.findings.diagnostics import ModelError, diagnostic
 
 # What a file looks like ----------------------------------------------------------------------------------------------
 

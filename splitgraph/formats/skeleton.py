@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from google.protobuf.message import DecodeError
 
-from splitgraph.onnx_proto import AttributeProto, ModelProto, TensorProto
-from splitgraph.tensor_data import (
+from splitgraph.model.onnx_proto import AttributeProto, ModelProto, TensorProto
+from splitgraph.model.tensor_data import (
     DATA_LOCATION,
     EXTERNAL_DATA,
     KEY_BYTES,
@@ -26,7 +26,7 @@ from splitgraph.tensor_data import (
     place_of,
     written_place,
 )
-from splitgraph.wire_format import (
+from splitgraph.model.wire_format import (
     LENGTH,
     LONGEST_VARINT,
     ONE_BYTE,

@@ -9,9 +9,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from splitgraph.acceptance import REPAIRED, Acceptance, stale
-from splitgraph.diagnostics import Diagnostic
-from splitgraph.graph.scopes import (
+from splitgraph.findings.acceptance import REPAIRED, Acceptance, stale
+from splitgraph.findings.diagnostics import Diagnostic
+from splitgraph.inference.walk_results import GraphDetail, NodePlace
+from splitgraph.model.onnx_proto import FunctionProto, NodeProto
+from splitgraph.model.scopes import (
     FunctionKey,
     GraphPath,
     Scope,
@@ -22,9 +24,7 @@ from splitgraph.graph.scopes import (
     plain_domain,
     subgraphs,
 )
-from splitgraph.inference.walk_results import GraphDetail, NodePlace
-from splitgraph.onnx_proto import FunctionProto, NodeProto
-from splitgraph.variants import SPLIT_OPERATORS
+from splitgraph.splits import SPLIT_OPERATORS
 
 
 @dataclass(slots=True)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
-from splitgraph.diagnostics import Diagnostic
 from splitgraph.dim import Dim, Obligation
+from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.formats import HeldModel, in_memory, save_held
-from splitgraph.model_kinds import M_co
+from splitgraph.formats.kinds import M_co
+from splitgraph.model.value_type import ValueType
 from splitgraph.options import ExternalData
-from splitgraph.value_type import ValueType
 
 # Where `opset` has the version of a model that is OpenVINO IR.
 IR = "openvino"

@@ -7,9 +7,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, symbol, symbols_of
-from splitgraph.graph.scopes import (
+from splitgraph.findings.diagnostics import Diagnostic, diagnostic
+from splitgraph.inference.analysis import Analysis, Completeness, Origin, SplitReport
+from splitgraph.inference.operators import AI_ONNX, plugin_advice
+from splitgraph.inference.shown_symbols import (
+    Requirements,
+    ShownNames,
+    TypeSimplifier,
+    shown_assumptions,
+    shown_requirements,
+    solve,
+    tally,
+)
+from splitgraph.inference.walk import Walk
+from splitgraph.inference.walk_results import FoundSplit, GraphDetail
+from splitgraph.inference.walk_state import WalkState
+from splitgraph.model.onnx_proto import NodeProto
+from splitgraph.model.scopes import (
     MAIN,
     GraphPath,
     Scope,
@@ -20,16 +35,8 @@ from splitgraph.graph.scopes import (
     subgraph_location,
     subgraphs,
 )
-from splitgraph.inference.analysis import Analysis, Completeness, Origin, SplitReport
-from splitgraph.inference.operators import AI_ONNX, plugin_advice
-from splitgraph.inference.requirements import Requirements, shown_assumptions, shown_requirements
-from splitgraph.inference.shown_symbols import ShownNames, TypeSimplifier, solve, tally
-from splitgraph.inference.walk import Walk
-from splitgraph.inference.walk_results import FoundSplit, GraphDetail
-from splitgraph.inference.walk_state import WalkState
-from splitgraph.onnx_proto import NodeProto
-from splitgraph.value_type import UNKNOWN, ValueType
-from splitgraph.variants.openvino_split_1 import EXTENSION
+from splitgraph.model.value_type import UNKNOWN, ValueType
+from splitgraph.splits.openvino_split_1 import EXTENSION
 
 # The types of each graph, by path.
 Types = Mapping[GraphPath, Mapping[str, ValueType]]

@@ -12,10 +12,10 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from splitgraph.deferred import helper, np, reference
-from splitgraph.graph.values import array_of
-from splitgraph.onnx_proto import NodeProto, TensorProto
-from splitgraph.value_type import Contents, Item, ValueType
+from splitgraph.model.deferred import helper, np, reference
+from splitgraph.model.onnx_proto import NodeProto, TensorProto
+from splitgraph.model.value_type import Contents, Item, ValueType
+from splitgraph.model.values import array_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,19 +8,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from splitgraph.attributes import UNRESOLVED, attribute_value
-from splitgraph.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, symbols_of
-from splitgraph.graph.scopes import called_function, node_label
-from splitgraph.inference.advice import advise
+from splitgraph.findings.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.inference.broadcast_assumptions import is_nonempty, larger_of
 from splitgraph.inference.declared_types import define_graph_values
 from splitgraph.inference.graph_walk import GraphWalk
-from splitgraph.inference.knowledge import OMITTED, Knowledge, with_dims
-from splitgraph.inference.record import OpenBranches
+from splitgraph.inference.memo import OMITTED, Knowledge, with_dims
+from splitgraph.inference.record import OpenBranches, advise
 from splitgraph.inference.walk_results import SplitDetail
-from splitgraph.onnx_proto import AttributeProto, GraphProto, NodeProto
-from splitgraph.value_type import MAX_RANK, UNKNOWN, Contents, SequenceInfo, ValueType
+from splitgraph.model.attributes import UNRESOLVED, attribute_value
+from splitgraph.model.onnx_proto import AttributeProto, GraphProto, NodeProto
+from splitgraph.model.scopes import called_function, node_label
+from splitgraph.model.value_type import MAX_RANK, UNKNOWN, Contents, SequenceInfo, ValueType
 
 Relation = Literal["==", ">="]
 

@@ -7,15 +7,15 @@ from dataclasses import replace
 from typing import NamedTuple
 from weakref import ref
 
-from splitgraph.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.dim import Dim, DimLike, Obligation, symbol, symbols_of
 from splitgraph.dim.printing import is_identifier
-from splitgraph.graph.scopes import MAIN, MOST_NESTED, GraphPath
-from splitgraph.graph.values import nested_types, tensor_type, value_type
+from splitgraph.findings.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.inference.graph_walk import GraphWalk, symbols_of_type
 from splitgraph.inference.walk_state import WalkState
-from splitgraph.onnx_proto import GraphProto, TensorProto, ValueInfoProto
-from splitgraph.value_type import UNKNOWN, ValueType, tensor
+from splitgraph.model.onnx_proto import GraphProto, TensorProto, ValueInfoProto
+from splitgraph.model.scopes import MAIN, MOST_NESTED, GraphPath
+from splitgraph.model.value_type import UNKNOWN, ValueType, tensor
+from splitgraph.model.values import nested_types, tensor_type, value_type
 
 _BRANCHES = ("then_branch", "else_branch")
 

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from splitgraph.attributes import attribute_value
-from splitgraph.graph.scopes import GraphPath, Scope, node_label, plain_domain
 from splitgraph.inference.declared_types import with_demand
 from splitgraph.inference.operators import operator_of
 from splitgraph.inference.reading import element_types
 from splitgraph.inference.walk_state import WalkState
-from splitgraph.onnx_proto import NodeProto
-from splitgraph.schemas import OperatorVersion
-from splitgraph.value_type import MAX_RANK, UNKNOWN, ValueType, tensor
+from splitgraph.model.attributes import attribute_value
+from splitgraph.model.onnx_proto import NodeProto
+from splitgraph.model.schemas import OperatorVersion
+from splitgraph.model.scopes import GraphPath, Scope, node_label, plain_domain
+from splitgraph.model.value_type import MAX_RANK, UNKNOWN, ValueType, tensor
 
 Types = Mapping[str, ValueType]
 Demands = Mapping[GraphPath, Types]

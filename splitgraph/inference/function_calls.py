@@ -6,19 +6,18 @@ import re
 from collections.abc import Callable, Collection, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from splitgraph.canonical import CanonicalSplit
-from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, substitute, symbols_of
-from splitgraph.graph.scopes import Steps, called_function
+from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.graph_walk import Bindings, GraphWalk, symbols_of_type
-from splitgraph.inference.knowledge import with_dims
-from splitgraph.inference.memo import MOST_BYTES, Memo
+from splitgraph.inference.memo import MOST_BYTES, Memo, with_dims
 from splitgraph.inference.record import Avoidable, Entry, Finding, Requirement
 from splitgraph.inference.walk_results import FoundSplit, FunctionCall, SplitDetail
 from splitgraph.inference.walk_state import WalkState
-from splitgraph.onnx_proto import AttributeProto, FunctionProto, TensorProto
-from splitgraph.value_type import Contents, Item, Ratio, SequenceInfo, ValueType
+from splitgraph.model.onnx_proto import AttributeProto, FunctionProto, TensorProto
+from splitgraph.model.scopes import Steps, called_function
+from splitgraph.model.value_type import Contents, Item, Ratio, SequenceInfo, ValueType
+from splitgraph.splits.canonical import CanonicalSplit
 
 # The function, the attributes that it is called with, whether findings are reported, and one object for what is known
 # of each input.

@@ -7,18 +7,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from math import prod
 
-from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Answer, Dim, Facts, Obligation, symbols_of
-from splitgraph.graph.scopes import MOST_NESTED, GraphPath, Steps, finish
+from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference.computed_values import ComputedValue
-from splitgraph.inference.knowledge import OMITTED, Knowledge
-from splitgraph.inference.memo import Memo
+from splitgraph.inference.memo import OMITTED, Knowledge, Memo
 from splitgraph.inference.record import Requirement
 from splitgraph.inference.walk_results import GraphDetail
 from splitgraph.inference.walk_state import WalkState
-from splitgraph.onnx_proto import AttributeProto, FunctionProto, NodeProto, TensorProto
-from splitgraph.tensor_data import is_external
-from splitgraph.value_type import MAX_UNKNOWN, UNKNOWN, Contents, SequenceInfo, ValueType
+from splitgraph.model.onnx_proto import AttributeProto, FunctionProto, NodeProto, TensorProto
+from splitgraph.model.scopes import MOST_NESTED, GraphPath, Steps, finish
+from splitgraph.model.tensor_data import is_external
+from splitgraph.model.value_type import MAX_UNKNOWN, UNKNOWN, Contents, SequenceInfo, ValueType
 
 Bindings = Mapping[str, AttributeProto]
 # Constants of these types and so few elements are read at once: shapes are made of them.

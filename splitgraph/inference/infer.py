@@ -7,9 +7,31 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Dim, DimLike, Facts
-from splitgraph.graph.scopes import (
+from splitgraph.findings.diagnostics import Diagnostic, diagnostic
+from splitgraph.inference.accepted import settle
+from splitgraph.inference.analysis import Analysis
+from splitgraph.inference.broadcast_assumptions import may_be_settled, settle_assumptions
+from splitgraph.inference.build_analysis import build_analysis
+from splitgraph.inference.declared_types import define_graph_values, settle_size_conditions, take_demands
+from splitgraph.inference.demanded_types import demanded_types
+from splitgraph.inference.input_defaults import (
+    defaults_left_open,
+    defaults_of,
+    left_open,
+    may_tell_shapes,
+    told_defaults,
+)
+from splitgraph.inference.memo import Memo
+from splitgraph.inference.rules import load_rules
+from splitgraph.inference.task import UNBOUND, Task, fix_sizes, read_sizes
+from splitgraph.inference.walk import Walk
+from splitgraph.inference.walk_results import FunctionCall, GraphDetail, NodePlace, Visit
+from splitgraph.inference.walk_state import WalkState
+from splitgraph.inference.write_value_info import fill_model
+from splitgraph.model.onnx_proto import GraphProto, ModelProto
+from splitgraph.model.schemas import newest_opset
+from splitgraph.model.scopes import (
     MAIN,
     GraphPath,
     Scope,
@@ -21,31 +43,8 @@ from splitgraph.graph.scopes import (
     scopes,
     sorted_order,
 )
-from splitgraph.inference.accepted import settle
-from splitgraph.inference.analysis import Analysis
-from splitgraph.inference.broadcast_assumptions import may_be_settled, settle_assumptions
-from splitgraph.inference.build_analysis import build_analysis
-from splitgraph.inference.declared_types import define_graph_values, settle_size_conditions, take_demands
-from splitgraph.inference.demanded_types import demanded_types
-from splitgraph.inference.given_sizes import UNBOUND, fix_sizes, read_sizes
-from splitgraph.inference.input_defaults import (
-    defaults_left_open,
-    defaults_of,
-    left_open,
-    may_tell_shapes,
-    told_defaults,
-)
-from splitgraph.inference.memo import Memo
-from splitgraph.inference.rules import load_rules
-from splitgraph.inference.task import Task
-from splitgraph.inference.walk import Walk
-from splitgraph.inference.walk_results import FunctionCall, GraphDetail, NodePlace, Visit
-from splitgraph.inference.walk_state import WalkState
-from splitgraph.inference.write_value_info import fill_model
-from splitgraph.onnx_proto import GraphProto, ModelProto
+from splitgraph.model.value_type import UNKNOWN, ValueType
 from splitgraph.options import NO_SIZES, STRICT, Leeway, Sizes
-from splitgraph.schemas import newest_opset
-from splitgraph.value_type import UNKNOWN, ValueType
 
 
 def fix_model(model: ModelProto, given: Sizes, *, owned: bool) -> ModelProto:

@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from math import prod
 
-from splitgraph.diagnostics import ConversionError, Diagnostic, diagnostic
 from splitgraph.dim import Dim, symbols_of
-from splitgraph.graph.values import INTEGER_TYPES
-from splitgraph.onnx_proto import ModelProto, TensorProto
-from splitgraph.value_type import ValueType
+from splitgraph.findings.diagnostics import ConversionError, Diagnostic, diagnostic
+from splitgraph.model.onnx_proto import ModelProto, TensorProto
+from splitgraph.model.value_type import ValueType
+from splitgraph.model.values import INTEGER_TYPES
 
 # Before IR 4 every initializer was listed as an input, and is the constant that it holds.
 _DEFAULTS_SINCE = 4

@@ -6,10 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from splitgraph.canonical import CanonicalSplit
-from splitgraph.diagnostics import diagnostic
 from splitgraph.dim import Dim, DimLike, Obligation, has_huge_number
-from splitgraph.graph.scopes import called_function, node_label
+from splitgraph.findings.diagnostics import diagnostic
 from splitgraph.inference.computed_values import Computation, ComputedValue, is_few
 from splitgraph.inference.context import NodeContext, Rule, Unresolved
 from splitgraph.inference.graph_walk import GraphWalk
@@ -17,12 +15,14 @@ from splitgraph.inference.operators import AI_ONNX
 from splitgraph.inference.reading import Reading, fit, only_dtype
 from splitgraph.inference.repairs import find_repairs
 from splitgraph.inference.walk_results import FoundSplit, FunctionCall, SplitDetail
-from splitgraph.onnx_proto import NodeProto, TensorProto
-from splitgraph.schemas import Formal, OperatorVersion
-from splitgraph.tensor_data import is_in_other_file, lacks_data, misfit
-from splitgraph.value_type import UNKNOWN, Contents, ValueType, tensor
-from splitgraph.variants import Variant, infer_split, openvino_split_1, variadic_split_1
-from splitgraph.variants.variant import read_written
+from splitgraph.model.onnx_proto import NodeProto, TensorProto
+from splitgraph.model.schemas import Formal, OperatorVersion
+from splitgraph.model.scopes import called_function, node_label
+from splitgraph.model.tensor_data import is_in_other_file, lacks_data, misfit
+from splitgraph.model.value_type import UNKNOWN, Contents, ValueType, tensor
+from splitgraph.splits import Variant, infer_split, openvino_split_1, variadic_split_1
+from splitgraph.splits.canonical import CanonicalSplit
+from splitgraph.splits.variant import read_written
 
 
 def infer_node(walk: GraphWalk, ctx: NodeContext, reading: Reading) -> Sequence[ValueType]:

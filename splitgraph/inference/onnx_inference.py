@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 import onnx
 from onnx import defs, shape_inference
 
-from splitgraph.attributes import HOLDING_GRAPHS
 from splitgraph.dim import Dim, DimLike, evaluate, symbols_of
-from splitgraph.graph.values import int64_tensor, type_proto, value_type
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.operators import Operator
-from splitgraph.onnx_proto import TensorProto, TypeProto
-from splitgraph.value_type import UNKNOWN, Contents, ValueType
+from splitgraph.model.attributes import HOLDING_GRAPHS
+from splitgraph.model.onnx_proto import TensorProto, TypeProto
+from splitgraph.model.value_type import UNKNOWN, Contents, ValueType
+from splitgraph.model.values import int64_tensor, type_proto, value_type
 
 Given = Mapping[str, ValueType]
 Sizes = Mapping[str, int]

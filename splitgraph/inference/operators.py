@@ -6,15 +6,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from splitgraph.graph.scopes import called_function, plain_domain
 from splitgraph.inference.context import rule_of
 from splitgraph.inference.walk_state import WalkState
-from splitgraph.onnx_proto import FunctionProto, NodeProto
-from splitgraph.schemas import OperatorVersion, version_at, versions_of
-from splitgraph.schemas.allowed_values import constrained_attributes
-from splitgraph.schemas.history import meant_opset, removed_at
-from splitgraph.schemas.table import newest_in_table, operator_names
-from splitgraph.variants import SPLIT_OPERATORS, Variant, openvino_split_1, variadic_split_1, variant_of
+from splitgraph.model.onnx_proto import FunctionProto, NodeProto
+from splitgraph.model.schemas import OperatorVersion, version_at, versions_of
+from splitgraph.model.schemas.allowed_values import constrained_attributes
+from splitgraph.model.schemas.history import meant_opset, removed_at
+from splitgraph.model.schemas.table import newest_in_table, operator_names
+from splitgraph.model.scopes import called_function, plain_domain
+from splitgraph.splits import SPLIT_OPERATORS, Variant, openvino_split_1, variadic_split_1, variant_of
 
 
 @dataclass(frozen=True, slots=True)

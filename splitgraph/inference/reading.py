@@ -12,20 +12,20 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
-from splitgraph.attributes import HOLDING_GRAPHS, attribute_value
-from splitgraph.graph.scopes import may_have_bodies, subgraphs
 from splitgraph.inference.computed_values import FOLLOWED, is_computable
 from splitgraph.inference.context import Rule, rule_of
-from splitgraph.inference.knowledge import OMITTED, Knowledge, type_text
+from splitgraph.inference.memo import OMITTED, Knowledge, type_text
 from splitgraph.inference.operators import Operator, operator_of
+from splitgraph.inference.repairs import are_measured, as_int64, newer_version
 from splitgraph.inference.rules.arithmetic import is_integer_type
-from splitgraph.inference.tolerated import are_measured, as_int64, newer_version
 from splitgraph.inference.walk_state import WalkState
-from splitgraph.onnx_proto import AttributeProto, NodeProto
-from splitgraph.schemas import OperatorVersion, versions_of
-from splitgraph.schemas.allowed_values import fault_of_value
-from splitgraph.value_type import ValueType
-from splitgraph.variants import openvino_split_1
+from splitgraph.model.attributes import HOLDING_GRAPHS, attribute_value
+from splitgraph.model.onnx_proto import AttributeProto, NodeProto
+from splitgraph.model.schemas import OperatorVersion, versions_of
+from splitgraph.model.schemas.allowed_values import fault_of_value
+from splitgraph.model.scopes import may_have_bodies, subgraphs
+from splitgraph.model.value_type import ValueType
+from splitgraph.splits import openvino_split_1
 
 # Operators with graphs as attributes, which are too long to compare; and SequenceAt, whose position is recorded.
 NEVER_ALIKE = frozenset({"If", "Loop", "Scan", "SequenceMap", "SequenceAt"})

@@ -1,19 +1,240 @@
-"""What is asked: a model, and the options of its inference."""
+"""What is asked: a model, the sizes that the caller gives, and the options of its inference."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import operator
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
-from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
-from splitgraph.dim import marks_unknown, parse_dim, symbols_of
-from splitgraph.graph.scopes import FunctionKey, GraphPath, function_key, model_imports, plain_functions, scopes
-from splitgraph.inference.given_sizes import UNBOUND, BoundSizes, bound_type
+from splitgraph.dim import (
+    Dim,
+    DimLike,
+    evaluate,
+    level_of,
+    marks_unknown,
+    parse_dim,
+    parse_given_dim,
+    read_dim_param,
+    substitute,
+    symbol,
+    symbols_of,
+)
+from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic, meant
 from splitgraph.inference.walk_results import SetAside
-from splitgraph.onnx_proto import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
-from splitgraph.tensor_data import byte_size, lacks_data, misfit, misfit_of_sparse
-from splitgraph.value_type import ValueType
-from splitgraph.variants.variadic_split_1 import is_variadic_function
+from splitgraph.model.names import declared_values, dimension_names
+from splitgraph.model.onnx_proto import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    ValueInfoProto,
+)
+from splitgraph.model.scopes import FunctionKey, GraphPath, Scope, function_key, model_imports, plain_functions, scopes
+from splitgraph.model.tensor_data import byte_size, lacks_data, misfit, misfit_of_sparse
+from splitgraph.model.value_type import ValueType
+from splitgraph.model.values import LARGEST_DIM, tensor_types, value_type, write_dim, write_shape
+from splitgraph.options import Sizes
+from splitgraph.splits.variadic_split_1 import is_variadic_function
+
+# Sizes that the caller gives
+
+
+class BoundSizes(NamedTuple):
+    """The sizes that the caller gives, for the symbols and inputs of a model.
+
+    bound: the values of the model's symbols: numbers, or other symbols where a given shape names a dimension
+    differently. given: for each input of the model its type with the given shape, None for an input without one; empty
+    when no shapes are given.
+    """
+
+    bound: Mapping[str, DimLike]
+    given: Sequence[ValueType | None]
+
+
+UNBOUND = BoundSizes({}, ())
+
+
+def read_sizes(model: ModelProto, sizes: Sizes) -> BoundSizes:
+    """Return the sizes for a model. Raises SplitgraphError for a name that the model does not have, or for
+    something that is no size.
+    """
+    given = _read_input_shapes(model, sizes.input_shapes)
+    numbers = _read_bindings(model, sizes.bind, given)
+    if not numbers and not any(given):
+        return UNBOUND
+    given = [None if known is None or known.shape is None else bound_type(known, numbers) for known in given]
+    return BoundSizes({**_implied_bindings(model, given), **numbers}, given)
+
+
+def bound_type(value: ValueType, bound: Mapping[str, DimLike]) -> ValueType:
+    """The type with the given values in place of symbols."""
+    if not bound or value.shape is None:
+        return value if value.element is None else replace(value, element=bound_type(value.element, bound))
+    return value.with_shape([substitute(dim, bound) if isinstance(dim, Dim) else dim for dim in value.shape])
+
+
+def _read_bindings(
+    model: ModelProto, bind: Mapping[str, int] | None, given: Sequence[ValueType | None]
+) -> Mapping[str, DimLike]:
+    """The values by symbol. Raises SplitgraphError for what is no mapping, no dimension, or no symbol of the model or
+    of the shapes given for its inputs.
+    """
+    if bind is None:
+        return {}
+    if not isinstance(bind, Mapping):
+        raise SplitgraphError(f"bind is {bind!r}; it must give a number for each name, such as {{'N': 4}}")
+    dims = [parse_dim(written) for written in dimension_names(model)]
+    dims += [dim for known in given if known is not None for dim in known.shape or () if dim is not None]
+    declared = frozenset().union(*map(symbols_of, dims))
+    for name in bind:
+        if name not in declared:
+            known = ", ".join(sorted(declared)) or "none"
+            several = "; give each name a --bind of its own" if "=" in str(name) else ""
+            text = f"no dimension of the model is named {name!r}{several}{meant(name, declared)}; it has: {known}"
+            if isinstance(name, str) and marks_unknown(name):
+                text = (
+                    f"{name!r} does not name a dimension: it marks unknown dimensions, whose sizes can differ."
+                    f" Give the shape of the input with infer --input-shape. Named dimensions of the model: {known}"
+                )
+            raise SplitgraphError(text, [diagnostic("SG304", f"no dimension {name!r}")])
+    return {name: _number(value, f"the dimension {name!r}") for name, value in bind.items()}
+
+
+def _read_input_shapes(model: ModelProto, input_shapes: object) -> list[ValueType | None]:
+    """For each input of the model its type with the shape given, None for one without; empty when no shapes are given.
+
+    Raises SplitgraphError for what is no mapping, no input of the model, or no shape.
+    """
+    if input_shapes is None:
+        return []
+    if not isinstance(input_shapes, Mapping):
+        raise SplitgraphError(
+            f"input_shapes is {input_shapes!r}; it must give a shape for each name, such as {{'x': [1, 'N']}}"
+        )
+    names = [value.name for value in model.graph.input]
+    for name in input_shapes:
+        if name not in names:
+            raise SplitgraphError(
+                f"the model has no input {name!r}{meant(name, names)}; it has: {', '.join(names) or 'none'}"
+            )
+    dims = dimension_names(model)
+    return [_given_type(value, input_shapes.get(value.name), dims) for value in model.graph.input]
+
+
+def _implied_bindings(model: ModelProto, given: Sequence[ValueType | None]) -> dict[str, DimLike]:
+    """The values of declared symbols that follow from the given shapes: numbers, else other symbols. The first value of
+    a symbol counts; a different second one contradicts the declaration.
+    """
+    numbers: dict[str, DimLike] = {}
+    renamed: dict[str, DimLike] = {}
+    for value, known in zip(model.graph.input, given, strict=False):
+        declared = value_type(value.type).shape
+        if known is None or known.shape is None or declared is None or len(declared) != len(known.shape):
+            continue
+        for written, size in zip(declared, known.shape, strict=True):
+            if not isinstance(written, Dim):
+                continue
+            if isinstance(size, int):
+                numbers = {**_solved(written, size), **numbers}
+            elif size is not None and written == symbol(str(written)) and str(written) not in symbols_of(size):
+                renamed.setdefault(str(written), size)
+    return {**renamed, **numbers}
+
+
+def _solved(written: Dim, size: int) -> dict[str, DimLike]:
+    """The symbol in a dimension such as N or 2*N + 1, with the value that gives the dimension this size."""
+    if len(written.symbols) != 1 or level_of(written) > 1:
+        return {}
+    (name,) = written.symbols
+    start = evaluate(written, {name: 0})
+    slope = evaluate(written, {name: 1}) - start
+    if slope == 0 or written != slope * symbol(name) + start:
+        return {}
+    value, rest = divmod(size - start, slope)
+    return {name: value} if rest == 0 and value >= 0 else {}
+
+
+def _given_type(value: ValueInfoProto, shape: Any, names: Collection[str]) -> ValueType | None:
+    if shape is None:
+        return None
+    if not isinstance(shape, Sequence) or isinstance(shape, (str, bytes)):
+        raise SplitgraphError(f"the shape of {value.name!r} is {shape!r}; it must be a list such as [1, 3, 'H', None]")
+    kind = value.type.WhichOneof("value")
+    dims = tuple(_given_dim(dim, f"a dimension of {value.name!r}", names) for dim in shape)
+    return ValueType("tensor" if kind is None else kind.removesuffix("_type"), None, dims)
+
+
+def _given_dim(dim: Any, what: str, names: Collection[str]) -> DimLike | None:
+    if dim is None or isinstance(dim, Dim):
+        return dim
+    if not isinstance(dim, str):
+        return _number(dim, what, ", or None where it is unknown")
+    try:
+        parsed = parse_given_dim(dim, names)
+    except ValueError as error:
+        raise SplitgraphError(f"{dim!r} is not a dimension: {error}") from None
+    return _number(parsed, what) if isinstance(parsed, int) else parsed
+
+
+def _number(value: Any, what: str, otherwise: str = "") -> int:
+    """The value as a dimension; numpy's integers are integers, True and False are not. otherwise: what else is one."""
+    number = None
+    if not isinstance(value, bool) and hasattr(value, "__index__"):
+        number = operator.index(value)
+    if number is None or not 0 <= number <= LARGEST_DIM:
+        allowed = f"an integer of at least 0 and at most 2**63 - 1{otherwise}"
+        raise SplitgraphError(f"{what} cannot be {value!r}; it must be {allowed}")
+    return number
+
+
+_Types = Mapping[GraphPath, Mapping[str, ValueType]]
+
+
+def fix_sizes(model: ModelProto, sizes: BoundSizes, scopes: Sequence[Scope], types: _Types) -> None:
+    """Write the sizes into the types that a model declares of inputs, outputs and inner values, in subgraphs too.
+    Everything else stays byte for byte.
+
+    scopes: the graphs of the model. types: what was inferred of each. A name in the body of a loop may have another
+    value in each iteration, so that it is replaced only where inference finds the same.
+    """
+    for scope in scopes:
+        # Names in a function are those of each call.
+        if not scope.in_function:
+            inferred = types.get(scope.path, {}) if "body" in scope.path else None
+            for value in declared_values(scope):
+                _bind(value, sizes.bound, inferred)
+    for value, given in zip(model.graph.input, sizes.given, strict=False):
+        if given is not None and given.shape is not None:
+            _give(value, given, given.shape)
+
+
+def _bind(value: ValueInfoProto, bound: Mapping[str, DimLike], inferred: Mapping[str, ValueType] | None) -> None:
+    known = None if inferred is None else inferred.get(value.name)
+    for tensor in tensor_types(value.type):
+        for axis, entry in enumerate(tensor.shape.dim):
+            dim = read_dim_param(entry.dim_param)
+            found = None if dim is None else substitute(dim, bound)
+            if found is None or found == dim:
+                continue
+            if inferred is None or (known is not None and known.shape is not None and known.shape[axis] == found):
+                write_dim(found, entry)
+
+
+def _give(value: ValueInfoProto, given: ValueType, shape: Sequence[DimLike | None]) -> None:
+    for tensor in tensor_types(value.type):
+        if not tensor.HasField("shape"):
+            write_shape(given, tensor)
+        for dim, entry in zip(shape, tensor.shape.dim, strict=False):
+            # A number says more than a name.
+            if isinstance(dim, int) or not entry.HasField("dim_value") or entry.dim_value < 0:
+                write_dim(dim, entry)
+
+
+# What is asked
+
 
 # Of splits and findings of repeated calls so many are listed in a small file.
 MOST_REPEATED = 1_000

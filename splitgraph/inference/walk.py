@@ -6,9 +6,21 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 
-from splitgraph.diagnostics import diagnostic, meant
 from splitgraph.dim import Facts
-from splitgraph.graph.scopes import (
+from splitgraph.findings.diagnostics import diagnostic, meant
+from splitgraph.inference.computed_values import Computation, ComputedValue, is_few
+from splitgraph.inference.context import NodeContext
+from splitgraph.inference.declared_types import define_graph_values, reconcile
+from splitgraph.inference.function_calls import infer_call
+from splitgraph.inference.graph_walk import Bindings, GraphWalk
+from splitgraph.inference.memo import MOST_BYTES, OMITTED, Key, Knowledge, Memo, constant_key, setting_of
+from splitgraph.inference.node_outputs import computation_of, infer_node, is_sound, keep_split, without_impossible_dims
+from splitgraph.inference.operators import operator_of
+from splitgraph.inference.reading import NEVER_ALIKE, Reading, Readings
+from splitgraph.inference.walk_results import Visit
+from splitgraph.inference.walk_state import WalkState
+from splitgraph.model.onnx_proto import AttributeProto, FunctionProto, NodeProto, TensorProto
+from splitgraph.model.scopes import (
     GraphPath,
     Steps,
     called_function,
@@ -18,23 +30,10 @@ from splitgraph.graph.scopes import (
     subgraph_location,
     subgraphs,
 )
-from splitgraph.graph.values import tensor_type
-from splitgraph.inference.computed_values import Computation, ComputedValue, is_few
-from splitgraph.inference.context import NodeContext
-from splitgraph.inference.declared_types import define_graph_values, reconcile
-from splitgraph.inference.function_calls import infer_call
-from splitgraph.inference.graph_walk import Bindings, GraphWalk
-from splitgraph.inference.knowledge import OMITTED, Knowledge
-from splitgraph.inference.memo import MOST_BYTES, Key, Memo, constant_key, setting_of
-from splitgraph.inference.node_outputs import computation_of, infer_node, is_sound, keep_split, without_impossible_dims
-from splitgraph.inference.operators import operator_of
-from splitgraph.inference.reading import NEVER_ALIKE, Reading, Readings
-from splitgraph.inference.walk_results import Visit
-from splitgraph.inference.walk_state import WalkState
-from splitgraph.onnx_proto import AttributeProto, FunctionProto, NodeProto, TensorProto
-from splitgraph.tensor_data import lacks_data, misfit
-from splitgraph.value_type import UNKNOWN, ValueType
-from splitgraph.variants import SPLIT_OPERATORS
+from splitgraph.model.tensor_data import lacks_data, misfit
+from splitgraph.model.value_type import UNKNOWN, ValueType
+from splitgraph.model.values import tensor_type
+from splitgraph.splits import SPLIT_OPERATORS
 
 _WRITTEN = AttributeProto.SerializeToString
 _WRITTEN_NODE = NodeProto.SerializeToString

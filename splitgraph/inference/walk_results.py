@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from splitgraph.canonical import CanonicalSplit
-from splitgraph.diagnostics import Diagnostic, Severity
 from splitgraph.dim import DimLike, Facts, Obligation
-from splitgraph.graph.scopes import GraphPath
-from splitgraph.inference.knowledge import Knowledge
-from splitgraph.onnx_proto import AttributeProto, TensorProto
-from splitgraph.value_type import Contents, ValueType
-from splitgraph.variants import Variant
-from splitgraph.variants.variant import WrittenSplit
+from splitgraph.findings.diagnostics import Diagnostic, Severity
+from splitgraph.inference.memo import Knowledge
+from splitgraph.model.onnx_proto import AttributeProto, TensorProto
+from splitgraph.model.scopes import GraphPath
+from splitgraph.model.value_type import Contents, ValueType
+from splitgraph.splits import Variant
+from splitgraph.splits.canonical import CanonicalSplit
+from splitgraph.splits.variant import WrittenSplit
 
 # By the location of each node that is set aside, the codes of its accepted findings.
 SetAside = Mapping[str, frozenset[str]]

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from weakref import ReferenceType
 
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, symbol
-from splitgraph.graph.names import declared_dimensions
-from splitgraph.graph.scopes import GraphPath, Scope, outermost, scopes
-from splitgraph.inference.knowledge import InternedKnowledge
+from splitgraph.inference.memo import InternedKnowledge
 from splitgraph.inference.record import Record
 from splitgraph.inference.task import Task
+from splitgraph.model.names import declared_dimensions
+from splitgraph.model.scopes import GraphPath, Scope, outermost, scopes
 
 
 @dataclass(slots=True)

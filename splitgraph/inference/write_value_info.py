@@ -8,7 +8,18 @@ from dataclasses import replace
 from typing import Any
 
 from splitgraph.dim import marks_unknown
-from splitgraph.graph.scopes import (
+from splitgraph.inference.analysis import Analysis
+from splitgraph.inference.shown_symbols import tally
+from splitgraph.inference.task import UNBOUND, BoundSizes, fix_sizes
+from splitgraph.model.onnx_proto import (
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    TensorShapeProto,
+    TypeProto,
+    ValueInfoProto,
+)
+from splitgraph.model.scopes import (
     LEVELS_OF_BODY,
     MOST_NESTED,
     PROTOBUF_LEVELS,
@@ -17,13 +28,9 @@ from splitgraph.graph.scopes import (
     scopes,
     subgraph_at,
 )
-from splitgraph.graph.values import type_proto
-from splitgraph.inference.analysis import Analysis
-from splitgraph.inference.given_sizes import UNBOUND, BoundSizes, fix_sizes
-from splitgraph.inference.shown_symbols import tally
-from splitgraph.onnx_proto import FunctionProto, GraphProto, ModelProto, TensorShapeProto, TypeProto, ValueInfoProto
-from splitgraph.value_type import ValueType
-from splitgraph.wire_format import field, head
+from splitgraph.model.value_type import ValueType
+from splitgraph.model.values import type_proto
+from splitgraph.model.wire_format import field, head
 
 
 def fill_model(analysis: Analysis, model: ModelProto, sizes: BoundSizes = UNBOUND) -> Analysis:

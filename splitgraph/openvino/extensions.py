@@ -7,10 +7,10 @@ import operator
 from collections.abc import Iterable
 from typing import Any
 
-from splitgraph.diagnostics import SplitgraphError
+from splitgraph.findings.diagnostics import SplitgraphError
 from splitgraph.formats.openvino_runtime import require_openvino
-from splitgraph.onnx_proto import ModelProto
-from splitgraph.variants.variadic_split_1 import DOMAIN, function_name, is_variadic_function
+from splitgraph.model.onnx_proto import ModelProto
+from splitgraph.splits.variadic_split_1 import DOMAIN, function_name, is_variadic_function
 
 # OpenVINO knows an operator by its whole name only; a thousand extensions take it some milliseconds.
 _COUNTS = range(1, 1025)

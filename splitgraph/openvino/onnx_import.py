@@ -11,9 +11,9 @@ from typing import Any
 
 import onnx
 
-from splitgraph.conversion.prepare.inlining import inline_functions
+from splitgraph.conversion.inlining import inline_functions
 from splitgraph.formats.openvino_runtime import require_openvino
-from splitgraph.onnx_proto import ModelProto
+from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.openvino.extensions import extensions
 
 

@@ -14,7 +14,7 @@ from openvino import opset1, opset8
 from openvino.passes import ModelPass
 
 from splitgraph.conversion.rewrite import Change
-from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 
 # Operators with bodies, and how many each has.
 _BODIES = {"If": 2, "TensorIterator": 1, "Loop": 1}

@@ -26,7 +26,7 @@ from olive.passes.pass_config import PassConfigParam
 from olive.resource_path import LocalFile, LocalFolder
 
 import splitgraph
-from splitgraph.diagnostics import SplitgraphError
+from splitgraph.findings.diagnostics import SplitgraphError
 
 # Below the logger of Olive, which shows what is below it.
 _LOG = logging.getLogger("olive.splitgraph")

@@ -17,15 +17,15 @@ import onnx_ir
 from onnx_ir.passes import FunctionalPass, PassBase, PassResult
 
 from splitgraph import api
-from splitgraph.diagnostics import Diagnostic, SplitgraphError
-from splitgraph.pipelines.refusal import raise_errors
+from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError
+from splitgraph.pipelines import raise_errors
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from splitgraph.conversion.rewrite import Change
-    from splitgraph.execution.verification import Verification
     from splitgraph.options import ConvertOptions, Form, InferOptions
+    from splitgraph.verification.verification import Verification
 
 
 class InferTypesPass(FunctionalPass):

@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from splitgraph.report.layout import BLANK, SEVERITY_STYLES, Block, Cell, line, table
-from splitgraph.report.text import count, shortened
+from splitgraph.report.text import BLANK, SEVERITY_STYLES, Block, Cell, count, line, shortened, table
 
 if TYPE_CHECKING:
-    from splitgraph.diagnostics import Diagnostic, Severity
-    from splitgraph.outcome import Outcome, Status, Verb
+    from splitgraph.findings.diagnostics import Diagnostic, Severity
+    from splitgraph.findings.outcome import Outcome, Status, Verb
 
 # The codes that say why a result could not be verified.
 UNVERIFIED = ("SG501", "SG506")

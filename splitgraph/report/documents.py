@@ -14,20 +14,19 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import splitgraph
-from splitgraph.diagnostics import Diagnostic
+from splitgraph.findings.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Rewrite
     from splitgraph.differences import ModelDifference, NodeDifference, NodeForm, PartDifference, ValueDifference
     from splitgraph.dim import Dim
-    from splitgraph.execution.verification import Verification
+    from splitgraph.findings.outcome import Outcome
     from splitgraph.formats import DataFile
     from splitgraph.inference.analysis import Analysis, SplitReport
-    from splitgraph.installation.packages import PackageReport
-    from splitgraph.installation.report import InstallationReport
-    from splitgraph.outcome import Outcome
+    from splitgraph.model.value_type import ValueType
     from splitgraph.runtimes.target import Target
-    from splitgraph.value_type import ValueType
+    from splitgraph.verification.installation import InstallationReport, PackageReport
+    from splitgraph.verification.verification import Verification
 
 Document = dict[str, Any]
 

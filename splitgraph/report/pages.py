@@ -7,18 +7,30 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from splitgraph.diagnostic_codes import CodeInfo
-from splitgraph.diagnostics import LONGEST_TEXT, Diagnostic, abridged
-from splitgraph.report.layout import BLANK, SEVERITY_STYLES, Block, Cell, Line, line, table
-from splitgraph.report.text import count, dim_text, opset_text, parts_text, shortened
+from splitgraph.findings.codes import CodeInfo
+from splitgraph.findings.diagnostics import LONGEST_TEXT, Diagnostic, abridged
+from splitgraph.report.text import (
+    BLANK,
+    SEVERITY_STYLES,
+    Block,
+    Cell,
+    Line,
+    count,
+    dim_text,
+    line,
+    opset_text,
+    parts_text,
+    shortened,
+    table,
+)
 
 if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Change, Rewrite
     from splitgraph.dim import Obligation
-    from splitgraph.execution.verification import Verification
     from splitgraph.formats import DataFile
     from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
-    from splitgraph.value_type import ValueType
+    from splitgraph.model.value_type import ValueType
+    from splitgraph.verification.verification import Verification
 
 VERDICT_STYLES = {"equal": "bold green", "different": "bold red", "not-run": "bold yellow"}
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from splitgraph.diagnostics import Diagnostic
+from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.processes.this_process import writing
 
 if TYPE_CHECKING:
     from splitgraph.report.documents import Document
-    from splitgraph.report.layout import Block
+    from splitgraph.report.text import Block
 
 # Seconds after which a person wants to know how to go on without waiting.
 LONG = 10.0
@@ -31,7 +31,7 @@ def print_document(document: Document) -> None:
 
 def print_result(blocks: Sequence[Block]) -> None:
     """Print a page on stdout."""
-    from splitgraph.report.layout import print_page
+    from splitgraph.report.text import print_page
 
     with writing():
         print_page(blocks, sys.stdout)
@@ -40,7 +40,7 @@ def print_result(blocks: Sequence[Block]) -> None:
 
 def print_notice(blocks: Sequence[Block]) -> None:
     """Print a page on stderr; where that is full, there is nobody to tell."""
-    from splitgraph.report.layout import print_page
+    from splitgraph.report.text import print_page
 
     try:
         print_page(blocks, sys.stderr)
@@ -52,7 +52,7 @@ def print_notice(blocks: Sequence[Block]) -> None:
 
 def say_error(text: str, diagnostics: Sequence[Diagnostic] = ()) -> None:
     """Print one line on stderr, with the code of the first diagnostic to look up."""
-    from splitgraph.report.layout import SEVERITY_STYLES, line
+    from splitgraph.report.text import SEVERITY_STYLES, line
 
     code = f" [{diagnostics[0].code}]" if diagnostics else ""
     print_notice([line(("error: ", SEVERITY_STYLES["error"]), f"{text}{code}")])

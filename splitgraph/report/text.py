@@ -1,17 +1,149 @@
-"""Pieces of text that every page uses: names made safe to print, counts, lists of parts."""
+"""Text for the terminal: lines, tables and their layout."""
 
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
-from splitgraph.diagnostics import abridged, with_words_abridged
+from splitgraph.findings.diagnostics import abridged, with_words_abridged
 
 if TYPE_CHECKING:
+    from rich.padding import Padding
+
     from splitgraph.dim import Dim
+
+
+# A page of lines and tables, and the two ways of printing it
+
+
+INDENT = "  "
+GAP = "  "
+# Where no terminal limits it: no column but one of sentences is wider.
+_WIDEST = 100
+
+SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "blue"}
+
+
+class Line(NamedTuple):
+    """One line: pieces of text, each with the name of a rich style ("" for none)."""
+
+    spans: tuple[tuple[str, str], ...]
+
+
+class Cell(NamedTuple):
+    """One cell of a table: its lines, and a rich style that goes before its column's ("" for none)."""
+
+    lines: tuple[str, ...]
+    style: str = ""
+
+
+class Table(NamedTuple):
+    """Rows of cells. headings: of the columns, "" for none. styles: a rich style for each column. is_prose: the last
+    column holds sentences, which are one line each where nothing limits the width.
+    """
+
+    headings: tuple[str, ...]
+    styles: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    is_prose: bool = False
+
+
+Block = Line | Table
+BLANK = Line(())
+
+
+def line(*spans: str | tuple[str, str]) -> Line:
+    """Return a line of pieces; a piece without a style may be given as plain text."""
+    return Line(tuple((span, "") if isinstance(span, str) else span for span in spans))
+
+
+def table(
+    headings: Sequence[str], styles: Sequence[str], rows: Iterable[Sequence[str | Cell]], *, is_prose: bool = False
+) -> Table:
+    """Return a table; a cell of one line without a style may be given as plain text."""
+    cells = tuple(tuple(Cell((cell,)) if isinstance(cell, str) else cell for cell in row) for row in rows)
+    return Table(tuple(headings), tuple(styles), cells, is_prose)
+
+
+def print_page(blocks: Iterable[Block], stream: TextIO) -> None:
+    """Print a page, styled when the stream is a terminal, otherwise as plain text."""
+    if stream.isatty():
+        _print_on_terminal(blocks, stream)
+    else:
+        stream.write(plain_text(blocks))
+    stream.flush()
+
+
+def plain_text(blocks: Iterable[Block]) -> str:
+    """Return the page as plain text, nothing cut; what is too long for a column is folded."""
+    lines: list[str] = []
+    for block in blocks:
+        if isinstance(block, Line):
+            lines.append("".join(printable(text) for text, _ in block.spans))
+        else:
+            lines += _table_lines(block)
+    return "".join(text.rstrip() + "\n" for text in lines)
+
+
+def _table_lines(block: Table) -> list[str]:
+    limits = [_WIDEST] * len(block.headings)
+    if block.is_prose:
+        limits[-1] = sys.maxsize
+    rows = [tuple(tuple(_folded(cell, limit)) for cell, limit in zip(row, limits, strict=True)) for row in block.rows]
+    if any(block.headings):
+        rows.insert(0, tuple((heading,) for heading in block.headings))
+    columns = zip(*rows, strict=True)
+    widths = [max((display_width(text) for cell in column for text in cell), default=0) for column in columns]
+    return [text for row in rows for text in _row_lines(row, widths)]
+
+
+def _folded(cell: Cell, width: int) -> list[str]:
+    """Return the lines of a cell, those that are wider than a column may be continued on others."""
+    return [part for text in cell.lines for part in folded(printable(text), width)]
+
+
+def _row_lines(row: Sequence[tuple[str, ...]], widths: Sequence[int]) -> list[str]:
+    lines: list[str] = []
+    for index in range(max(map(len, row))):
+        texts = [cell[index] if index < len(cell) else "" for cell in row]
+        padded = [text + " " * (width - display_width(text)) for text, width in zip(texts, widths, strict=True)]
+        lines.append(INDENT + GAP.join(padded))
+    return lines
+
+
+def _print_on_terminal(blocks: Iterable[Block], stream: TextIO) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    # Every text goes in as Text, never as markup: names in a model may well contain "[bold]".
+    console = Console(file=stream, highlight=False, markup=False, emoji=False)
+    for block in blocks:
+        if isinstance(block, Line):
+            console.print(Text.assemble(*((printable(text), style) for text, style in block.spans)))
+        else:
+            console.print(_grid(block))
+
+
+def _grid(block: Table) -> Padding:
+    """Return the table as rich has it. Notices and errors are lines, most of them, and need nothing of this."""
+    from rich.padding import Padding
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    grid = Grid(box=None, show_header=any(block.headings), header_style="dim", padding=(0, len(GAP), 0, 0))
+    for heading, style in zip(block.headings, block.styles, strict=True):
+        grid.add_column(Text(heading), style=style, overflow="fold")
+    for row in block.rows:
+        grid.add_row(*(Text("\n".join(map(printable, cell.lines)), style=cell.style) for cell in row))
+    return Padding(grid, (0, 0, 0, len(INDENT)))
+
+
+# Pieces of text that every page uses
+
 
 # Equal neighbours are written as `12 × 64` from this many on; fewer read better written out.
 SHORTEST_RUN = 4

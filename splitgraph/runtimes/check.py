@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from splitgraph.diagnostics import Diagnostic, Severity, diagnostic
+from splitgraph.findings.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.input_defaults import told_defaults
-from splitgraph.onnx_proto import ModelProto
+from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.options import STRICT, Leeway
 from splitgraph.runtimes.node_traits import NodeTraits, traits_of
 from splitgraph.runtimes.target import Answer, Failure, Target

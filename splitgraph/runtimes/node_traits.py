@@ -6,16 +6,16 @@ from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from splitgraph.graph.names import Producers
-from splitgraph.graph.scopes import Scope, called_function, function_key, node_label, plain_domain, roots
-from splitgraph.graph.values import tensor_contents
 from splitgraph.inference import Walked
 from splitgraph.inference.walk_results import GraphDetail, SplitDetail
-from splitgraph.onnx_proto import ModelProto, NodeProto, TensorProto
+from splitgraph.model.names import Producers
+from splitgraph.model.onnx_proto import ModelProto, NodeProto, TensorProto
+from splitgraph.model.schemas.history import version_at
+from splitgraph.model.scopes import Scope, called_function, function_key, node_label, plain_domain, roots
+from splitgraph.model.value_type import UNKNOWN, Contents
+from splitgraph.model.values import tensor_contents
 from splitgraph.runtimes.traits import Given, data_traits, part_traits, split_form
-from splitgraph.schemas.history import version_at
-from splitgraph.value_type import UNKNOWN, Contents
-from splitgraph.variants.slices import OPEN_END
+from splitgraph.splits.slices import OPEN_END
 
 _WORST: Sequence[Given] = ("", "attribute", "constant", "folded", "fixed", "computed", "input")
 

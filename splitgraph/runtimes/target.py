@@ -12,7 +12,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Literal
 
-from splitgraph.diagnostics import SplitgraphError
+from splitgraph.findings.diagnostics import SplitgraphError
 
 # What a runtime does with a trait: right results, a refusal, wrong results, right data of another rank, a dead process.
 Answer = Literal["reads", "refuses", "wrong", "rank", "dies"]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from typing import Literal
 
-from splitgraph.canonical import CanonicalSplit
-from splitgraph.value_type import ValueType
+from splitgraph.model.value_type import ValueType
+from splitgraph.splits.canonical import CanonicalSplit
 
 # How the lengths (or the bounds of a Slice) are given: not at all, as an attribute, as a constant, computed from
 # constants, from fixed dimensions, from dimensions that only the run tells, from the elements of an input.

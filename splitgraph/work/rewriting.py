@@ -11,14 +11,14 @@ from typing import Literal
 
 from splitgraph import rewrites
 from splitgraph.conversion.rewrite import Rewrite
-from splitgraph.diagnostics import ConversionError, Diagnostic
-from splitgraph.exit_codes import CLEAN
+from splitgraph.findings.diagnostics import ConversionError, Diagnostic
+from splitgraph.findings.exit_codes import CLEAN
+from splitgraph.findings.outcome import CODES
 from splitgraph.formats import DataFile, LoadedModel, is_ir_name, open_model, whole_model
-from splitgraph.graph.scopes import model_imports
 from splitgraph.inference.analysis import IR
-from splitgraph.onnx_proto import ModelProto
+from splitgraph.model.onnx_proto import ModelProto
+from splitgraph.model.scopes import model_imports
 from splitgraph.options import NO_SIZES, Running
-from splitgraph.outcome import CODES
 from splitgraph.work.task import Task, refuse_existing
 
 # "there": the model is as wanted. "beyond": its opset is beyond the one that is wanted. "refused": the model cannot be
@@ -136,7 +136,7 @@ def _written(task: Task, done: Rewritten) -> Rewritten:
 
 def _as_ir(result: Rewrite, source: Path, working: Working) -> Rewrite:
     """Return the result as IR, with the changes that OpenVINO needs."""
-    from splitgraph.execution.engines.openvino_import import import_onnx
+    from splitgraph.verification.engines.openvino_import import import_onnx
 
     with working("converting to OpenVINO IR"):
         imported = import_onnx(whole_model(result.model, source))

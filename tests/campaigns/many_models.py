@@ -39,7 +39,7 @@ ALONE = f"""
 import sys, time
 from pathlib import Path
 import splitgraph.api, splitgraph.conversion.opset
-from splitgraph.batch.job import Job, run_job
+from splitgraph.many.job import Job, run_job
 from splitgraph.options import Goal, Running
 from splitgraph.work.task import Task
 

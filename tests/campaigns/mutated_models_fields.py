@@ -10,7 +10,17 @@ from typing import Any
 from mutated_models_sources import NUMBERS, TEXTS
 from onnx import AttributeProto, GraphProto, ModelProto
 
-from splitgraph.wire_format import FIXED32, FIXED64, GROUP_END, GROUP_START, LENGTH, VARINT, fields, varint, varint_at
+from splitgraph.model.wire_format import (
+    FIXED32,
+    FIXED64,
+    GROUP_END,
+    GROUP_START,
+    LENGTH,
+    VARINT,
+    fields,
+    varint,
+    varint_at,
+)
 
 _UNKNOWN_NUMBERS = (900, 2**11, 19_000, 2**29 - 1)
 # A number of 64 bits takes at most ten bytes, and a negative one is written as if it had 64 bits.

@@ -10,7 +10,7 @@ from mutated_models_fields import Field, read_fields, spots, write_fields
 from mutated_models_mutants import Mutant
 from onnx import ModelProto
 
-from splitgraph.wire_format import Malformed
+from splitgraph.model.wire_format import Malformed
 
 # How often all fields that are left are tried.
 _ROUNDS = 6

@@ -29,8 +29,8 @@ from old_runtimes_trial import Finding, try_export
 
 import splitgraph
 from splitgraph.conversion.rewrite import Rewrite
-from splitgraph.execution.models.model_files import scoped_nodes
-from splitgraph.schemas.table import minimum_ir_version
+from splitgraph.model.schemas.table import minimum_ir_version
+from splitgraph.verification.models.model_files import scoped_nodes
 
 HERE = Path(__file__).resolve().parent
 MODELS = HERE.parent.parent / "models"

@@ -1,6 +1,6 @@
 """One exported model in an old onnxruntime, against the original in the engines that are installed.
 
-Inputs, attempts, tolerances, and what counts as showing something are those of verification (`splitgraph.execution`):
+Inputs, attempts, tolerances, and what counts as showing something are those of verification (`verification/`):
 only where the second model runs is another place.
 """
 
@@ -18,18 +18,18 @@ from typing import Any
 import onnx
 
 from splitgraph.conversion.rewrite import Rewrite
-from splitgraph.execution import values
-from splitgraph.execution.engine_settings import DEFAULT
-from splitgraph.execution.engines.engine import normalise
-from splitgraph.execution.engines.engine_process import Attempt, EngineRun, Extras, Failure, Probe, Workplace
-from splitgraph.execution.engines.error_texts import reason_of
-from splitgraph.execution.inputs.input_maker import InputMaker
-from splitgraph.execution.models.comparability import engines_for, find_incomparable, repair_first, with_sorted_nodes
-from splitgraph.execution.models.model_pair import ComparedModel, compare_interfaces, read_model_pair
-from splitgraph.execution.verdict.engine_trial import EngineTrial, Question
-from splitgraph.execution.verdict.judge import Outcome
-from splitgraph.execution.verification import Difference
 from splitgraph.rewrites import tolerance_of
+from splitgraph.verification import values
+from splitgraph.verification.engine_settings import DEFAULT
+from splitgraph.verification.engines.engine import normalise
+from splitgraph.verification.engines.engine_process import Attempt, EngineRun, Extras, Failure, Probe, Workplace
+from splitgraph.verification.engines.error_texts import reason_of
+from splitgraph.verification.inputs.input_maker import InputMaker
+from splitgraph.verification.models.comparability import engines_for, find_incomparable, repair_first, with_sorted_nodes
+from splitgraph.verification.models.model_pair import ComparedModel, compare_interfaces, read_model_pair
+from splitgraph.verification.verdict.engine_trial import EngineTrial, Question
+from splitgraph.verification.verdict.judge import Outcome
+from splitgraph.verification.verification import Difference
 
 WORKER = Path(__file__).resolve().parent / "old_runtimes_worker.py"
 SAMPLES = 3

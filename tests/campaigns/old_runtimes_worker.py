@@ -1,6 +1,6 @@
 """The process in the environment of an old onnxruntime: `python -I old_runtimes_worker.py VALUES FOLDER`.
 
-VALUES is the file of `splitgraph.execution.values`, which needs only numpy; splitgraph cannot be imported there.
+VALUES is the file of `splitgraph.verification.values`, which needs only numpy; splitgraph cannot be imported there.
 FOLDER holds `old_job.json`: {"model": file, "cases": [{"case": 0, "attempt": 0, "inputs": file, "outputs": file}]}. The
 model is loaded as a user loads it, with all optimisations. What happens is written to `old_events.jsonl`, a line at a
 time, so that the last line tells what a crash interrupted:

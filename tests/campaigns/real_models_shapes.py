@@ -16,8 +16,8 @@ import onnxruntime
 
 import splitgraph
 from splitgraph.dim import Dim
-from splitgraph.execution.inputs.input_maker import InputMaker
 from splitgraph.inference.analysis import Analysis
+from splitgraph.verification.inputs.input_maker import InputMaker
 
 
 def compare(path: str) -> dict[str, Any]:

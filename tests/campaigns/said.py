@@ -36,7 +36,7 @@ from exporter_idioms import idiom_model  # noqa: E402
 from mutated_models_mutants import make_mutant  # noqa: E402
 
 from splitgraph import cli  # noqa: E402
-from splitgraph.diagnostic_codes import CODES  # noqa: E402
+from splitgraph.findings.codes import CODES  # noqa: E402
 
 COMMANDS = ("infer", "upgrade", "downgrade", "convert", "verify", "explain", "check", "report", "diff", "doctor")
 DRY = ("--dry-run", "--no-verify")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import tolerated_slips
 
-from splitgraph.inference.tolerated import INT32_INPUTS
+from splitgraph.inference.repairs import INT32_INPUTS
 
 
 @pytest.mark.slow

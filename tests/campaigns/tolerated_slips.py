@@ -5,8 +5,8 @@
 
 Each engine runs every model, with the slip and without it, in its own process. The results are kept in the folder of
 --cache, and a campaign that was interrupted goes on from there. Printed is each slip that at least two engines run like
-the model without it and that no engine runs in another way: the entries for `inference/tolerated.py` and
-`inference/tolerated.py`. --check prints the entries of these tables that were not found so instead, and
+the model without it and that no engine runs in another way: the entries for `inference/repairs.py` and
+`inference/repairs.py`. --check prints the entries of these tables that were not found so instead, and
 ends with 1 if there are any; with --operator, the entries of these operators.
 """
 
@@ -29,7 +29,7 @@ import numpy as np  # noqa: E402, the folders above are on the path only now
 from tolerated_slips_cases import Base, Slip, bases, operators, slips  # noqa: E402
 from tolerated_slips_worker import ENGINES  # noqa: E402
 
-from splitgraph.inference.tolerated import INT32_INPUTS, SUPERFLUOUS  # noqa: E402
+from splitgraph.inference.repairs import INT32_INPUTS, SUPERFLUOUS  # noqa: E402
 
 Results = Mapping[str, Mapping[str, Any]]
 Key = tuple[str, str, str]

@@ -15,7 +15,7 @@ from node_tests import node_tests
 from onnx import AttributeProto, ModelProto, helper, numpy_helper
 
 import splitgraph
-from splitgraph.schemas import OperatorVersion, versions_of
+from splitgraph.model.schemas import OperatorVersion, versions_of
 
 # The newest opset that all engines read, and how many models of each version are taken.
 NEWEST, MODELS = 22, 3

@@ -12,8 +12,8 @@ import onnx
 import onnx.numpy_helper
 from onnx import TensorProto, helper
 
-from splitgraph.diagnostics import diagnostic
-from splitgraph.execution.verification import Verification
+from splitgraph.findings.diagnostics import diagnostic
+from splitgraph.verification.verification import Verification
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from splitgraph.diagnostics import SplitgraphError
 from splitgraph.dim import parse_expression, symbol
+from splitgraph.findings.diagnostics import SplitgraphError
 from splitgraph.options import Goal
-from splitgraph.work.arguments import parse_bindings, parse_input_shapes
-from splitgraph.work.task import Task
+from splitgraph.work.task import Task, parse_bindings, parse_input_shapes
 
 from .program import Run, files
 

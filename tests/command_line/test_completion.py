@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from splitgraph.cli import program
-from splitgraph.diagnostic_codes import CODES
+from splitgraph.findings.codes import CODES
 from splitgraph.runtimes.target import targets
 
 from .program import ROOT, in_child

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from json_schemas import wrong
 
-from splitgraph.installation import report
-from splitgraph.installation.engine_trials import EngineReport
-from splitgraph.installation.machine import MachineReport
+from splitgraph.verification import installation
+from splitgraph.verification.installation import EngineReport, MachineReport
 
 from .program import ROOT, Run, in_child
 
@@ -26,7 +25,7 @@ ENGINES = {
 def engines(monkeypatch: pytest.MonkeyPatch) -> dict[str, EngineReport]:
     """What the engines are found to be; tests change it."""
     found = dict(ENGINES)
-    monkeypatch.setattr(report, "try_engine", lambda name: found[name])
+    monkeypatch.setattr(installation, "try_engine", lambda name: found[name])
     return found
 
 
@@ -85,7 +84,7 @@ def test_a_machine_that_tells_nothing_is_no_fault(
     run: Run, engines: dict[str, EngineReport], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engines["onnxruntime"] = ENGINES["openvino"]
-    monkeypatch.setattr(report, "examine_machine", lambda: MachineReport(None, None, None, None))
+    monkeypatch.setattr(installation, "examine_machine", lambda: MachineReport(None, None, None, None))
     code, out, _ = run("doctor")
     assert code == 0
     assert "processors not known" in out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from splitgraph.diagnostics import CODES
+from splitgraph.findings.diagnostics import CODES
 
 from .program import Run
 

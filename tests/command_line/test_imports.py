@@ -42,7 +42,7 @@ STARTING = (
     "signal",
     "splitgraph.api",
     "splitgraph.commands",
-    "splitgraph.diagnostics",
+    "splitgraph.findings.diagnostics",
     "splitgraph.dim",
     "splitgraph.formats",
     "splitgraph.report",
@@ -59,13 +59,13 @@ INFERRING = (
     "splitgraph.commands.rewrite",
     "splitgraph.commands.verify",
     "splitgraph.conversion",
-    "splitgraph.execution",
+    "splitgraph.verification",
     "splitgraph.formats.openvino_ir",
     "splitgraph.openvino",
     "xml",
     "zipfile",
 )
-REWRITING = (*RUNTIMES, "rich", "json", "subprocess", "splitgraph.commands.infer", "splitgraph.execution")
+REWRITING = (*RUNTIMES, "rich", "json", "subprocess", "splitgraph.commands.infer", "splitgraph.verification")
 # What it says of two models rests on inference and on nothing else.
 COMPARING = (*INFERRING, "splitgraph.commands.infer", "splitgraph.runtimes")
 REPORTING = (
@@ -76,9 +76,9 @@ REPORTING = (
     "splitgraph.commands.rewrite",
     "splitgraph.conversion",
     "splitgraph.differences",
-    "splitgraph.execution",
+    "splitgraph.verification",
     "splitgraph.formats.openvino_ir",
-    "splitgraph.report.html.changes_page",
+    "splitgraph.report.html.model_page",
     "xml",
 )
 # Parts of rich that no page needs.
@@ -109,12 +109,12 @@ def imported(script: str, *arguments: str, folder: Path = ROOT, **environment: s
         (["explain", "SG203"], EXPLAINING),
         (["explain"], EXPLAINING),
         (["doctor"], (*RUNTIMES, "google", "rich", "splitgraph.api", "splitgraph.inference", "splitgraph.conversion")),
-        (["doctor", "--json"], (*RUNTIMES, "google", "rich", "splitgraph.report.layout", "splitgraph.report.pages")),
+        (["doctor", "--json"], (*RUNTIMES, "google", "rich", "splitgraph.report.text", "splitgraph.report.pages")),
         (["infer", MODEL], (*INFERRING, "json", "splitgraph.report.documents")),
-        (["infer", MODEL, "--json"], (*INFERRING, "splitgraph.report.layout", "splitgraph.report.pages")),
+        (["infer", MODEL, "--json"], (*INFERRING, "splitgraph.report.text", "splitgraph.report.pages")),
         (["diff", MODEL, MODEL], (*COMPARING, "json", "splitgraph.report.documents")),
         (["diff", MODEL, OTHER], (*COMPARING, "json", "splitgraph.report.documents")),
-        (["diff", MODEL, OTHER, "--json"], (*COMPARING, "splitgraph.report.layout", "splitgraph.report.pages")),
+        (["diff", MODEL, OTHER, "--json"], (*COMPARING, "splitgraph.report.text", "splitgraph.report.pages")),
         (["upgrade", MODEL, "--opset", "18", "--no-verify", "-o", "out.onnx"], REWRITING),
         (["report", MODEL, "-o", "out.html"], REPORTING),
         (["report", MODEL, "-o", "out.svg", "--svg", "nothing"], (*REPORTING, "splitgraph.report.html.model_data")),

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 
 import splitgraph
 from splitgraph import api, rewrites
-from splitgraph.execution.verification import Difference, Verification
+from splitgraph.verification.verification import Difference, Verification
 
 from .program import NOT_RUN, ROOT, Run, split_model
 

@@ -16,7 +16,7 @@ from onnx import helper
 
 import splitgraph
 from splitgraph.cli import program
-from splitgraph.diagnostics import CODES
+from splitgraph.findings.diagnostics import CODES
 
 from .program import ROOT, Run, split_model
 

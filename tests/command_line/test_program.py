@@ -17,8 +17,9 @@ import onnx.numpy_helper
 import pytest
 
 import splitgraph
-from splitgraph import api, cli, exit_codes, rewrites
-from splitgraph.execution.models import model_files
+from splitgraph import api, cli, rewrites
+from splitgraph.findings import exit_codes
+from splitgraph.verification.models import model_files
 
 from .program import ROOT, Run, files, in_child, split_model
 
@@ -125,7 +126,7 @@ def test_an_interrupt_is_one_line_and_leaves_nothing(run: Run, folder: Path, mon
 STOPPED_WITHIN_THE_ENGINE = """
 import os, signal, sys
 from splitgraph import cli
-from splitgraph.execution.engines import engine_process
+from splitgraph.verification.engines import engine_process
 
 number = int(sys.argv[1])
 

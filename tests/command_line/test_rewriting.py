@@ -13,9 +13,9 @@ from onnx import TensorProto, helper
 
 from splitgraph import rewrites
 from splitgraph.conversion.rewrite import Change, Rewrite
-from splitgraph.diagnostics import diagnostic
-from splitgraph.execution.verification import Difference, Verification
+from splitgraph.findings.diagnostics import diagnostic
 from splitgraph.options import Running
+from splitgraph.verification.verification import Difference, Verification
 
 from .program import NOT_RUN, Run, files, split_model
 

@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import splitgraph
-from splitgraph.diagnostics import ModelError, SplitgraphError, meant
+from splitgraph.findings.diagnostics import ModelError, SplitgraphError, meant
 from splitgraph.runtimes.target import find_target
 
 from .program import Run

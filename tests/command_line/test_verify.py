@@ -11,9 +11,9 @@ import onnx.parser
 import pytest
 
 from splitgraph import api, rewrites
-from splitgraph.diagnostics import diagnostic
-from splitgraph.execution.verification import Difference, Verification
+from splitgraph.findings.diagnostics import diagnostic
 from splitgraph.options import Running
+from splitgraph.verification.verification import Difference, Verification
 
 from .program import NOT_RUN, Run, split_model
 

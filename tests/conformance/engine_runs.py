@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from splitgraph.execution.engines.engine import load_engine, normalise
+from splitgraph.verification.engines.engine import load_engine, normalise
 
 
 def outputs_of(

@@ -12,7 +12,7 @@ import onnx
 
 import splitgraph
 from splitgraph.conversion.rewrite import Rewrite
-from splitgraph.execution.reference.evaluator import load, run
+from splitgraph.verification.reference.evaluator import load, run
 
 from .matrix_models import COMPUTED_PARTS, RUN_TIME_PARTS, Case, Feeds
 

@@ -13,7 +13,7 @@ import onnx
 from known_opsets import known
 from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
-from splitgraph.schemas.table import newest_in_table
+from splitgraph.model.schemas.table import newest_in_table
 
 Feeds = dict[str, npt.NDArray[Any]]
 

@@ -16,7 +16,7 @@ import onnx
 from onnx import ModelProto
 
 import splitgraph
-from splitgraph.value_type import ValueType
+from splitgraph.model.value_type import ValueType
 
 RECORD = Path(__file__).parent / "onnx_suites.jsonl.gz"
 

@@ -19,12 +19,12 @@ import onnx
 
 import splitgraph
 from splitgraph.conversion.opset import convert_opset
-from splitgraph.diagnostics import ConversionError
-from splitgraph.execution.comparison import Comparison
-from splitgraph.execution.engines.engine import load_engine, normalise
-from splitgraph.execution.engines.error_texts import is_unsupported, reason_of
-from splitgraph.execution.models.model_pair import compare_interfaces
-from splitgraph.schemas.table import minimum_ir_version
+from splitgraph.findings.diagnostics import ConversionError
+from splitgraph.model.schemas.table import minimum_ir_version
+from splitgraph.verification.comparison import Comparison
+from splitgraph.verification.engines.engine import load_engine, normalise
+from splitgraph.verification.engines.error_texts import is_unsupported, reason_of
+from splitgraph.verification.models.model_pair import compare_interfaces
 
 from .model_cases import ModelCase, opset_of
 from .opset_cases import has_interface, operators_of

@@ -15,7 +15,7 @@ import pytest
 from known_opsets import known
 
 import splitgraph
-from splitgraph.variants import VARIANTS, Variant
+from splitgraph.splits import VARIANTS, Variant
 
 from .matrix_checks import check_conversion, check_return, convert, differences, execute, has_run_time_lengths, unsound
 from .matrix_models import (

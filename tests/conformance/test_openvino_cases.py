@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, symbol
-from splitgraph.value_type import Contents, SequenceInfo, ValueType, tensor, vector
-from splitgraph.variants import infer_split, openvino_split_1, variadic_split_1
+from splitgraph.model.value_type import Contents, SequenceInfo, ValueType, tensor, vector
+from splitgraph.splits import infer_split, openvino_split_1, variadic_split_1
 
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "openvino_cases.json").read_text())["cases"]
 # OpenVINO takes no lengths at all for a dimension of 6, and gives no outputs; by the specification, which the case

@@ -14,7 +14,7 @@ import onnx
 import pytest
 
 import splitgraph
-from splitgraph.execution.reference.evaluator import load, run
+from splitgraph.verification.reference.evaluator import load, run
 
 from .frontend_models import Feeds
 from .model_table import models_of

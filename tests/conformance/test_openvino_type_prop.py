@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from splitgraph.value_type import Contents
-from splitgraph.variants import infer_split, openvino_split_1, variadic_split_1
+from splitgraph.model.value_type import Contents
+from splitgraph.splits import infer_split, openvino_split_1, variadic_split_1
 
 from .test_openvino_cases import LayerSite, noted, run
 

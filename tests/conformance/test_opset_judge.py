@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 
 from splitgraph.conversion.opset import convert_opset
 from splitgraph.conversion.rewrite import Rewrite
-from splitgraph.execution.engines.engine import Loaded
+from splitgraph.verification.engines.engine import Loaded
 
 from . import opset_judge
 from .model_cases import ModelCase, opset_of

@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import splitgraph
-from splitgraph.variants.variadic_split_1 import variadic_function
+from splitgraph.splits.variadic_split_1 import variadic_function
 
 from .matrix_checks import differences, execute
 

@@ -35,7 +35,7 @@ if not onnxruntime_can_judge():
             "operators/test_normalization_of_layers",
             "operators/test_sliding_windows",
             "operators/test_quantization",
-            "writing/test_resampling",
+            "notation/test_resampling",
             "operators/test_resizing",
         )
     ]

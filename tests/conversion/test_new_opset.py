@@ -46,7 +46,7 @@ def rounded_in_steps(step: NodeAtBoundary) -> None:
     step.write_after("Mul", [step.outputs[0], size], old)
 '''
 NAMES = "from splitgraph.conversion.operators.registry import always, changed, downward, edited, exact_downward\n"
-CROSSING = "from splitgraph.conversion.writing.node_at_boundary import NodeAtBoundary\n"
+CROSSING = "from splitgraph.conversion.notation.node_at_boundary import NodeAtBoundary\n"
 ADDED = {"activations.py": CROSSING + NAMES + CELU, "accumulation.py": CROSSING + NAMES + ROUND}
 ROWS = (
     "\tCelu\t29 function\t1 1 1\tX::T:3\tY::T:3\tslope::1=1.0",

@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 import splitgraph
-from splitgraph.execution.reference.evaluator import load, run
+from splitgraph.verification.reference.evaluator import load, run
 
 HEAD = '<ir_version: 8, opset_import: ["": 18, "my": 1]> g (float[2, 3, 4] x) => (float[A, B, C] y)'
 MINE = '<domain: "my", opset_import: ["": 18, "my": 1]>'

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import splitgraph
-from splitgraph.diagnostics import CODES
-from splitgraph.schemas.table import newest_in_table
+from splitgraph.findings.diagnostics import CODES
+from splitgraph.model.schemas.table import newest_in_table
 
 DOCS = Path(__file__).parents[2] / "docs"
 

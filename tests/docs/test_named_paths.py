@@ -69,4 +69,4 @@ def test_a_path_that_does_not_exist_is_found() -> None:
     text = "`variants/` has `split_13.py`, `split_99.py`, `tests/x`, `rules/onnx/s*.py`, `inference/x/`"
     assert named_paths(text)[:3] == ["variants/", "split_13.py", "split_99.py"]
     assert missing_paths(text) == ["split_99.py", "tests/x", "inference/x/"]
-    assert named_paths("`N//4` is `e - k*q`, with `q` for `splitgraph.onnx_proto` and `d // k`") == []
+    assert named_paths("`N//4` is `e - k*q`, with `q` for `splitgraph.model.onnx_proto` and `d // k`") == []

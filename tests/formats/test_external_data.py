@@ -11,10 +11,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from splitgraph.diagnostics import ModelError
+from splitgraph.findings.diagnostics import ModelError
 from splitgraph.formats import broken_text, load_onnx, onnx_file, open_model, save, save_onnx, whole_model
 from splitgraph.formats.external_data import all_tensors
-from splitgraph.tensor_data import byte_size
+from splitgraph.model.tensor_data import byte_size
 
 from .tiny_models import add_model, external, field, float_value, model_of, write_external_model
 

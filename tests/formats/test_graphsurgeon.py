@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from onnx_graphsurgeon.ir.tensor import LazyValues
 
-from splitgraph.diagnostics import ModelError
+from splitgraph.findings.diagnostics import ModelError
 from splitgraph.formats.graphsurgeon import from_model, is_graphsurgeon, to_model
 
 from .tiny_models import add_model, external, float_value, model_of

@@ -10,12 +10,12 @@ from google.protobuf.message import DecodeError
 from onnx import AttributeProto, GraphProto, TensorProto
 
 import splitgraph
-from splitgraph.diagnostics import ModelError
+from splitgraph.findings.diagnostics import ModelError
 from splitgraph.formats import onnx_file, skeleton, whole_model
 from splitgraph.formats.external_data import all_tensors
 from splitgraph.formats.onnx_file import read_onnx
-from splitgraph.tensor_data import place_of
-from splitgraph.wire_format import Malformed, fields, varint
+from splitgraph.model.tensor_data import place_of
+from splitgraph.model.wire_format import Malformed, fields, varint
 
 from .tiny_models import add_model, field
 

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from splitgraph.diagnostics import ModelError
+from splitgraph.findings.diagnostics import ModelError
 from splitgraph.formats import load_onnx, onnx_writing, save_onnx
 
 from .tiny_models import add_model, external, float_value, model_of

@@ -247,7 +247,7 @@ def heavy_model(folder: Path) -> ir.Model:
 @pytest.mark.parametrize("verb", VERBS)
 def test_large_external_tensors_are_not_read(verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = heavy_model(tmp_path)
-    monkeypatch.setattr("splitgraph.tensor_data.SourceFile.read", None)
+    monkeypatch.setattr("splitgraph.model.tensor_data.SourceFile.read", None)
     found = VERBS[verb](model).model.graph.initializers
     tensors = {name: found[name].const_value for name in ("w", "tied", "v")}
     assert {(type(each), each.path) for each in tensors.values()} == {(ir.ExternalTensor, str(tmp_path / "m.data"))}
@@ -257,7 +257,7 @@ def test_large_external_tensors_are_not_read(verb: str, tmp_path: Path, monkeypa
 
 def test_a_large_external_tensor_is_copied_when_it_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = heavy_model(tmp_path)
-    monkeypatch.setattr("splitgraph.tensor_data.SourceFile.read", None)
+    monkeypatch.setattr("splitgraph.model.tensor_data.SourceFile.read", None)
     splitgraph.save(splitgraph.upgrade(model, 18).model, tmp_path / "new.onnx")
     splitgraph.save(model, tmp_path / "beside.onnx", external_data="beside")
     for name in ("new.onnx", "beside.onnx"):

@@ -11,7 +11,7 @@ import onnx
 import onnx_graphsurgeon as gs
 import pytest
 
-from splitgraph.diagnostics import ModelError
+from splitgraph.findings.diagnostics import ModelError
 from splitgraph.formats import give_back, load, open_model, save
 
 from .tiny_models import add_model
@@ -87,7 +87,8 @@ def test_graphsurgeon_graph(tmp_path: Path) -> None:
 
 def test_graphsurgeon_is_not_imported_for_other_models() -> None:
     program = (
-        "import sys, onnx; from splitgraph.formats import open_model; from splitgraph.diagnostics import ModelError\n"
+        "import sys, onnx; from splitgraph.formats import open_model\n"
+        "from splitgraph.findings.diagnostics import ModelError\n"
         "open_model(onnx.ModelProto())\n"
         "try: open_model(object())\n"
         "except ModelError: print('onnx_graphsurgeon' in sys.modules)"

@@ -14,12 +14,12 @@ import pytest
 from onnx import ModelProto
 
 import splitgraph
-from splitgraph.diagnostics import ModelError
+from splitgraph.findings.diagnostics import ModelError
 from splitgraph.formats import open_model, whole_model
 from splitgraph.formats.external_data import all_tensors
-from splitgraph.graph.values import array_of
+from splitgraph.model.tensor_data import fill, misfit, place_of
+from splitgraph.model.values import array_of
 from splitgraph.report.html.model_page import model_page
-from splitgraph.tensor_data import fill, misfit, place_of
 
 from .tiny_models import large
 

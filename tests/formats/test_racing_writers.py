@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 import pytest
 
-from splitgraph.diagnostics import ModelError
+from splitgraph.findings.diagnostics import ModelError
 from splitgraph.formats import load_ir, load_onnx
 from splitgraph.formats.atomic_write import WriteTogether
 
@@ -129,7 +129,7 @@ RACER = """
 import os, sys, time
 from pathlib import Path
 from splitgraph import cli
-from splitgraph.diagnostics import ModelError
+from splitgraph.findings.diagnostics import ModelError
 from splitgraph.formats import atomic_write, load_ir, save_ir
 meeting, links, verb, *arguments = sys.argv[1:]
 put = atomic_write.WriteTogether._put_in_place

@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 import pytest
 
-from splitgraph.diagnostics import ModelError
+from splitgraph.findings.diagnostics import ModelError
 from splitgraph.formats import load_onnx, save_onnx
 from splitgraph.formats.atomic_write import WriteTogether
 

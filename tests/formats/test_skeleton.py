@@ -18,11 +18,11 @@ from node_tests import node_tests
 from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, TensorShapeProto, helper, numpy_helper
 
 import splitgraph
-from splitgraph.diagnostics import ModelError
+from splitgraph.findings.diagnostics import ModelError
 from splitgraph.formats import onnx_file, open_model, skeleton, write
 from splitgraph.formats.external_data import all_tensors
 from splitgraph.formats.onnx_file import read_onnx, whole_model
-from splitgraph.tensor_data import place_of
+from splitgraph.model.tensor_data import place_of
 
 MODELS = Path(__file__).parents[2] / "models"
 NODE_TESTS = sorted((Path(onnx.__file__).parent / "backend" / "test" / "data").rglob("*.onnx"))
@@ -361,7 +361,7 @@ def test_a_file_that_is_changed_is_not_believed(large: Path) -> None:
 
 @pytest.mark.parametrize("engine", ["onnxruntime", "reference"])
 def test_engines_read_weights_where_they_are(engine: str, large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("splitgraph.tensor_data.SourceFile.read", None)
+    monkeypatch.setattr("splitgraph.model.tensor_data.SourceFile.read", None)
     rewrite = splitgraph.upgrade(large, 18, verify=True, engine=engine)  # type: ignore[arg-type]
     assert rewrite.verification is not None
     assert (rewrite.verification.verdict, rewrite.verification.engine) == ("equal", engine)

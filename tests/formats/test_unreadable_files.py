@@ -15,7 +15,7 @@ from example_counts import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from splitgraph.diagnostics import CODES, ModelError
+from splitgraph.findings.diagnostics import CODES, ModelError
 from splitgraph.formats import load_onnx
 from splitgraph.formats.skeleton import explain_unreadable
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
-from splitgraph.wire_format import FIXED32, LENGTH, VARINT, Malformed, field, fields, head, tag, varint, varint_at
+from splitgraph.model.wire_format import FIXED32, LENGTH, VARINT, Malformed, field, fields, head, tag, varint, varint_at
 
 BROKEN = {
     "nothing behind a tag": (b"\x0a", "is truncated: it ends within a number", 1),

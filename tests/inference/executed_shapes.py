@@ -12,10 +12,10 @@ import onnxruntime
 from onnx.reference import ReferenceEvaluator
 
 from splitgraph.dim import Dim, evaluate, symbols_of
-from splitgraph.execution.reference.evaluator import load
-from splitgraph.execution.values import UnsupportedError
 from splitgraph.inference.analysis import Analysis
-from splitgraph.value_type import ValueType
+from splitgraph.model.value_type import ValueType
+from splitgraph.verification.reference.evaluator import load
+from splitgraph.verification.values import UnsupportedError
 
 Values = Mapping[str, Any]
 # One execution of one graph: where the graph is, and its values by name.

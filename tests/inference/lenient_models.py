@@ -10,8 +10,8 @@ import onnx
 import onnx.numpy_helper
 from onnx import TensorProto, helper
 
-from splitgraph.inference.tolerated import FIRST_OPSET, INT32_INPUTS, NEWER_TYPES
-from splitgraph.schemas import version_at, versions_of
+from splitgraph.inference.repairs import FIRST_OPSET, INT32_INPUTS, NEWER_TYPES
+from splitgraph.model.schemas import version_at, versions_of
 
 DATA = np.array([[1, -2, 3, 4], [5, 6, -7, 8]], np.float32)
 # What the integers are, by operator and input, and other inputs and attributes.

@@ -8,8 +8,8 @@ import pytest
 
 import splitgraph
 from splitgraph.inference import walk_model
+from splitgraph.model.value_type import UNKNOWN, tensor
 from splitgraph.options import leeway_of
-from splitgraph.value_type import UNKNOWN, tensor
 
 INVALID = "[bad] y = Sqrt(z)"
 SPLIT = "[s] a, b = Split<axis = 1>(x)"

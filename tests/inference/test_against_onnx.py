@@ -17,9 +17,9 @@ import pytest
 from node_models import NEWEST_OPSET, model_of
 
 from splitgraph.dim import Dim, DimLike, evaluate, parse_dim, symbols_of
-from splitgraph.graph.values import value_type
 from splitgraph.inference import infer_model
-from splitgraph.value_type import ValueType
+from splitgraph.model.value_type import ValueType
+from splitgraph.model.values import value_type
 
 SAMPLE = 100
 # onnx writes such names for dimensions of which it knows nothing.

@@ -18,7 +18,7 @@ import splitgraph
 from splitgraph.dim import Dim, DimLike, evaluate, parse_expression, symbols_of
 from splitgraph.inference import infer_model, walk_model
 from splitgraph.inference.analysis import Analysis
-from splitgraph.value_type import ValueType
+from splitgraph.model.value_type import ValueType
 
 MODELS = sorted((Path(__file__).parents[2] / "models").glob("gpt2*.onnx"))
 

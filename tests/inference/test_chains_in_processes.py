@@ -15,7 +15,7 @@ import pytest
 import splitgraph
 from splitgraph.dim import Dim
 from splitgraph.inference.rules.onnx import control_flow
-from splitgraph.value_type import ValueType
+from splitgraph.model.value_type import ValueType
 
 WORKER = Path(__file__).with_name("chain_worker.py")
 

@@ -18,7 +18,7 @@ from typical_models import control_flow, decoder, detector, recurrent, sequences
 import splitgraph
 from splitgraph.dim import Dim, evaluate, symbols_of
 from splitgraph.inference.analysis import Analysis
-from splitgraph.value_type import ValueType
+from splitgraph.model.value_type import ValueType
 
 MODELS = Path(__file__).parents[2] / "models"
 INDEX: list[dict[str, Any]] = [

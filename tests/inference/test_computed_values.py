@@ -11,9 +11,9 @@ from node_tests import node_tests
 from onnx import defs, helper, numpy_helper
 
 import splitgraph
-from splitgraph.graph.values import value_type
 from splitgraph.inference.computed_values import Computation, ComputedValue, is_computable, is_few
 from splitgraph.inference.infer import walk_model
+from splitgraph.model.values import value_type
 
 HELD = (
     "int64[1] one = {1}, int64[1] rest = {-1}, float half = {0.5}, float[4] fs = {1, 2, 3, 6}, float[1] zero = {0}, "

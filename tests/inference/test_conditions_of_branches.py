@@ -7,8 +7,8 @@ import pytest
 
 import splitgraph
 from splitgraph.report.documents import analysis_json
-from splitgraph.report.layout import Block
 from splitgraph.report.pages import analysis_page
+from splitgraph.report.text import Block
 
 HEAD = '<ir_version: 8, opset_import: ["": 13, "l": 1]> g '
 ONE = "int64[1] one = {1}"

@@ -11,8 +11,8 @@ from obligation_texts import obligation_of
 import splitgraph
 from splitgraph.inference.analysis import Analysis
 from splitgraph.report.documents import analysis_json
-from splitgraph.report.layout import plain_text
 from splitgraph.report.pages import analysis_page
+from splitgraph.report.text import plain_text
 
 
 def analysed(signature: str, body: str, imports: str = '"" : 18') -> Analysis:

@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import splitgraph
-from splitgraph.diagnostics import SplitgraphError
+from splitgraph.findings.diagnostics import SplitgraphError
 
 
 def relu_of(dims: list[Any] | None) -> onnx.ModelProto:

@@ -9,7 +9,7 @@ import pytest
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, TensorProto, helper
 
 import splitgraph
-from splitgraph.diagnostics import Diagnostic
+from splitgraph.findings.diagnostics import Diagnostic
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 

@@ -10,7 +10,7 @@ import pytest
 
 from splitgraph.dim import Dim, evaluate, symbols_of
 from splitgraph.inference import infer_model, reading
-from splitgraph.value_type import ValueType
+from splitgraph.model.value_type import ValueType
 
 
 @pytest.fixture(autouse=True)

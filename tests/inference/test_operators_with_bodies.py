@@ -8,7 +8,7 @@ from node_models import shape_text
 from onnx import TensorProto, helper
 
 import splitgraph
-from splitgraph.graph.scopes import OPERATORS_WITH_BODIES, scopes
+from splitgraph.model.scopes import OPERATORS_WITH_BODIES, scopes
 
 GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 

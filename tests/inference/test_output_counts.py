@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import splitgraph
-from splitgraph.schemas import versions_of
+from splitgraph.model.schemas import versions_of
 
 # Operator, inputs, outputs, attributes, and what is said of it.
 WRONG = [

@@ -20,7 +20,7 @@ from inference.random_chains import random_chain
 from node_tests import node_tests
 
 import splitgraph
-from splitgraph.diagnostics import Diagnostic
+from splitgraph.findings.diagnostics import Diagnostic
 
 MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.onnx"))
 FEW, MANY = 25, int(os.environ.get("SPLITGRAPH_OWN", "300"))

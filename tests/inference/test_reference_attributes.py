@@ -15,7 +15,7 @@ from onnx import AttributeProto, helper
 from splitgraph.dim import Dim
 from splitgraph.inference import infer_model
 from splitgraph.inference.analysis import Analysis
-from splitgraph.value_type import ValueType
+from splitgraph.model.value_type import ValueType
 
 MODEL = """<ir_version: 8, opset_import: ["" : 17, "my" : 1]>
 g (float[2,3,4] x, float[2,3,4] z, float[5,5] m, bool c) => (y) { y = my.f<a = VALUE>(x, z, m, c) }

@@ -9,10 +9,10 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper, parser
 
-from splitgraph.graph.scopes import MAIN
 from splitgraph.inference import infer_model, walk_model
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.memo import Memo
+from splitgraph.model.scopes import MAIN
 
 MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.onnx"))
 

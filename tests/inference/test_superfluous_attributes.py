@@ -6,7 +6,7 @@ import pytest
 from node_models import infer_nodes, model_of
 
 import splitgraph
-from splitgraph.inference.tolerated import SUPERFLUOUS
+from splitgraph.inference.repairs import SUPERFLUOUS
 
 IMAGE = "float[1, 2, 4, 4] x"
 BN = "float[1, 2, 4, 4] x, float[2] a, float[2] b, float[2] c, float[2] d"
@@ -60,7 +60,7 @@ def test_what_might_change_the_meaning(inputs: str, body: str, opset: int) -> No
 
 
 def test_every_entry_is_of_a_version() -> None:
-    from splitgraph.schemas import versions_of
+    from splitgraph.model.schemas import versions_of
 
     for op, held in SUPERFLUOUS.items():
         for name in held:

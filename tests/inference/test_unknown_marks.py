@@ -11,8 +11,8 @@ from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto, helper
 
 import splitgraph
 from splitgraph.cli import main
-from splitgraph.diagnostics import SplitgraphError
 from splitgraph.dim.parsing import _MARKS
+from splitgraph.findings.diagnostics import SplitgraphError
 
 MARKS = [
     "?", "-1", "None", "none", "unk", "", " ", "*", " ? ", "NONE", "Unknown", "dynamic", "dyn", "null", "nan",

@@ -16,13 +16,13 @@ import onnx
 import pytest
 from inference.memo_models import WAYS, almost_repeating, in_functions
 
-from splitgraph.graph.scopes import MAIN
 from splitgraph.inference import infer_model, walk_model
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.memo import Memo
 from splitgraph.inference.task import Task
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_state import WalkState
+from splitgraph.model.scopes import MAIN
 
 MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.onnx"))
 # Seeds of generated models, of the node tests: in the tests of every day, and in all.

@@ -19,7 +19,7 @@ from openvino.passes import Manager
 
 import splitgraph
 import splitgraph.openvino as pipeline
-from splitgraph.model_kinds import RuntimeModel
+from splitgraph.formats.kinds import RuntimeModel
 
 DIMS = (6, -1, ov.Dimension(3, 12))
 

@@ -15,10 +15,10 @@ from onnx import TensorProto, helper
 
 import splitgraph
 from splitgraph import cli
-from splitgraph.execution.engines import openvino_import
 from splitgraph.formats import OpenVINOModel, load_ir
 from splitgraph.formats.openvino_ir import Layer
 from splitgraph.processes.worker_process import ProcessEnded
+from splitgraph.verification.engines import openvino_import
 
 MODELS = Path(__file__).parents[2] / "models"
 Run = Callable[..., tuple[int, str, str]]

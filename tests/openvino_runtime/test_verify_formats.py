@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from verifying import verify_models
 
 import splitgraph
-from splitgraph.execution.engines.engine_process import EngineRun, Workplace
+from splitgraph.verification.engines.engine_process import EngineRun, Workplace
 
 from .split_ir import variadic_split
 

@@ -20,10 +20,10 @@ import pytest
 from execution.small_models import constant, endless_model, model_of, node, split_model, value
 
 import splitgraph
-from splitgraph.execution.engine_settings import EngineSettings
-from splitgraph.execution.engines import engine_process
-from splitgraph.execution.engines.engine_process import Attempt, EngineRun, workplace
 from splitgraph.processes import kept_processes, worker_process
+from splitgraph.verification.engine_settings import EngineSettings
+from splitgraph.verification.engines import engine_process
+from splitgraph.verification.engines.engine_process import Attempt, EngineRun, workplace
 
 from .watching import CHECKOUT, comes_true, first_line, has_ended, kill, start
 

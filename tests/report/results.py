@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from splitgraph.conversion.rewrite import Change, Rewrite
-from splitgraph.diagnostics import Diagnostic
 from splitgraph.dim import parse_expression
-from splitgraph.execution.verification import Verification
+from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.model.value_type import ValueType, tensor
+from splitgraph.verification.verification import Verification
 
 
 def dims(*texts: object) -> tuple:

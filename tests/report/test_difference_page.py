@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 import splitgraph
-from splitgraph.diagnostics import diagnostic
 from splitgraph.differences import ModelDifference, NodeDifference, NodeForm, PartDifference, ValueDifference
+from splitgraph.findings.diagnostics import diagnostic
+from splitgraph.model.value_type import tensor
 from splitgraph.report.differences import difference_blocks, difference_page
 from splitgraph.report.documents import difference_document, failed_document
-from splitgraph.report.layout import plain_text
-from splitgraph.value_type import tensor
+from splitgraph.report.text import plain_text
 
 
 def form(operator: str, name: str = "s", **given: object) -> NodeForm:

@@ -8,8 +8,8 @@ import pytest
 from obligation_texts import obligation_of
 
 import splitgraph
-from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.execution.verification import Difference
+from splitgraph.findings.diagnostics import Diagnostic, diagnostic
+from splitgraph.model.value_type import UNKNOWN, ValueType, sequence, tensor
 from splitgraph.report.documents import (
     analysis_json,
     document_text,
@@ -18,7 +18,7 @@ from splitgraph.report.documents import (
     type_json,
     verification_json,
 )
-from splitgraph.value_type import UNKNOWN, ValueType, sequence, tensor
+from splitgraph.verification.verification import Difference
 
 from .results import SPLIT_CHANGE, dims, make_analysis, make_rewrite, make_split, make_verification
 

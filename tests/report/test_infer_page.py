@@ -7,14 +7,14 @@ import io
 import pytest
 from obligation_texts import obligation_of
 
-from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference.analysis import Completeness
-from splitgraph.report.layout import Block, Cell, Table, plain_text, print_page, table
+from splitgraph.model.value_type import UNKNOWN, sequence, tensor
 from splitgraph.report.pages import (
     analysis_page,
     findings_table,
 )
-from splitgraph.value_type import UNKNOWN, sequence, tensor
+from splitgraph.report.text import Block, Cell, Table, plain_text, print_page, table
 
 from .results import GPT2, dims, make_analysis, make_split
 

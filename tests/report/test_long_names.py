@@ -7,10 +7,10 @@ import pytest
 from onnx import TensorProto, helper
 
 import splitgraph
-from splitgraph.diagnostics import LONGEST_NAME, LONGEST_TEXT, SplitgraphError, abridged, diagnostic
+from splitgraph.findings.diagnostics import LONGEST_NAME, LONGEST_TEXT, SplitgraphError, abridged, diagnostic
 from splitgraph.report.documents import analysis_json, document_text
-from splitgraph.report.layout import plain_text
 from splitgraph.report.pages import analysis_page, blockers_page
+from splitgraph.report.text import plain_text
 
 LENGTH = 1 << 20
 CUT = "1,048,5"

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from splitgraph.conversion.rewrite import Change, Rewrite
-from splitgraph.diagnostics import CODES, Diagnostic, diagnostic
-from splitgraph.execution.verification import Difference, Verification
-from splitgraph.report.layout import plain_text
+from splitgraph.findings.diagnostics import CODES, Diagnostic, diagnostic
 from splitgraph.report.pages import (
     blockers_page,
     changes_phrase,
@@ -16,6 +14,8 @@ from splitgraph.report.pages import (
     rewrite_page,
     verification_page,
 )
+from splitgraph.report.text import plain_text
+from splitgraph.verification.verification import Difference, Verification
 
 from .results import OTHER_CHANGE, SPLIT_CHANGE, make_rewrite, make_verification
 

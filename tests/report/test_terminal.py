@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.report.layout import Block, line, plain_text, print_page
+from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.report.pages import (
     analysis_page,
     findings_table,
 )
+from splitgraph.report.text import Block, line, plain_text, print_page
 
 from .results import GPT2, make_analysis, make_split
 

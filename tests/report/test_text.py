@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from splitgraph.inference.analysis import SplitReport
+from splitgraph.model.value_type import UNKNOWN, sequence, tensor
 from splitgraph.report.pages import (
     split_parts,
 )
 from splitgraph.report.text import count, display_width, opset_text, parts_text, printable, shortened
-from splitgraph.value_type import UNKNOWN, sequence, tensor
 
 from .results import dims, make_split
 

@@ -10,10 +10,10 @@ import pytest
 from json_schemas import SCHEMAS, wrong
 
 from splitgraph import SplitgraphError
+from splitgraph.model.schemas import versions_of
+from splitgraph.model.value_type import DTYPE_NAMES
 from splitgraph.runtimes.target import ANSWERS, Answer, find_target, names, read_target, targets
 from splitgraph.runtimes.traits import FORMS, MODIFIERS
-from splitgraph.schemas import versions_of
-from splitgraph.value_type import DTYPE_NAMES
 
 FOLDER = Path(__file__).parents[2] / "splitgraph" / "runtimes" / "table"
 TABLE: dict[str, dict[str, Any]] = {

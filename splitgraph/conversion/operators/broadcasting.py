@@ -7,29 +7,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 
-from splitgraph.attributes import UNRESOLVED
-from splitgraph.conversion.operators.predicates import (
-    SHAPES_HINT,
-    limited_broadcast_is_numpy,
-    numpy_broadcast_is_limited,
-    shapes_are_equal,
-)
+from splitgraph.conversion.notation.formula import Formula, Term
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.conversion.operators.registry import (
+    SHAPES_HINT,
     always,
     changed,
     downward,
     edited_downward,
     edited_upward,
     exact,
+    limited_broadcast_is_numpy,
+    numpy_broadcast_is_limited,
+    shapes_are_equal,
     unchanged,
     upward,
     where,
 )
-from splitgraph.conversion.writing.formula import Formula, Term
-from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.dim import Dim, DimLike
 from splitgraph.inference.rules.broadcasting import fits_into
-from splitgraph.value_type import Shape
+from splitgraph.model.attributes import UNRESOLVED
+from splitgraph.model.value_type import Shape
 
 _BINARY = "Add Sub Mul Div And Or Xor"
 

@@ -10,19 +10,26 @@ from __future__ import annotations
 import math
 from functools import reduce
 
-from splitgraph.attributes import UNRESOLVED
+from splitgraph.conversion.notation.formula import FLOATS, Formula, Term, has_no_zero, static_shape
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.conversion.operators.broadcasting import align_at_axis, limit_broadcast, repeat_to_one_shape
-from splitgraph.conversion.operators.predicates import (
+from splitgraph.conversion.operators.registry import (
     SHAPES_HINT,
+    always,
+    changed,
+    downward,
+    edited,
+    exact,
     limited_broadcast_is_numpy,
     numpy_broadcast_is_limited,
     shapes_are_equal,
+    unchanged,
+    upward,
+    where,
 )
-from splitgraph.conversion.operators.registry import always, changed, downward, edited, exact, unchanged, upward, where
-from splitgraph.conversion.writing.formula import FLOATS, Formula, Term, has_no_zero, static_shape
-from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.deferred import np
-from splitgraph.value_type import MAX_WRITTEN
+from splitgraph.model.attributes import UNRESOLVED
+from splitgraph.model.deferred import np
+from splitgraph.model.value_type import MAX_WRITTEN
 
 _WIDE = {"int64", "uint64"}
 _WHERE_SINCE = 9

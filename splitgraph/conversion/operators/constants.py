@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import math
 
-from splitgraph.attributes import CONSTANT_DTYPES, UNRESOLVED
-from splitgraph.conversion.nodes.known_values import INLINE_FIRST
+from splitgraph.conversion.known_values import INLINE_FIRST
+from splitgraph.conversion.notation.formula import Formula, static_shape
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary, elements_of
 from splitgraph.conversion.operators.registry import always, changed, downward, edited_downward, unchanged, upward
-from splitgraph.conversion.writing.formula import Formula, static_shape
-from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary, elements_of
-from splitgraph.deferred import helper, np, numpy_helper
-from splitgraph.onnx_proto import TensorProto
-from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS, MAX_WRITTEN
+from splitgraph.model.attributes import CONSTANT_DTYPES, UNRESOLVED
+from splitgraph.model.deferred import helper, np, numpy_helper
+from splitgraph.model.onnx_proto import TensorProto
+from splitgraph.model.value_type import DTYPE_NAMES, DTYPE_NUMBERS, MAX_WRITTEN
 
 # Up to this number of elements, the model holds them; beyond, nodes make them at run time.
 _KEPT = 2**16

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from splitgraph.conversion.notation.formula import Formula, Term
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.conversion.operators.registry import downward, unchanged
-from splitgraph.conversion.writing.formula import Formula, Term
-from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
 
 # A matrix of 4 rows takes 40 products, and one of n rows n times as many as one of n - 1 rows.
 _MOST_ROWS = 3

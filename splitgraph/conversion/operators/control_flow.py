@@ -7,15 +7,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from splitgraph.attributes import make_node
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged
-from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.dim import Dim, symbols_of
-from splitgraph.graph.scopes import subgraphs
 from splitgraph.inference.walk_results import GraphDetail
-from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
-from splitgraph.value_type import MAX_WRITTEN, Shape, tensor
+from splitgraph.model.attributes import make_node
+from splitgraph.model.deferred import helper, np, numpy_helper
+from splitgraph.model.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
+from splitgraph.model.scopes import subgraphs
+from splitgraph.model.value_type import MAX_WRITTEN, Shape, tensor
 
 # If -----------------------------------------------------------------------------------------------------------------
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from splitgraph.conversion.operators.predicates import RANK_HINT
-from splitgraph.conversion.operators.registry import changed, downward, edited, upward
-from splitgraph.conversion.writing.formula import Formula, Term, has_no_zero, wide_float
-from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.deferred import np
-from splitgraph.value_type import DTYPE_NAMES
+from splitgraph.conversion.notation.formula import Formula, Term, has_no_zero, wide_float
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
+from splitgraph.conversion.operators.registry import RANK_HINT, changed, downward, edited, upward
+from splitgraph.model.deferred import np
+from splitgraph.model.value_type import DTYPE_NAMES
 
 # Larger matrices are computed at run time, from the sines and cosines of one turn.
 _MOST_ELEMENTS = 2**16

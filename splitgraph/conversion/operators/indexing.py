@@ -6,10 +6,15 @@ from __future__ import annotations
 
 from functools import reduce
 
-from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front, count_from_front
+from splitgraph.conversion.notation.formula import GREATEST_INT64, Formula, Term, has_no_zero
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.conversion.operators.registry import (
+    MINUS_AXIS,
+    RANK_HINT,
     always,
+    axes_counted_from_front,
     changed,
+    count_from_front,
     downward,
     edited_downward,
     exact_upward,
@@ -17,9 +22,7 @@ from splitgraph.conversion.operators.registry import (
     upward,
 )
 from splitgraph.conversion.operators.sorting import sort_long_integers
-from splitgraph.conversion.writing.formula import GREATEST_INT64, Formula, Term, has_no_zero
-from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.deferred import np
+from splitgraph.model.deferred import np
 
 _UNSIGNED = frozenset({"uint8", "uint16", "uint32", "uint64"})
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 import math
 from math import inf, ldexp, nan
 
+from splitgraph.conversion.notation.formula import INTEGER_BITS, Formula, Term, static_shape, wide_float
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged
-from splitgraph.conversion.writing.formula import INTEGER_BITS, Formula, Term, static_shape, wide_float
-from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.deferred import np
-from splitgraph.value_type import DTYPE_NAMES
+from splitgraph.model.deferred import np
+from splitgraph.model.value_type import DTYPE_NAMES
 
 # float32 holds integers exactly up to this number.
 _FLOAT_LIMIT = 2**24

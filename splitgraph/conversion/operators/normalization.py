@@ -6,10 +6,15 @@ Softmax, LogSoftmax and Hardmax: below 13 they normalize all dimensions from an 
 
 from __future__ import annotations
 
-from splitgraph.attributes import UNRESOLVED
-from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front
+from splitgraph.conversion.notation.formula import Formula, Term
+from splitgraph.conversion.notation.function_bodies import expand
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
+from splitgraph.conversion.notation.reshaping import copies_zeros
 from splitgraph.conversion.operators.registry import (
+    MINUS_AXIS,
+    RANK_HINT,
     always,
+    axes_counted_from_front,
     changed,
     downward,
     edited,
@@ -19,14 +24,11 @@ from splitgraph.conversion.operators.registry import (
     unchanged,
     upward,
 )
-from splitgraph.conversion.writing.formula import Formula, Term
-from splitgraph.conversion.writing.function_bodies import expand
-from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.conversion.writing.reshaping import copies_zeros
-from splitgraph.deferred import np
 from splitgraph.dim import DimLike, product
-from splitgraph.onnx_proto import TensorProto
-from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS, Shape
+from splitgraph.model.attributes import UNRESOLVED
+from splitgraph.model.deferred import np
+from splitgraph.model.onnx_proto import TensorProto
+from splitgraph.model.value_type import DTYPE_NAMES, DTYPE_NUMBERS, Shape
 
 _HALVES = frozenset({"float16", "bfloat16"})
 _SOFTMAX = "Hardmax LogSoftmax Softmax"

@@ -4,13 +4,12 @@ CenterCropPad may be int32.
 
 from __future__ import annotations
 
-from splitgraph.conversion.nodes.known_values import Array
-from splitgraph.conversion.operators.predicates import value_is_one_of
-from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
-from splitgraph.conversion.writing.formula import FLOATS, Formula, Term
-from splitgraph.conversion.writing.function_bodies import expand
-from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary, require_few_axes
-from splitgraph.deferred import np
+from splitgraph.conversion.known_values import Array
+from splitgraph.conversion.notation.formula import FLOATS, Formula, Term
+from splitgraph.conversion.notation.function_bodies import expand
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary, require_few_axes
+from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward, value_is_one_of
+from splitgraph.model.deferred import np
 
 # Pad ----------------------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from splitgraph.conversion.notation.formula import Formula, Term
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.conversion.operators.registry import (
     always,
     changed,
@@ -19,10 +21,8 @@ from splitgraph.conversion.operators.registry import (
     unchanged,
     upward,
 )
-from splitgraph.conversion.writing.formula import Formula, Term
-from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.onnx_proto import TensorProto
-from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS
+from splitgraph.model.onnx_proto import TensorProto
+from splitgraph.model.value_type import DTYPE_NAMES, DTYPE_NUMBERS
 
 _RANGES = {
     "uint8": (0, 255),

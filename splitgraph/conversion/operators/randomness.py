@@ -6,12 +6,12 @@ do not change.
 
 from __future__ import annotations
 
+from splitgraph.conversion.notation.formula import Formula, wide_float
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.conversion.operators.registry import changed, downward, edited, exact, unchanged, upward
-from splitgraph.conversion.writing.formula import Formula, wide_float
-from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.deferred import np
-from splitgraph.onnx_proto import TensorProto
-from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS
+from splitgraph.model.deferred import np
+from splitgraph.model.onnx_proto import TensorProto
+from splitgraph.model.value_type import DTYPE_NAMES, DTYPE_NUMBERS
 
 # Dropout ------------------------------------------------------------------------------------------------------------
 

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import math
 
-from splitgraph.attributes import UNRESOLVED
-from splitgraph.conversion.nodes.known_values import Array
+from splitgraph.conversion.known_values import Array
+from splitgraph.conversion.notation.formula import Formula, Term, static_shape
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
+from splitgraph.conversion.notation.resampling import is_sized, resize_by_gathering
 from splitgraph.conversion.operators.registry import (
     always,
     changed,
@@ -17,10 +19,8 @@ from splitgraph.conversion.operators.registry import (
     unchanged,
     upward,
 )
-from splitgraph.conversion.writing.formula import Formula, Term, static_shape
-from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.conversion.writing.resampling import is_sized, resize_by_gathering
-from splitgraph.deferred import np
+from splitgraph.model.attributes import UNRESOLVED
+from splitgraph.model.deferred import np
 
 _TO_NEW_MODES = {"nearest": "nearest", "bilinear": "linear"}
 

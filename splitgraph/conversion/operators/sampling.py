@@ -7,12 +7,11 @@ from __future__ import annotations
 from functools import reduce
 from math import prod
 
-from splitgraph.conversion.operators.predicates import RANK_HINT
-from splitgraph.conversion.operators.registry import changed, downward, edited, unchanged
-from splitgraph.conversion.writing.formula import FLOATS, Formula, Term, static_shape, wide_float
-from splitgraph.conversion.writing.interpolation import Images
-from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary, require_few
-from splitgraph.deferred import np
+from splitgraph.conversion.notation.formula import FLOATS, Formula, Term, static_shape, wide_float
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary, require_few
+from splitgraph.conversion.notation.resampling import Images
+from splitgraph.conversion.operators.registry import RANK_HINT, changed, downward, edited, unchanged
+from splitgraph.model.deferred import np
 
 # From the names of opset 16 to those of opset 20; other modes kept their names.
 _MODES = {"bilinear": "linear", "bicubic": "cubic"}

@@ -7,16 +7,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from splitgraph.attributes import UNRESOLVED, make_attribute, make_node
+from splitgraph.conversion.notation.formula import Formula, Term, has_no_zero, wide_float
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.conversion.operators.control_flow import cast_around_body
-from splitgraph.conversion.operators.predicates import MINUS_AXIS
-from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged, upward
-from splitgraph.conversion.writing.formula import Formula, Term, has_no_zero, wide_float
-from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.deferred import helper, np, numpy_helper
-from splitgraph.graph.values import type_proto
-from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
-from splitgraph.value_type import DTYPE_NUMBERS, UNKNOWN, Shape, ValueType, tensor
+from splitgraph.conversion.operators.registry import (
+    MINUS_AXIS,
+    always,
+    changed,
+    downward,
+    exact_downward,
+    unchanged,
+    upward,
+)
+from splitgraph.model.attributes import UNRESOLVED, make_attribute, make_node
+from splitgraph.model.deferred import helper, np, numpy_helper
+from splitgraph.model.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
+from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, Shape, ValueType, tensor
+from splitgraph.model.values import type_proto
 
 # The operator of one step, and the bits of its neutral element: -0.0 + x is x also for x = -0.0.
 _STEPS = {"CumSum": ("Add", -0.0), "CumProd": ("Mul", 1.0)}

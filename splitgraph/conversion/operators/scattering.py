@@ -7,11 +7,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from splitgraph.conversion.notation.formula import Formula, Term, has_no_zero
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.conversion.operators.indexing import indices_from_front, offsets, tuple_length
-from splitgraph.conversion.operators.predicates import value_is_one_of
-from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
-from splitgraph.conversion.writing.formula import Formula, Term, has_no_zero
-from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
+from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward, value_is_one_of
 from splitgraph.dim import DimLike
 
 # More slices would make the model too long to read: a Loop takes them.

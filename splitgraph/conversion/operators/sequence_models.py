@@ -5,7 +5,8 @@ Attention: masks that are shorter than the keys (24), and inputs and outputs tha
 
 from __future__ import annotations
 
-from splitgraph.attributes import UNRESOLVED
+from splitgraph.conversion.notation.function_bodies import drop_heads_of_rank_4
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.conversion.operators.registry import (
     always,
     changed,
@@ -16,8 +17,7 @@ from splitgraph.conversion.operators.registry import (
     unchanged,
     upward,
 )
-from splitgraph.conversion.writing.inexact_bodies import drop_heads_of_rank_4
-from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
+from splitgraph.model.attributes import UNRESOLVED
 
 # The positions of the states among the inputs.
 _STATES = {"RNN": (5,), "GRU": (5,), "LSTM": (5, 6)}

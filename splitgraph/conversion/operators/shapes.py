@@ -9,10 +9,16 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front, count_from_front
+from splitgraph.conversion.notation.formula import Formula, Term, has_no_zero, static_shape
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
+from splitgraph.conversion.notation.reshaping import reshape_by_copying
 from splitgraph.conversion.operators.registry import (
+    MINUS_AXIS,
+    RANK_HINT,
     always,
+    axes_counted_from_front,
     changed,
+    count_from_front,
     downward,
     edited_downward,
     edited_upward,
@@ -20,12 +26,9 @@ from splitgraph.conversion.operators.registry import (
     unchanged,
     upward,
 )
-from splitgraph.conversion.writing.formula import Formula, Term, has_no_zero, static_shape
-from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.conversion.writing.reshaping import reshape_by_copying
-from splitgraph.deferred import helper
 from splitgraph.dim import DimLike
-from splitgraph.value_type import DTYPE_NUMBERS, Shape
+from splitgraph.model.deferred import helper
+from splitgraph.model.value_type import DTYPE_NUMBERS, Shape
 
 unchanged("Size", 13, 19, 21, 23, 24, 25)
 

@@ -4,13 +4,12 @@
 
 from __future__ import annotations
 
-from splitgraph.conversion.nodes.known_values import Array
-from splitgraph.conversion.operators.predicates import input_is_omitted
-from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
-from splitgraph.conversion.writing.formula import GREATEST_INT64, Formula, Term
-from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary, require_few, require_few_axes
-from splitgraph.deferred import np
+from splitgraph.conversion.known_values import Array
+from splitgraph.conversion.notation.formula import GREATEST_INT64, Formula, Term
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary, require_few, require_few_axes
+from splitgraph.conversion.operators.registry import always, changed, downward, input_is_omitted, unchanged, upward
 from splitgraph.inference.rules.onnx.slicing import is_end_disputed
+from splitgraph.model.deferred import np
 
 # Slice --------------------------------------------------------------------------------------------------------------
 

@@ -10,14 +10,14 @@ from functools import reduce
 from itertools import product
 from math import prod
 
-from splitgraph.attributes import UNRESOLVED
-from splitgraph.conversion.nodes.known_values import INLINE_FIRST, Array
+from splitgraph.conversion.known_values import INLINE_FIRST, Array
+from splitgraph.conversion.notation.formula import Formula, Term
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary, require_few
 from splitgraph.conversion.operators.registry import changed, downward, edited, exact, unchanged, upward
-from splitgraph.conversion.writing.formula import Formula, Term
-from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary, require_few
-from splitgraph.deferred import np, numpy_helper
 from splitgraph.dim import Facts
-from splitgraph.value_type import MAX_ITEMS, MAX_WRITTEN
+from splitgraph.model.attributes import UNRESOLVED
+from splitgraph.model.deferred import np, numpy_helper
+from splitgraph.model.value_type import MAX_ITEMS, MAX_WRITTEN
 
 _NO_WINDOW = "a window is larger than the input with its padding"
 

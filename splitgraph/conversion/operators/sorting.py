@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import reduce
 
+from splitgraph.conversion.notation.formula import Formula, Term
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
 from splitgraph.conversion.operators.registry import downward, unchanged
-from splitgraph.conversion.writing.formula import Formula, Term
-from splitgraph.conversion.writing.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.deferred import np
+from splitgraph.model.deferred import np
 
 _SORTED = {f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64)}
 

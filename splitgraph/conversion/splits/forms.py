@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from splitgraph.attributes import make_attribute
-from splitgraph.canonical import CanonicalSplit, SplitForm, clamped_lengths
-from splitgraph.conversion.finish.ir_version import (
+from splitgraph.conversion.apply import apply_plan
+from splitgraph.conversion.builders import Emission
+from splitgraph.conversion.inlining import inline_functions, told_inlined
+from splitgraph.conversion.ir_version import (
     check_ir_version,
     fit_ir_version,
     has_unnamed_parts,
     name_parts,
     refuse_unknown_versions,
 )
-from splitgraph.conversion.nodes.known_values import find_left_out
-from splitgraph.conversion.planning.apply import apply_plan
-from splitgraph.conversion.planning.plan import Plan, Replacement, opset_of
-from splitgraph.conversion.prepare.inlining import inline_functions, told_inlined
-from splitgraph.conversion.prepare.repair import repaired
+from splitgraph.conversion.known_values import find_left_out
+from splitgraph.conversion.plan import Plan, Replacement, opset_of
+from splitgraph.conversion.repair import repaired
 from splitgraph.conversion.rewrite import Rewrite, step
 from splitgraph.conversion.splits.joined_slices import plan_partitions
-from splitgraph.conversion.splits.lengths_pattern import axis_reference, has_no_rest, lengths_are_computed
-from splitgraph.conversion.splits.lower import LENGTHS_INPUT, SplitNode, SplitRewrites
+from splitgraph.conversion.splits.lower import LENGTHS_INPUT, SplitNode, SplitRewrites, without_rest
 from splitgraph.conversion.splits.sequences import TargetAt, plain_split_at, plan_sequences
-from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import ceildiv
-from splitgraph.graph.names import FreshNames, Producers, used_names
-from splitgraph.graph.scopes import Scope, plain_domain, roots, scopes
+from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.walk_results import SplitDetail
-from splitgraph.onnx_proto import AttributeProto, ModelProto, NodeProto
+from splitgraph.model.attributes import make_attribute
+from splitgraph.model.deferred import np, numpy_helper
+from splitgraph.model.names import FreshNames, Producers, used_names
+from splitgraph.model.onnx_proto import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
+from splitgraph.model.scopes import Scope, plain_domain, roots, scopes
+from splitgraph.model.value_type import ValueType
 from splitgraph.options import STRICT, Goal, Leeway
-from splitgraph.variants import variadic_split_1, variant_at
-from splitgraph.variants.slices import slice_variant
-from splitgraph.variants.variadic_split_1 import FORM_KEY, is_variadic_function
+from splitgraph.splits import variadic_split_1, variant_at
+from splitgraph.splits.canonical import CanonicalSplit, SplitForm, clamped_lengths
+from splitgraph.splits.lowering import LowerRequest, NotRepresentable, computed_lengths
+from splitgraph.splits.slices import slice_variant
+from splitgraph.splits.variadic_split_1 import FORM_KEY, is_variadic_function
 
 FORMS = ("split", "variadic-split", "slice")
 
@@ -276,3 +279,124 @@ def _still_called(plan: Plan, model: ModelProto) -> set[str]:
             if node.domain == variadic_split_1.DOMAIN and not (edits and edits.changes(index)):
                 called.add(node.op_type)
     return called
+
+
+# Recognizing the nodes by which splitgraph computes lengths, or an axis from an attribute of a function, so that
+# the way back is lossless.
+
+
+def lengths_are_computed(
+    producers: Producers, node: NodeProto, split: CanonicalSplit, data: ValueType, opset: int, form: SplitForm
+) -> bool:
+    """True when the lengths of a VariadicSplit call are computed by the nodes that lowering writes for the form.
+
+    Where the lengths of equal parts are valid they sum to the dimension, so chunks are the same.
+    """
+    forms: tuple[SplitForm, ...] = ("equal",) if form == "equal" else ("chunks", "equal")
+    return any(
+        _computes(producers, node, replace(split, form=each), data, _expected(node, opset, given))
+        for each in forms
+        for given in (False, True)
+    )
+
+
+def has_no_rest(producers: Producers, node: NodeProto, data: ValueType, opset: int) -> bool:
+    """True when the lengths of a VariadicSplit call come from the nodes that replace a -1 by the rest along the axis of
+    the call, so that none of them is -1.
+    """
+    if len(node.input) < 3:
+        return False
+    # From the lengths up to the lengths that were given, and to the axis.
+    given = _above(producers, node.input[2], ("Where", 2), ("Cast", 0))
+    axis = _above(
+        producers, node.input[2], ("Where", 1), ("Sub", 0), ("Sub", 0), ("Gather", 1), ("Reshape", 0), ("Cast", 0)
+    )
+    if given is None or axis is None:
+        return False
+    along, wanted = (_number(producers.constant(name)) for name in (axis, node.input[1]))
+    if along is None or wanted is None:
+        return False
+    if along != wanted and (not data.rank or (along - wanted) % data.rank):
+        return False
+    alike, expected = NodeProto(), _expected(node, opset, given=False)
+    alike.CopyFrom(node)
+    alike.input[1] = axis
+    lengths = without_rest(alike, given, expected)
+    return _same(producers, {made.output[0]: made for made in expected.helpers}, lengths, node.input[2])
+
+
+def _number(tensor: TensorProto | None) -> int | None:
+    if tensor is None or tensor.data_location == TensorProto.EXTERNAL:
+        return None
+    array = numpy_helper.to_array(tensor)
+    return int(array.item()) if array.size == 1 and array.dtype.kind in "iu" else None
+
+
+def _above(producers: Producers, name: str, *steps: tuple[str, int]) -> str | None:
+    """The value at the end of a path upwards: each step names an operator and one of its inputs; None without such."""
+    for op_type, index in steps:
+        made = producers.node(name)
+        if made is None or made.op_type != op_type or len(made.input) <= index:
+            return None
+        name = made.input[index]
+    return name
+
+
+def axis_reference(producers: Producers, node: NodeProto, opset: int, attributes: Iterable[str]) -> str | None:
+    """The attribute of the enclosing function that gives the axis of a VariadicSplit call, None where none does.
+
+    attributes: those of the function.
+    """
+    made = producers.node(node.input[1])
+    if made is not None and (made.op_type, plain_domain(made.domain)) == ("Constant", ""):
+        return next((a.ref_attr_name for a in made.attribute if a.name == "value_int" and a.ref_attr_name), None)
+    for attribute in attributes:
+        for given in (False, True):
+            expected = _expected(node, opset, given)
+            wanted = expected.reference(attribute, node.input[0], "axis")
+            if _same(producers, {made.output[0]: made for made in expected.helpers}, wanted, node.input[1]):
+                return attribute
+    return None
+
+
+def _expected(node: NodeProto, opset: int, given: bool) -> Emission:
+    return Emission(FreshNames(node.input), opset, True, "expected", lambda attribute: given, GraphProto())
+
+
+def _computes(
+    producers: Producers, node: NodeProto, split: CanonicalSplit, data: ValueType, expected: Emission
+) -> bool:
+    axis = next((attribute for attribute in node.attribute if attribute.name == "axis"), None)
+    unknown = replace(split, lengths=None)
+    try:
+        request = LowerRequest(node=node, split=unknown, data=data, builder=expected, axis_attribute=axis)
+        wanted = computed_lengths(request)
+    except NotRepresentable:
+        return False
+    return _same(producers, {made.output[0]: made for made in expected.helpers}, wanted, node.input[2])
+
+
+def _same(producers: Producers, expected: Mapping[str, NodeProto], wanted: str, found: str) -> bool:
+    node = expected.get(wanted)
+    if node is None:
+        return wanted == found
+    if node.op_type == "Constant" and node.attribute[0].name == "value":
+        tensor = producers.constant(found)
+        return tensor is not None and _equal(tensor, node.attribute[0].t)
+    made = producers.node(found)
+    return (
+        made is not None
+        and (made.op_type, plain_domain(made.domain)) == (node.op_type, "")
+        and list(made.output) == [found]
+        and len(made.input) == len(node.input)
+        and list(made.attribute) == list(node.attribute)
+        and all(_same(producers, expected, a, b) for a, b in zip(node.input, made.input, strict=True))
+    )
+
+
+def _equal(first: TensorProto, second: TensorProto) -> bool:
+    if first.data_type != second.data_type or list(first.dims) != list(second.dims):
+        return False
+    if first.data_location == TensorProto.EXTERNAL:
+        return False
+    return bool(np.array_equal(numpy_helper.to_array(first), numpy_helper.to_array(second)))

@@ -7,21 +7,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from splitgraph.canonical import CanonicalSplit
-from splitgraph.conversion.finish.ir_version import refusal, unknown_version
-from splitgraph.conversion.ladder.conversion_cache import ConversionCache, Key
-from splitgraph.conversion.nodes.known_values import blocker, reads_left_out
-from splitgraph.conversion.planning.emission import Emission, SharedLengths, new_emission
-from splitgraph.conversion.planning.plan import Plan, Replacement, opset_of
-from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.graph.names import FreshNames
-from splitgraph.graph.scopes import GraphPath, Scope, node_label
+from splitgraph.conversion.builders import Emission, SharedLengths, new_emission
+from splitgraph.conversion.cache import ConversionCache, Key
+from splitgraph.conversion.ir_version import refusal, unknown_version
+from splitgraph.conversion.known_values import blocker, reads_left_out
+from splitgraph.conversion.plan import Plan, Replacement, opset_of
+from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference import Walked
 from splitgraph.inference.walk_results import GraphDetail, SplitDetail
-from splitgraph.onnx_proto import ModelProto, NodeProto, TensorProto
-from splitgraph.value_type import ValueType
-from splitgraph.variants import Variant, variant_at
-from splitgraph.variants.lowering import LowerRequest, NotRepresentable, lengths_with_rest
+from splitgraph.model.names import FreshNames
+from splitgraph.model.onnx_proto import ModelProto, NodeProto, TensorProto
+from splitgraph.model.scopes import GraphPath, Scope, node_label
+from splitgraph.model.value_type import ValueType
+from splitgraph.splits import Variant, variant_at
+from splitgraph.splits.canonical import CanonicalSplit
+from splitgraph.splits.lowering import LowerRequest, NotRepresentable, lengths_with_rest
 
 # By operator, the input that holds the lengths at run time. Of slices, it is that of the Split that stands for them.
 LENGTHS_INPUT = {"Split": 1, "SplitToSequence": 1, "VariadicSplit": 2, "Slice": 1}

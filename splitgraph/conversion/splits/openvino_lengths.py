@@ -7,20 +7,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from splitgraph.conversion.nodes.known_values import find_left_out
-from splitgraph.conversion.planning.apply import apply_plan
-from splitgraph.conversion.planning.plan import Plan, opset_of
-from splitgraph.conversion.prepare.inlining import inline_functions
-from splitgraph.conversion.prepare.repair import plan_repairs
+from splitgraph.conversion.apply import apply_plan
+from splitgraph.conversion.inlining import inline_functions
+from splitgraph.conversion.known_values import find_left_out
+from splitgraph.conversion.plan import Plan, opset_of
+from splitgraph.conversion.repair import plan_repairs
 from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.splits.lower import SplitRewrites
-from splitgraph.graph.names import FreshNames, used_names
-from splitgraph.graph.scopes import Scope, plain_domain, roots, scopes
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.walk_results import SplitDetail
-from splitgraph.onnx_proto import ModelProto
-from splitgraph.variants import split_18, variadic_split_1, variant_at
-from splitgraph.variants.variadic_split_1 import is_variadic_function
+from splitgraph.model.names import FreshNames, used_names
+from splitgraph.model.onnx_proto import ModelProto
+from splitgraph.model.scopes import Scope, plain_domain, roots, scopes
+from splitgraph.splits import split_18, variadic_split_1, variant_at
+from splitgraph.splits.variadic_split_1 import is_variadic_function
 
 _WHY = "OpenVINO reads num_outputs as equal parts"
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 
-from splitgraph.attributes import attribute_value, make_attribute, make_node
-from splitgraph.canonical import CanonicalSplit, SplitForm
-from splitgraph.conversion.planning.emission import Emission, axes_node, new_emission
-from splitgraph.conversion.planning.plan import Plan, opset_of, started_roots
+from splitgraph.conversion.builders import Emission, axes_node, new_emission
+from splitgraph.conversion.plan import Plan, opset_of, started_roots
 from splitgraph.conversion.splits.lower import SplitNode, lower_split
-from splitgraph.deferred import helper
-from splitgraph.diagnostics import diagnostic
-from splitgraph.graph.names import Definitions, FreshNames, used_names
-from splitgraph.graph.scopes import GraphPath, Scope, node_label
+from splitgraph.findings.diagnostics import diagnostic
 from splitgraph.inference import Walked
 from splitgraph.inference.walk_results import GraphDetail, SplitDetail
-from splitgraph.onnx_proto import ModelProto, NodeProto, TensorProto
-from splitgraph.value_type import MAX_ITEMS
-from splitgraph.variants import Variant, variant_at
+from splitgraph.model.attributes import attribute_value, make_attribute, make_node
+from splitgraph.model.deferred import helper
+from splitgraph.model.names import Definitions, FreshNames, used_names
+from splitgraph.model.onnx_proto import ModelProto, NodeProto, TensorProto
+from splitgraph.model.scopes import GraphPath, Scope, node_label
+from splitgraph.model.value_type import MAX_ITEMS
+from splitgraph.splits import Variant, variant_at
+from splitgraph.splits.canonical import CanonicalSplit, SplitForm
 
 # A node: the path of its graph, and its index there.
 Place = tuple[GraphPath, int]

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from splitgraph.conversion.finish.ir_version import check_ir_version, fit_ir_version
-from splitgraph.conversion.nodes.known_values import find_left_out
+from splitgraph.conversion.apply import apply_plan
+from splitgraph.conversion.inlining import inline_functions, told_inlined
+from splitgraph.conversion.ir_version import check_ir_version, fit_ir_version
+from splitgraph.conversion.known_values import find_left_out
 from splitgraph.conversion.opset import convert_opset
-from splitgraph.conversion.planning.apply import apply_plan
-from splitgraph.conversion.planning.plan import Plan
-from splitgraph.conversion.prepare.inlining import inline_functions, told_inlined
-from splitgraph.conversion.prepare.repair import repaired
-from splitgraph.conversion.rewrite import Rewrite, step
+from splitgraph.conversion.plan import Plan
+from splitgraph.conversion.repair import repaired
+from splitgraph.conversion.rewrite import Change, Rewrite, step
 from splitgraph.conversion.splits.forms import convert_forms
-from splitgraph.conversion.targets.user_names import UserNames
 from splitgraph.conversion.targets.write import TargetPlanner
-from splitgraph.diagnostics import ConversionError, Diagnostic, diagnostic
-from splitgraph.graph.scopes import model_imports
+from splitgraph.findings.diagnostics import ConversionError, Diagnostic, diagnostic
 from splitgraph.inference import later_leeway
-from splitgraph.onnx_proto import ModelProto
+from splitgraph.model.onnx_proto import ModelProto
+from splitgraph.model.scopes import model_imports, node_label, scopes
 from splitgraph.options import STRICT, Goal, IRVersion, Leeway
 from splitgraph.runtimes.check import Examined, check_model, examine
 from splitgraph.runtimes.target import Target
 from splitgraph.runtimes.traits import FORMS, title
-from splitgraph.variants.variadic_split_1 import is_variadic_function
+from splitgraph.splits.variadic_split_1 import is_variadic_function
 
 # A round can show what the next one mends: a sequence becomes a Split, and that gets its own form.
 _MOST_ROUNDS = 6
@@ -213,3 +212,54 @@ def _with_ir_version(rewrite: Rewrite, target: Target, version: IRVersion) -> Re
     copy.CopyFrom(model)
     fitted, told = fit_ir_version(copy, wanted, rewrite.to_opset.get(""), model.ir_version, lowers=False)
     return replace(rewrite.then(step(fitted, (), told)), to_opset=rewrite.to_opset)
+
+
+# The names that the nodes of a model had before it was converted
+
+
+class UserNames:
+    """Finds the node of the user's model that a node of a converted model stands for.
+
+    A conversion keeps the names of values: a node stands for the one that gave its outputs. A node whose outputs are
+    new, such as one that computes lengths, stands for what the first node that reads it stands for.
+    """
+
+    def __init__(self, source: ModelProto) -> None:
+        self._source = source
+        self._known: Mapping[str, str] | None = None
+
+    def located(self, changes: Iterable[Change], model: ModelProto) -> list[Change]:
+        """The changes of a converted model with the locations of the user's nodes."""
+        listed = list(changes)
+        if not listed or model is self._source:
+            return listed
+        user = self.locations(model)
+        return [replace(change, location=user.get(change.location, [change.location])[0]) for change in listed]
+
+    def locations(self, model: ModelProto) -> dict[str, list[str]]:
+        """By location of a node of a converted model, the locations of the user's nodes."""
+        if self._known is None:
+            self._known = _definers(self._source)
+        found: dict[str, list[str]] = {}
+        of_readers: dict[str, list[str]] = {}
+        for scope in reversed(list(scopes(model))):
+            nodes = scope.nodes
+            for index in range(len(nodes) - 1, -1, -1):
+                node = nodes[index]
+                made = list(filter(None, node.output))
+                known = list(dict.fromkeys(self._known[name] for name in made if name in self._known))
+                known = known or next((of_readers[name] for name in made if name in of_readers), [])
+                if known:
+                    found[f"{scope.location}/{node_label(node, index)}"] = known
+                    of_readers.update(dict.fromkeys(filter(None, node.input), known))
+        return found
+
+
+def _definers(model: ModelProto) -> dict[str, str]:
+    """By name of a value, the location of the node that gives it: the first one where several graphs have the name."""
+    found: dict[str, str] = {}
+    for scope in scopes(model):
+        for index, node in enumerate(scope.nodes):
+            for name in filter(None, node.output):
+                found.setdefault(name, f"{scope.location}/{node_label(node, index)}")
+    return found

@@ -1,25 +1,37 @@
-"""Planning the new form of every split that a target does not read."""
+"""Write the splits of a model as a runtime reads them: one round of a conversion for a target."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from splitgraph.conversion.planning.plan import Plan, opset_of
+from splitgraph.conversion.builders import new_emission
+from splitgraph.conversion.ir_version import INITIALIZER_IR_VERSION
+from splitgraph.conversion.node import Node
+from splitgraph.conversion.plan import Plan, Replacement, opset_of
 from splitgraph.conversion.splits.joined_slices import plan_partitions
 from splitgraph.conversion.splits.lower import SplitNode, SplitRewrites
 from splitgraph.conversion.splits.sequences import plan_sequences
-from splitgraph.conversion.targets.choose import Choice, choose
-from splitgraph.conversion.targets.empty_parts import plan_empty_parts, without_empty_parts
-from splitgraph.conversion.targets.plain_slices import plan_plain_slice
-from splitgraph.graph.names import FreshNames, used_names
-from splitgraph.graph.scopes import GraphPath, Scope, roots
-from splitgraph.onnx_proto import NodeProto
+from splitgraph.inference.walk_results import GraphDetail, SplitDetail
+from splitgraph.model.attributes import make_node
+from splitgraph.model.names import Definitions, FreshNames, used_names
+from splitgraph.model.onnx_proto import ModelProto, NodeProto, TensorProto
+from splitgraph.model.schemas.history import version_at
+from splitgraph.model.scopes import GraphPath, Scope, plain_domain, roots
+from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN
+from splitgraph.model.values import tensor_contents
 from splitgraph.runtimes.check import Examined
 from splitgraph.runtimes.node_traits import NodeTraits
 from splitgraph.runtimes.target import Target
-from splitgraph.runtimes.traits import OVERRUNS
-from splitgraph.variants.lowering import set_int
+from splitgraph.runtimes.traits import FORMS, OVERRUNS, Given, data_traits, split_form
+from splitgraph.splits import Variant, variant_at
+from splitgraph.splits.canonical import CanonicalSplit, dimension_on
+from splitgraph.splits.lowering import lengths_with_rest, set_int
+from splitgraph.splits.slices import OPEN_END, BoundsForm, open_bounds, slice_variant
+
+# Planning the new form of every split that a target does not read.
+
 
 _JOINED = {"slice-attributes", "slice-constant", "slice-folded", "slice-computed", "gather-range"}
 _EMPTY = {"part-empty", "part-empty-joined", "output-omitted", *OVERRUNS}
@@ -121,3 +133,277 @@ def _single(found: SplitNode) -> set[str]:
 def _refers(node: NodeProto) -> bool:
     """True where the axis is an attribute of the enclosing function."""
     return any(attribute.ref_attr_name for attribute in node.attribute)
+
+
+# Choosing the form of a split that a target reads
+
+
+# Traits of a node that a new form does not take over: they are written in the plain way.
+_REWRITTEN = {"axis-omitted", "axis-negative", "output-omitted", "input-unnamed"}
+# Traits that only a node has whose outputs are all parts.
+_OF_ALL_PARTS = {"output-unread", "outputs-mixed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One way to write a split: the variant, whether its lengths are written out, and its traits."""
+
+    variant: Variant
+    split: CanonicalSplit
+    explicit_lengths: bool
+    traits: frozenset[str]
+
+
+def choose(node: NodeTraits, detail: SplitDetail, opset: int, target: Target) -> Choice | None:
+    """The first form that the target reads; None where it reads none of them, or where nothing is known of them."""
+    return next((each for each in _choices(node, detail, opset) if _is_read(each, target)), None)
+
+
+def _is_read(choice: Choice, target: Target) -> bool:
+    # Not known is not read: what splitgraph itself writes must be known to be.
+    written = {
+        trait
+        for trait in choice.traits
+        if trait in FORMS or trait in OVERRUNS or trait.startswith(("Slice-", "bounds-"))
+    }
+    return written <= target.reads and not target.failures_of(choice.traits)
+
+
+def _choices(node: NodeTraits, detail: SplitDetail, opset: int) -> Iterator[Choice]:
+    """Every form that splitgraph can write, the plainest first."""
+    split, variant = detail.split, variant_at("Split", opset)
+    if split is None or variant is None:
+        return
+    kept = _kept_traits(node, detail, split)
+    # Parts that overrun the dimension are empty parts where their lengths are written out.
+    written_out = kept - OVERRUNS | ({"part-empty"} if OVERRUNS & kept else set())
+    divisible = detail.divisible or (split.form == "equal")
+    is_short = split.form == "equal" or (split.form == "chunks" and (variant.since_version >= 18 or divisible))
+    if is_short:
+        yield Choice(variant, split, False, kept | {split_form(variant.since_version, "", split, divisible)})
+    given = _lengths_given(node, split, variant)
+    if given is not None:
+        explicit = replace(split, form="lengths") if split.static_lengths is not None else split
+        form = split_form(variant.since_version, given, split, divisible)
+        yield Choice(variant, explicit, True, written_out | {form})
+    if not is_short and split.static_lengths is not None and len(set(split.static_lengths)) == 1:
+        equal = replace(split, form="equal")
+        yield Choice(variant, equal, False, kept | {split_form(variant.since_version, "", equal, True)})
+    if len(split.lengths or ()) == 1:
+        yield _whole(split, detail, opset)
+        return
+    yield from _slices(split, opset, written_out - _OF_ALL_PARTS, given == "input")
+
+
+def _whole(split: CanonicalSplit, detail: SplitDetail, opset: int) -> Choice:
+    """The only part of a split is the whole value: an Identity, whatever its shape."""
+    version = version_at("Identity", opset)
+    traits = {"Identity"} if version is None else {"Identity", f"Identity-{version.since_version}"}
+    dtype = detail.data.dtype
+    return Choice(slice_variant(opset), split, False, frozenset(traits | ({dtype} if dtype else set()) - {"float32"}))
+
+
+def _slices(split: CanonicalSplit, opset: int, kept: frozenset[str], is_input: bool) -> Iterator[Choice]:
+    """The forms with a Slice for each part. is_input: the lengths are a graph input."""
+    computed = "slice-input" if is_input else "slice-computed"
+    forms: list[tuple[BoundsForm, set[str]]] = []
+    bounds = open_bounds(split)
+    if split.static_lengths is not None:
+        forms.append(("constant", set()))
+    elif bounds is not None and lengths_with_rest(split) is not None:
+        ends = [end for pair in bounds for end in pair]
+        unusual = {"bounds-open"} if any(end == OPEN_END for end in ends) else set()
+        forms.append(("open", unusual | ({"bounds-negative"} if any(end < 0 for end in ends) else set())))
+    forms.append(("computed", set()))
+    for form, unusual in forms:
+        variant = slice_variant(opset, (form,))
+        written = "slice-attributes" if opset < 10 else computed if form == "computed" else "slice-constant"
+        if form == "computed" and opset < 10:
+            continue
+        traits = {f"Slice-{variant.since_version}", written, *unusual}
+        yield Choice(variant, split, False, kept | traits)
+
+
+def _kept_traits(node: NodeTraits, detail: SplitDetail, split: CanonicalSplit) -> frozenset[str]:
+    """The traits that the split has in any form."""
+    found = data_traits(detail.data, split.axis)
+    own = {trait for trait in node.traits if trait in _OF_ALL_PARTS or trait.startswith("part")}
+    return frozenset(found | own) - _REWRITTEN
+
+
+def _lengths_given(node: NodeTraits, split: CanonicalSplit, variant: Variant) -> Given | None:
+    """How the lengths would be given if they were written out; None where the version cannot have them."""
+    if split.static_lengths is not None:
+        return "attribute" if variant.since_version < 13 else "constant"
+    if variant.since_version < 13:
+        return None
+    return "input" if any(trait.endswith("-input") for trait in node.traits & FORMS.keys()) else "computed"
+
+
+# Splits without their empty parts, for runtimes that refuse a part of length 0 or compute it wrong.
+
+
+# A node by its scope and index.
+_Edit = tuple[Scope, int]
+
+
+class Shorter(NamedTuple):
+    """A split with only the parts that have elements. gone: for each other part that has a name, the Concat nodes that
+    go without it; None where a constant stands for it.
+    """
+
+    split: SplitNode
+    gone: dict[str, list[_Edit] | None]
+
+
+def without_empty_parts(model: ModelProto, root: Sequence[Scope], found: SplitNode, target: Target) -> Shorter | None:
+    """The split without its empty parts. None where the lengths are not known, or where an empty part is read and can
+    be no constant that the target reads.
+    """
+    split = found.detail.split
+    if split is None or split.axis is None or split.static_lengths is None or 0 not in split.static_lengths:
+        return None
+    kept = [index for index, length in enumerate(split.static_lengths) if length]
+    empty = [name for index, name in enumerate(found.node.output) if index not in kept and name]
+    may_be_constant = _may_be_constant(model, found, target)
+    gone: dict[str, list[_Edit] | None] = {}
+    for name in empty:
+        edits = _joins_of(root, found, name, empty)
+        if edits is None and not may_be_constant:
+            return None
+        gone[name] = edits
+    if not kept:
+        return None
+    node = NodeProto()
+    node.CopyFrom(found.node)
+    node.output[:] = [found.node.output[index] for index in kept]
+    lengths = tuple(split.static_lengths[index] for index in kept)
+    shorter = replace(split, lengths=lengths, count=len(lengths), form="lengths")
+    detail = replace(found.detail, split=shorter, divisible=False)
+    return Shorter(replace(found, node=node, detail=detail), gone)
+
+
+def plan_empty_parts(plan: Plan, found: SplitNode, gone: Mapping[str, Sequence[_Edit] | None]) -> None:
+    """Plan what becomes of the empty parts of a split."""
+    for name, readers in gone.items():
+        _plan_part(plan, found, name, readers)
+
+
+def _may_be_constant(model: ModelProto, found: SplitNode, target: Target) -> bool:
+    """True where an initializer can stand for an empty part: the target reads such, its type and all other dimensions
+    are known, and it is no input, as in old IR versions, and not in a function.
+    """
+    data, split = found.detail.data, found.detail.split
+    axis = None if split is None else split.axis
+    others = [dim for place, dim in enumerate(data.shape or (None,)) if place != axis]
+    is_known = data.dtype is not None and all(isinstance(dim, int) for dim in others)
+    has_initializers = model.ir_version >= INITIALIZER_IR_VERSION and not found.scope.in_function
+    return is_known and has_initializers and "constant-empty" in target.reads
+
+
+def _joins_of(root: Sequence[Scope], found: SplitNode, name: str, empty: Collection[str]) -> list[_Edit] | None:
+    """The Concat nodes that go without an empty part, none where nothing reads it; None where others read it, too.
+    empty: the names of all empty parts of the split.
+    """
+    definitions, readers = Definitions(root), []
+    for scope in root:
+        if definitions.home(scope.path, name) != found.scope.path:
+            continue
+        if name in (scope.proto.output if scope.is_function else [value.name for value in scope.proto.output]):
+            return None
+        for index, node in enumerate(scope.nodes):
+            if name not in node.input:
+                continue
+            if scope.path != found.scope.path or not _joins_along(node, found, empty):
+                return None
+            readers.append((scope, index))
+    return readers
+
+
+def _joins_along(node: NodeProto, found: SplitNode, empty: Collection[str]) -> bool:
+    """True for a Concat along the axis of the split that also has inputs that are no empty parts of it."""
+    if node.op_type != "Concat" or plain_domain(node.domain):
+        return False
+    # Concat-1 may leave its axis out.
+    given = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 1)
+    rank, split = found.detail.data.rank, found.detail.split
+    is_along = split is not None and rank is not None and given % rank == split.axis
+    return is_along and not set(node.input) <= set(empty)
+
+
+def _plan_part(plan: Plan, found: SplitNode, name: str, readers: Sequence[_Edit] | None) -> None:
+    if readers is None:
+        data, split = found.detail.data, found.detail.split
+        axis = None if split is None else split.axis
+        shape = [dim if isinstance(dim, int) and place != axis else 0 for place, dim in enumerate(data.shape or ())]
+        kind = DTYPE_NUMBERS[data.dtype] if data.dtype is not None else TensorProto.UNDEFINED
+        plan.at(found.scope.path).constants.append(TensorProto(name=name, dims=shape, data_type=kind))
+    for scope, index in readers or ():
+        planned = plan.at(scope.path).replaced.get(index)
+        join = planned[0] if planned and isinstance(planned[0], Node) else Node.of(scope.nodes[index])
+        shorter = join.copy()
+        shorter.inputs = [each for each in join.inputs if each != name]
+        plan.replace(scope, index, Replacement([shorter]))
+
+
+# Slices with constant bounds within the dimension, for runtimes that do not read other bounds.
+
+
+# What is gone where all bounds are constants within the dimension.
+_UNUSUAL = {"bounds-int32", "bounds-steps", "bounds-open", "bounds-negative", "axis-negative"}
+_WRITTEN = {"slice-folded", "slice-fixed", "slice-constant"}
+
+
+def plan_plain_slice(
+    plan: Plan,
+    model: ModelProto,
+    node: NodeTraits,
+    detail: GraphDetail,
+    target: Target,
+    names: FreshNames,
+    why: str,
+) -> None:
+    """Plan that a Slice gets such bounds, where they are known and the target reads it then."""
+    bounds = _bounds(node, detail)
+    plain = (node.traits - _UNUSUAL - _WRITTEN) | {"slice-constant"}
+    if bounds is None or not node.traits & _WRITTEN or target.failures_of(plain):
+        return
+    emission = new_emission(plan, model, node.scope, node.node, node.index, names, opset_of(node.scope.imports))
+    given = [emission.constant(values, hint) for values, hint in zip(bounds, ("starts", "ends", "axes"), strict=True)]
+    made = make_node("Slice", [node.node.input[0], *given], list(node.node.output))
+    made.name, made.doc_string = node.node.name, node.node.doc_string
+    made.metadata_props.extend(node.node.metadata_props)
+    emission.main(made)
+    plan.replace(node.scope, node.index, emission.replacement(why, node.label, node.label))
+
+
+def _bounds(node: NodeTraits, detail: GraphDetail) -> tuple[list[int], list[int], list[int]] | None:
+    """Starts, ends and axes; None where one is not known, a step is not 1, or a dimension is not known."""
+    inputs = list(node.node.input)
+    held = [_integers(detail, name) for name in inputs[1:]]
+    starts, ends, axes, steps = (*held, None, None)[:4] if len(held) >= 2 else (None,) * 4
+    data = detail.types.get(inputs[0], UNKNOWN)
+    if starts is None or ends is None or data.rank is None or (len(inputs) > 4 and inputs[4] and steps is None):
+        return None
+    if axes is None:
+        if len(inputs) > 3 and inputs[3]:
+            return None
+        axes = list(range(len(starts)))
+    if steps is not None and any(step != 1 for step in steps):
+        return None
+    along = [axis % data.rank for axis in axes]
+    dims = [dimension_on(data, axis) for axis in along]
+    sizes = [dim for dim in dims if isinstance(dim, int)]
+    if len(sizes) != len(dims):
+        return None
+    return _within(starts, sizes), _within(ends, sizes), along
+
+
+def _within(bounds: list[int], sizes: list[int]) -> list[int]:
+    return [max(0, min(bound + size if bound < 0 else bound, size)) for bound, size in zip(bounds, sizes, strict=True)]
+
+
+def _integers(detail: GraphDetail, name: str) -> list[int] | None:
+    held = detail.constants.get(name)
+    contents = tensor_contents(held) if isinstance(held, TensorProto) else held
+    return None if contents is None or contents.integers is None else list(contents.integers)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
-from splitgraph.diagnostics import ModelError
+from splitgraph.findings.diagnostics import ModelError
 from splitgraph.formats.openvino_ir.notation import Interval, byte_size, parse_shape, parse_static_shape
 from splitgraph.formats.openvino_ir.xml_tree import quoted, refusal
 

@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Comment, Element, ProcessingInstruction, TreeB
 from xml.sax import SAXException, SAXParseException
 from xml.sax.handler import ContentHandler, property_lexical_handler
 
-from splitgraph.diagnostics import ModelError
+from splitgraph.findings.diagnostics import ModelError
 from splitgraph.formats.recognition import model_error
 
 _MOST_SHOWN = 80

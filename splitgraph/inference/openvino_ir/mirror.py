@@ -12,16 +12,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from splitgraph.attributes import make_attribute
 from splitgraph.dim import DimLike, symbol
 from splitgraph.formats.openvino_ir.notation import Interval, dtype_of, parse_shape
-from splitgraph.graph.names import FreshNames
-from splitgraph.graph.scopes import MAIN, GraphPath
-from splitgraph.graph.values import LARGEST_DIM, write_shape
-from splitgraph.inference.rules.openvino.port_maps import write_ports
-from splitgraph.onnx_proto import IR_VERSION, AttributeProto, GraphProto, ModelProto, TensorProto
-from splitgraph.value_type import DTYPE_NUMBERS, MAX_ITEMS, MAX_LISTED, ValueType
-from splitgraph.variants.openvino_split_1 import DOMAIN, EXTENSION
+from splitgraph.inference.rules.openvino.control_flow import write_ports
+from splitgraph.model.attributes import make_attribute
+from splitgraph.model.names import FreshNames
+from splitgraph.model.onnx_proto import IR_VERSION, AttributeProto, GraphProto, ModelProto, TensorProto
+from splitgraph.model.scopes import MAIN, GraphPath
+from splitgraph.model.value_type import DTYPE_NUMBERS, MAX_ITEMS, MAX_LISTED, ValueType
+from splitgraph.model.values import LARGEST_DIM, write_shape
+from splitgraph.splits.openvino_split_1 import DOMAIN, EXTENSION
 
 if TYPE_CHECKING:
     from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel, Port

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable
 
 from splitgraph.dim import Dim, DimLike, Facts, ceildiv, dim_max, dim_min, has_huge_number
-from splitgraph.value_type import Item, Ratio
+from splitgraph.model.value_type import Item, Ratio
 
 _RANGES: dict[str, tuple[int, int]] = {
     **{f"int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (2, 4, 8, 16, 32, 64)},

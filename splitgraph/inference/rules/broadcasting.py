@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from splitgraph.deferred import np
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, level_of
 from splitgraph.dim.conditions import plain_obligation
 from splitgraph.inference.broadcast_assumptions import fit_only_if_equal
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.operands import Dims, InvalidNode, differ, dims_of, expect, positions, spelled_dims
-from splitgraph.value_type import Contents, Item, Shape
+from splitgraph.model.deferred import np
+from splitgraph.model.value_type import Contents, Item, Shape
 
 
 def broadcast_dim(ctx: NodeContext, a: DimLike, b: DimLike) -> DimLike:

@@ -7,10 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial, wraps
 from typing import TYPE_CHECKING, TypeAlias, cast, overload
 
-from splitgraph.deferred import np
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext, Relation, Rule, rule
-from splitgraph.value_type import DTYPE_NAMES, MAX_ITEMS, MAX_RANK, MAX_UNKNOWN, Contents, Shape, ValueType, tensor
+from splitgraph.model.deferred import np
+from splitgraph.model.value_type import (
+    DTYPE_NAMES,
+    MAX_ITEMS,
+    MAX_RANK,
+    MAX_UNKNOWN,
+    Contents,
+    Shape,
+    ValueType,
+    tensor,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,26 +1,312 @@
-"""The data of a model's page: its graphs, splits, findings and conditions as one compact JSON document.
-
-Every text is safe to display: control characters are written as escapes. The page sets texts as text, never as markup.
-"""
+"""The data of a page: what its scripts read about a model, its graphs and its splits, as JSON values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import splitgraph
-from splitgraph.diagnostics import Diagnostic
-from splitgraph.dim import Dim, symbols_of
+from splitgraph.dim import Dim, evaluate, symbols_of
+from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.formats import HeldModel, open_model
-from splitgraph.graph.scopes import MAIN
 from splitgraph.inference.analysis import IR, Analysis, SplitReport
-from splitgraph.onnx_proto import ModelProto
-from splitgraph.report.html.graph_data import Graphs, GraphSources, Table, read_graphs
-from splitgraph.report.html.split_data import KINDS, bar_weights, operator_label, rest_parts
+from splitgraph.model.onnx_proto import ModelProto
+from splitgraph.model.scopes import (
+    MAIN,
+    FunctionKey,
+    GraphPath,
+    called_function,
+    function_key,
+    function_location,
+    node_label,
+    plain_domain,
+    subgraph_location,
+    subgraphs,
+)
+from splitgraph.model.value_type import ValueType
 from splitgraph.report.text import dim_text, opset_text, printable
-from splitgraph.value_type import ValueType
+from splitgraph.splits.openvino_split_1 import DOMAIN as OPENVINO
+
+# The splits of a model as pages and SVG pictures draw them
+
 
 Document = dict[str, Any]
+Bounds = Mapping[str, tuple[int, int | None]]
+
+# The size of every symbol while bars are cut: many divisors, so that equal parts look equal.
+NOMINAL = 240
+# How each operator is drawn.
+KINDS = {"Split": "split", "VariadicSplit": "variadic", "SplitToSequence": "sequence", "StringSplit": "string"}
+
+
+def operator_label(split: SplitReport) -> str:
+    """Return the operator with its version, "Split-18"; the operators of OpenVINO have no version of an opset."""
+    return split.op if split.domain else f"{split.op}-{split.since_version}"
+
+
+def part_weight(length: int | Dim | None, bounds: Bounds) -> float | None:
+    """Return how wide a part is drawn, relative to the others; None for an unknown length.
+
+    A symbolic length is computed with a nominal size for each symbol, within the symbol's bounds. So the picture
+    shows `(N + 1)//2 | N//2` as two parts of about the same width.
+    """
+    if length is None or isinstance(length, int):
+        # A split with an error may have a negative length.
+        return length if length is None else max(0, length)
+    try:
+        return max(0, evaluate(length, {name: _nominal(bounds.get(name, (0, None))) for name in symbols_of(length)}))
+    except (ZeroDivisionError, OverflowError):
+        # At the nominal sizes a divisor is 0, or the number is far too large for a dimension.
+        return None
+
+
+def _nominal(bounds: tuple[int, int | None]) -> int:
+    low, high = bounds
+    size = max(low, NOMINAL)
+    return size if high is None else min(size, high)
+
+
+def bar_weights(lengths: Iterable[int | Dim | None], bounds: Bounds) -> list[float]:
+    """Return the width of each part of a bar, relative to the others. An unknown part gets the mean of the known
+    ones.
+    """
+    found = [part_weight(length, bounds) for length in lengths]
+    known = [weight for weight in found if weight is not None]
+    mean = sum(known) / len(known) if known else 1.0
+    return [float(mean if weight is None else weight) for weight in found]
+
+
+def rest_parts(analysis: Analysis) -> dict[str, int]:
+    """Return the part of each VariadicSplit whose length is written as -1 (the rest of the dimension), by location.
+
+    Splits in the bodies of model-local functions are left out: a call may give them other lengths.
+    """
+    found: dict[str, int] = {}
+    if analysis.details is None:
+        return found
+    for scope in analysis.details.scopes:
+        detail = analysis.details.graphs.get(scope.path)
+        for index, split in ({} if detail is None or scope.in_function else detail.splits).items():
+            node = scope.nodes[index]
+            has_rest = split.rest_possible and split.split is not None
+            items = getattr(detail.constants.get(node.input[2]), "items", ()) if has_rest else ()
+            if -1 in items:
+                found[f"{scope.location}/{node_label(node, index)}"] = items.index(-1)
+    return found
+
+
+# The graphs of a model as a page draws them
+
+
+T = TypeVar("T")
+
+
+class Table(Generic[T]):
+    """Distinct entries in the order of first use; the data of a page refers to an entry by its index."""
+
+    def __init__(self) -> None:
+        self.entries: list[T] = []
+        self._indices: dict[object, int] = {}
+
+    def index(self, entry: T, key: object = None) -> int:
+        """Return the index of an entry, which is added at its first use. key: what identifies an entry without a
+        hash.
+        """
+        known = entry if key is None else key
+        found = self._indices.get(known)
+        if found is None:
+            found = self._indices[known] = len(self.entries)
+            self.entries.append(entry)
+        return found
+
+
+# A page stops to add the bodies of called functions at this many nodes; it still lists their splits and findings.
+MOST_NODES = 200_000
+
+
+@dataclass(slots=True)
+class GraphSources:
+    """What graphs are read from.
+
+    types: the types of values by graph path. calls: the types of values in the body of a called function, by the
+    location of the call. wanted: locations of splits and findings; a call without one of them is not opened. versions:
+    the version of the operator of each split, by location.
+    """
+
+    model: ModelProto
+    types: Mapping[GraphPath, Mapping[str, ValueType]]
+    calls: Mapping[str, Mapping[str, ValueType]]
+    wanted: Iterable[str]
+    versions: Mapping[str, int]
+    splits: Collection[str]
+
+
+@dataclass(slots=True)
+class Graphs:
+    """The graphs of a page.
+
+    documents: one for each graph. places: the graph and the index of each node, by the node's location. repeated: all
+    nodes at the location of a split, where several nodes have one name. ops, types: the tables of operators and of
+    types that documents refer to.
+    """
+
+    documents: list[Document] = field(default_factory=list)
+    places: dict[str, tuple[int, int]] = field(default_factory=dict)
+    repeated: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    ops: Table[str] = field(default_factory=Table)
+    types: Table[str] = field(default_factory=Table)
+    _type_indices: dict[int, tuple[int, ValueType]] = field(default_factory=dict)
+
+    def output_names(self, place: tuple[int, int]) -> list[str]:
+        """Return the names of the outputs of a node, as they are displayed."""
+        document = self.documents[place[0]]
+        return [document["values"][value] if value >= 0 else "" for value in document["outs"][place[1]]]
+
+    def type_index(self, value: ValueType | None) -> int:
+        """Return the index of a type; 0 for an unknown one."""
+        if value is None or value.kind == "unknown":
+            return self.types.index("")
+        # Equal nodes share one object for the types of their outputs; the object is kept, so that its identity stays.
+        found = self._type_indices.get(id(value))
+        if found is None:
+            found = self._type_indices[id(value)] = self.types.index(printable(str(value))), value
+        return found[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    proto: Any
+    path: GraphPath
+    location: str
+    title: str
+    parent: tuple[int, int] | None
+    types: Mapping[str, ValueType]
+    # Of a function's body: its location as written, apart from any call.
+    function: str = ""
+
+
+def read_graphs(sources: GraphSources) -> Graphs:
+    """Return every graph of the model: the main graph first, then those inside its nodes."""
+    return _Reading(sources).run()
+
+
+class _Reading:
+    def __init__(self, sources: GraphSources) -> None:
+        self._sources = sources
+        self._functions: dict[FunctionKey, Any] = {function_key(each): each for each in sources.model.functions}
+        self._prefixes = _prefixes(sources.wanted) if self._functions else frozenset()
+        self._nodes = 0
+        self._graphs = Graphs()
+        # Type 0 is an unknown type.
+        self._graphs.type_index(None)
+
+    def run(self) -> Graphs:
+        main = self._sources.model.graph
+        waiting = [_Waiting(main, MAIN, "main", "main", None, self._sources.types.get(MAIN, {}))]
+        while waiting:
+            waiting.extend(reversed(self._read(waiting.pop())))
+        return self._graphs
+
+    def _read(self, graph: _Waiting) -> list[_Waiting]:
+        """Add a graph; returns the graphs inside its nodes."""
+        number = len(self._graphs.documents)
+        self._nodes += len(graph.proto.node)
+        values = _Values(self._graphs, graph.types)
+        document: Document = {"loc": printable(graph.location), "title": printable(graph.title), "parent": graph.parent}
+        self._graphs.documents.append(document)
+        is_function = not hasattr(graph.proto, "initializer")
+        inputs = graph.proto.input if is_function else [value.name for value in graph.proto.input]
+        outputs = graph.proto.output if is_function else [value.name for value in graph.proto.output]
+        # An initializer that is also an input has a value of its own: it is drawn as a constant.
+        constants = [] if is_function else [tensor.name for tensor in graph.proto.initializer]
+        constants += [] if is_function else [tensor.values.name for tensor in graph.proto.sparse_initializer]
+        document["consts"] = [values.index(name) for name in constants]
+        document["inputs"] = [values.index(name) for name in inputs]
+        names, ops, read, written, inner = [], [], [], [], list[_Waiting]()
+        for index, node in enumerate(graph.proto.node):
+            label = node_label(node, index)
+            location = f"{graph.location}/{label}"
+            names.append(printable(node.name))
+            ops.append(self._operator(node, location))
+            read.append([values.index(name) for name in node.input])
+            written.append([values.index(name) for name in node.output])
+            if self._graphs.places.setdefault(location, (number, index)) != (number, index):
+                self._note_repeated(location, number, index)
+            if graph.function:
+                self._graphs.places.setdefault(f"{graph.function}/{label}", (number, index))
+            inner += self._inside(node, graph, index, label, (number, index))
+        document["outputs"] = [values.index(name) for name in outputs]
+        document |= {"names": names, "ops": ops, "ins": read, "outs": written}
+        document |= {"values": values.names, "types": values.types}
+        return inner
+
+    def _note_repeated(self, location: str, number: int, index: int) -> None:
+        """Note a further node of the name of a split."""
+        if location in self._sources.splits:
+            self._graphs.repeated.setdefault(location, [self._graphs.places[location]]).append((number, index))
+
+    def _operator(self, node: Any, location: str) -> int:
+        version = self._sources.versions.get(location)
+        domain = plain_domain(node.domain)
+        name = node.op_type if version is None else f"{node.op_type}-{version}"
+        is_plain = domain in ("", OPENVINO) or version is not None
+        shown = printable(name if is_plain else f"{domain}::{name}")
+        return self._graphs.ops.index(shown)
+
+    def _inside(self, node: Any, graph: _Waiting, index: int, label: str, parent: tuple[int, int]) -> list[_Waiting]:
+        found = []
+        for attribute, position, body in subgraphs(node):
+            location = subgraph_location(graph.location, label, attribute, position)
+            # A body in a function has types of its call, which are not kept apart by graph.
+            path = (*graph.path, index, attribute, position)
+            types = self._sources.types.get(path, {}) if graph.path[:1] != ("call",) else {}
+            title = f"{label} · {attribute}" + (f"[{position}]" if position else "")
+            found.append(_Waiting(body, path, location, title, parent, types))
+        function = self._functions.get(called_function(node))
+        location = f"{graph.location}/{label}"
+        if function is not None and location in self._prefixes and self._nodes < MOST_NODES:
+            title = f"{label} · {function_location(function)}"
+            path = ("call", location)
+            types = self._sources.calls.get(location, {})
+            written = function_location(function)
+            found.append(_Waiting(function, path, location, title, parent, types, written))
+        return found
+
+
+class _Values:
+    """The values of one graph: names, and types as indices."""
+
+    def __init__(self, graphs: Graphs, types: Mapping[str, ValueType]) -> None:
+        self.names: list[str] = []
+        self.types: list[int] = []
+        self._graphs, self._known = graphs, types
+        self._indices: dict[str, int] = {}
+
+    def index(self, name: str) -> int:
+        """Return the index of a value; -1 for an omitted one."""
+        if not name:
+            return -1
+        found = self._indices.get(name)
+        if found is None:
+            found = self._indices[name] = len(self.names)
+            self.names.append(printable(name))
+            self.types.append(self._graphs.type_index(self._known.get(name)))
+        return found
+
+
+def _prefixes(locations: Iterable[str]) -> frozenset[str]:
+    """Return every location that one of these locations may be inside of."""
+    found: set[str] = set()
+    for location in locations:
+        place = location.rfind("/")
+        while place > 0 and (start := location[:place]) not in found:
+            found.add(start)
+            place = location.rfind("/", 0, place)
+    return frozenset(found)
+
+
+# The data of a model's page
 
 
 class ModelData(NamedTuple):

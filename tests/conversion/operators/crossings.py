@@ -13,7 +13,7 @@ from onnx import helper, numpy_helper
 from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented
 
 from splitgraph.conversion.opset import convert_opset
-from splitgraph.schemas.table import minimum_ir_version
+from splitgraph.model.schemas.table import minimum_ir_version
 
 Shapes = Literal["static", "symbolic", "unknown"]
 

@@ -13,8 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from splitgraph.conversion.opset import convert_opset
-from splitgraph.diagnostics import ConversionError
-from splitgraph.schemas.table import minimum_ir_version
+from splitgraph.findings.diagnostics import ConversionError
+from splitgraph.model.schemas.table import minimum_ir_version
 
 Array = NDArray[Any]
 # An element type and a shape: None is a dimension that is not known, a string a symbol.

@@ -10,7 +10,7 @@ import pytest
 from conversion.operators.execute import Array, assert_same, build, converted, refusal, run, run_reference
 from onnx import helper, numpy_helper
 
-from splitgraph.value_type import DTYPE_NUMBERS
+from splitgraph.model.value_type import DTYPE_NUMBERS
 
 FLOATS = [("float16", 16), ("bfloat16", 16), ("float32", 32), ("float64", 64)]
 

@@ -8,10 +8,10 @@ import onnx
 import pytest
 
 from splitgraph.conversion.operators.registry import RULES, UNCHANGED, decision, load_families
-from splitgraph.schemas import table
-from splitgraph.schemas.history import version_at, versions_between
-from splitgraph.schemas.table import _RELEASES, minimum_ir_version
-from splitgraph.variants import SPLIT_OPERATORS
+from splitgraph.model.schemas import table
+from splitgraph.model.schemas.history import version_at, versions_between
+from splitgraph.model.schemas.table import _RELEASES, minimum_ir_version
+from splitgraph.splits import SPLIT_OPERATORS
 
 load_families()
 
@@ -89,8 +89,8 @@ def test_minimum_ir_version_is_that_of_the_release() -> None:
     """As the installed onnx lists its releases; the newest opset of the table is asked about with any onnx."""
     released = {opset: ir for _, ir, opset, *_ in reversed(onnx.helper.VERSION_TABLE)}
     for opset, ir_version in released.items():
-        assert minimum_ir_version(opset) == ir_version, "extend _RELEASES in splitgraph/conversion/finish/ir_version.py"
-    assert _RELEASES[-1][0] == table.newest_in_table(), "extend _RELEASES in splitgraph/conversion/finish/ir_version.py"
+        assert minimum_ir_version(opset) == ir_version, "extend _RELEASES in splitgraph/conversion/ir_version.py"
+    assert _RELEASES[-1][0] == table.newest_in_table(), "extend _RELEASES in splitgraph/conversion/ir_version.py"
 
 
 def test_minimum_ir_version_never_decreases() -> None:

@@ -13,8 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import splitgraph
-from splitgraph.execution.reference.evaluator import load, run
-from splitgraph.variants.variadic_split_1 import variadic_function
+from splitgraph.splits.variadic_split_1 import variadic_function
+from splitgraph.verification.reference.evaluator import load, run
 
 DOMAIN = "org.splitgraph"
 FLOAT = TensorProto.FLOAT

@@ -12,7 +12,7 @@ from known_opsets import known
 from onnx import AttributeProto, TensorProto, helper
 
 import splitgraph
-from splitgraph.execution.reference.evaluator import load, run
+from splitgraph.verification.reference.evaluator import load, run
 
 DATA = {"x": np.arange(24, dtype=np.float32).reshape(6, 4)}
 

@@ -12,7 +12,7 @@ from known_opsets import known, known_pairs
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 import splitgraph
-from splitgraph.execution.reference.evaluator import load, run
+from splitgraph.verification.reference.evaluator import load, run
 
 FLOAT = TensorProto.FLOAT
 Shape = Sequence["int | str | None"]

@@ -15,7 +15,7 @@ from onnx import NodeProto, helper
 from sliced_models import END, assert_same, constant, data, model_of, operators, slice_node
 
 import splitgraph
-from splitgraph.execution.reference.evaluator import load, run
+from splitgraph.verification.reference.evaluator import load, run
 
 PROFILE = settings(derandomize=True, deadline=None, max_examples=examples(150))
 OPSETS = st.sampled_from(known(range(1, 25)))

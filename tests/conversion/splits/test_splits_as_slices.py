@@ -13,15 +13,15 @@ from onnx import TensorProto, helper
 from sliced_models import END, FLOAT, assert_same, constant, data, held, model_of, operators, value
 
 import splitgraph
-from splitgraph.canonical import CanonicalSplit
-from splitgraph.conversion.planning.emission import Emission
+from splitgraph.conversion.builders import Emission
 from splitgraph.dim import DimLike, parse_dim
-from splitgraph.graph.names import FreshNames
-from splitgraph.onnx_proto import GraphProto, NodeProto
-from splitgraph.value_type import tensor
-from splitgraph.variants.lowering import LowerRequest, NotRepresentable
-from splitgraph.variants.slices import BoundsForm, constant_bounds, open_bounds, write_slices
-from splitgraph.variants.variadic_split_1 import variadic_function
+from splitgraph.model.names import FreshNames
+from splitgraph.model.onnx_proto import GraphProto, NodeProto
+from splitgraph.model.value_type import tensor
+from splitgraph.splits.canonical import CanonicalSplit
+from splitgraph.splits.lowering import LowerRequest, NotRepresentable
+from splitgraph.splits.slices import BoundsForm, constant_bounds, open_bounds, write_slices
+from splitgraph.splits.variadic_split_1 import variadic_function
 
 N = parse_dim("N")
 

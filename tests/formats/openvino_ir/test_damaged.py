@@ -12,7 +12,7 @@ from example_counts import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from splitgraph.diagnostics import ModelError
+from splitgraph.findings.diagnostics import ModelError
 from splitgraph.formats import load_ir, save_ir
 from splitgraph.formats.openvino_ir import Graph, OpenVINOModel
 

@@ -15,7 +15,7 @@ import pytest
 from process_memory import run_python
 
 import splitgraph
-from splitgraph.diagnostics import ModelError
+from splitgraph.findings.diagnostics import ModelError
 from splitgraph.formats import OpenVINOModel, load_ir, open_model
 from splitgraph.formats.openvino_ir.graph import Graph, Layer
 from splitgraph.formats.openvino_ir.notation import byte_size, dtype_of, element_type, parse_shape

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from splitgraph.diagnostics import CODES, ModelError
+from splitgraph.findings.diagnostics import CODES, ModelError
 from splitgraph.formats import load_ir, open_model
 
 from .small_ir import BIN, XML, archived, changed, write

@@ -12,7 +12,7 @@ import onnx
 import pytest
 
 import splitgraph
-from splitgraph.diagnostics import ModelError
+from splitgraph.findings.diagnostics import ModelError
 from splitgraph.formats import load_ir, save_ir
 
 from ..tiny_models import add_model

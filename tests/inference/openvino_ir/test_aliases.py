@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 import splitgraph
 from splitgraph.dim import Dim
 from splitgraph.inference.openvino_ir import infer_ir
-from splitgraph.inference.openvino_ir.layer_types import fault_of_layer
+from splitgraph.inference.openvino_ir.infer import fault_of_layer
 from splitgraph.inference.rules.openvino.aliases import BROADCAST, BROADCAST_LOGIC, FORMULAS, KEEP_TYPE, RENAMED
 
 # ConvertLike reads a type and Einsum an equation; the others compute an element from those at its place.

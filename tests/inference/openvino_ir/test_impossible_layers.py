@@ -8,7 +8,7 @@ import pytest
 from inference.openvino_ir.one_layer import one_layer
 
 import splitgraph
-from splitgraph.inference.openvino_ir.layer_types import fault_of_layer
+from splitgraph.inference.openvino_ir.infer import fault_of_layer
 
 IMPOSSIBLE = {
     "a type": ("FooBar", "opset1", "no layer FooBar in opset1"),

@@ -10,7 +10,7 @@ import pytest
 
 from splitgraph.formats.openvino_ir import OpenVINOModel, load_ir
 from splitgraph.inference.openvino_ir import infer_ir
-from splitgraph.inference.rules.openvino.port_maps import PortEntry, read_ports, write_ports
+from splitgraph.inference.rules.openvino.control_flow import PortEntry, read_ports, write_ports
 
 HERE = Path(__file__).parent
 

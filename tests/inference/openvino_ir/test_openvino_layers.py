@@ -15,7 +15,7 @@ from splitgraph.formats.openvino_ir import load_ir
 from splitgraph.formats.openvino_ir.notation import dtype_of
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.openvino_ir import infer_ir, mirror
-from splitgraph.value_type import ValueType
+from splitgraph.model.value_type import ValueType
 
 HERE = Path(__file__).parent
 RECORDED: dict[str, dict[str, Any]] = json.loads((HERE / "layers.json").read_text())

@@ -15,12 +15,12 @@ import pytest
 from onnx import parser
 
 from splitgraph.dim import Dim, Facts, Obligation, evaluate, symbols_of
-from splitgraph.graph.scopes import MAIN
 from splitgraph.inference.declared_types import define_graph_values
 from splitgraph.inference.rules import load_rules
 from splitgraph.inference.task import Task
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_state import WalkState
+from splitgraph.model.scopes import MAIN
 
 pytestmark = pytest.mark.slow
 

@@ -18,14 +18,14 @@ import pytest
 from onnx import numpy_helper
 
 from splitgraph.dim import Dim, DimLike, Facts, evaluate, symbols_of
-from splitgraph.graph.scopes import MAIN
 from splitgraph.inference.context import RULES
 from splitgraph.inference.declared_types import define_graph_values
 from splitgraph.inference.rules import load_rules
 from splitgraph.inference.task import Task
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_state import WalkState
-from splitgraph.value_type import Contents, Ratio
+from splitgraph.model.scopes import MAIN
+from splitgraph.model.value_type import Contents, Ratio
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from splitgraph.report.html import index_page, model_page, page, split_svg
+from splitgraph.report.html import model_page, page, split_svg
 
 ASSETS = Path(page.__file__).parent / "assets"
 OWN = sorted(path for path in ASSETS.iterdir() if path.is_file())
@@ -23,7 +23,7 @@ FORBIDDEN = re.compile(
 
 
 def test_every_file_is_part_of_a_page() -> None:
-    used = {*model_page._SCRIPTS, *model_page._STYLES, *index_page._SCRIPTS, *index_page._STYLES}
+    used = {*model_page._SCRIPTS, *model_page._STYLES, *page._SCRIPTS, *page._STYLES}
     assert {path.name for path in OWN} == {*used, "page.html", "index.html", "split.css"}
     assert "split.css" in Path(split_svg.__file__).read_text(encoding="utf-8")
 

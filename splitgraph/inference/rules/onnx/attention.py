@@ -22,7 +22,7 @@ from splitgraph.inference.rules.operands import (
     ranked_dims,
     tolerate,
 )
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.model.value_type import ValueType, tensor
 
 Heads = tuple["DimLike | None", "DimLike | None", "DimLike | None", "DimLike | None"]
 

@@ -6,9 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from splitgraph.attributes import CONSTANT_DTYPES
 from splitgraph.dim import DimLike
-from splitgraph.graph.values import tensor_contents, tensor_type
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.rules.arithmetic import cast_item
 from splitgraph.inference.rules.operands import (
@@ -24,8 +22,9 @@ from splitgraph.inference.rules.operands import (
     static_count,
     vector_dims,
 )
-from splitgraph.onnx_proto import SparseTensorProto, TensorProto
-from splitgraph.value_type import (
+from splitgraph.model.attributes import CONSTANT_DTYPES
+from splitgraph.model.onnx_proto import SparseTensorProto, TensorProto
+from splitgraph.model.value_type import (
     DTYPE_NAMES,
     DTYPE_NUMBERS,
     MAX_ITEMS,
@@ -38,6 +37,7 @@ from splitgraph.value_type import (
     tensor,
     vector,
 )
+from splitgraph.model.values import tensor_contents, tensor_type
 
 
 @operator("Constant", gives=(None,))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from splitgraph.dim import Dim, DimLike
-from splitgraph.graph.scopes import plain_domain
-from splitgraph.graph.values import value_type
 from splitgraph.inference.context import Body, NodeContext, rule
-from splitgraph.onnx_proto import GraphProto
-from splitgraph.value_type import UNKNOWN, ValueType, scalar, sequence, tensor
+from splitgraph.model.onnx_proto import GraphProto
+from splitgraph.model.scopes import plain_domain
+from splitgraph.model.value_type import UNKNOWN, ValueType, scalar, sequence, tensor
+from splitgraph.model.values import value_type
 
 
 def join(ctx: NodeContext, first: ValueType, second: ValueType) -> ValueType:

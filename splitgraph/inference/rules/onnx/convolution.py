@@ -23,7 +23,7 @@ from splitgraph.inference.rules.operands import (
     ranked_dims,
 )
 from splitgraph.inference.rules.windows import Windows, check_each, read_windows, spread_dim, window_counts
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.model.value_type import ValueType, tensor
 
 
 @operator("Conv")

@@ -28,7 +28,7 @@ from splitgraph.inference.rules.operands import (
     static_count,
     tolerate,
 )
-from splitgraph.value_type import MAX_ITEMS, Contents, Item, ValueType, scalar, tensor
+from splitgraph.model.value_type import MAX_ITEMS, Contents, Item, ValueType, scalar, tensor
 
 ARITHMETIC: dict[str, BinaryItem | None] = {
     "Add": exact.add,

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
-from splitgraph.deferred import np
 from splitgraph.dim import Dim, DimLike, product
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.onnx.constants import required_dim
@@ -29,7 +28,8 @@ from splitgraph.inference.rules.operands import (
     rearranged,
     static_count,
 )
-from splitgraph.value_type import Contents, Item, ValueType, tensor
+from splitgraph.model.deferred import np
+from splitgraph.model.value_type import Contents, Item, ValueType, tensor
 
 
 @operator("Gather")

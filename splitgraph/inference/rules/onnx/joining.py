@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from splitgraph.deferred import np
 from splitgraph.dim import Dim, DimLike, ceildiv, dim_max, sum_dims
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.arithmetic import is_integer_type, round_to
@@ -29,7 +28,8 @@ from splitgraph.inference.rules.operands import (
     tolerate,
     vector_dims,
 )
-from splitgraph.value_type import MAX_ITEMS, Contents, Item, ValueType, tensor, vector
+from splitgraph.model.deferred import np
+from splitgraph.model.value_type import MAX_ITEMS, Contents, Item, ValueType, tensor, vector
 
 
 @operator("Concat")

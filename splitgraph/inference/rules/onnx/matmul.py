@@ -20,7 +20,7 @@ from splitgraph.inference.rules.operands import (
     operator,
     ranked_dims,
 )
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.model.value_type import ValueType, tensor
 
 
 @operator("MatMul")

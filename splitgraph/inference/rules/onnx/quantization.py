@@ -22,7 +22,7 @@ from splitgraph.inference.rules.operands import (
     spelled_dims,
     tolerate,
 )
-from splitgraph.value_type import Shape, ValueType, tensor
+from splitgraph.model.value_type import Shape, ValueType, tensor
 
 # The element type of what DequantizeLinear gives is that of its scale from here on, float32 before.
 _SCALE_TYPE_SINCE = 19

@@ -30,7 +30,7 @@ from splitgraph.inference.rules.operands import (
     static_count,
     tolerate,
 )
-from splitgraph.value_type import DTYPE_NAMES, Contents, Item, ValueType, tensor, vector
+from splitgraph.model.value_type import DTYPE_NAMES, Contents, Item, ValueType, tensor, vector
 
 REDUCTIONS: dict[str, BinaryItem | None] = {
     "ReduceSum": exact.add,

@@ -17,7 +17,16 @@ from splitgraph.inference.rules.operands import (
     normal_axis,
     operator,
 )
-from splitgraph.value_type import DTYPE_NAMES, MAX_ITEMS, UNKNOWN, SequenceInfo, ValueType, scalar, sequence, tensor
+from splitgraph.model.value_type import (
+    DTYPE_NAMES,
+    MAX_ITEMS,
+    UNKNOWN,
+    SequenceInfo,
+    ValueType,
+    scalar,
+    sequence,
+    tensor,
+)
 
 
 def sequence_of(ctx: NodeContext, index: int) -> ValueType:

@@ -26,7 +26,7 @@ from splitgraph.inference.rules.operands import (
     vector_dims,
     vector_length,
 )
-from splitgraph.value_type import Contents, ValueType, scalar, tensor, vector
+from splitgraph.model.value_type import Contents, ValueType, scalar, tensor, vector
 
 _AXES_INPUT_SINCE = 13
 

@@ -20,7 +20,7 @@ from splitgraph.inference.rules.operands import (
     static_count,
     vector_dims,
 )
-from splitgraph.value_type import Contents, ValueType, tensor
+from splitgraph.model.value_type import Contents, ValueType, tensor
 
 Bounds = tuple["DimLike | None", ...]
 IsNonempty = Callable[[Dim], bool]

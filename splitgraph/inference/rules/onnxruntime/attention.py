@@ -21,7 +21,7 @@ from splitgraph.inference.rules.operands import (
     ranked_dims,
     scalar_dim,
 )
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.model.value_type import ValueType, tensor
 
 DOMAIN = "com.microsoft"
 Shape = tuple["DimLike | None", ...]

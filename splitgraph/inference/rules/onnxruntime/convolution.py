@@ -24,7 +24,7 @@ from splitgraph.inference.rules.operands import (
     ranked_dims,
 )
 from splitgraph.inference.rules.windows import check_each, read_windows, window_counts
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.model.value_type import ValueType, tensor
 
 DOMAIN = "com.microsoft"
 

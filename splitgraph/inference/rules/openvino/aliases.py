@@ -18,8 +18,8 @@ from splitgraph.inference.rules.onnx.matmul import product_of
 from splitgraph.inference.rules.openvino.attributes import flag, layer, number, operator_set
 from splitgraph.inference.rules.openvino.elementwise import broadcasting
 from splitgraph.inference.rules.operands import dims_of, like_input
-from splitgraph.value_type import ValueType
-from splitgraph.variants.openvino_split_1 import DOMAIN
+from splitgraph.model.value_type import ValueType
+from splitgraph.splits.openvino_split_1 import DOMAIN
 
 # Only the name differs: ONNX's rule is the layer's.
 RENAMED: Mapping[str, str] = {

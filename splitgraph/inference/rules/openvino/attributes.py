@@ -8,7 +8,7 @@ from splitgraph.dim import DimLike
 from splitgraph.formats.openvino_ir.notation import dtype_of
 from splitgraph.inference.context import NodeContext, Rule
 from splitgraph.inference.rules.operands import InvalidNode, contents_or_unknown, dims_of, operator
-from splitgraph.variants.openvino_split_1 import DOMAIN
+from splitgraph.splits.openvino_split_1 import DOMAIN
 
 _TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 

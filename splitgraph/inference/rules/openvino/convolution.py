@@ -29,7 +29,7 @@ from splitgraph.inference.rules.operands import (
     ranked_dims,
 )
 from splitgraph.inference.rules.windows import Windows, nonnegative, one_per_axis, spread_dim, window_counts
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.model.value_type import ValueType, tensor
 
 AUTO_PADS = {
     "explicit": "NOTSET",

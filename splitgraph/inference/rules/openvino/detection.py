@@ -27,7 +27,7 @@ from splitgraph.inference.rules.operands import (
     ranked_dims,
     scalar_dim,
 )
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.model.value_type import ValueType, tensor
 
 # From this operator set on, the selected boxes are as many as are left, and their number is an output.
 _AS_MANY_AS_LEFT = 5

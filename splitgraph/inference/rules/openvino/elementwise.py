@@ -24,7 +24,7 @@ from splitgraph.inference.rules.operands import (
     normal_axis,
     static_count,
 )
-from splitgraph.value_type import Contents, Item, ValueType, tensor
+from splitgraph.model.value_type import Contents, Item, ValueType, tensor
 
 # Of so few floats, a shape may be made.
 _FEW = 64

@@ -32,7 +32,7 @@ from splitgraph.inference.rules.operands import (
     scalar_dim,
     static_count,
 )
-from splitgraph.value_type import Contents, ValueType, tensor
+from splitgraph.model.value_type import Contents, ValueType, tensor
 
 # From this operator set on, Gather counts a negative index from the end.
 _NEGATIVE_INDICES_SINCE = 8

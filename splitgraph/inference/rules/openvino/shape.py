@@ -33,7 +33,7 @@ from splitgraph.inference.rules.operands import (
     ranked_dims,
     scalar_dim,
 )
-from splitgraph.value_type import Item, ValueType, tensor, vector
+from splitgraph.model.value_type import Item, ValueType, tensor, vector
 
 
 @layer("ShapeOf", gives=(None,))

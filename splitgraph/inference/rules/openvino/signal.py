@@ -20,7 +20,7 @@ from splitgraph.inference.rules.operands import (
     scalar_dim,
 )
 from splitgraph.inference.rules.windows import nonnegative
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.model.value_type import ValueType, tensor
 
 _COMPLEX = 2
 

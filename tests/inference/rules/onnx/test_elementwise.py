@@ -17,7 +17,7 @@ from splitgraph.dim import Dim, Facts, evaluate, symbol
 from splitgraph.inference import infer_model
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.rules import arithmetic
-from splitgraph.value_type import Item, Ratio
+from splitgraph.model.value_type import Item, Ratio
 
 INVALID = [
     ("misfit", "float[2,3] a, float[4] b", "y = Add(a, b)", 18, "3 and 4"),

@@ -1,0 +1,178 @@
+"""The arguments and options of the command line, made from the fields of `options`.
+
+Imports make `splitgraph --help` slower: this module needs click and little else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from splitgraph.options import Goal, Leeway, Many, Option, Output, Running, Shown, Sizes
+
+Command = Callable[..., int]
+
+
+class _File(click.Path):
+    """The path of a file. Refused: an empty path, as of an unset shell variable, which would mean the current folder;
+    and "-", which means a standard stream in other programs.
+    """
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; fails for an empty one and for "-"."""
+        if not value:
+            self.fail("is empty; give the path of a file.", param, ctx)
+        if str(value) == "-":
+            self.fail("models are not read from or written to standard streams; give the path of a file.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class _ModelFile(_File):
+    """The path of a model, as a `pathlib.Path`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; fails for the paths that `_File` refuses."""
+        # No help text needs a Path.
+        from pathlib import Path
+
+        return Path(super().convert(value, param, ctx))
+
+
+if TYPE_CHECKING:
+    _VersionType = click.ParamType[int | Literal["keep"]]
+else:
+    # Most releases of click 8 have a ParamType that takes no type parameter.
+    _VersionType = click.ParamType
+
+
+class _Positive(click.FloatRange):
+    """A finite number of more than 0."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number; fails for infinity and for what is no number."""
+        number: float = super().convert(value, param, ctx)
+        if not 0 < number < float("inf"):
+            self.fail(f"{value} is no finite number of more than 0.", param, ctx)
+        return number
+
+
+class _IRVersion(_VersionType):
+    """An IR version: a number, or "keep"."""
+
+    name = "version"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | Literal["keep"]:
+        """The number, or "keep"; fails for anything else."""
+        if value == "keep":
+            return "keep"
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a number nor 'keep'.", param, ctx)
+
+
+def target_names(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """The names of targets that begin with a text, for the completion of shells."""
+    from splitgraph.runtimes.target import targets
+
+    return [name for name in targets() if name.startswith(incomplete)]
+
+
+def codes(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """The diagnostic codes that begin with a text, for the completion of shells."""
+    from splitgraph.findings.codes import CODES
+
+    return [code for code in CODES if code.startswith(incomplete.upper())]
+
+
+def model_argument(name: str) -> Callable[[Command], Command]:
+    """An argument for a model file."""
+    return click.argument(name, type=_ModelFile())
+
+
+# Not paths: an argument may be the URL of a model, or a pattern.
+models_argument = click.argument("models", nargs=-1, required=True, type=_File(), metavar="MODEL...")
+optional_models_argument = click.argument("models", nargs=-1, type=_File(), metavar="[MODEL]...")
+
+
+def model_option(name: str, help: str) -> Callable[[Command], Command]:
+    """An option for a model file."""
+    return click.option(name, type=_ModelFile(), metavar="MODEL", help=help)
+
+
+_KINDS: dict[str, Callable[[Option], Any]] = {
+    "file": lambda option: _File(),
+    "integer": lambda option: int if option.least is None else click.IntRange(min=option.least),
+    "number": lambda option: click.FloatRange(min=option.least),
+    "positive": lambda option: _Positive(),
+    "IR version": lambda option: _IRVersion(),
+}
+
+
+def _shown_fields() -> Iterator[tuple[str, Option, Any]]:
+    """Yield the fields that the command line shows: name, option, default."""
+    for record in (Sizes, Leeway, Goal, Running, Output, Shown, Many):
+        fields: Any = record
+        for name, kind in fields.__annotations__.items():
+            if hasattr(kind, "__metadata__"):
+                yield name, kind.__metadata__[0], fields._field_defaults[name]
+
+
+_FIELDS = {name: (option, default) for name, option, default in _shown_fields()}
+MANY = tuple(name for name in Many._fields if name != "limit")
+MANY_WITH_LIMIT = ("jobs", "limit", *MANY[1:])
+RUNNING = tuple(name for name in Running._fields if name != "verify")
+
+
+def takes(*names: str, **changes: Any) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command the options of these fields, which `--help` lists in this order.
+
+    changes: for one field, other keywords of `click.option`.
+    """
+
+    def decorate(command: Command) -> Command:
+        for name in reversed(names):
+            command = _option(name, changes)(command)
+        return command
+
+    return decorate
+
+
+def rewriting(command: Command) -> Command:
+    """Give a command the options of all that rewrite a model."""
+    relied_on = "Treat initializers that are also inputs as constants; the result relies on that (explain SG305)."
+    running = takes("verify", *RUNNING, "skip_newer", "dry_run", "diff", "quiet", "as_json", *MANY)
+    writing = takes("ir_version", "output", "in_place", "force", "external_data", "bind", "accept")
+    return writing(takes("assume_defaults", help=relied_on)(running(command)))
+
+
+def _option(name: str, changes: dict[str, Any]) -> Callable[[Command], Command]:
+    """Return the option of a field."""
+    option, default = _FIELDS[name]
+    flags = option.flags or (f"--{name.replace('_', '-')}",)
+    shown: dict[str, Any] = {"help": option.help, "metavar": option.metavar}
+    if option.repeats:
+        shown["multiple"] = True
+    elif default is False:
+        shown["is_flag"] = True
+    elif default is not None or "/" in flags[0]:
+        shown["default"] = default
+    if option.choices:
+        shown["type"] = click.Choice(option.choices)
+    elif option.kind:
+        shown["type"] = _KINDS[option.kind](option)
+    if option.empty is not None:
+        shown |= {"is_flag": False, "flag_value": option.empty}
+    if option.shows:
+        shown["show_default"] = option.shows
+    return click.option(*flags, name, **{**shown, **changes})
+
+
+def has_json(command: click.Command) -> bool:
+    """Return True for a command with the option --json."""
+    return any(param.name == "as_json" for param in command.params)

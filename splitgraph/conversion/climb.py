@@ -1,0 +1,465 @@
+"""The way of a node from opset to opset: over the boundaries of its operator, and on with all nodes that it becomes."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from splitgraph.conversion.builders import Emission
+from splitgraph.conversion.cache import KEPT, ConversionCache, Key, NameLog
+from splitgraph.conversion.keep import Route, carry_types, keep, misfit_message, route_of, type_advice
+from splitgraph.conversion.known_values import KnownValues, blocker, reads_left_out, without_left_out
+from splitgraph.conversion.node import Node, Slot, changed_attributes, formal_at, misfits, needed, slots_of
+from splitgraph.conversion.notation.function_bodies import expand
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
+from splitgraph.conversion.operators.registry import Step, adapter_of
+from splitgraph.conversion.plan import Replacement
+from splitgraph.conversion.splits.lower import SplitNode, lower_split
+from splitgraph.conversion.wider_types import widen
+from splitgraph.findings.diagnostics import Diagnostic, diagnostic
+from splitgraph.model.onnx_proto import AttributeProto, NodeProto
+from splitgraph.model.schemas import OperatorVersion
+from splitgraph.model.schemas.history import version_at
+from splitgraph.model.scopes import Scope, plain_domain
+from splitgraph.splits import SPLIT_OPERATORS, variant_at
+
+# Exceptions of arithmetic over shapes and attributes that contradict each other.
+_UNFIT = (IndexError, ValueError, ZeroDivisionError, OverflowError)
+# The most reasons in one message; one is often enough.
+_MOST_REASONS = 3
+
+
+class Blocked(Exception):
+    """A node cannot be converted. blockers: every reason."""
+
+    def __init__(self, blockers: Sequence[Diagnostic]) -> None:
+        super().__init__()
+        self.blockers = blockers
+
+
+@dataclass(slots=True)
+class Ladder:
+    """Converts the nodes of one graph from opset `source` to opset `target` of ai.onnx.
+
+    values: what is known of its values. graph_reads: whether a node or an output of the model reads a value.
+    assumptions: sentences about element types that are unknown and were assumed.
+    """
+
+    source: int
+    target: int
+    values: KnownValues
+    in_function: bool
+    graph_reads: Callable[[str], bool]
+    cache: ConversionCache
+    assumptions: dict[str, None] = field(default_factory=dict)
+
+    def convert(self, node: NodeProto, key: Key | None, location: str, emission: Emission) -> Replacement:
+        """Return what becomes of a node of ai.onnx at the target opset. key: that of the cache. Raises Blocked with all
+        blockers.
+        """
+        emission.names = log = NameLog(emission.names)
+        self.values.asked.clear()
+        climb = Climb(self, location, emission)
+        try:
+            replacement = self._convert(node, climb)
+        except Blocked as refusal:
+            raise Blocked(self._in_its_own_name(node, key, climb, refusal.blockers)) from None
+        if key is not None and not climb.asked_for_readers:
+            self.cache.keep(key, node, replacement, log, emission.prefix, is_sure=not self.assumptions)
+        return replacement
+
+    def _convert(self, node: NodeProto, climb: Climb) -> Replacement:
+        left_out = self.cache.left_out
+        if reads_left_out(node, left_out):
+            # The node must mean the same in calls that omit the input and in those that give it.
+            if self.stays(node, climb.location) and self.stays(without_left_out(node, left_out), climb.location):
+                return KEPT
+            raise Blocked([blocker(node, left_out, "SG405", climb.location)])
+        nodes = climb.take(Node.of(node), self.source, is_own=True)
+        if climb.blockers:
+            raise Blocked(climb.blockers)
+        if not climb.adapted:
+            changed = changed_attributes(node, nodes[0].attributes)
+            return Replacement(nodes, (), "; ".join(climb.edited[name] for name in changed)) if changed else KEPT
+        nodes = needed(nodes, (name for name in node.output if name))
+        read = {name for made in nodes for name in made.reads}
+        constants = [tensor for tensor in climb.emission.initializers if tensor.name in read]
+        return Replacement(nodes, constants, "; ".join(dict.fromkeys(climb.reasons)))
+
+    def stays(self, node: NodeProto, location: str) -> bool:
+        """Return True for a node that means the same at the target opset as it is."""
+        climb = Climb(self, location, None)
+        nodes = climb.take(Node.of(node), self.source, is_own=True)
+        return not climb.blockers and not changed_attributes(node, nodes[0].attributes)
+
+    def _in_its_own_name(
+        self, node: NodeProto, key: Key | None, climb: Climb, blockers: Sequence[Diagnostic]
+    ) -> Sequence[Diagnostic]:
+        """The blockers, with one in place of those about nodes that conversion wrote, which the user does not know."""
+        foreign = [
+            found for found in blockers if found in climb.of_written or not found.message.startswith(node.op_type)
+        ]
+        if not climb.adapted or not foreign:
+            return blockers
+        stop = self.cache.stop(key, lambda: self._nearest(node, climb))
+        # The reasons at that opset come first: they are why the node stops there.
+        every = dict.fromkeys(found.message for found in foreign)
+        reasons = sorted(every, key=lambda text: f"opset {stop}" not in text)
+        more = f"; and {len(reasons) - _MOST_REASONS} more" if len(reasons) > _MOST_REASONS else ""
+        side = "beyond" if self.target > self.source else "below"
+        text = f"{node.op_type} cannot go {side} opset {stop}, because the nodes that would replace it cannot: "
+        text += "; ".join(reasons[:_MOST_REASONS]) + more
+        made = diagnostic(foreign[0].code, text, climb.location, help=f"Stop at opset {stop}.")
+        return [*(found for found in blockers if found not in foreign), made]
+
+    def _nearest(self, node: NodeProto, climb: Climb) -> int:
+        """The opset nearest to the target to which the node can be converted."""
+
+        def is_refused(opset: int) -> bool:
+            # With a cache of its own: the other one holds what nodes become at the target.
+            cache = ConversionCache(self.values, self.cache.names, self.cache.left_out)
+            trial = replace(self, target=opset, cache=cache, assumptions={})
+            try:
+                trial._convert(node, Climb(trial, climb.location, climb.emission.afresh(opset)))
+            except Blocked:
+                return True
+            return False
+
+        if self.target > self.source:
+            way = range(self.target - 1, self.source, -1)
+            return next((opset for opset in way if not is_refused(opset)), self.source)
+        # A node that is refused at an opset is refused below it, too. Bisection avoids old opsets, which take longest.
+        way = range(self.source, self.target, -1)
+        return way[bisect_left(way, True, lo=1, key=is_refused) - 1]
+
+
+@dataclass(slots=True)
+class Climb:
+    """Takes one node of the model, and all nodes that it becomes, from boundary to boundary.
+
+    written_to: None where the node may only be kept or edited. blockers: every refusal. of_written: those about nodes
+    that were written on the way; these may have the operator of the node itself. reasons: of all changes. edited: why
+    attributes of the node of the model were edited. adapted: the node was taken in another way than by editing it.
+    graphs_taken: attributes with subgraphs whose nodes are at the target opset already. read: the names that the nodes
+    written on the way read.
+    """
+
+    ladder: Ladder
+    location: str
+    written_to: Emission | None
+    blockers: list[Diagnostic] = field(default_factory=list)
+    of_written: set[Diagnostic] = field(default_factory=set)
+    reasons: list[str] = field(default_factory=list)
+    edited: dict[str, str] = field(default_factory=dict)
+    adapted: bool = False
+    asked_for_readers: bool = False
+    graphs_taken: list[AttributeProto] = field(default_factory=list)
+    read: set[str] = field(default_factory=set)
+
+    # What a node at a boundary knows of its graph ------------------------------------------------------------------
+
+    @property
+    def values(self) -> KnownValues:
+        """The types and constants of all values of the graph."""
+        return self.ladder.values
+
+    @property
+    def emission(self) -> Emission:
+        """Where constants and names come from."""
+        if self.written_to is None:
+            raise Inexact("nothing may be written")
+        return self.written_to
+
+    @property
+    def target(self) -> int:
+        """The opset to which the model goes."""
+        return self.ladder.target
+
+    @property
+    def in_function(self) -> bool:
+        """True in the body of a function."""
+        return self.ladder.in_function
+
+    @property
+    def assumptions(self) -> dict[str, None]:
+        """Sentences about element types that are unknown and were assumed."""
+        return self.ladder.assumptions
+
+    def is_read(self, name: str) -> bool:
+        """Return True when a node of the model, or one that was written on the way, reads a value."""
+        self.asked_for_readers = True
+        return name in self.read or self.ladder.graph_reads(name)
+
+    # Over the boundaries -------------------------------------------------------------------------------------------
+
+    def take(self, node: Node, at: int, *, is_own: bool = False) -> list[Node]:
+        """Return the nodes that a node becomes from opset `at` to the target. is_own: it is the node of the model, for
+        which every reason is told where no way leads on.
+        """
+        if node.op_type in SPLIT_OPERATORS:
+            return self._take_split(node, at)
+        route = route_of(node.op_type, at, self.target)
+        if route is None:
+            return [node]
+        if isinstance(route, str):
+            help = "Correct the model's opset import first." if is_own else None
+            self.blockers.append(diagnostic("SG404", route, self.location, help=help))
+            return [node]
+        slots = slots_of(node, self.values.type_of, route.start) if route.check_types else ()
+        changed, unfit, reported = list[Diagnostic](), list[Diagnostic](), set[str]()
+        for older, newer in route.boundaries:
+            trial = NodeAtBoundary.at(node, self, at, route.upward, older, newer)
+            refused = keep(trial)
+            misfitting = carry_types(trial, slots, reported, is_blocked=bool(refused or changed))
+            if (refused or misfitting) and not changed and not unfit:
+                if not route.check_types:
+                    # Every valid type fits. That of this node may be one that its operator does not take on any side.
+                    slots_here = slots_of(node, self.values.type_of, trial.old)
+                    misfitting = carry_types(trial, slots_here, set(), is_blocked=bool(refused))
+                ways = () if self.written_to is None else self._ways(node, at, route.upward, older, newer, misfitting)
+                if ways:
+                    return self._cross(node, at, trial, ways, [*refused, *misfitting])
+                if not is_own:
+                    self.blockers += [*refused, *misfitting]
+                    return [node]
+            changed += refused
+            unfit += misfitting
+            node = trial.copy()
+            self.reasons += trial.reasons.values()
+            self.edited.update(trial.reasons if is_own else {})
+        if not route.upward and route.exists_from > self.target:
+            if not changed and not unfit and self.written_to is not None:
+                return self._leave_behind(node, at, route)
+            text = f"{node.op_type} exists from opset {route.exists_from} on"
+            changed.insert(0, diagnostic("SG404", text, self.location, help=f"Stop at opset {route.exists_from}."))
+        self.blockers += [*changed, *unfit]
+        return [node]
+
+    def _ways(
+        self,
+        node: Node,
+        at: int,
+        upward: bool,
+        older: OperatorVersion,
+        newer: OperatorVersion,
+        misfitting: Sequence[Diagnostic],
+    ) -> list[Step]:
+        """Return the ways over a boundary where a node cannot be kept: in a wider element type, by its adapter, or as
+        its function body.
+        """
+        ways: list[Step] = []
+        before, after = (older, newer) if upward else (newer, older)
+        if misfitting:
+            ways.append(partial(widen, fits=after))
+        adapter = adapter_of(node.op_type, newer.since_version, going_up=upward)
+        if adapter is not None and misfitting:
+            slots = slots_of(node, self.values.type_of, before)
+            # An adapter cannot know whether a type that is unknown would have stood in the way.
+            if any(not slot.found for slot in misfits(slots, after, skip_renamed=True)):
+                adapter = None
+        if adapter is not None:
+            ways.append(adapter)
+        if before.has_function:
+            ways.append(expand)
+        return ways
+
+    def _cross(
+        self, node: Node, at: int, trial: NodeAtBoundary, ways: Sequence[Step], refused: Sequence[Diagnostic]
+    ) -> list[Node]:
+        """Take a node over a boundary in the first way that leads to the target."""
+        lower, upper, upward = trial.lower, trial.upper, trial.upward
+        # Adapters do not treat element types, so that the blockers about these stand beside theirs.
+        blockers: Sequence[Diagnostic] = [found for found in refused if found.code == "SG403"]
+        for way in ways:
+            context = NodeAtBoundary.at(node, self, at, upward, lower, upper)
+            made, failed = self._try(way, context, f"{lower.op} changes at opset {upper.since_version}")
+            if made is not None:
+                return made
+            if isinstance(failed, Inexact):
+                is_adapter = way is not expand and getattr(way, "func", None) is not widen
+                failed = [self._refused(lower.op, upper.since_version, upward, failed)] if is_adapter else ()
+            elif way is not expand:
+                # The node crossed this boundary: the blockers are at a later one.
+                blockers = failed
+            blockers = blockers or failed
+        self.blockers += blockers or refused
+        return [node]
+
+    def _refused(self, op: str, boundary: int, upward: bool, refusal: Inexact) -> Diagnostic:
+        help = f"Stop at opset {boundary - 1 if upward else boundary}{', or ' + refusal.help if refusal.help else ''}."
+        return diagnostic("SG405", f"{op} changes at opset {boundary}: {refusal.reason}", self.location, help=help)
+
+    def _leave_behind(self, node: Node, at: int, route: Route) -> list[Node]:
+        """Write a node with other operators below the opset where its own begins."""
+        first = version_at(node.op_type, route.exists_from)
+        assert first is not None
+        adapter = adapter_of(node.op_type, route.exists_from, going_up=False)
+        blockers: Sequence[Diagnostic] = ()
+        for way in (expand,) if adapter is None else (adapter, expand):
+            context = NodeAtBoundary.at(node, self, at, False, first, first)
+            made, failed = self._try(way, context, f"{node.op_type} exists from opset {route.exists_from} on")
+            if made is not None:
+                return made
+            if isinstance(failed, Inexact):
+                message = f"{node.op_type} exists from opset {route.exists_from} on and {failed.reason}"
+                help = f"Stop at opset {route.exists_from}{', or ' + failed.help if failed.help else ''}."
+                failed = [diagnostic("SG404", message, self.location, help=help)]
+            blockers = blockers or failed
+        self.blockers += blockers
+        return [node]
+
+    def _take_split(self, node: Node, at: int) -> list[Node]:
+        """Return the nodes that a split in a function body becomes: a split goes to the target in one step."""
+        target = variant_at(node.op_type, self.target)
+        if target is None:
+            text = f"its function body has a {node.op_type}, which does not exist at opset {self.target}"
+            self.blockers.append(diagnostic("SG404", text, self.location))
+        if target is None or target == variant_at(node.op_type, at) or node.op_type != "Split":
+            return [node]
+        message = node.message()
+        emission = self.emission.afresh(self.emission.opset, initializers=self.emission.initializers)
+        found = SplitNode(Scope(None, (), self.location, {}), 0, message, self.values.split_detail(message, at))
+        replacement, blockers = lower_split(found, target, emission, f"opset {self.target}")
+        self.blockers += blockers
+        return [node] if replacement is None else [Node.of_added(made) for made in replacement.messages()]
+
+    # What a node became --------------------------------------------------------------------------------------------
+
+    def _try(
+        self, way: Step, context: NodeAtBoundary, why: str
+    ) -> tuple[list[Node] | None, Inexact | Sequence[Diagnostic]]:
+        """Return the nodes that a node becomes at the target in one of the ways; None and the reason where it cannot go
+        so.
+        """
+        self.adapted = True
+        blockers, reasons = len(self.blockers), len(self.reasons)
+        try:
+            way(context)
+        except Inexact as refusal:
+            return None, refusal
+        except _UNFIT as fault:
+            # Usually the inputs and attributes of the node contradict each other in a way that inference has not found.
+            return None, Inexact(f"its inputs and attributes do not fit together ({type(fault).__name__}: {fault})")
+        self.reasons += list(context.reasons.values()) or [why]
+        nodes = self._further(context)
+        failed = self.blockers[blockers:]
+        if not failed:
+            return nodes, ()
+        del self.blockers[blockers:], self.reasons[reasons:]
+        return None, failed
+
+    def _further(self, context: NodeAtBoundary) -> list[Node]:
+        opset = context.dialect or context.opset
+        made = context.made
+        _inherit(context, made)
+        self.read.update(name for node in made for name in node.reads)
+        self.values.note([node.message() for node in made], opset)
+        taken = []
+        for node in made:
+            blockers, reasons = len(self.blockers), len(self.reasons)
+            result = self._take_written(node, opset)
+            if node.original is None:
+                self.of_written.update(self.blockers[blockers:])
+            taken.append((result, self.blockers[blockers:], self.reasons[reasons:]))
+            del self.blockers[blockers:], self.reasons[reasons:]
+        return self._still_needed(taken, context.came.outputs)
+
+    def _still_needed(
+        self, taken: Sequence[tuple[list[Node], list[Diagnostic], list[str]]], outputs: Iterable[str]
+    ) -> list[Node]:
+        """Return the nodes that the outputs still depend on. Others are dropped together with their blockers, such as
+        the node that computed an input that became an attribute.
+        """
+        wanted = {name for name in outputs if name}
+        kept = []
+        for each in reversed(taken):
+            if any(not wanted.isdisjoint(node.outputs) for node in each[0]):
+                wanted.update(name for node in each[0] for name in node.reads)
+                kept.append(each)
+        nodes: list[Node] = []
+        for made, blockers, reasons in reversed(kept):
+            nodes += made
+            self.blockers += blockers
+            self.reasons += reasons
+        return nodes
+
+    def _take_written(self, node: Node, opset: int) -> list[Node]:
+        """Take a node that was written for an opset, with its subgraphs, from there to the target."""
+        version = version_at(node.op_type, opset)
+        problem = _schema_problem(node, version)
+        if version is None or problem:
+            text = f"{node.op_type} {problem} at opset {opset}, which would have to replace this node"
+            self.blockers.append(diagnostic("SG405", text, self.location))
+            return [node]
+        self._take_graphs(node, opset)
+        slots = slots_of(node, self.values.type_of, version)
+        unfit = [slot for slot in slots if slot.types.isdisjoint(_types_at(version, slot))]
+        if not unfit:
+            return self.take(node, opset)
+        # A copy: where no wider type helps, the node must still have its outputs, or its blockers are dropped with it.
+        context = NodeAtBoundary.at(node, self, opset, True, version, version)
+        context.dialect = opset
+        made, _ = self._try(partial(widen, fits=version), context, f"{node.op_type} does not take {unfit[0].found}")
+        if made is None:
+            self.blockers.append(self._unfit(node, unfit[0], opset))
+        return made or [node]
+
+    def _unfit(self, node: Node, slot: Slot, opset: int) -> Diagnostic:
+        """Return the blocker for an element type that a node, or one that was written for it, does not take."""
+        if node.original is None:
+            text = f"{node.op_type} does not take {slot.found} at opset {opset}, which would have to replace this node"
+            return diagnostic("SG403", text, self.location)
+        upward = self.target > self.ladder.source
+        side, stop = (f"from opset {opset} on", opset - 1) if upward else (f"below opset {opset + 1}", opset + 1)
+        text = misfit_message(node.op_type, slot, side, self.in_function)
+        return diagnostic("SG403", text, self.location, help=type_advice(stop, slot))
+
+    def _take_graphs(self, node: Node, opset: int) -> None:
+        """Take the nodes of subgraphs that conversion wrote to the target, once."""
+        # The subgraphs of a node of the model are scopes, which are planned by themselves.
+        theirs = () if node.original is None else node.original.attribute
+        for attribute in node.attributes.values():
+            if attribute.type != AttributeProto.GRAPH or attribute in theirs:
+                continue
+            if any(attribute is held for held in self.graphs_taken):
+                continue
+            self.graphs_taken.append(attribute)
+            nodes: list[NodeProto] = []
+            for inner in attribute.g.node:
+                if plain_domain(inner.domain) != "":
+                    nodes.append(inner)
+                    continue
+                nodes += [made.message() for made in self._take_written(Node.of_added(inner), opset)]
+            made_nodes = [NodeProto.FromString(inner.SerializeToString()) for inner in nodes]
+            del attribute.g.node[:]
+            attribute.g.node.extend(made_nodes)
+
+
+def _inherit(context: NodeAtBoundary, made: Sequence[Node]) -> None:
+    """Where the node itself is dropped, give its name and documentation to the node with its first output."""
+    if not context.dropped:
+        return
+    first = next((name for name in context.outputs if name), None)
+    for node in made:
+        if first in node.outputs:
+            node.original, node.name = context.original, context.name
+
+
+def _schema_problem(node: Node, version: OperatorVersion | None) -> str:
+    """Why a node that conversion wrote does not fit its schema; "" where it does."""
+    if version is None or version.deprecated:
+        return "does not exist"
+    if unknown := sorted(node.attributes.keys() - version.attributes.keys()):
+        return f"has no attribute {unknown[0]}"
+    if missing := [n for n, a in version.attributes.items() if a.required and n not in node.attributes]:
+        return f"needs the attribute {missing[0]}"
+    if len(node.inputs) > version.max_inputs or len(node.outputs) > version.max_outputs:
+        return "has fewer inputs or outputs"
+    return ""
+
+
+def _types_at(version: OperatorVersion, slot: Slot) -> frozenset[str]:
+    formal = formal_at(version.inputs if slot.is_input else version.outputs, slot.position)
+    return slot.types if formal is None else formal.types

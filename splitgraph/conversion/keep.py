@@ -1,0 +1,283 @@
+"""Keeping a node at a boundary between two versions of its operator.
+
+The decision about the boundary comes first (`operators/registry.py`): its step keeps the node, edits it, or raises
+`Inexact`. Then come the schemas: attributes, inputs and outputs must exist on the other side, and the element types
+must be allowed there. What cannot be proved is refused, with every reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+from splitgraph.conversion.node import Slot, fits_but_for_young_types, misfits, types_always_fit, unequal_pair
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
+from splitgraph.conversion.operators.registry import Rule, decision
+from splitgraph.findings.diagnostics import Diagnostic, diagnostic
+from splitgraph.inference.context import rule_of
+from splitgraph.model.attributes import UNRESOLVED
+from splitgraph.model.onnx_proto import AttributeProto
+from splitgraph.model.schemas import Formal, FormalAttribute, OperatorVersion, versions_of
+from splitgraph.model.schemas.history import meant_opset, removed_at, version_at, versions_between
+from splitgraph.splits import SPLIT_OPERATORS
+
+# Exceptions of steps for nodes with missing or wrong inputs and attributes.
+CONTRADICTIONS = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
+# Attributes that never had an effect on the result.
+_WITHOUT_EFFECT = frozenset({"consumed_inputs"})
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The version of a node's operator, and the boundaries that the node crosses, each as (older, newer) version."""
+
+    start: OperatorVersion
+    upward: bool
+    boundaries: tuple[tuple[OperatorVersion, OperatorVersion], ...]
+    exists_from: int
+    check_types: bool
+
+
+@cache
+def route_of(op: str, source: int, target: int) -> Route | str | None:
+    """The route of an operator's nodes between two opsets; None where all are kept, a message where there is none."""
+    if op in SPLIT_OPERATORS:
+        raise ValueError(f"{op} has conversions of its own")
+    meant = meant_opset(op, source)
+    if meant != source:
+        # onnxruntime wrote the node and runs it at every opset; onnx's own version does not exist below `meant`.
+        return None if target < meant else route_of(op, meant, target)
+    start = version_at(op, source)
+    if start is None and is_unknown(op):
+        return None
+    if start is None:
+        return f"{op} is not an operator of ai.onnx at opset {source}, so that its meaning there is unknown"
+    end = version_at(op, target)
+    if end is not None and end.since_version == start.since_version:
+        return None
+    upward = target > source
+    versions = versions_between(op, min(source, target), max(source, target))
+    boundaries = tuple(pairwise(versions)) if upward else tuple(pairwise(versions))[::-1]
+    check_types = not types_always_fit(start, versions[-1 if upward else 0])
+    if end is not None and not check_types and all(_keeps_every_node(pair, upward) for pair in boundaries):
+        return None
+    return Route(start, upward, boundaries, versions[0].since_version, check_types)
+
+
+def is_unknown(op: str) -> bool:
+    """True for an operator that ai.onnx does not have, such as the plugin of a runtime, or that onnxruntime has at old
+    opsets only.
+    """
+    return not versions_of("", op) and (rule_of("", op) is None or removed_at(op, 0) > 0)
+
+
+def _keeps_every_node(boundary: tuple[OperatorVersion, OperatorVersion], upward: bool) -> bool:
+    older, newer = boundary
+    if decision(newer.op, newer.since_version) is not None:
+        return False
+    return leaves_every_node_alone(older, newer) if upward else leaves_every_node_alone(newer, older)
+
+
+def keep(node: NodeAtBoundary) -> list[Diagnostic]:
+    """Edit a node so that it means the same on the other side of its boundary, whatever its element types are; or
+    return the blockers.
+    """
+    rule = decision(node.upper.op, node.upper.since_version)
+    if rule is not None:
+        try:
+            (rule.up if node.upward else rule.down)(node)
+        except Inexact:
+            return [_changed_meaning(node, rule)]
+    return carry_attributes(node) + carry_slots(node)
+
+
+def _changed_meaning(node: NodeAtBoundary, rule: Rule) -> Diagnostic:
+    version = node.upper.since_version
+    message = f"{node.upper.op} changes at opset {version}: {rule.reason}"
+    help = f"Stop at opset {version - 1 if node.upward else version}{', ' + rule.hint if rule.hint else ''}."
+    return diagnostic("SG405", message, node.around.location, help=help)
+
+
+def leaves_every_node_alone(old: OperatorVersion, new: OperatorVersion) -> bool:
+    """True when attributes, inputs and outputs of every node fit both versions without an edit."""
+    if old.attributes.keys() != new.attributes.keys() or new.deprecated > old.deprecated:
+        return False
+    for name, formal in new.attributes.items():
+        before = old.attributes[name]
+        if formal.type != before.type or formal.default_value != before.default_value:
+            return False
+        if formal.required > before.required:
+            return False
+    return _takes_all(old.inputs, new.inputs) and _takes_all(old.outputs, new.outputs)
+
+
+def carry_attributes(node: NodeAtBoundary) -> list[Diagnostic]:
+    """Edit a node's attributes for the other version: write out defaults that differ, remove attributes without effect.
+
+    Returns the blockers: attributes whose value the other version cannot express, and missing ones that it requires.
+    """
+    old, new = node.old.attributes, node.new.attributes
+    blockers: list[Diagnostic] = []
+    for name in list(node.attributes):
+        if name in old and name not in new:
+            blockers += _leave_behind(node, name, old[name])
+        elif name in old and node.attributes[name].type != new[name].type:
+            blockers += _change_type(node, name, new[name])
+        elif name in new and name not in old and name not in node.reasons:
+            blockers.append(
+                _blocker(node, f"reads the attribute {name} {node.side}; at the opset of this node it has no meaning")
+            )
+    for name, formal in new.items():
+        if name not in node.same_defaults:
+            blockers += _write_out(node, name, old.get(name), formal)
+    return blockers
+
+
+def carry_slots(node: NodeAtBoundary) -> list[Diagnostic]:
+    """The blockers for inputs and outputs that the other version lacks, and for missing ones that it requires."""
+    came, old, new = node.came, node.old, node.new
+    problems = _slot_problems("input", came.inputs, old.inputs, new.inputs, new.max_inputs)
+    problems += _slot_problems("output", came.outputs, old.outputs, new.outputs, new.max_outputs)
+    known = _slot_problems("input", came.inputs, old.inputs, old.inputs, old.max_inputs)
+    known += _slot_problems("output", came.outputs, old.outputs, old.outputs, old.max_outputs)
+    return [_blocker(node, problem) for problem in problems if problem not in known]
+
+
+def _leave_behind(node: NodeAtBoundary, name: str, formal: FormalAttribute) -> list[Diagnostic]:
+    value = node.value(name)
+    if name in _WITHOUT_EFFECT:
+        node.drop(name, why=f"it has no effect, and does not exist {node.side}")
+        return []
+    if value is not UNRESOLVED and (value == formal.default_value or _means_absent(name, value)):
+        node.drop(name, why=f"it has its default value, and does not exist {node.side}")
+        return []
+    return [_blocker(node, f"has no attribute {name} {node.side}; here it is {_in_words(value)}")]
+
+
+def _change_type(node: NodeAtBoundary, name: str, formal: FormalAttribute) -> list[Diagnostic]:
+    value = node.value(name)
+    converted = _as_type(value, formal.type)
+    if converted is None:
+        kind = AttributeProto.AttributeType.Name(formal.type)
+        return [_blocker(node, f"takes {name} as {kind} {node.side}; here it is {_in_words(value)}")]
+    node.set(name, converted, f"the attribute has another type {node.side}")
+    return []
+
+
+def _write_out(
+    node: NodeAtBoundary, name: str, before: FormalAttribute | None, formal: FormalAttribute
+) -> list[Diagnostic]:
+    """Write out the default of an attribute that the node lacks or, as a reference, may lack; or return a blocker."""
+    if before is not None and before.default_value != formal.default_value:
+        if not node.has(name) and before.default is not None:
+            node.set_default(name, before.default, f"it has another default {node.side}")
+            return []
+        if node.value(name) in (None, UNRESOLVED):
+            return [_blocker(node, f"has another default for {name} {node.side}")]
+    if formal.required and not node.has(name):
+        return [_blocker(node, f"needs the attribute {name} {node.side}")]
+    return []
+
+
+def _means_absent(name: str, value: Any) -> bool:
+    return name == "dilations" and isinstance(value, tuple) and set(value) == {1}
+
+
+def _as_type(value: Any, number: int) -> int | float | None:
+    """The value as INT or FLOAT, None where that is not exact."""
+    if number == AttributeProto.INT and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if number == AttributeProto.FLOAT and isinstance(value, int) and abs(value) <= 2**24:
+        return float(value)
+    return None
+
+
+def _takes_all(old: Sequence[Formal], new: Sequence[Formal]) -> bool:
+    if len(new) < len(old):
+        return False
+    for before, after in zip(old, new, strict=False):
+        if before.option != after.option and (before.option, after.option) != ("single", "optional"):
+            return False
+        if after.min_count > before.min_count:
+            return False
+    return all(formal.option != "single" for formal in new[len(old) :])
+
+
+def _slot_problems(
+    kind: str, names: Sequence[str], old: Sequence[Formal], formals: Sequence[Formal], most: int
+) -> list[str]:
+    problems = []
+    for position in range(most, len(names)):
+        formal = old[min(position, len(old) - 1)] if old else None
+        problems.append(f"has no {kind} {formal.name if formal else position}")
+    for position, formal in enumerate(formals):
+        given = len(names) - position
+        if formal.option != "variadic":
+            given = int(position < len(names) and names[position] != "")
+        needed = {"single": 1, "optional": 0, "variadic": formal.min_count}[formal.option]
+        if given < needed:
+            problems.append(f"needs the {kind} {formal.name}")
+    return problems
+
+
+def _blocker(node: NodeAtBoundary, problem: str) -> Diagnostic:
+    version = node.upper.since_version
+    message = f"{node.upper.op} {problem}"
+    if node.side not in message:
+        message += f" {node.side}"
+    help = f"Stop at opset {version - 1 if node.upward else version}, or change the node."
+    return diagnostic("SG406", message, node.around.location, help=help)
+
+
+def _in_words(value: Any) -> str:
+    if value is UNRESOLVED:
+        return "an attribute of the function"
+    text = repr(value) if isinstance(value, (str, int, float, tuple)) else type(value).__name__
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def carry_types(
+    node: NodeAtBoundary, slots: Sequence[Slot], reported: set[str], *, is_blocked: bool
+) -> list[Diagnostic]:
+    """Return the blockers for element types that the other version does not take. slots: of the node. reported: the
+    groups of slots that have a blocker; this adds to them. is_blocked: the boundary or an earlier one has another
+    blocker. Its renamed inputs may have another meaning, so that they are not compared.
+    """
+    version, boundary, around, found = node.new, node.upper.since_version, node.around, list[Diagnostic]()
+    stop = boundary - 1 if node.upward else boundary
+    for slot in misfits(slots, version, skip_renamed=is_blocked):
+        young = fits_but_for_young_types(slot, version)
+        if young:
+            around.assumptions[f"{version.op} does not take {young} {node.side}"] = None
+        elif slot.group not in reported:
+            reported.add(slot.group)
+            message = misfit_message(version.op, slot, node.side, around.in_function)
+            found.append(diagnostic("SG403", message, around.location, help=type_advice(stop, slot)))
+    pair = None if is_blocked else unequal_pair(slots, version)
+    if pair is not None and not reported & {slot.group for slot in pair}:
+        reported |= {slot.group for slot in pair}
+        message = _unequal_message(version.op, *pair, node.side)
+        found.append(diagnostic("SG403", message, around.location, help=type_advice(stop, *pair)))
+    return found
+
+
+def _unequal_message(op: str, one: Slot, other: Slot, side: str) -> str:
+    types = f"{one.found or 'unknown'} and {other.found or 'unknown'}"
+    return f"{op} needs one element type for {one.label} and {other.label} {side}; here they are {types}"
+
+
+def type_advice(stop: int, *slots: Slot) -> str:
+    """The advice about element types; only tensors can be cast."""
+    cast = ", or cast the input" if all(slot.is_castable for slot in slots) else ""
+    return f"Stop at opset {stop}{cast}."
+
+
+def misfit_message(op: str, slot: Slot, side: str, in_function: bool) -> str:
+    """The message for an element type that an operator does not take on one side of a boundary ("below opset 13")."""
+    if slot.found:
+        return f"{op} does not take {slot.found} {side} ({slot.label})"
+    why = " (the body of a function declares no types)" if in_function else ""
+    return f"{op} does not take every element type {side}, and that of its {slot.label} is unknown{why}"

@@ -1,0 +1,347 @@
+"""The types and constants of the values of one graph: the inferred ones, and those that conversion adds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from splitgraph.conversion.node import reads_of
+from splitgraph.findings.diagnostics import Diagnostic, diagnostic
+from splitgraph.inference import Walked, walk_model
+from splitgraph.inference.walk_results import GraphDetail, SplitDetail
+from splitgraph.model.attributes import CONSTANT_DTYPES
+from splitgraph.model.deferred import helper, np, numpy_helper
+from splitgraph.model.onnx_proto import FunctionProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
+from splitgraph.model.scopes import GraphPath, Scope, called_function, function_key, subgraphs
+from splitgraph.model.tensor_data import is_in_other_file
+from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, Contents, ValueType
+from splitgraph.model.values import array_of, tensor_contents, tensor_type, type_proto
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+Array: TypeAlias = "NDArray[Any]"
+
+
+class KnownValues:
+    """The types and constants of all values that the nodes of one graph can read: those of the graph, of the enclosing
+    graphs, and those that conversion adds.
+    """
+
+    def __init__(self, walked: Walked, path: GraphPath) -> None:
+        self._details: Mapping[GraphPath, GraphDetail] = walked.graphs
+        self._named = walked.named
+        self._path = path
+        # The values of the graph itself; added values have other names.
+        here = self._details.get(path)
+        self._here: Mapping[str, ValueType] = {} if here is None else here.types
+        # The values whose elements were asked for since the set was last cleared.
+        self.asked: set[str] = set()
+        self._types: dict[str, ValueType] = {}
+        # Tensors are decoded when their elements are asked for.
+        self._elements: dict[str, Array | TensorProto | None] = {}
+        # For each added value without a type yet: the nodes added together with its producer, and their opset.
+        self._added: dict[str, tuple[Sequence[NodeProto], int]] = {}
+
+    def type_of(self, name: str) -> ValueType:
+        """The type of a value, or UNKNOWN."""
+        known = self._here.get(name)
+        if known is not None or not name:
+            return known or UNKNOWN
+        if name in self._added:
+            self._infer_added(*self._added[name])
+        known = self._types.get(name)
+        if known is not None:
+            return known
+        path = self._home_of(name)
+        return UNKNOWN if path is None else self._details[path].types[name]
+
+    def elements(self, name: str) -> Array | None:
+        """The elements of a value that is constant in every run, otherwise None. A default that a caller may override
+        is not constant. The elements of tensors in other files are not read.
+        """
+        self.asked.add(name)
+        if name in self._added:
+            self._infer_added(*self._added[name])
+        if name not in self._elements:
+            held, known = self._held(name)
+            self._elements[name] = _as_array(held, known)
+        found = self._elements[name]
+        if isinstance(found, TensorProto):
+            found = self._elements[name] = _as_array(found, UNKNOWN)
+        return found
+
+    def integers(self, name: str) -> list[int] | None:
+        """The elements of a constant tensor of integers in row-major order, as `elements`."""
+        if name in self._elements or name in self._added:
+            found = self.elements(name)
+            return None if found is None else [int(item) for item in found.reshape(-1)]
+        self.asked.add(name)
+        contents, _ = self._contents(name)
+        return None if contents is None or contents.integers is None else list(contents.integers)
+
+    def contents(self, name: str) -> Contents | None:
+        """The known elements of a small value of the model, in symbols where they depend on dimensions, or None."""
+        self.asked.add(name)
+        return self._contents(name)[0]
+
+    def knows_elements(self, name: str) -> bool:
+        """True for a value of which inference knows elements: a constant, or a result of shape arithmetic."""
+        return self._held(name)[0] is not None
+
+    def branches(self) -> Iterator[Mapping[str, GraphDetail]]:
+        """For each node with subgraphs, the inference of its subgraphs by attribute."""
+        found: dict[int, dict[str, GraphDetail]] = {}
+        for path, detail in self._details.items():
+            if path[:-3] == self._path and len(path) == len(self._path) + 3:
+                found.setdefault(path[-3], {})[path[-2]] = detail
+        yield from found.values()
+
+    def are_named_within(self, symbols: Set[str]) -> bool:
+        """True when a subgraph of the graph declares a dimension with one of these symbols."""
+        paths = (path for name in symbols for path in self._named.get(name, ()))
+        return any(len(path) > len(self._path) and path[: len(self._path)] == self._path for path in paths)
+
+    def fingerprint(self, name: str, most: int) -> bytes | None:
+        """Bytes that are equal for equal constants: with the same type, shape and elements, or the same symbolic
+        elements; b"" for values that are not constant. None for constants of more than `most` bytes or of strings.
+        """
+        if name not in self._types and name not in self._added:
+            # A value of the model: the fingerprint must not depend on earlier questions.
+            contents, known = self._contents(name)
+            if contents is not None:
+                return repr((known.dtype, contents)).encode()
+        elements = self.elements(name)
+        if elements is None:
+            return b""
+        if elements.nbytes > most or elements.dtype == object:
+            return None
+        return b"%s%r" % (str(elements.dtype).encode(), elements.shape) + elements.tobytes()
+
+    def define(self, name: str, known: ValueType, elements: Array | TensorProto | None = None) -> None:
+        """Set the type and elements of an added value."""
+        self._types[name] = known
+        self._elements[name] = elements
+
+    def define_constant(self, name: str, tensor: TensorProto) -> None:
+        """Set the tensor that an added value is."""
+        self.define(name, tensor_type(tensor), None if is_in_other_file(tensor) else tensor)
+
+    def note(self, nodes: Sequence[NodeProto], opset: int) -> None:
+        """Set the nodes that produce added values. Their types are inferred together, when one is asked for."""
+        held = tuple(nodes)
+        for name in _made(held):
+            if name not in self._added and not self._is_known(name):
+                self._added[name] = (held, opset)
+
+    def _is_known(self, name: str) -> bool:
+        return name in self._types or self._home_of(name) is not None
+
+    def _infer_added(self, nodes: Sequence[NodeProto], opset: int) -> None:
+        within = set(_made(nodes))
+        for name in within:
+            self._added.pop(name, None)
+        # Inference of single nodes ignores attributes that refer to one of the enclosing function.
+        for node in nodes:
+            if _refers(node):
+                known = _referred_type(node)
+                for name in _made([node]):
+                    self.define(name, known)
+        plain = [node for node in nodes if not _refers(node)]
+        details: list[GraphDetail] = list(self._analysed(plain, opset).graphs.values())
+        for name in within:
+            if not self._is_known(name):
+                detail = next((each for each in details if name in each.types), details[0])
+                known = detail.types.get(name, UNKNOWN)
+                self.define(name, known, _as_array(detail.constants.get(name), known))
+
+    def split_detail(self, node: NodeProto, opset: int) -> SplitDetail:
+        """The inference of an added split node."""
+        detail: SplitDetail = self._analysed([node], opset).graphs[()].splits[0]
+        return detail
+
+    def _analysed(self, nodes: Sequence[NodeProto], opset: int) -> Walked:
+        """The inference of added nodes as a model of their own, given the types and constants that they read."""
+        within = set(_made(nodes))
+        read = dict.fromkeys(name for node in nodes for name in reads_of(node) if name not in within)
+        inputs, initializers = [], []
+        for name in read:
+            elements, known = self.elements(name), self.type_of(name)
+            number = DTYPE_NUMBERS.get(known.dtype or "")
+            if elements is not None and number is not None:
+                initializers.append(numpy_helper.from_array(elements, name))
+            else:
+                inputs.append(ValueInfoProto(name=name, type=type_proto(known)))
+        outputs = [ValueInfoProto(name=name) for node in nodes for name in node.output if name]
+        graph = helper.make_graph(list(nodes), "added", inputs, outputs, initializers)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+        return walk_model(model)
+
+    def _home_of(self, name: str) -> GraphPath | None:
+        """The innermost of this graph and the enclosing ones that defines the value."""
+        path = self._path
+        while True:
+            detail = self._details.get(path)
+            if detail is not None and name in detail.types:
+                return path
+            if not path or (path[0] == "F" and len(path) <= 2):
+                return None
+            path = path[:-3]
+
+    def _held(self, name: str) -> tuple[Contents | TensorProto | None, ValueType]:
+        """The elements of a value as inference keeps them, and its type."""
+        path = self._home_of(name)
+        if path is None:
+            return None, UNKNOWN
+        detail = self._details[path]
+        return detail.constants.get(name), detail.types[name]
+
+    def _contents(self, name: str) -> tuple[Contents | None, ValueType]:
+        """The elements of a small constant, otherwise None; and the type."""
+        held, known = self._held(name)
+        return tensor_contents(held) if isinstance(held, TensorProto) else held, known
+
+
+def _refers(node: NodeProto) -> bool:
+    if any(attribute.ref_attr_name for attribute in node.attribute):
+        return True
+    return any(_refers(inner) for _, _, graph in subgraphs(node) for inner in graph.node)
+
+
+def _referred_type(node: NodeProto) -> ValueType:
+    """The type that the attribute of a Constant node implies; UNKNOWN for other nodes."""
+    for attribute in node.attribute:
+        if node.op_type == "Constant" and attribute.name in CONSTANT_DTYPES:
+            shape = (None,) if attribute.name.endswith("s") else ()
+            return ValueType("tensor", CONSTANT_DTYPES[attribute.name], shape)
+    return UNKNOWN
+
+
+def _made(nodes: Iterable[NodeProto]) -> Iterator[str]:
+    """All outputs of the nodes, and all values of their subgraphs."""
+    for node in nodes:
+        yield from (name for name in node.output if name)
+        for _, _, graph in subgraphs(node):
+            yield from (value.name for value in graph.input)
+            yield from (tensor.name for tensor in graph.initializer)
+            yield from _made(graph.node)
+
+
+def _decoded(held: TensorProto) -> Array | None:
+    """The elements of a tensor; None for a malformed one, which onnx's checker reports."""
+    try:
+        found: Array = array_of(held)
+    except (ValueError, TypeError, KeyError):
+        return None
+    return found
+
+
+def _is_complete(contents: Contents) -> bool:
+    return all(isinstance(item, (int, float, str)) for item in contents.items)
+
+
+def _as_array(held: Contents | TensorProto | None, known: ValueType) -> Array | None:
+    """The elements of a constant as an array of its element type, None where one of them is unknown."""
+    if held is None:
+        return None
+    if isinstance(held, TensorProto):
+        return None if is_in_other_file(held) else _decoded(held)
+    number = DTYPE_NUMBERS.get(known.dtype or "")
+    if number is None or not _is_complete(held):
+        return None
+    return np.array(held.items, dtype=helper.tensor_dtype_to_np_dtype(number)).reshape(held.shape)
+
+
+# What calls of a function leave out -----------------------------------------------------------------------------------
+
+# What to do about a body whose nodes cannot be written anew for all calls of it at once.
+INLINE_FIRST = "inline the function first, as onnx.inliner and `splitgraph convert --to split --explicit-lengths` do"
+_HELP = f"{INLINE_FIRST.capitalize()}; or give the input in every call."
+
+
+# By the index of a function.
+_Names = dict[int, frozenset[str]]
+# What a call leaves out of a function, if in the body that it is in these names stand for nothing.
+_Missing = Callable[[FunctionProto, NodeProto, Collection[str]], Iterable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What at least one call of a function leaves out, or hands on from one that does, by the function's index: inputs,
+    and attributes without a default.
+    """
+
+    inputs: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    attributes: Mapping[int, frozenset[str]] = field(default_factory=dict)
+
+    def inputs_in(self, scope: Scope) -> frozenset[str]:
+        """Those inputs among the names that a graph of a function can read."""
+        return self.inputs.get(scope.path[1], frozenset()) if self.inputs and scope.in_function else frozenset()
+
+
+def find_left_out(model: ModelProto, every: Sequence[Scope]) -> LeftOut:
+    """What the calls of a model leave out. every: its scopes."""
+    indices = {function_key(function): index for index, function in enumerate(model.functions)}
+    if not indices:
+        return LeftOut()
+    calls = [
+        (scope, node, indices[key])
+        for scope in every
+        for node in scope.nodes
+        if (key := called_function(node)) in indices
+    ]
+    return LeftOut(_by_function(model, calls, _missing_inputs), _by_function(model, calls, _missing_attributes))
+
+
+def _by_function(model: ModelProto, calls: Sequence[tuple[Scope, NodeProto, int]], missing_of: _Missing) -> _Names:
+    found: _Names = dict.fromkeys(range(len(model.functions)), frozenset())
+    changed = True
+    while changed:
+        changed = False
+        for scope, node, index in calls:
+            absent = found[scope.path[1]] if scope.in_function else frozenset()
+            missing = found[index].union(missing_of(model.functions[index], node, absent))
+            changed |= missing != found[index]
+            found[index] = missing
+    return found
+
+
+def _missing_inputs(function: FunctionProto, call: NodeProto, absent: Collection[str]) -> Iterable[str]:
+    given = [name if name not in absent else "" for name in call.input]
+    return [name for position, name in enumerate(function.input) if not any(given[position : position + 1])]
+
+
+def _missing_attributes(function: FunctionProto, call: NodeProto, absent: Collection[str]) -> Iterable[str]:
+    return {*function.attribute} - {given.name for given in call.attribute if given.ref_attr_name not in absent}
+
+
+def is_given(model: ModelProto, left_out: LeftOut, scope: Scope, attribute: str) -> bool:
+    """True when an attribute of the function that a scope is in has a default, or a value in every call."""
+    if not scope.in_function:
+        return False
+    index = scope.path[1]
+    function = model.functions[index]
+    has_default = any(default.name == attribute for default in function.attribute_proto)
+    return has_default or (attribute in function.attribute and attribute not in left_out.attributes.get(index, ()))
+
+
+def reads_left_out(node: NodeProto, left_out: Collection[str]) -> bool:
+    """True for a node that reads one of them."""
+    return bool(left_out) and any(name in left_out for name in node.input)
+
+
+def without_left_out(node: NodeProto, left_out: Collection[str]) -> NodeProto:
+    """The node as it is in the calls that leave all of them out."""
+    made = NodeProto()
+    made.CopyFrom(node)
+    made.input[:] = ["" if name in left_out else name for name in node.input]
+    return made
+
+
+def blocker(node: NodeProto, left_out: Collection[str], code: str, location: str) -> Diagnostic:
+    """Why a node that reads one of them cannot be written anew."""
+    name = next(name for name in node.input if name in left_out)
+    text = f"{node.op_type} reads {name!r}, an input of the function that a call leaves out, and would have to change"
+    return diagnostic(code, text, location, help=_HELP)

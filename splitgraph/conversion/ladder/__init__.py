@@ -1,1 +1,0 @@
-"""Converting nodes from opset to opset, one boundary of their operator after the other."""

@@ -1,0 +1,374 @@
+"""Planning the conversion of a whole model to another opset: splits first, then all other nodes of ai.onnx."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from operator import attrgetter
+from typing import NamedTuple
+
+from splitgraph.conversion.builders import new_emission
+from splitgraph.conversion.cache import ConversionCache, Entries
+from splitgraph.conversion.climb import Blocked, Ladder
+from splitgraph.conversion.keep import CONTRADICTIONS, Route, is_unknown, route_of
+from splitgraph.conversion.known_values import KnownValues, find_left_out, reads_left_out
+from splitgraph.conversion.node import Node, formal_at, possible_types
+from splitgraph.conversion.operators.registry import decision
+from splitgraph.conversion.plan import Plan, Replacement, errors_of, needed_by_conversion, opset_of
+from splitgraph.conversion.splits.lower import plan_splits
+from splitgraph.findings.diagnostics import Diagnostic, diagnostic
+from splitgraph.inference import Walked
+from splitgraph.inference.operators import plugin_advice
+from splitgraph.inference.repairs import FIRST_OPSET, INT32_INPUTS
+from splitgraph.inference.walk_results import GraphDetail, Visit
+from splitgraph.model.names import FreshNames, used_names
+from splitgraph.model.onnx_proto import GraphProto, ModelProto, NodeProto, TensorProto
+from splitgraph.model.schemas.history import version_at
+from splitgraph.model.scopes import (
+    MAIN,
+    FunctionKey,
+    Scope,
+    called_function,
+    function_key,
+    function_location,
+    node_label,
+    plain_domain,
+    roots,
+)
+from splitgraph.model.value_type import ValueType
+from splitgraph.splits import SPLIT_OPERATORS, variant_at
+
+_NAME_OF: Callable[[NodeProto], str] = attrgetter("name")
+_HOW_TO_TYPE = "To be certain, declare the output types of unknown operators in value_info."
+# Operators that round. Where they replace another operator, the results may differ in the last bits.
+_ARITHMETIC = frozenset(
+    {
+        *("Add", "Sub", "Mul", "Div", "Pow", "Sqrt", "Reciprocal", "Exp", "Log", "Erf", "Tanh", "Sigmoid", "Softmax"),
+        *("MatMul", "Gemm", "Conv", "Sum", "Mean", "ReduceMean", "ReduceSum", "ReduceProd"),
+        *("BatchNormalization", "InstanceNormalization", "Resize"),
+    }
+)
+
+
+def plan_opset(model: ModelProto, walked: Walked, target: int) -> Plan:
+    """The plan of the conversion to opset `target`: all edits, or all blockers."""
+    main = walked.graphs.get(MAIN)
+    if main is not None:
+        # The names of all nodes take as much memory as the rest of the plan, and a fresh name is hardly ever one of
+        # them. So they are compared afterwards. ONNX keeps names of nodes and values apart: initializers do not matter.
+        names = FreshNames(used_names(model, walked.scopes, defined=MAIN), main.types)
+        plan = _plan_opset(model, walked, target, names)
+        others = names.given - {held.name for edits in plan.edits.values() for held in edits.constants}
+        if not others or others.isdisjoint(map(_NAME_OF, walked.scopes[0].nodes)):
+            return plan
+    return _plan_opset(model, walked, target, FreshNames(used_names(model, walked.scopes)))
+
+
+def _plan_opset(model: ModelProto, walked: Walked, target: int, names: FreshNames) -> Plan:
+    plan = Plan(opset=target, left_out=find_left_out(model, walked.scopes))
+    if loses_cast_types(walked.opset.get("", target), target):
+        plan.finish = declare_casts
+    plan.refuse_errors(walked)
+    if any(found.code == "SG103" for found in plan.blockers):
+        return plan
+    _refuse_training(plan, model, walked, target)
+    _refuse_ambiguous_functions(plan, model, walked, target)
+    functions = frozenset(function_key(function) for function in model.functions)
+    # Of functions, by the opset that they import.
+    shared: dict[int | None, Entries] = {}
+    for root in roots(walked.scopes):
+        imported = root[0].imports.get("")
+        entries = shared.setdefault(imported, {}) if root[0].in_function else None
+        _plan_root(plan, model, walked, root, target, names, functions, entries)
+    return plan
+
+
+def _plan_root(
+    plan: Plan,
+    model: ModelProto,
+    walked: Walked,
+    root: Sequence[Scope],
+    target: int,
+    names: FreshNames,
+    functions: Collection[FunctionKey],
+    shared: Entries | None,
+) -> None:
+    plan.start(root)
+    affected = {scope.path: _affected(scope, walked.visits(scope), target, functions) for scope in root}
+    for op_type in dict.fromkeys(name for found in affected.values() for name in found.unknown):
+        text = f"ai.onnx has no operator {op_type}: it is kept, but its meaning at opset {target} is unknown"
+        plan.notes.append(diagnostic("SG303", text, "main", severity="warning", help=plugin_advice(op_type)))
+    caches = {
+        scope.path: ConversionCache(KnownValues(walked, scope.path), names, plan.left_out.inputs_in(scope), shared)
+        for scope in root
+        if affected[scope.path].splits or affected[scope.path].others
+    }
+    splits = {path: found.splits for path, found in affected.items() if found.splits}
+    if splits:
+        plan_splits(plan, model, walked, root, names, target, splits, caches)
+    first, blocked = len(plan.changes), list[Sequence[Diagnostic]]()
+    for scope in reversed(root):
+        others = affected[scope.path].others
+        if others:
+            planner = _ScopePlanner(plan, model, walked, scope, target, names, caches[scope.path])
+            blocked += planner.plan_nodes(others)
+    plan.changes[first:] = reversed(plan.changes[first:])
+    plan.blockers += [found for each in reversed(blocked) for found in each]
+
+
+class _Affected(NamedTuple):
+    """The nodes of ai.onnx in a graph that may change, by index: splits and others. unknown: operators that ai.onnx
+    does not have, which are kept.
+    """
+
+    splits: list[int]
+    others: list[int]
+    unknown: list[str]
+
+
+def _affected(
+    scope: Scope, visits: Sequence[Visit | None], target: int, functions: Collection[FunctionKey]
+) -> _Affected:
+    source, found = scope.imports.get(""), _Affected([], [], [])
+
+    def list_for(node: NodeProto) -> list[int] | None:
+        op_type = node.op_type
+        if plain_domain(node.domain) != "" or (functions and called_function(node) in functions):
+            return None
+        if op_type in SPLIT_OPERATORS:
+            return None if variant_at(op_type, opset_of(scope.imports)) is None else found.splits
+        if source is None or source == target:
+            return None
+        if is_unknown(op_type):
+            found.unknown.append(op_type)
+        return None if route_of(op_type, source, target) is None else found.others
+
+    nodes = scope.nodes
+    # Nodes of one visit have one operator, so that one of them is asked. Most nodes do not change.
+    first = dict(zip(reversed(visits), reversed(range(len(visits))), strict=True))
+    lists = {visit: list_for(nodes[first[visit]]) for visit in dict.fromkeys(visits) if visit is not None}
+    wanted = {None, *(visit for visit, indices in lists.items() if indices is not None)}
+    for index in [index for index, visit in enumerate(visits) if visit in wanted]:
+        visit = visits[index]
+        indices = list_for(nodes[index]) if visit is None else lists[visit]
+        if indices is not None:
+            indices.append(index)
+    return found
+
+
+def _refuse_training(plan: Plan, model: ModelProto, walked: Walked, target: int) -> None:
+    """Block models with training graphs, which have the model's opset, but which inference does not read."""
+    if walked.opset.get("", target) == target:
+        return
+    for index, training in enumerate(model.training_info):
+        if training.initialization.node or training.algorithm.node:
+            text = "the model has training graphs, which splitgraph cannot convert"
+            help = "Remove training_info from the model, which runtimes for inference do not read."
+            plan.blockers.append(diagnostic("SG409", text, f"training_info[{index}]", help=help))
+
+
+def _refuse_ambiguous_functions(plan: Plan, model: ModelProto, walked: Walked, target: int) -> None:
+    """Block functions with the name of an operator that changes between the opsets.
+
+    onnx.proto (ModelProto.functions) leaves to runtimes which of the two a node means: onnxruntime takes the operator,
+    onnx's evaluator the function.
+    """
+    source = walked.opset.get("", target)
+    for function in model.functions:
+        if plain_domain(function.domain) != "":
+            continue
+        if version_at(function.name, source) != version_at(function.name, target):
+            text = (
+                f"a local function has the name of the operator {function.name}; runtimes disagree which a node means"
+            )
+            help = "Rename the function or its domain, or inline it."
+            plan.blockers.append(diagnostic("SG409", text, function_location(function), help=help))
+
+
+def _reads_forbidden(node: NodeProto, replacement: Replacement) -> bool:
+    """Return True if what replaces a node reads an input of an element type that only the schema forbids. A node with
+    other attributes is no other node.
+    """
+    nodes = replacement.nodes or ()
+    forbidden = {node.input[index] for index in INT32_INPUTS.get(node.op_type, ()) if index < len(node.input)}
+    if [(made.op_type, made.inputs) for made in nodes if isinstance(made, Node)] == [(node.op_type, node.input[:])]:
+        return False
+    read = {name for made in nodes if isinstance(made, Node) for name in made.reads}
+    return not read.isdisjoint(forbidden or node.input)
+
+
+def _written_anew(found: Diagnostic) -> Diagnostic:
+    """The blocker for a node with element types that only the schema forbids, if the node has to be replaced."""
+    help = f"The conversion has to write this node in another way, for which the types must be allowed. {found.help}"
+    return replace(found, severity="error", help=help)
+
+
+@dataclass(slots=True)
+class _ScopePlanner:
+    """Plans all nodes of one graph but its splits."""
+
+    plan: Plan
+    model: ModelProto
+    walked: Walked
+    scope: Scope
+    target: int
+    names: FreshNames
+    cache: ConversionCache
+
+    def plan_nodes(self, indices: Sequence[int]) -> list[Sequence[Diagnostic]]:
+        """Plan the nodes with these indices, the last one first. Returns the blockers of each, in that order.
+
+        From the end, because a node whose only reader no longer needs it is removed and not converted.
+        """
+        scope, cache, blocked = self.scope, self.cache, list[Sequence[Diagnostic]]()
+        is_read = partial(self.plan.is_read, scope.path)
+        ladder = Ladder(scope.imports[""], self.target, cache.values, scope.in_function, is_read, cache)
+        visits, nodes, kept = self.walked.visits(scope), scope.nodes, cache.kept_visits
+        edits = self.plan.edits.get(scope.path)
+        # A wrongly declared node can be converted; a node with any other error has no meaning to preserve.
+        invalid = {found.location for found in self.plan.blockers if found.code != "SG301"}
+        # The location of an error within a function is the call, so that `invalid` does not tell of it.
+        has_errors = bool(errors_of(self.walked))
+        lenient = (self.walked.graphs.get(scope.path) or GraphDetail()).lenient
+        aside = {index: found for (path, index), found in self.walked.set_aside.items() if path == scope.path}
+        for index in reversed(indices):
+            visit = visits[index]
+            if visit in kept or (edits is not None and edits.changes(index)):
+                continue
+            node = nodes[index]
+            if index in lenient and self.target >= FIRST_OPSET and stays(node, ladder):
+                continue
+            if index in aside:
+                blocked.append(() if stays(node, ladder) else (needed_by_conversion(aside[index]),))
+                continue
+            key = cache.key_of(node, visit)
+            replacement = cache.find(key, node, index)
+            if replacement is not None and replacement.nodes is None:
+                cache.keep_visit(visit)
+                continue
+            location = f"{scope.location}/{node_label(node, index)}"
+            if location in invalid:
+                continue
+            if replacement is None:
+                emission = new_emission(self.plan, self.model, scope, node, index, self.names, self.target)
+                try:
+                    replacement = ladder.convert(node, key, location, emission)
+                except Blocked as refusal:
+                    blocked.append(refusal.blockers)
+                    continue
+                except CONTRADICTIONS:
+                    # Adapters rely on what inference accepts, and inference found what is wrong here: errors, which are
+                    # blockers already, or errors of nodes that never run, most of which can be converted all the same.
+                    if not has_errors and not self.walked.never_run:
+                        raise
+                    blocked.append(() if has_errors else self.walked.never_run)
+                    continue
+            if replacement.nodes is None:
+                cache.keep_visit(visit)
+            elif index in lenient and _reads_forbidden(node, replacement):
+                blocked.append((_written_anew(lenient[index]),))
+            else:
+                self.plan.rounding |= any(
+                    made.op_type in _ARITHMETIC and made.op_type != node.op_type for made in replacement.nodes
+                )
+                self.plan.replace(scope, index, replacement)
+                edits = self.plan.edits.get(scope.path)
+        self._note_assumptions(ladder.assumptions)
+        return blocked
+
+    def _note_assumptions(self, assumptions: Collection[str]) -> None:
+        for assumption in assumptions:
+            text = f"{assumption}; the element type here is unknown and assumed to be another one"
+            self.plan.notes.append(
+                diagnostic("SG403", text, self.scope.location, severity="warning", help=_HOW_TO_TYPE)
+            )
+
+
+_CASTS_ARE_INFERRED_FROM = 6
+
+
+def loses_cast_types(source: int, target: int) -> bool:
+    """Whether the target opset is one where onnx does not infer the type of Cast."""
+    return target < _CASTS_ARE_INFERRED_FROM <= source
+
+
+def declare_casts(graph: GraphProto) -> None:
+    """Declare the output type of each Cast of a graph, where it is not declared."""
+    declared = {value.name for value in (*graph.value_info, *graph.output)}
+    for node in graph.node:
+        if node.op_type != "Cast" or plain_domain(node.domain) != "" or node.output[0] in declared:
+            continue
+        # A reference to an attribute of the enclosing function has no value here.
+        for target in [attribute.s for attribute in node.attribute if attribute.name == "to" and attribute.s]:
+            value = graph.value_info.add(name=node.output[0])
+            value.type.tensor_type.elem_type = TensorProto.DataType.Value(target.decode())
+
+
+# Nodes with accepted findings on the way to another opset
+
+
+def stays(node: NodeProto, ladder: Ladder) -> bool:
+    """Return True for a node that an opset conversion keeps as it is, although an error of it was accepted.
+
+    Its operator must mean the same at both opsets whatever the node is like, because the meaning of this node is
+    unknown. What the node has and is not wrong (attributes, inputs, element types) must be allowed at the target.
+    """
+    route = route_of(node.op_type, ladder.source, ladder.target)
+    if not isinstance(route, Route):
+        return route is None
+    if any(decision(newer.op, newer.since_version) is not None for _, newer in route.boundaries):
+        return False
+    if reads_left_out(node, ladder.cache.left_out):
+        return False
+    try:
+        return replace(ladder, values=_WithoutWrongTypes(ladder.values, node, route)).stays(node, "")
+    except CONTRADICTIONS:
+        # Steps rely on what inference accepts, and something of this node was not.
+        return False
+
+
+def gaining_meaning(walked: Walked, target: int) -> list[Diagnostic]:
+    """The blockers of nodes with accepted findings that have something which only the version at the target knows: an
+    attribute, or more inputs or outputs. At the source, runtimes ignore it or refuse the node.
+    """
+    held = {scope.path: scope for scope in walked.scopes}
+    found = []
+    for (path, index), accepted in walked.set_aside.items():
+        scope = held[path]
+        node, source = scope.nodes[index], scope.imports.get("")
+        if source is not None and plain_domain(node.domain) == "" and _gains(node, source, target):
+            found.append(needed_by_conversion(accepted))
+    return found
+
+
+def _gains(node: NodeProto, source: int, target: int) -> bool:
+    start, end = version_at(node.op_type, source), version_at(node.op_type, target)
+    if start is None or end is None or start.since_version == end.since_version:
+        return False
+    unknown = {attribute.name for attribute in node.attribute} - start.attributes.keys()
+    return (
+        not unknown.isdisjoint(end.attributes)
+        or (len(node.input) > start.max_inputs and end.max_inputs > start.max_inputs)
+        or (len(node.output) > start.max_outputs and end.max_outputs > start.max_outputs)
+    )
+
+
+class _WithoutWrongTypes(KnownValues):
+    """The known values without the element types that the operator of a node does not allow at the source either: the
+    node is no less valid at the target for these.
+    """
+
+    def __init__(self, values: KnownValues, node: NodeProto, route: Route) -> None:
+        self._values = values
+        self._allowed = set[str]()
+        for position, name in enumerate(node.input):
+            formal, known = formal_at(route.start.inputs, position), values.type_of(name)
+            kind = None if known.kind == "unknown" else known.kind
+            if formal is not None and possible_types(formal, known.dtype, kind) <= formal.types:
+                self._allowed.add(name)
+
+    def type_of(self, name: str) -> ValueType:
+        """Return the type of a value."""
+        known = self._values.type_of(name)
+        return known if name in self._allowed else replace(known, dtype=None)

@@ -1,1 +1,0 @@
-"""Rewrites of the whole model that run before the opset ladder."""

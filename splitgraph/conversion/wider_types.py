@@ -1,0 +1,181 @@
+"""Computing a node in a wider element type, because its operator does not take the type of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from splitgraph.conversion.node import Slot, formal_at, slots_of
+from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
+from splitgraph.model.deferred import np
+from splitgraph.model.schemas import OperatorVersion
+from splitgraph.model.value_type import DTYPE_NUMBERS
+
+# For each element type, the wider types in which the result is exact after a cast back; the first allowed one is used.
+_Table = Mapping[str, str]
+
+# Operators that only move elements need a type that holds every value of the narrower one. Between integers of one
+# width, Cast keeps the bits. saturate=0 gives the infinities of float8 back as they were.
+_MOVED: _Table = {
+    "bool": "uint8 int32 int64 float32",
+    "int8": "int32 int64 float32",
+    "uint8": "int32 uint32 int64 float32",
+    "int16": "int32 int64 float32",
+    "uint16": "int32 uint32 int64 float32",
+    "int32": "int64 float64",
+    "uint32": "int32 uint64 int64 float64",
+    "int64": "uint64",
+    "uint64": "int64",
+    "float16": "float32",
+    "bfloat16": "float32",
+    "float32": "float64",
+    "float8e4m3fn": "float16 float32",
+    "float8e4m3fnuz": "float16 float32",
+    "float8e5m2": "float16 float32",
+    "float8e5m2fnuz": "float16 float32",
+    "int4": "int8",
+    "uint4": "uint8",
+}
+# Operators that compare elements need a cast that keeps their order.
+_ORDERED: _Table = {
+    "bool": "uint8 int32 float32",
+    "int8": "int32 float32 int64 float64",
+    "uint8": "int32 float32 int64 float64",
+    "int16": "int32 float32 int64 float64",
+    "uint16": "int32 float32 int64 float64",
+    "int32": "int64 float64",
+    "uint32": "uint64 int64 float64",
+    "float16": "float32",
+    "bfloat16": "float32",
+    "float8e4m3fn": "float16 float32",
+    "float8e4m3fnuz": "float16 float32",
+    "float8e5m2": "float16 float32",
+    "float8e5m2fnuz": "float16 float32",
+}
+# No engine clips float64 at opset 11. For 32-bit integers the adapter of Clip selects between the bounds.
+_CLIPPED: _Table = {dtype: wide for dtype, wide in _ORDERED.items() if dtype not in ("int32", "uint32")}
+# The low bits of sums, differences and products depend on low bits only, which Cast to a narrower integer keeps.
+_MODULAR: _Table = {
+    "int8": "int32 int64",
+    "uint8": "uint32 int32 uint64 int64",
+    "int16": "int32 int64",
+    "uint16": "uint32 int32 uint64 int64",
+    "int32": "int64",
+    "uint32": "uint64 int64",
+    "uint64": "int64",
+    "float16": "float32",
+    "bfloat16": "float32",
+}
+# Integer quotients and remainders are exact in every type that holds both operands.
+_DIVIDED: _Table = {
+    "int8": "int32 int64",
+    "uint8": "uint32 int32 uint64 int64",
+    "int16": "int32 int64",
+    "uint16": "uint32 int32 uint64 int64",
+    "int32": "int64",
+    "uint32": "uint64 int64",
+    "float16": "float32",
+    "bfloat16": "float32",
+}
+# float32 has more than twice the precision of the 16-bit types and two bits: an elementwise result, rounded twice, is
+# the one rounded once. Longer computations round more coarsely in the narrow type itself.
+_REAL: _Table = {"float16": "float32", "bfloat16": "float32"}
+
+_TABLES: tuple[tuple[str, _Table], ...] = (
+    (
+        "Compress Concat DepthToSpace Equal Expand Flatten Gather GatherElements GatherND Identity MaxUnpool OneHot "
+        "Reshape ReverseSequence Scatter Slice SpaceToDepth Squeeze Tile Transpose Trilu Unsqueeze Where",
+        _MOVED,
+    ),
+    (
+        "ArgMax ArgMin GlobalMaxPool Greater GreaterOrEqual IsInf IsNaN Less LessOrEqual Max MaxPool "
+        "MaxRoiPool Min NonZero ReduceMax ReduceMin Relu Sign TopK Unique",
+        _ORDERED,
+    ),
+    ("Abs Add CumSum Gemm MatMul Mul Neg ReduceSum ReduceSumSquare ReduceProd Sub Sum", _MODULAR),
+    ("Clip", _CLIPPED),
+    ("Div Mod", _DIVIDED),
+    (
+        "Acos Acosh Asin Asinh Atan Atanh AveragePool BatchNormalization Ceil Celu Conv ConvTranspose Cos Cosh "
+        "DeformConv Det Einsum Elu Erf Exp Floor Gelu GlobalAveragePool GlobalLpPool GridSample GRU HardSigmoid "
+        "HardSwish Hardmax InstanceNormalization LRN LSTM LayerNormalization LeakyRelu Log LogSoftmax LpNormalization "
+        "LpPool Mean MeanVarianceNormalization Mish NegativeLogLikelihoodLoss PRelu Pow RNN Reciprocal ReduceL1 "
+        "ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean RoiAlign Round Selu Shrink Sigmoid Sin Sinh Softmax "
+        "SoftmaxCrossEntropyLoss Softplus Softsign Sqrt Tan Tanh ThresholdedRelu",
+        _REAL,
+    ),
+)
+_TABLE_OF: Mapping[str, _Table] = {op: table for ops, table in _TABLES for op in ops.split()}
+# Operators that only move elements while an attribute has its default.
+_MOVED_BY_DEFAULT: Mapping[str, tuple[str, str]] = {
+    "Pad": ("mode", "constant"),
+    "ScatterElements": ("reduction", "none"),
+    "ScatterND": ("reduction", "none"),
+}
+# Reductions of an empty set give a bound of the narrow type: the operator that applies it, and the bound.
+_EMPTY: Mapping[str, tuple[str, str]] = {"ReduceMax": ("Max", "min"), "ReduceMin": ("Min", "max")}
+
+
+def widen(node: NodeAtBoundary, fits: OperatorVersion) -> None:
+    """Cast inputs to an element type that another version of the operator takes, and the results back.
+
+    Raises Inexact where no such type is exact. The nodes are written for the opset that the node comes from.
+    """
+    node.dialect = node.dialect or node.old.since_version
+    groups: dict[str, list[Slot]] = {}
+    for slot in slots_of(node.came, node.values.type_of, node.old):
+        groups.setdefault(slot.group, []).append(slot)
+    widened = False
+    for slots in groups.values():
+        formals = [formal_at(fits.inputs if slot.is_input else fits.outputs, slot.position) for slot in slots]
+        taken = [formal.types for formal in formals if formal is not None]
+        # A cast does not help where the other version lacks the input.
+        if not taken or all(slot.types <= types for slot in slots for types in taken):
+            continue
+        allowed = frozenset.intersection(*taken)
+        _widen_group(node, slots, allowed)
+        widened = True
+    if not widened:
+        raise Inexact("its element types are allowed")
+
+
+def _widen_group(node: NodeAtBoundary, slots: Sequence[Slot], allowed: frozenset[str]) -> None:
+    narrow = slots[0].found
+    wide = _wider(node, narrow, allowed)
+    node.reasons["type"] = f"{node.op_type} does not take {narrow} {node.side}"
+    cast: dict[str, str] = {}
+    for slot in slots:
+        if slot.is_input:
+            name = node.inputs[slot.position]
+            if name not in cast:
+                cast[name] = node.write("Cast", [name], f"as_{wide}", to=DTYPE_NUMBERS[wide])
+            node.inputs[slot.position] = cast[name]
+            continue
+        name = node.redirect(slot.position, f"as_{wide}")
+        result = node.outputs[slot.position]
+        if node.op_type in _EMPTY and narrow not in _REAL:
+            result = _bounded(node, result, narrow, wide)
+        saturate = 0 if narrow.startswith("float8") else None
+        node.write_after("Cast", [result], name, to=DTYPE_NUMBERS[narrow], saturate=saturate)
+
+
+def _wider(node: NodeAtBoundary, narrow: str, allowed: frozenset[str]) -> str:
+    """The first exact type that is allowed."""
+    op_type = node.op_type
+    table = _TABLE_OF.get(op_type)
+    if op_type in _MOVED_BY_DEFAULT:
+        name, default = _MOVED_BY_DEFAULT[op_type]
+        table = _MOVED if node.value(name, default) == default else _REAL
+    types = {"float32": "tensor(float)", "float64": "tensor(double)"}
+    for wide in (table or {}).get(narrow, "").split():
+        if types.get(wide, f"tensor({wide})") in allowed:
+            return wide
+    raise Inexact(f"it takes no element type that holds {narrow or 'an unknown type'} exactly")
+
+
+def _bounded(node: NodeAtBoundary, result: str, narrow: str, wide: str) -> str:
+    """The result, with that of an empty set as the narrow type has it."""
+    op_type, bound = _EMPTY[node.op_type]
+    limits = {"min": 0, "max": 1} if narrow == "bool" else {"min": np.iinfo(narrow).min, "max": np.iinfo(narrow).max}
+    name = node.new_name("bounded")
+    node.write_after(op_type, [result, node.constant(limits[bound], "bound", wide)], name)
+    return name

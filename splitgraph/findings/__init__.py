@@ -1,0 +1,1 @@
+"""What is found: codes, diagnostics, errors that a user accepts, outcomes of many models, exit codes."""

@@ -1,0 +1,119 @@
+"""Diagnostics: what splitgraph found, where, and what to do; the errors that carry them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from splitgraph.findings.codes import CODES
+
+__all__ = [
+    "CODES",
+    "LONGEST_NAME",
+    "LONGEST_TEXT",
+    "ConversionError",
+    "Diagnostic",
+    "InternalError",
+    "ModelError",
+    "Severity",
+    "SplitgraphError",
+    "VerificationError",
+    "abridged",
+    "diagnostic",
+    "meant",
+    "with_words_abridged",
+]
+
+Severity = Literal["error", "warning", "info"]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding.
+
+    code: what `splitgraph explain` explains ("SG203"). severity: only an "error" makes a model wrong. message: what was
+    found and what is allowed. location: graph, subgraph and node ("main/encoder/Split_4"), a file name, or "". help:
+    what to do.
+    """
+
+    code: str
+    severity: Severity
+    message: str
+    location: str = ""
+    help: str = ""
+
+
+def diagnostic(
+    code: str, message: str, location: str = "", *, severity: Severity = "error", help: str | None = None
+) -> Diagnostic:
+    """A Diagnostic of a known code; its help comes from the table of codes unless given."""
+    text = abridged(with_words_abridged(message), LONGEST_TEXT)
+    return Diagnostic(code, severity, text, location, CODES[code].help if help is None else help)
+
+
+# The longest name, and the longest text, that is displayed in full; in characters.
+LONGEST_NAME = 500
+LONGEST_TEXT = 10_000
+_LONG_WORD = re.compile(rf"\S{{{LONGEST_NAME + 1},}}")
+
+
+def abridged(text: str, most: int = LONGEST_NAME) -> str:
+    """A name or text for display. A very long one is reduced to its ends and its length."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 2]}…{text[-most // 4 :]} ({len(text):,} characters)"
+
+
+def with_words_abridged(text: str) -> str:
+    """A text for display, with every very long word (usually a name) abridged."""
+    return text if len(text) <= LONGEST_NAME else _LONG_WORD.sub(lambda found: abridged(found.group()), text)
+
+
+def meant(name: object, known: Iterable[str]) -> str:
+    """Advice for a name that is not known: "; did you mean 'B'?" for b where there is a B, "" without a near name."""
+    from difflib import get_close_matches
+
+    if not isinstance(name, str):
+        return ""
+    names = sorted(known)
+    close = [each for each in names if each.lower() == name.lower()] or get_close_matches(name, names, n=1, cutoff=0.7)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _printable_lines(text: str) -> str:
+    """A message of several lines whose other control characters, as those of a terminal, are written as escapes."""
+    if text.isprintable():
+        return text
+    shown = (char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode() for char in text)
+    return "".join(shown)
+
+
+class SplitgraphError(Exception):
+    """Base of every error that splitgraph raises on purpose.
+
+    diagnostics: one for each finding; empty if the message is complete.
+    """
+
+    diagnostics: tuple[Diagnostic, ...]
+
+    def __init__(self, message: str, diagnostics: Iterable[Diagnostic] = ()) -> None:
+        super().__init__(_printable_lines(with_words_abridged(message)))
+        self.diagnostics = tuple(diagnostics)
+
+
+class ModelError(SplitgraphError):
+    """The file cannot be read as a model, or cannot be written."""
+
+
+class ConversionError(SplitgraphError):
+    """The model cannot be converted exactly; `.diagnostics` holds every blocker."""
+
+
+class InternalError(SplitgraphError):
+    """A fault of splitgraph, such as a result with an error that the model does not have. Nothing is written."""
+
+
+class VerificationError(SplitgraphError):
+    """The rewritten model and the original gave different results."""

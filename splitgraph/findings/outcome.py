@@ -1,0 +1,129 @@
+"""What became of one of many models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, get_args
+
+from splitgraph.findings.diagnostics import Diagnostic
+from splitgraph.findings.exit_codes import CLEAN, FINDINGS, INTERNAL_ERROR, NOT_CHECKED, WRONG_USAGE
+
+Verb = Literal["infer", "upgrade", "downgrade", "convert", "check", "verify", "report"]
+Status = Literal[
+    # infer, check, report
+    "clean",
+    "findings",
+    # upgrade, downgrade, convert
+    "converted",
+    "there",
+    "beyond",
+    "refused",
+    "not-verified",
+    # verify, and "different" of the rewriting verbs, too
+    "equal",
+    "different",
+    "not-run",
+    # all
+    "failed",
+]
+VERBS: tuple[Verb, ...] = get_args(Verb)
+STATUSES: tuple[Status, ...] = get_args(Status)
+
+# The exit code that the command has for one model with this status; "failed" has its own. 0 for others.
+CODES: Mapping[Status, int] = {
+    "findings": FINDINGS,
+    "refused": FINDINGS,
+    "different": FINDINGS,
+    "not-verified": NOT_CHECKED,
+    "not-run": NOT_CHECKED,
+    "failed": WRONG_USAGE,
+}
+
+
+# A fault of splitgraph, not of the model.
+_OWN_FAULT = "SG603"
+
+# What holds diagnostics.
+_FINDINGS = ("diagnostics", "accepted")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one model.
+
+    verb: what was done. model: the source as it was given or found. after: the second model of `verify`, else None.
+    status: "clean" or "findings" of infer, check and report; "converted", "there" (the model is as wanted already),
+    "beyond" (its opset is beyond the one that is wanted, and stays), "refused", "different" or "not-verified" (the
+    result was kept back) of the rewriting verbs; "equal", "different" or "not-run" of verify; "failed" where the model
+    could not be read, or where its process died, ran out of time or memory.
+    diagnostics: every finding; the errors say why a model was refused or failed. accepted: the errors that the caller
+    accepts by name. assumed_defaults: the inputs whose defaults a rewrite relies on. output: the file that was
+    written, or None. data_files: those that it depends on, and how they came there ("needed", "copied", "linked",
+    "written"). opset_before, opset_after: of ai.onnx; None where there is none. splits: how many the model has,
+    where the verb counts them. changes: how many nodes were rewritten. verdict, engine: of the verification, None
+    without one. seconds: how long the model took. files: of each file that was read, the SHA-256 of its content, if
+    that was asked for. options: the SHA-256 of the verb, its options and the version of splitgraph.
+    """
+
+    verb: Verb
+    model: str
+    status: Status
+    after: str | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+    accepted: tuple[Diagnostic, ...] = ()
+    assumed_defaults: tuple[str, ...] = ()
+    output: str | None = None
+    data_files: Mapping[str, str] = field(default_factory=dict)
+    opset_before: int | None = None
+    opset_after: int | None = None
+    splits: int | None = None
+    changes: int | None = None
+    verdict: str | None = None
+    engine: str | None = None
+    seconds: float = 0.0
+    files: Mapping[str, str] = field(default_factory=dict)
+    options: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """True where nothing is wrong: the exit code for this model alone is 0."""
+        return self.code == CLEAN
+
+    @property
+    def code(self) -> int:
+        """The exit code of the command for this model alone."""
+        if self.status == "failed" and any(found.code == _OWN_FAULT for found in self.diagnostics):
+            return INTERNAL_ERROR
+        return CODES.get(self.status, CLEAN)
+
+    @property
+    def is_unverified(self) -> bool:
+        """True where a result was written, or would be, although no engine could run both models."""
+        return self.status == "converted" and self.verdict == "not-run"
+
+    def document(self) -> dict[str, Any]:
+        """The outcome as JSON, which `outcome_from` reads."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        for name in _FINDINGS:
+            values[name] = [asdict(each) for each in values[name]]
+        names = list(self.assumed_defaults)
+        files = {"files": dict(self.files), "data_files": dict(self.data_files)}
+        return {**values, **files, "assumed_defaults": names, "seconds": round(self.seconds, 4)}
+
+
+def outcome_from(document: Mapping[str, Any]) -> Outcome:
+    """The outcome of a line of a report. Raises ValueError, KeyError or TypeError for another document."""
+    values = {name: value for name, value in document.items() if name in Outcome.__dataclass_fields__}
+    if values["verb"] not in VERBS or values["status"] not in STATUSES:
+        raise ValueError("not a verb, or not a status")
+    optional = [values[name] for name in ("after", "output") if values[name] is not None]
+    texts = [values["model"], values["options"], *optional]
+    files = values["files"]
+    if not all(isinstance(each, str) for each in (*texts, *files.keys(), *files.values())):
+        raise ValueError("a value that must be text is none")
+    values["seconds"] = float(values["seconds"])
+    for name in _FINDINGS:
+        values[name] = tuple(Diagnostic(**found) for found in values[name])
+    values["assumed_defaults"] = tuple(values["assumed_defaults"])
+    return Outcome(**values)

@@ -1,0 +1,273 @@
+"""The work on one of many models, as it goes to a worker process, and what the worker does with it."""
+
+from __future__ import annotations
+
+import filecmp
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import splitgraph
+from splitgraph.findings.diagnostics import Diagnostic, ModelError, SplitgraphError, diagnostic
+from splitgraph.findings.outcome import Outcome, Status
+from splitgraph.formats.atomic_write import WriteTogether
+from splitgraph.formats.external_data import is_inside
+from splitgraph.formats.onnx_file import external_locations
+from splitgraph.formats.recognition import is_ir
+from splitgraph.processes.folders import temporary_folder
+from splitgraph.processes.this_process import collection_paused
+from splitgraph.work.task import Task
+
+if TYPE_CHECKING:
+    from splitgraph.formats import DataFile
+    from splitgraph.inference.analysis import Analysis
+
+
+_EXISTS = "SG108"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The work on one of many models.
+
+    model: the source as it was given or found, a path or a URL. after: the second model of `verify`. task: what is
+    done. options: see `Outcome`. seconds, memory: the limits of time, and of memory in bytes; None for none. hashes:
+    whether the files are hashed. is_new: there was no file at the place of the result before the call.
+    """
+
+    model: str
+    task: Task
+    options: str = ""
+    after: str | None = None
+    seconds: float | None = None
+    memory: int | None = None
+    hashes: bool = False
+    is_new: bool = False
+
+    @property
+    def place(self) -> Path | None:
+        """The file of the result; None where nothing is written, or where only the worker knows."""
+        if self.task.output.dry_run or not isinstance(self.task.model, Path):
+            return self.task.place
+        return self.task.path()
+
+    def failed(self, found: Iterable[Diagnostic], seconds: float = 0.0) -> Outcome:
+        """The outcome of a job that failed."""
+        return self.ended("failed", diagnostics=tuple(found), seconds=seconds)
+
+    def ended(self, status: Status, **known: Any) -> Outcome:
+        """The outcome of the job."""
+        return Outcome(self.task.verb, self.model, status, after=self.after, options=self.options, **known)
+
+
+def digest(task: Task) -> str:
+    """The SHA-256 of everything that an outcome depends on except the files: the verb, the options, the version."""
+    # Where a model is, and where its result goes, is of the job; two trees of equal models have equal digests.
+    output = task.output._replace(output=None, force=False)
+    plain = replace(task, model=Path(), before=None, after=None, place=None, output=output)
+    options = {field.name: getattr(plain, field.name) for field in fields(plain)}
+    inputs, libraries = task.running.inputs, task.running.custom_ops
+    named = [inputs, *([libraries] if isinstance(libraries, (str, os.PathLike)) else libraries)]
+    read = [_content(Path(each)) for each in named if isinstance(each, (str, os.PathLike))]
+    text = json.dumps([splitgraph.__version__, options, read], default=str, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _content(path: Path) -> list[tuple[str, str]]:
+    """The name and the SHA-256 of a file, or of each file in a folder."""
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    return [(str(each), file_hash(each)) for each in files if each.is_file()]
+
+
+def run_job(job: Job) -> Outcome:
+    """Do the work of a job in this process. Raises only what no model should cause."""
+    began = time.monotonic()
+    hashed: dict[str, str] = {}
+    try:
+        with collection_paused():
+            outcome = _run(job, hashed)
+    except SplitgraphError as error:
+        found = error.diagnostics or (Diagnostic("SG601", "error", str(error)),)
+        outcome = job.failed(found)
+    except MemoryError:
+        outcome = job.failed([diagnostic("SG602", "out of memory")])
+    except OSError as error:
+        outcome = job.failed([diagnostic("SG602", error.strerror or str(error))])
+    except Exception as error:
+        # A fault of ours with one model is told of that model, and the others go on.
+        outcome = job.failed([diagnostic("SG603", f"{type(error).__name__}: {error}")])
+    return replace(outcome, seconds=time.monotonic() - began, files=hashed)
+
+
+def _run(job: Job, hashed: dict[str, str]) -> Outcome:
+    from splitgraph.many.remote import localized
+
+    task = job.task
+    named = {name: getattr(task, name) for name in ("model", "before", "after")}
+    places: Any = {name: localized(str(model)) for name, model in named.items() if model is not None}
+    if job.hashes:
+        # Before the model is read: where it cannot be read, its content is the reason.
+        read = [path for place in places.values() for path in files_of_model(place)]
+        hashed.update((str(path), file_hash(path)) for path in read if path.is_file())
+    outcome = _again_where_there(job, replace(task, **places))
+    if outcome.output in hashed:
+        # A model that was converted in place is done as long as it stays as it is now.
+        hashed[outcome.output] = file_hash(Path(outcome.output))
+    return replace(outcome, model=job.model, after=job.after)
+
+
+def _again_where_there(job: Job, task: Task) -> Outcome:
+    """Do the work. A job whose worker was lost runs again: then its result may be there, which is no error if the bytes
+    are the same.
+    """
+    try:
+        return _outcome(job, task)
+    except SplitgraphError as error:
+        there = task.path() if job.is_new and any(found.code == _EXISTS for found in error.diagnostics) else None
+        if there is None:
+            raise
+        with temporary_folder() as folder:
+            again = _outcome(job, replace(task, place=folder / "result" / there.name))
+            if again.output is None or not _is_whole(folder / "result", there.parent):
+                raise
+            data_files = {
+                str(there.parent / os.path.relpath(each, folder / "result")): how
+                for each, how in again.data_files.items()
+            }
+        return replace(again, output=str(there), data_files=data_files)
+
+
+def _is_whole(made: Path, folder: Path) -> bool:
+    """True where each file of a result is in a folder with the same bytes. A result of which a part is missing was
+    interrupted, and is completed.
+    """
+    files = [path.relative_to(made) for path in made.rglob("*") if path.is_file()]
+    if any((folder / each).exists() and not filecmp.cmp(made / each, folder / each, shallow=False) for each in files):
+        return False
+    with WriteTogether(overwrite=False) as written:
+        for each in files:
+            if not (folder / each).exists():
+                with (made / each).open("rb") as source, written.open(folder / each) as target:
+                    shutil.copyfileobj(source, target)
+    return True
+
+
+def _outcome(job: Job, task: Task) -> Outcome:
+    """What each verb does, and what is told of it. Each verb imports its own modules."""
+    match task.verb:
+        case "infer":
+            return _inferred(job, task)
+        case "check":
+            return _checked(job, task)
+        case "verify":
+            return _verified(job, task)
+        case "report":
+            return _reported(job, task)
+        case _:
+            return _rewritten(job, task)
+
+
+def _inferred(job: Job, task: Task) -> Outcome:
+    from splitgraph.work.analyses import infer_file
+
+    done = infer_file(task)
+    return replace(_analysed(job, done.analysis, done.written), data_files=_told(done.data_files))
+
+
+def _told(data_files: Sequence[DataFile]) -> dict[str, str]:
+    return {str(each.path): each.how for each in data_files}
+
+
+def _reported(job: Job, task: Task) -> Outcome:
+    from splitgraph.work.analyses import report_file
+
+    done = report_file(task)
+    return _analysed(job, done.analyses[-1], done.written)
+
+
+def _analysed(job: Job, found: Analysis, written: Path | None) -> Outcome:
+    opset = found.opset.get("")
+    return job.ended(
+        "clean" if found.ok else "findings",
+        diagnostics=found.diagnostics,
+        accepted=tuple(found.accepted),
+        output=None if written is None else str(written),
+        opset_before=opset,
+        opset_after=opset,
+        splits=len(found.splits),
+    )
+
+
+def _checked(job: Job, task: Task) -> Outcome:
+    from splitgraph.work.analyses import check_file
+
+    done = check_file(task)
+    found = tuple(dict.fromkeys(each for _, diagnostics in done.found for each in diagnostics))
+    walked = done.examined.walked
+    status: Status = "findings" if done.code else "clean"
+    opset = walked.opset.get("")
+    accepted = tuple(walked.accepted)
+    return job.ended(status, diagnostics=found, accepted=accepted, opset_before=opset, opset_after=opset)
+
+
+def _verified(job: Job, task: Task) -> Outcome:
+    from splitgraph import api
+
+    assert task.after is not None
+    found = api.compared(task.model, task.after, task.running)
+    told = found.findings() if found.verdict == "different" else ()
+    diagnostics = (*(replace(each, help="") for each in told), *found.diagnostics)
+    return job.ended(found.verdict, diagnostics=diagnostics, verdict=found.verdict, engine=found.engine or None)
+
+
+def _rewritten(job: Job, task: Task) -> Outcome:
+    from splitgraph.work.rewriting import rewrite_file
+
+    done = rewrite_file(task)
+    result, verification = done.rewrite, None if done.rewrite is None else done.rewrite.verification
+    return job.ended(
+        done.status,
+        # That a model is beyond the opset is no error here.
+        diagnostics=() if done.status == "beyond" else tuple(done.blockers if result is None else result.diagnostics),
+        accepted=() if result is None else tuple(result.accepted),
+        assumed_defaults=() if result is None else tuple(result.assumed_defaults),
+        output=None if done.output is None else str(done.output),
+        data_files=_told(done.data_files),
+        opset_before=done.opset.get(""),
+        opset_after=None if result is None else result.to_opset.get(""),
+        changes=None if result is None else len(result.changes),
+        verdict=None if verification is None else verification.verdict,
+        engine=None if verification is None else verification.engine or None,
+    )
+
+
+def files_of_model(path: Path) -> list[Path]:
+    """The files that a model is made of: its own, and those of its weights, some of which may be missing. A page is one
+    file.
+    """
+    if path.suffix == ".html" or not path.is_file():
+        return [path]
+    if is_ir(path):
+        weights = path.with_suffix(".bin")
+        return [path, weights] if weights.is_file() else [path]
+    try:
+        names = external_locations(path)
+    except ModelError:
+        # Whoever opens the model says what is wrong with it.
+        names = []
+    return [path, *(path.parent / name for name in names if is_inside(path.parent, name))]
+
+
+def file_hash(path: Path) -> str:
+    """The SHA-256 of the content of a file. Raises OSError."""
+    with path.open("rb") as file:
+        found = hashlib.sha256()
+        while chunk := file.read(2**20):
+            found.update(chunk)
+    return found.hexdigest()

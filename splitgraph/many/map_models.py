@@ -1,0 +1,137 @@
+"""`splitgraph.map_models`."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from splitgraph import api
+from splitgraph.findings.diagnostics import SplitgraphError
+from splitgraph.findings.outcome import VERBS, Outcome, Verb
+from splitgraph.many.plan import Limits, Plan, plan_jobs, plan_pairs
+from splitgraph.many.run_jobs import Workers, run_jobs
+from splitgraph.many.sources import find_sources, needs_onnx
+from splitgraph.options import ATOL, RTOL, Goal, Output, Running, Sizes, StrPath, leeway_of
+from splitgraph.work.task import Task
+
+_GIB = 2**30
+# The command line's `report` writes pages, and has no function.
+_VERBS = tuple(verb for verb in VERBS if verb != "report")
+_Record = TypeVar("_Record", Sizes, Goal, Running, Output)
+
+
+def map_models(
+    verb: Verb,
+    sources: StrPath | Sequence[StrPath | tuple[StrPath, StrPath]],
+    *,
+    executor: Executor | None = None,
+    jobs: int | None = None,
+    timeout: float | None = 300,
+    memory: float | None = None,
+    output: StrPath | None = None,
+    exclude: str | Sequence[str] = (),
+    hashes: bool = False,
+    **options: Any,
+) -> Iterator[Outcome]:
+    """Run a verb on many models; yields the outcome of each as it ends. A model that is wrong, hangs, or crashes its
+    process has an outcome that says so, and takes no other model with it. Nothing is raised for a model.
+
+    verb: "infer", "upgrade", "downgrade", "convert", "check" or "verify". sources: files, folders (with their
+    subfolders), patterns and URLs; for "verify" pairs of files.
+    executor: of concurrent.futures, such as `distributed.Client(...).get_executor()`; None for worker processes of this
+    machine. Under an executor, too, the models run in worker processes, so that a crash of a model is none of the
+    executor. jobs: without an executor, how many models at a time; None for one for each core.
+    timeout: seconds for each model, None for no limit. memory: GiB for each worker process, on Linux only.
+    output: the folder of the results, None to write nothing. Models of folders and patterns keep their path below it,
+    models that were named get their default name. exclude: patterns of models to leave out. hashes: whether
+    `Outcome.files` is found.
+    options: keywords of the verb (`upgrade` has verify=False); also force and external_data, as on the command line,
+    and skip_newer=False for models beyond the opset to be refused.
+
+    Raises SplitgraphError before the first outcome for wrong arguments, and for a folder without a model.
+    """
+    if verb not in _VERBS:
+        raise SplitgraphError(f"there is no verb {verb!r} for many models; there are: {', '.join(_VERBS)}")
+    if jobs is not None and jobs < 1:
+        raise SplitgraphError(f"jobs is {jobs!r}; it must be an integer of at least 1")
+    if timeout is not None and not (isinstance(timeout, (int, float)) and math.isfinite(timeout) and timeout > 0):
+        raise SplitgraphError(f"timeout is {timeout!r}; it must be a number of seconds, or None")
+    sources = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
+    exclude = [exclude] if isinstance(exclude, str) else exclude
+    limits = Limits(timeout, None if memory is None else max(1, int(memory * _GIB)), hashes)
+    plan = _planned(verb, sources, limits, None if output is None else os.fspath(output), exclude, options)
+    return _outcomes(plan, executor, jobs)
+
+
+def _outcomes(plan: Plan, executor: Executor | None, jobs: int | None) -> Iterator[Outcome]:
+    left = plan.to_do()
+    yield from plan.failed
+    yield from run_jobs(left, executor, Workers(), jobs)
+
+
+def _planned(
+    verb: Verb,
+    sources: Sequence[StrPath | tuple[StrPath, StrPath]],
+    limits: Limits,
+    output: str | None,
+    exclude: Sequence[str],
+    options: Mapping[str, Any],
+) -> Plan:
+    known = {name: value for name, value in options.items() if name not in ("force", "external_data", "skip_newer")}
+    try:
+        inspect.signature(getattr(api, verb)).bind("", *([""] if verb == "verify" else []), **known)
+    except TypeError as error:
+        raise SplitgraphError(f"map_models({verb!r}, ...): {error}") from error
+    task = _task(verb, options, 300 if limits.seconds is None else limits.seconds, writes=output is not None)
+    if verb == "verify":
+        pairs: list[tuple[str, str | None]] = []
+        for pair in sources:
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise SplitgraphError(f"the sources of verify are pairs of models, (before, after), not {pair!r}")
+            pairs.append((os.fspath(pair[0]), os.fspath(pair[1])))
+        return plan_pairs(task, pairs, limits)
+    names = [_name(source) for source in sources]
+    below = None if output is None else Path(output)
+    found = find_sources(names, exclude, below=below, only_onnx=needs_onnx(verb, task.goal), seconds=limits.seconds)
+    return plan_jobs(task, found, limits, output)
+
+
+def _name(source: Any) -> str:
+    if not isinstance(source, (str, os.PathLike)):
+        raise SplitgraphError(f"the sources of map_models are paths and URLs, not {type(source).__name__}")
+    return os.fspath(source)
+
+
+def _task(verb: Verb, options: Mapping[str, Any], timeout: float, *, writes: bool) -> Task:
+    """Return what is done with each model. options: keywords of the verb, and of writing."""
+    given = {"timeout": timeout, "skip_newer": True, **options}
+    # Without a folder for results, no file is in the way of one.
+    given |= {"in_place": not writes, "dry_run": not writes} if verb in ("upgrade", "downgrade", "convert") else {}
+    given["verify"] = None if options.get("verify") else False
+    targets = ()
+    if verb == "check":
+        targets = given.pop("target", ())
+    if verb == "verify":
+        given = {"rtol": RTOL, "atol": ATOL, **given, "try_sizes": given.pop("bind", None)}
+    given_leeway = (given.get("accept", ()), given.get("assume_defaults", False), given.get("empty_chunks", "clamp"))
+    return Task(
+        verb,
+        sizes=_given(Sizes, given),
+        leeway=leeway_of(*given_leeway),
+        goal=_given(Goal, given),
+        running=_given(Running, given),
+        output=_given(Output, given),
+        targets=[targets] if isinstance(targets, str) else targets,
+    )
+
+
+def _given(record: type[_Record], options: Mapping[str, Any]) -> _Record:
+    """Return a record with the options that are its fields."""
+    fields: Any = record
+    made: _Record = fields(**{name: options[name] for name in fields._fields if name in options})
+    return made

@@ -1,0 +1,234 @@
+"""Compare the outputs of two models.
+
+Floating-point numbers may differ by `atol + rtol * |first|`. NaN equals NaN and an infinity: where one sum overflows,
+another order of its terms gives NaN. An infinity equals itself, and not that of the other sign. Between two engines,
+elements that are not finite on both sides are not compared: engines treat them differently. All other types must be
+equal. The default tolerances suit float32 and float64. Narrower types cannot express such small
+differences, so their tolerances are at least:
+
+    float16, bfloat16             rtol 2 eps, atol eps
+    float8 (e4m3 and e5m2 kinds)  rtol eps, atol the smallest positive number
+    float4, float8e8m0            equal
+
+Here eps is the distance from 1 to the next larger number of the type. The real and imaginary parts of a complex number
+are compared separately. Large tensors are compared in pieces, within the time that is left.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+
+from splitgraph.model.value_type import DTYPE_NAMES
+from splitgraph.verification.values import Array, Block, Value, blocks, is_text
+from splitgraph.verification.verification import Difference
+
+# Returns which differences of an output rounding explains: see `RoundingAllowance.excuse`.
+Excuse = Callable[[int, int, Array, Array], npt.NDArray[np.bool_]]
+
+# For each narrow type: eps, and the tolerance for numbers near 0 (eps for 16 bits, the smallest positive number for 8).
+_NARROW_FLOATS: Mapping[str, tuple[float, float]] = {
+    "float16": (2.0**-10, 2.0**-10),
+    "bfloat16": (2.0**-7, 2.0**-7),
+    "float8_e4m3fn": (2.0**-3, 2.0**-9),
+    "float8_e4m3fnuz": (2.0**-3, 2.0**-10),
+    "float8_e5m2": (2.0**-2, 2.0**-16),
+    "float8_e5m2fnuz": (2.0**-2, 2.0**-17),
+}
+HALF_TYPES = ("float16", "bfloat16")
+_EXACT_FLOATS = ("float4_e2m1fn", "float8_e8m0fnu")
+# The measured effect of rounding on an output is held in memory, so an output may have at most so many elements.
+MOST_MEASURED = 2**25
+
+
+class OutOfTimeError(Exception):
+    """Raised if the time is over before everything is compared."""
+
+
+@dataclass(slots=True)
+class Comparison:
+    """Compares values with given tolerances and keeps the largest differences of floating-point numbers.
+
+    excuse: allows differences beyond the tolerances where rounding explains them. max_abs_diff, max_rel_diff: None
+    before the first comparison. max_rel_diff is relative to the value of the first model and ignores values of 0.
+    sides: how reasons call the two. only_finite: elements that are not finite on both sides are not compared. deadline:
+    as `time.monotonic` tells it; a comparison that takes longer raises OutOfTimeError.
+    """
+
+    rtol: float
+    atol: float
+    excuse: Excuse | None = None
+    max_abs_diff: float | None = None
+    max_rel_diff: float | None = None
+    sides: tuple[str, str] = ("the first model gives", "the second")
+    only_finite: bool = False
+    deadline: float = math.inf
+
+    def compare_outputs(
+        self, names: Sequence[str], before: Sequence[Value], after: Sequence[Value], case: int
+    ) -> Difference | None:
+        """Return the first difference between the outputs of two models on one case; None without one.
+
+        Both lists have the order of the names.
+        """
+        self.max_abs_diff = self.max_abs_diff or 0.0
+        self.max_rel_diff = self.max_rel_diff or 0.0
+        if len(before) != len(after):
+            return Difference("", case, self._told(f"{len(before)} outputs", len(after)))
+        for position, (name, left, right) in enumerate(zip(names, before, after, strict=True)):
+            reason = self._compare(left, right, (case, position))
+            if reason:
+                return Difference(name, case, reason)
+        return None
+
+    def _compare(self, before: Value, after: Value, place: tuple[int, int] | None = None) -> str:
+        """Return why two values differ, "" if they agree. place: (case, position) of the output, None for a part of
+        one.
+        """
+        kinds = _kind_of(before), _kind_of(after)
+        if kinds[0] != kinds[1]:
+            return self._told(*kinds)
+        if before is None:
+            return ""
+        if isinstance(before, dict):
+            return self._compare_maps(before, after)
+        if isinstance(before, list):
+            return self._compare_sequences(before, after)
+        return self._compare_arrays(before, after, place)
+
+    def _compare_maps(self, before: Mapping[Any, Value], after: Mapping[Any, Value]) -> str:
+        if before.keys() != after.keys():
+            return self._told(f"the keys {sorted(before)}", sorted(after))
+        reasons = ((key, self._compare(value, after[key])) for key, value in before.items())
+        return next((f"at key {key!r}: {reason}" for key, reason in reasons if reason), "")
+
+    def _compare_sequences(self, before: Sequence[Value], after: Sequence[Value]) -> str:
+        if len(before) != len(after):
+            return self._told(f"a sequence of {len(before)}", f"of {len(after)}")
+        reasons = (self._compare(left, right) for left, right in zip(before, after, strict=True))
+        return next((f"element {index}: {reason}" for index, reason in enumerate(reasons) if reason), "")
+
+    def _compare_arrays(self, before: Array, after: Array, place: tuple[int, int] | None) -> str:
+        if before.dtype != after.dtype:
+            return self._told(f"elements of type {type_name(before)}", type_name(after))
+        if before.shape != after.shape:
+            return self._told(f"the shape {list(before.shape)}", list(after.shape))
+        if before is after or before.size == 0:
+            return ""
+        if self.excuse is not None and place is not None and before.size <= MOST_MEASURED:
+            return self._first_wrong(before, after, [((...,), self.wrong(before, after, place))])
+        parts = ((block, self.wrong(before[block], after[block])) for block in blocks(before, after))
+        return self._first_wrong(before, after, parts)
+
+    def _told(self, before: object, after: object) -> str:
+        return f"{self.sides[0]} {before}, {self.sides[1]} {after}"
+
+    def _first_wrong(self, before: Array, after: Array, parts: Iterable[tuple[Block, npt.NDArray[np.bool_]]]) -> str:
+        """parts: which elements differ, in blocks, in the order of the elements."""
+        first, count = None, 0
+        for block, wrong in parts:
+            number = int(np.count_nonzero(wrong))
+            if number and first is None:
+                starts = [each.start for each in block[:-1]] + [0] * before.ndim
+                within = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+                first = tuple(int(place) + start for place, start in zip(within, starts, strict=False))
+            count += number
+        if first is None:
+            return ""
+        where = f"at {list(first)} " if first else ""
+        more = f" ({count} of {before.size} elements differ)" if before.size > 1 else ""
+        return f"{where}{self._told(_shown(before[first]), _shown(after[first]))}{more}"
+
+    def wrong(self, before: Array, after: Array, place: tuple[int, int] | None = None) -> npt.NDArray[np.bool_]:
+        """Mark the elements that differ by more than allowed, in two arrays of the same type and shape."""
+        if time.monotonic() > self.deadline:
+            raise OutOfTimeError
+        if before.dtype.kind == "c":
+            real = self.wrong(before.real, after.real)
+            return np.asarray(real | self.wrong(before.imag, after.imag))
+        if not _is_float(before.dtype):
+            return np.asarray(before != after, dtype=np.bool_)
+        if bool((before == after).all()):  # most rewrites change no element, and this is fast
+            self._note(np.zeros(1), np.zeros(1))
+            return np.zeros(before.shape, dtype=np.bool_)
+        rtol, atol = self._tolerances(before.dtype)
+        left, right = before.astype(np.float64), after.astype(np.float64)
+        with np.errstate(invalid="ignore", over="ignore"):
+            ends = np.isfinite(left), np.isfinite(right)
+            finite = ends[0] & ends[1]
+            same = (left == right) | (~(ends[0] | ends[1]) & (np.isnan(left) | np.isnan(right)))
+            if self.only_finite:
+                same |= ~finite
+            # A number and a NaN, or a number and an infinity, have an infinite difference.
+            gap = np.where(same, 0.0, np.where(finite, np.abs(right - left), np.inf))
+            self._note(gap, np.where(finite, np.abs(left), 1.0))
+            allowed = atol + rtol * np.abs(left)
+            near = finite & (gap <= allowed)
+            if self.excuse is not None and place is not None and not (same | near).all():
+                near |= self.excuse(*place, gap, allowed) & finite
+        return np.asarray(~(same | near))
+
+    def _note(self, gap: Array, size: Array) -> None:
+        self.max_abs_diff = max(self.max_abs_diff or 0.0, float(gap.max(initial=0.0)))
+        nonzero = size > 0
+        if nonzero.any():
+            self.max_rel_diff = max(self.max_rel_diff or 0.0, float((gap[nonzero] / size[nonzero]).max()))
+
+    def _tolerances(self, dtype: np.dtype[Any]) -> tuple[float, float]:
+        if dtype.name in _EXACT_FLOATS:
+            return 0.0, 0.0
+        if dtype.name not in _NARROW_FLOATS:
+            return self.rtol, self.atol
+        rtol, atol = narrow_tolerances(dtype.name)
+        return max(self.rtol, rtol), max(self.atol, atol)
+
+
+def has_finite(array: Array) -> bool:
+    """Return True if some element of an array is neither NaN nor infinite."""
+    return any(bool(is_finite(array[block]).any()) for block in blocks(array))
+
+
+def is_finite(array: Array) -> npt.NDArray[np.bool_]:
+    """Mark the elements of an array of any type that are neither NaN nor infinite."""
+    if array.dtype.kind in "fc":
+        return np.asarray(np.isfinite(array))
+    if _is_float(array.dtype):
+        return np.asarray(np.isfinite(array.astype(np.float32)))
+    return np.ones(array.shape, dtype=np.bool_)
+
+
+def narrow_tolerances(name: str) -> tuple[float, float]:
+    """Return the smallest tolerances (rtol, atol) of a narrow floating-point type, named as in NumPy or ml_dtypes."""
+    eps, least = _NARROW_FLOATS[name]
+    return 2 * eps if name in HALF_TYPES else eps, least
+
+
+def _kind_of(value: Value) -> str:
+    if value is None:
+        return "an empty optional"
+    if isinstance(value, dict):
+        return "a map"
+    return "a sequence" if isinstance(value, list) else "a tensor"
+
+
+def type_name(array: Array) -> str:
+    """Return the ONNX name of the element type of an array."""
+    if is_text(array):
+        return "string"
+    number = int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
+    return DTYPE_NAMES.get(number, str(array.dtype))
+
+
+def _is_float(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind == "f" or "float" in dtype.name
+
+
+def _shown(value: Any) -> str:
+    return repr(value) if isinstance(value, (str, bytes)) else str(value)

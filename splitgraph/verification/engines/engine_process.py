@@ -1,0 +1,269 @@
+"""Let an engine run models in its own process (see `processes`), and read the events that it reports.
+
+A crash, a time-out or an abort of the engine ends the engine process and nothing else. Both processes share files in a
+private temporary folder, which is always removed. A healthy process is kept for the next run of the same engine with
+the same settings: a process that ran on a GPU keeps memory of the GPU.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from splitgraph.processes.folders import temporary_folder
+from splitgraph.processes.inner_loop import ProcessLimits
+from splitgraph.processes.kept_processes import KeptProcesses
+from splitgraph.processes.worker_process import ProcessEnded
+from splitgraph.verification.engine_settings import DEFAULT, EngineSettings, memory_limit
+from splitgraph.verification.engines.error_texts import says_out_of_memory
+from splitgraph.verification.models.model_files import Model, write_model
+from splitgraph.verification.values import Value, read_values, write_values
+
+_PROCESSES = KeptProcesses("splitgraph.verification.engines.worker:main")
+
+Stage = Literal["library", "load", "run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One set of inputs, by name. A case has several attempts, until the first model accepts one."""
+
+    case: int
+    attempt: int
+    inputs: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Describes why an engine failed.
+
+    stage, model (0 first, 1 second): what the engine was doing. case: None while loading. unsupported: the engine
+    crashed, timed out or lacks something, which says nothing about the model; False if the engine refused the model on
+    these inputs. invalid: the engine did not load the model because the model breaks the rules of ONNX.
+    """
+
+    stage: Stage
+    model: int
+    case: int | None
+    unsupported: bool
+    reason: str
+    invalid: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Lists what the engine process must find out after it has run the cases.
+
+    movable: positions of the outputs of the first model that should change with its weights. kept: names of the weights
+    that must not change. rtol, atol: how much an output must change to count. deploy: whether to load the second model
+    with the default optimisations of onnxruntime.
+    """
+
+    movable: Sequence[int] = ()
+    kept: Sequence[str] = ()
+    rtol: float = 0.0
+    atol: float = 0.0
+    deploy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """Lists unusual inputs on which both models run after everything else. A failure on them says nothing.
+
+    rtol, atol, only_finite: how the outputs are compared (see `comparison`).
+    """
+
+    inputs: Sequence[Mapping[str, Value]] = ()
+    rtol: float = 0.0
+    atol: float = 0.0
+    only_finite: bool = False
+
+
+@dataclass(slots=True)
+class EngineRun:
+    """Holds the results of an engine process.
+
+    outputs: of each model (0 first, 1 second), by case and attempt, in the order of the graph outputs. failures: in the
+    order in which they happened. moving: positions of the outputs that changed with the weights. undeployed: for each
+    model, the optimisation levels at which it does not load, with the reason. providers: what the models ran on. idle:
+    of these, the ones that got no node of a model. refused: why the settings cannot be used here, "" if they can.
+    opsets: what a model was taken for, if that is not the opset that it imports. extras: the outputs of both models for
+    the extra inputs on which they differ, by number. extras_run: on how many extra inputs both models ran.
+    """
+
+    outputs: tuple[dict[tuple[int, int], list[Value]], dict[tuple[int, int], list[Value]]] = field(
+        default_factory=lambda: ({}, {})
+    )
+    failures: list[Failure] = field(default_factory=list)
+    moving: set[int] = field(default_factory=set)
+    undeployed: dict[int, dict[str, str]] = field(default_factory=dict)
+    providers: list[str] = field(default_factory=list)
+    idle: list[str] = field(default_factory=list)
+    refused: str = ""
+    opsets: dict[int, int] = field(default_factory=dict)
+    extras: dict[int, tuple[list[Value], list[Value]]] = field(default_factory=dict)
+    extras_run: int = 0
+
+
+class Workplace:
+    """A temporary folder that holds the models. Engines run in it one after the other."""
+
+    def __init__(
+        self,
+        folder: Path,
+        models: Sequence[Model],
+        ports: Sequence[Mapping[str, Any] | None],
+        folders: Sequence[Path | None],
+        settings: EngineSettings = DEFAULT,
+        rounded: Sequence[bool] = (False, False),
+    ) -> None:
+        self.folder = folder
+        self._rounded = list(rounded)
+        self.settings = settings
+        self._models = [
+            write_model(model, folder / f"model_{index}", data_folder)
+            for index, (model, data_folder) in enumerate(zip(models, folders, strict=True))
+        ]
+        self._ports = list(ports)
+        self._runs = 0
+
+    @property
+    def weights(self) -> list[int]:
+        """Return how many bytes of weights each model has."""
+        return [model.weights for model in self._models]
+
+    def run(
+        self,
+        engine: str,
+        attempts: Sequence[Attempt],
+        seconds: float,
+        probe: Probe | None = None,
+        extras: Extras | None = None,
+    ) -> EngineRun:
+        """Run the models on all attempts in an engine process, for at most so many seconds.
+
+        engine: one for all models, or one for each model, joined by "+". probe: what else to find out, and extras: what
+        else to compare, if time is left.
+        """
+        self._runs += 1
+        folder = self.folder / f"run_{self._runs}"
+        folder.mkdir()
+        cases = []
+        for item in attempts:
+            name = f"inputs_{item.case}_{item.attempt}.bin"
+            write_values(folder / name, item.inputs)
+            cases.append({"case": item.case, "attempt": item.attempt, "inputs": name})
+        models = [os.path.relpath(model.path, folder) for model in self._models]
+        # Drivers of GPUs reserve far more address space than they use.
+        memory = 0 if self.settings.has_devices else memory_limit(sum(model.weights for model in self._models))
+        engines = (engine.split("+") * len(models))[: len(models)]
+        job = {"engines": engines, "models": models, "cases": cases}
+        job["ports"] = self._ports
+        job["rounded"] = self._rounded
+        job["folders"] = [None if model.folder is None else str(model.folder) for model in self._models]
+        job["settings"] = self.settings.as_json()
+        job["probe"] = asdict(probe or Probe())
+        extras = extras or Extras()
+        names = [f"extra_{number}.bin" for number in range(len(extras.inputs))]
+        for name, values in zip(names, extras.inputs, strict=True):
+            write_values(folder / name, values)
+        compared = {"rtol": extras.rtol, "atol": extras.atol, "only_finite": extras.only_finite}
+        job["extras"] = {"inputs": names, **compared}
+        (folder / "job.json").write_text(json.dumps(job), "utf-8")
+        key = json.dumps([engine, self.settings.as_json()])
+        return _collect(folder, _run_worker(key, folder, ProcessLimits(seconds, address_space=memory)), memory)
+
+
+@contextmanager
+def workplace(
+    models: Sequence[Model],
+    ports: Sequence[Mapping[str, Any] | None] = (None, None),
+    folders: Sequence[Path | None] = (None, None),
+    settings: EngineSettings = DEFAULT,
+    rounded: Sequence[bool] = (False, False),
+) -> Iterator[Workplace]:
+    """Create a Workplace for the models and remove its folder at the end, whatever happens.
+
+    ports: for each model, its input and output names (see `engine.load_engine`). folders: of the external data of each.
+    settings: of the engines. rounded: whether the weights of each are rounded to float16.
+    """
+    with temporary_folder() as folder:
+        yield Workplace(folder, models, ports, folders, settings, rounded)
+
+
+def _run_worker(key: str, folder: Path, limits: ProcessLimits) -> str:
+    """Run the worker on a folder; return "" or why its process did not end normally. Tests replace this function to run
+    the worker in their own process.
+    """
+    try:
+        _PROCESSES.run(folder, limits, key=key, folder=folder, is_kept=bool)
+    except ProcessEnded as ended:
+        return str(ended)
+    return ""
+
+
+def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
+    """Read the events of a worker. abnormal: why its process did not end normally, "" if it did. memory: the limit in
+    bytes, 0 for none.
+    """
+    run = EngineRun()
+    last: dict[str, Any] = {"event": "start", "stage": "load", "model": 0}
+    # Outputs of both models that are the same are in one file.
+    read: dict[str, list[Value]] = {}
+    for event in _read_events(folder / "events.jsonl"):
+        last = event
+        if event["event"] == "moving":
+            run.moving.update(event["outputs"])
+        elif event["event"] == "refused":
+            run.refused = event["reason"]
+        elif event["event"] == "end" and event["stage"] == "load":
+            run.providers += (name for name in event["providers"] if name not in run.providers)
+            run.idle += (name for name in event["idle"] if name not in run.idle)
+            run.opsets |= {event["model"]: event["opset"]} if event["opset"] else {}
+        elif event["stage"] == "extra":
+            _add_extra(run, folder, event)
+        elif event["event"] == "failed" and event["stage"] == "deploy":
+            run.undeployed.setdefault(event["model"], {})[event["level"]] = event["reason"]
+        elif event["event"] == "failed":
+            run.failures.append(_failure(event, event["unsupported"], event["reason"], invalid=event["invalid"]))
+        elif event["event"] == "end" and event["stage"] == "run":
+            key, name = (event["case"], event["attempt"]), event["outputs"]
+            if name not in read:
+                read[name] = list(read_values(folder / name).values())
+            run.outputs[event["model"]][key] = read[name]
+    if abnormal and last["stage"] == "library":
+        abnormal = f"the library {last['library']}: {abnormal}"
+    if abnormal and last["stage"] == "deploy" and "crashed" in abnormal:
+        run.undeployed.setdefault(last["model"], {})[last["level"]] = abnormal
+    elif abnormal and last["stage"] in get_args(Stage):
+        run.failures.append(_failure(last, True, abnormal))
+    for position, failure in enumerate(run.failures):
+        if memory and says_out_of_memory(failure.reason):
+            text = f"needs more memory than the limit of {memory / 2**30:.3g} GiB: {failure.reason}"
+            run.failures[position] = replace(failure, reason=text)
+    return run
+
+
+def _add_extra(run: EngineRun, folder: Path, event: Mapping[str, Any]) -> None:
+    if event["event"] == "end":
+        run.extras_run += 1
+    elif event["event"] == "differs":
+        first, second = (list(read_values(folder / name).values()) for name in event["outputs"])
+        run.extras[event["extra"]] = first, second
+
+
+def _failure(event: Mapping[str, Any], unsupported: bool, reason: str, *, invalid: bool = False) -> Failure:
+    return Failure(event["stage"], event["model"], event.get("case"), unsupported, reason, invalid)
+
+
+def _read_events(path: Path) -> Iterator[dict[str, Any]]:
+    if not path.exists():
+        return
+    for line in path.read_text("utf-8").splitlines(keepends=True):
+        if line.endswith("\n"):  # a process that crashes may leave half a line
+            yield json.loads(line)

@@ -1,0 +1,340 @@
+"""What is installed and works: packages, engines, folders, memory. `splitgraph doctor` shows it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import platform
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from splitgraph.findings.diagnostics import Diagnostic, diagnostic
+from splitgraph.processes.folders import cache_folder, temporary_folder
+from splitgraph.processes.kept_processes import run_once
+from splitgraph.processes.worker_process import ProcessEnded
+from splitgraph.verification.engine_settings import memory_limit
+
+# The state of an installation, and what is wrong with it.
+
+
+@dataclass(frozen=True, slots=True)
+class InstallationReport:
+    """Everything that `splitgraph doctor` tells.
+
+    python: version and implementation. executable: the path of Python. system: the name of the operating system, its
+    release and processor. packages: the required ones. extras: the package of each extra, by the extra's name.
+    """
+
+    python: str
+    executable: str
+    system: str
+    packages: tuple[PackageReport, ...]
+    extras: dict[str, PackageReport]
+    engines: tuple[EngineReport, ...]
+    folders: tuple[FolderReport, ...]
+    machine: MachineReport
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything that is installed works."""
+        return all(each.severity != "error" for each in self.diagnostics)
+
+
+def examine(say: Callable[[str], None] = lambda text: None) -> InstallationReport:
+    """Look at everything, and run a small model in each engine. say: is told what is being done."""
+    packages, extras = required_packages(), optional_packages()
+    folders = examine_folders()
+    engines = []
+    for name in ENGINES:
+        say(f"running {name}")
+        engines.append(_engine(name))
+    found = [*_of_packages(packages), *_of_extras(extras), *_of_folders(folders), *_of_engines(engines)]
+    return InstallationReport(
+        f"{platform.python_version()} ({platform.python_implementation()})",
+        sys.executable,
+        platform.platform(),
+        tuple(packages),
+        extras,
+        tuple(engines),
+        tuple(folders),
+        examine_machine(),
+        tuple(found),
+    )
+
+
+def _engine(name: str) -> EngineReport:
+    try:
+        return try_engine(name)
+    except OSError as error:
+        return EngineReport(name, "broken", reason=f"its process cannot be started: {error.strerror or error}")
+
+
+def _of_packages(packages: list[PackageReport]) -> Iterator[Diagnostic]:
+    for each in packages:
+        if each.version is None:
+            yield diagnostic("SG802", f"{each.name} is required and not installed", each.name)
+        elif each.is_too_old:
+            yield diagnostic("SG802", _too_old(each), each.name)
+
+
+def _of_extras(extras: dict[str, PackageReport]) -> Iterator[Diagnostic]:
+    # Nothing but what the extra adds depends on such a package.
+    for each in extras.values():
+        if each.is_too_old:
+            yield diagnostic("SG802", _too_old(each), each.name, severity="warning")
+
+
+def _too_old(package: PackageReport) -> str:
+    return f"{package.name} {package.version} is too old; {package.oldest} is the oldest that is supported"
+
+
+def _of_folders(folders: list[FolderReport]) -> Iterator[Diagnostic]:
+    for each in folders:
+        if not each.writable:
+            yield diagnostic("SG803", f"the folder for {each.purpose} cannot be written to: {each.reason}", each.path)
+
+
+def _of_engines(engines: list[EngineReport]) -> Iterator[Diagnostic]:
+    for each in engines:
+        if each.status == "broken":
+            yield diagnostic("SG801", f"the engine {each.name} does not work: {each.reason}", each.name)
+
+
+# The machine
+
+
+@dataclass(frozen=True, slots=True)
+class MachineReport:
+    """What the machine has. cpus: that this process may use. memory: of the machine, in bytes. available_memory: that a
+    new process gets without swapping. engine_memory: that an engine's process may use, in bytes of address space; None
+    where the system has no such limit. None for everything that the system does not tell.
+    """
+
+    cpus: int | None
+    memory: int | None
+    available_memory: int | None
+    engine_memory: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FolderReport:
+    """A folder that splitgraph writes to. free: bytes; None where the folder does not tell. reason: why nothing can be
+    written, "" where something can.
+    """
+
+    purpose: str
+    path: str
+    writable: bool
+    free: int | None
+    reason: str = ""
+
+
+def examine_machine() -> MachineReport:
+    """What this machine has."""
+    has_limit = hasattr(os, "sysconf") and sys.platform != "darwin"
+    return MachineReport(_cpus(), _memory(), _available_memory(), memory_limit(0) if has_limit else None)
+
+
+def examine_folders() -> list[FolderReport]:
+    """The folders that splitgraph writes to by itself."""
+    return [_temporary_folder(), _cache_folder()]
+
+
+def _temporary_folder() -> FolderReport:
+    purpose = "temporary files"
+    try:
+        path = tempfile.gettempdir()
+    except OSError as error:
+        return FolderReport(purpose, "", False, None, error.strerror or str(error))
+    try:
+        with temporary_folder() as folder:
+            (folder / "written").write_bytes(b"1")
+    except OSError as error:
+        return FolderReport(purpose, path, False, _free(path), error.strerror or str(error))
+    return FolderReport(purpose, path, True, _free(path))
+
+
+def _cache_folder() -> FolderReport:
+    """The folder of models that were read from URLs. It is made when there is one."""
+    purpose, path = "models at URLs", cache_folder()
+    existing = next(folder for folder in (path, *path.parents) if folder.exists())
+    is_writable = existing.is_dir() and os.access(existing, os.W_OK)
+    reason = "" if is_writable else f"{existing} cannot be written to"
+    return FolderReport(purpose, str(path), is_writable, _free(str(existing)), reason)
+
+
+def _free(path: str) -> int | None:
+    try:
+        return shutil.disk_usage(path).free
+    except OSError:
+        return None
+
+
+def _cpus() -> int | None:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count()
+
+
+def _memory() -> int | None:
+    if not hasattr(os, "sysconf"):
+        return None
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _available_memory() -> int | None:
+    """As Linux estimates it; other systems have no such number."""
+    try:
+        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
+    except OSError:
+        return None
+    found = next((line.split()[1] for line in lines if line.startswith("MemAvailable:")), None)
+    return None if found is None else 1024 * int(found)
+
+
+# The packages that splitgraph requires, and the optional ones
+
+
+# As pyproject.toml requires them, and what comes with onnx.
+REQUIRED: Mapping[str, str] = {
+    "onnx": "1.20",
+    "onnx-graphsurgeon": "0.6.1",
+    "numpy": "1.24",
+    "click": "8.1",
+    "rich": "13",
+    "defusedxml": "0.7.1",
+    "protobuf": "",
+}
+if sys.version_info < (3, 11):
+    REQUIRED = {**REQUIRED, "tomli": "2"}
+
+
+class Extra(NamedTuple):
+    """An optional package: the oldest version that is supported, the module to import, and what it adds."""
+
+    package: str
+    oldest: str
+    module: str
+    adds: str
+
+
+# By the names of the extras in pyproject.toml.
+EXTRAS: Mapping[str, Extra] = {
+    "onnxruntime": Extra("onnxruntime", "1.20", "onnxruntime", "verification with ONNX Runtime"),
+    "openvino": Extra("openvino", "2025.0", "openvino", "verification with OpenVINO, ONNX to IR, passes for ov.Model"),
+    "onnx-ir": Extra("onnx-ir", "0.1.7", "onnx_ir", "models of the type onnx_ir.Model, passes for onnx_ir"),
+    "distributed": Extra("distributed", "2024.1", "distributed", "many models on a cluster of dask.distributed"),
+    "fsspec": Extra("fsspec", "2024.2", "fsspec", "models at URLs"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PackageReport:
+    """A package: the version that is installed (None: none), and the oldest one that is supported ("": any)."""
+
+    name: str
+    version: str | None
+    oldest: str
+
+    @property
+    def is_too_old(self) -> bool:
+        """Whether the installed version is older than the oldest that is supported."""
+        return self.version is not None and _numbers(self.version) < _numbers(self.oldest)
+
+
+def required_packages() -> list[PackageReport]:
+    """Every package that splitgraph requires."""
+    return [PackageReport(name, _version(name), oldest) for name, oldest in REQUIRED.items()]
+
+
+def optional_packages() -> dict[str, PackageReport]:
+    """The package of every extra, by the name of the extra. A variant such as onnxruntime-gpu counts."""
+    providers = metadata.packages_distributions()
+    found = {}
+    for name, extra in EXTRAS.items():
+        package = next(iter(providers.get(extra.module, ())), extra.package)
+        found[name] = PackageReport(package, _version(package), extra.oldest)
+    return found
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _numbers(version: str) -> list[int]:
+    """The numbers of a release: [1, 20] for "1.20"; what comes after them, such as "rc1", does not count."""
+    release = re.match(r"[\d.]*", version)
+    return [int(number) for number in re.findall(r"\d+", release.group() if release else "")]
+
+
+# Try each engine in a process of its own
+
+
+# Each engine with the module that it is made of.
+ENGINES: Mapping[str, str] = {"reference": "onnx", "onnxruntime": "onnxruntime", "openvino": "openvino"}
+# Importing an engine on a busy machine takes seconds.
+SECONDS = 60.0
+
+Status = Literal["works", "broken", "not installed"]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineReport:
+    """What is known of an engine.
+
+    version: of its package; None where it could not be imported. newest_opset: the newest opset of ai.onnx at which it
+    runs a Split; None where it does not work. devices: what it can run on; the providers of onnxruntime. reason: why it
+    is broken, "" where it is not.
+    """
+
+    name: str
+    status: Status
+    version: str | None = None
+    newest_opset: int | None = None
+    devices: tuple[str, ...] = ()
+    reason: str = ""
+
+
+def try_engine(name: str, seconds: float = SECONDS) -> EngineReport:
+    """Run a small model in an engine, for at most so many seconds. Raises OSError if no temporary file can be made."""
+    if importlib.util.find_spec(ENGINES[name]) is None:
+        # The reference evaluator is part of onnx, which splitgraph requires.
+        if name == "reference":
+            return EngineReport(name, "broken", reason="onnx is not installed")
+        return EngineReport(name, "not installed")
+    with temporary_folder() as folder:
+        abnormal = ""
+        try:
+            run_once("splitgraph.verification.engines.capabilities:main", (name, folder), folder, seconds)
+        except ProcessEnded as ended:
+            abnormal = str(ended)
+        found = _found(folder / "found.json")
+    newest = found.get("newest_opset")
+    version, devices = found.get("version"), tuple(found.get("devices", ()))
+    if newest is not None and not abnormal:
+        return EngineReport(name, "works", version, newest, devices)
+    reason = abnormal or found.get("reason") or "runs no model"
+    if abnormal and found.get("opset") is not None:
+        reason = f"{abnormal}, with a Split of opset {found['opset']}"
+    return EngineReport(name, "broken", version, None, devices, reason)
+
+
+def _found(path: Path) -> dict[str, Any]:
+    """What the process of the engine wrote; nothing where it ended before, or while it wrote."""
+    try:
+        found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    except (FileNotFoundError, ValueError):
+        return {}
+    return found

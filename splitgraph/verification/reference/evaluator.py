@@ -1,0 +1,403 @@
+"""Run models with the reference evaluator of onnx, without its faults.
+
+The evaluator of onnx validates no split, passes `new_ops` to subgraphs but not to functions, ignores the defaults of
+function attributes, treats an omitted Loop condition as false, stacks scan outputs along the wrong axis, and passes an
+omitted output to later nodes as their omitted inputs. Here, the split family runs on strict `kernels`, in the version
+that the opset import of the enclosing model or function selects. `operators` replaces other operators, such as Loop. A
+call of a model-local function runs a copy of its body in which the attributes of the call are written out. A model is
+refused if the evaluator would run an operator with the meaning of another version: the result would prove nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import onnx
+from onnx.reference import ReferenceEvaluator
+from onnx.reference.op_run import OpRun
+
+from splitgraph.model.schemas import version_at
+from splitgraph.verification.models.model_files import name_omitted_outputs, nodes_within, read_elements, scoped_nodes
+from splitgraph.verification.reference.kernels import ONNX_KERNEL_VERSIONS, Array, run_onnx
+from splitgraph.verification.values import UnsupportedError, Value, as_text, is_text
+
+# Operators that the evaluator runs with the meaning of a later version: the first version that it runs correctly.
+_FIRST_FAITHFUL_VERSION: Mapping[str, int] = {
+    "PRelu": 7,  # the slope of each channel did not broadcast from the right
+    "Resize": 11,  # the coordinate transformation changed
+    "RoiAlign": 16,  # the default of coordinate_transformation_mode changed
+    "Scan": 9,  # batched, and with sequence_lens
+    "Selu": 6,  # other default coefficients
+    "Tile": 6,  # other inputs
+    "Upsample": 9,  # scales as attributes
+}
+
+
+class _FunctionCall(OpRun):
+    """Calls a model-local function whose body was specialised for this call."""
+
+    def __init__(self, node: onnx.NodeProto, run_params: dict[str, Any], body: ReferenceEvaluator) -> None:
+        super().__init__(node, run_params)
+        self._body = body
+
+    def _run(self, *inputs: Any, **_: Any) -> tuple[Any, ...]:
+        names = self._body.input_names
+        if len(inputs) > len(names):
+            raise UnsupportedError(f"{self.op_type} is called with {len(inputs)} inputs but declares {len(names)}")
+        feeds = {**dict.fromkeys(names), **dict(zip(names, inputs, strict=False))}
+        return tuple(self._body.run(None, feeds, attributes={}))
+
+
+class _Evaluator(ReferenceEvaluator):
+    """The evaluator of onnx with other implementations.
+
+    model_functions, data_folder: set in a subclass for each model.
+    """
+
+    model_functions: ClassVar[Mapping[tuple[str, str, str], onnx.FunctionProto]] = {}
+    data_folder: ClassVar[Path] = Path()
+
+    def retrieve_external_data(self, initializer: onnx.TensorProto) -> Any:
+        """Return the elements of an external initializer; onnx calls this method where they are used."""
+        return read_elements(initializer, self.data_folder)
+
+    @property
+    def opsets(self) -> dict[str, int]:
+        """Return the imported versions; "ai.onnx" is another name of the default domain."""
+        versions = dict(self.opsets_)
+        for name, alias in (("", "ai.onnx"), ("ai.onnx", "")):
+            if name in versions:
+                versions.setdefault(alias, versions[name])
+        return versions
+
+    def _load_impl(self, node: onnx.NodeProto, input_types: Any = None) -> Any:
+        function = self.model_functions.get((node.domain, node.op_type, node.overload))
+        if function is not None:
+            body = specialise(function, node)
+            evaluator = type(self)(body)
+            return lambda node, run_params: _FunctionCall(node, run_params, evaluator)
+        if node.domain not in ("", "ai.onnx"):
+            return super()._load_impl(node, input_types)
+        own = self._own_implementation(node)
+        if own is not None:
+            return own
+        plain = onnx.NodeProto()
+        plain.CopyFrom(node)
+        plain.domain = ""
+        theirs = super()._load_impl(plain, input_types)
+        _check_attributes(plain, theirs)
+        return theirs
+
+    def _own_implementation(self, node: onnx.NodeProto) -> type[OpRun] | None:
+        opset = self.opsets.get("")
+        if opset is None:
+            raise UnsupportedError(f"{node.op_type} is used, but the opset import of ai.onnx is missing")
+        try:
+            since_version = onnx.defs.get_schema(node.op_type, opset).since_version
+        except onnx.defs.SchemaError:
+            raise UnsupportedError(f"{node.op_type} does not exist at opset {opset}") from None
+        meant = version_at("", node.op_type, opset)
+        if meant is not None and meant.since_version > since_version:
+            raise UnsupportedError(
+                f"the installed onnx {onnx.__version__} knows {node.op_type}-{since_version}, but not "
+                f"{node.op_type}-{meant.since_version}, which the model uses"
+            )
+        first = _FIRST_FAITHFUL_VERSION.get(node.op_type, 1)
+        if since_version < first:
+            wrong = f"runs {node.op_type}-{since_version} with the meaning of {node.op_type}-{first}"
+            raise UnsupportedError(f"onnx's reference evaluator {wrong}")
+        if node.op_type in ONNX_KERNEL_VERSIONS and since_version not in ONNX_KERNEL_VERSIONS[node.op_type]:
+            # The evaluator of onnx might run it with the meaning of another version.
+            raise UnsupportedError(f"splitgraph has no kernel for {node.op_type}-{since_version}")
+        return implementation(node.op_type, since_version)
+
+
+def _check_attributes(node: onnx.NodeProto, theirs: Any) -> None:
+    """Refuse attributes of older versions of an operator if the evaluator only has the newest one.
+
+    Its binary operators would ignore them, such as `broadcast` and `axis` of Add-6.
+    """
+    if getattr(theirs, "__name__", "") != node.op_type:
+        return
+    known = onnx.defs.get_schema(node.op_type).attributes
+    for attribute in node.attribute:
+        if attribute.name not in known:
+            raise UnsupportedError(
+                f"onnx's reference evaluator knows no attribute {attribute.name!r} of {node.op_type}"
+            )
+
+
+def load(model: onnx.ModelProto, data_folder: Path = Path()) -> ReferenceEvaluator:
+    """Prepare a model; raise UnsupportedError if the evaluator would not run it correctly.
+
+    data_folder: of the external initializers.
+    """
+    if any("" in node.output for node, _ in scoped_nodes(model)):
+        original, model = model, onnx.ModelProto()
+        model.CopyFrom(original)
+        name_omitted_outputs(model, of_splits_only=False)
+    functions = {(function.domain, function.name, function.overload): function for function in model.functions}
+    evaluator = type("ModelEvaluator", (_Evaluator,), {"model_functions": functions, "data_folder": data_folder})
+    loaded: ReferenceEvaluator = evaluator(
+        model.graph, opsets={imported.domain: imported.version for imported in model.opset_import}
+    )
+    return loaded
+
+
+def run(evaluator: ReferenceEvaluator, feeds: Mapping[str, Value]) -> list[Value]:
+    """Run a prepared model; return the outputs in the order of the graph."""
+    return list(evaluator.run(None, dict(feeds)))
+
+
+def specialise(function: onnx.FunctionProto, call: onnx.NodeProto) -> onnx.FunctionProto:
+    """Copy the body of a function and replace every reference to an attribute by the value in the call.
+
+    The default of the function applies if the call has no value. An attribute without a value and a default is removed,
+    so that the default of the operator applies. The call itself must not contain references.
+    """
+    given = {attribute.name: attribute for attribute in function.attribute_proto}
+    given.update({attribute.name: attribute for attribute in call.attribute})
+    body = onnx.FunctionProto()
+    body.CopyFrom(function)
+    del body.attribute[:]
+    del body.attribute_proto[:]
+    for node in list(nodes_within(body.node)):
+        if any(attribute.ref_attr_name for attribute in node.attribute):
+            _write_out_references(node, given)
+    return body
+
+
+def _write_out_references(node: onnx.NodeProto, given: Mapping[str, onnx.AttributeProto]) -> None:
+    resolved = []
+    for attribute in node.attribute:
+        source = given.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+        if source is None:
+            continue
+        copied = onnx.AttributeProto()
+        copied.CopyFrom(source)
+        copied.name = attribute.name
+        resolved.append(copied)
+    del node.attribute[:]
+    node.attribute.extend(resolved)
+
+
+# Replace operators of the reference evaluator of onnx that are wrong or not strict.
+
+
+def implementation(op_type: str, since_version: int) -> type[OpRun] | None:
+    """Return the implementation of an ai.onnx operator; None to use that of the evaluator."""
+    return _BY_VERSION.get((op_type, since_version)) or _BY_NAME.get(op_type)
+
+
+class _Kernel(OpRun):
+    """Runs a split operator on `kernels`; each subclass has an operator version."""
+
+    version: ClassVar[tuple[str, int]]
+
+    def _run(self, *inputs: Any, **attributes: Any) -> tuple[Any, ...]:
+        op_type, since_version = self.version
+        arrays = [as_text(value) if isinstance(value, np.ndarray) and is_text(value) else value for value in inputs]
+        return run_onnx(op_type, since_version, arrays, attributes, len(self.onnx_node.output))
+
+
+def _kernel_class(op_type: str, since_version: int) -> type[_Kernel]:
+    schema = onnx.defs.get_schema(op_type, since_version)
+    members = {"version": (op_type, since_version), "op_schema": schema}
+    return type(f"{op_type}_{since_version}", (_Kernel,), members)
+
+
+class _Loop(OpRun):
+    """Loop as specified: an omitted condition is true, and scan outputs get a new first axis."""
+
+    def need_context(self) -> bool:
+        return True
+
+    def _run(self, trip_count: Any = None, cond: Any = None, *carried: Any, context: Any = None, **_: Any) -> Any:
+        body: Any = self.body  # type: ignore[attr-defined]  # OpRun sets the attributes of the node
+        state = list(carried)
+        scans: list[list[Any]] = [[] for _ in range(len(body.output_names) - 1 - len(state))]
+        limit = None if trip_count is None else int(np.asarray(trip_count).reshape(()))
+        alive = cond is None or bool(np.asarray(cond).reshape(()))
+        iteration = 0
+        while alive and (limit is None or iteration < limit):
+            feeds = dict(context or {})
+            arguments = [np.array(iteration, dtype=np.int64), np.array(True), *state]
+            feeds.update(zip(body.input_names, arguments, strict=True))
+            results = body.run(None, feeds)
+            alive = bool(np.asarray(results[0]).reshape(()))
+            state = results[1 : 1 + len(state)]
+            for scan, value in zip(scans, results[1 + len(state) :], strict=True):
+                scan.append(value)
+            iteration += 1
+        stacked = [_stack(scan, index) for scan, index in zip(scans, body.output_types[1 + len(state) :], strict=True)]
+        return (*state, *stacked)
+
+
+def _stack(values: list[Any], declared: Any) -> Any:
+    if values:
+        return np.stack(values)
+    tensor = declared.tensor_type
+    if not tensor.elem_type or not tensor.HasField("shape"):
+        raise UnsupportedError("a loop without iterations gives a scan output of undeclared type")
+    shape = [dim.dim_value for dim in tensor.shape.dim]
+    return np.empty((0, *shape), dtype=onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+
+
+class _Scan(OpRun):
+    """Scan since opset 9, with axes and directions.
+
+    The evaluator has neither, and onnx 1.20 returns the last row.
+    """
+
+    def need_context(self) -> bool:
+        return True
+
+    def _run(self, *inputs: Any, context: Any = None, num_scan_inputs: int = 0, **attributes: Any) -> tuple[Any, ...]:
+        body: Any = attributes["body"]
+        state, scanned = list(inputs[: len(inputs) - num_scan_inputs]), inputs[len(inputs) - num_scan_inputs :]
+        rows = _oriented(
+            [
+                np.moveaxis(data, axis, 0)
+                for data, axis in zip(scanned, _each(attributes, "scan_input_axes"), strict=False)
+            ],
+            _each(attributes, "scan_input_directions"),
+        )
+        if len({len(data) for data in rows}) != 1:
+            raise ValueError(f"Scan over inputs of different lengths {[len(data) for data in rows]}")
+        scans: list[list[Any]] = [[] for _ in body.output_names[len(state) :]]
+        for arguments in zip(*rows, strict=True):
+            feeds = {**(context or {}), **dict(zip(body.input_names, (*state, *arguments), strict=True))}
+            results = body.run(None, feeds)
+            state = results[: len(state)]
+            for scan, value in zip(scans, results[len(state) :], strict=True):
+                scan.append(value)
+        types = body.output_types[len(state) :]
+        stacked = [_stack(scan, declared) for scan, declared in zip(scans, types, strict=True)]
+        turned = _oriented(stacked, _each(attributes, "scan_output_directions"))
+        axes = _each(attributes, "scan_output_axes")
+        return (*state, *(np.moveaxis(data, 0, axis) for data, axis in zip(turned, axes, strict=False)))
+
+
+def _each(attributes: Mapping[str, Any], name: str) -> Iterator[int]:
+    """Return the numbers of an attribute, one for each input or output; zeros if it is absent."""
+    given = attributes.get(name)
+    return iter(given) if given else itertools.repeat(0)
+
+
+def _oriented(values: Sequence[Any], directions: Iterator[int]) -> list[Any]:
+    """Reverse the first axis of the values whose direction is 1."""
+    return [data[::-1] if direction else data for data, direction in zip(values, directions, strict=False)]
+
+
+class _Gather(OpRun):
+    """Gather. onnx 1.20 returns no dimensions if there are no indices."""
+
+    def _run(self, data: Array, indices: Array, axis: int = 0, **_: Any) -> tuple[Array]:
+        return (np.asarray(np.take(data, indices.astype(np.int64), axis=axis)),)
+
+
+class _Cast1(OpRun):
+    """Cast-1, whose `to` is the name of a type."""
+
+    def _run(self, data: Array, to: str = "", **_: Any) -> tuple[Array]:
+        return (data.astype(onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.DataType.Value(to.upper()))),)
+
+
+class _BatchNormalization(OpRun):
+    """BatchNormalization before opset 14. The evaluator computes it with statistics of the batch.
+
+    In versions 1 and 6 an attribute enables training, in versions 7 and 9 more than one output. With spatial=0 each
+    element of a channel has its own mean.
+    """
+
+    def _run(
+        self,
+        data: Array,
+        scale: Array,
+        bias: Array,
+        mean: Array,
+        variance: Array,
+        epsilon: float = 1e-5,
+        is_test: int | None = None,
+        spatial: int | None = None,
+        **_: Any,
+    ) -> tuple[Array]:
+        if is_test == 0 or sum(map(bool, self.onnx_node.output)) > 1:
+            raise UnsupportedError(f"{self.op_type} is in training mode, which the reference engine does not support")
+        shape = (1, -1, *data.shape[2:]) if spatial == 0 else (1, -1, *[1] * (data.ndim - 2))
+        scale, bias, mean, variance = (each.reshape(shape) for each in (scale, bias, mean, variance))
+        return ((scale * (data - mean) / np.sqrt(variance + epsilon) + bias).astype(data.dtype),)
+
+
+class _Optional(OpRun):
+    """Optional. It returns the element itself or None, which the other operators of the evaluator expect."""
+
+    def _run(self, element: Any = None, **_: Any) -> tuple[Any]:
+        return (element,)
+
+    def _check_and_fix_outputs(self, res: tuple[Any, ...]) -> tuple[Any, ...]:
+        return res
+
+
+class _Flattened(OpRun):
+    """Softmax, LogSoftmax and Hardmax before opset 13: over all dimensions from `axis` on together."""
+
+    normalise: ClassVar[Callable[[Array], Array]]
+
+    def _run(self, data: Array, axis: int | None = None, **_: Any) -> tuple[Array]:
+        wanted = 1 if axis is None else axis
+        rows = data.reshape((int(np.prod(data.shape[:wanted], dtype=np.int64)), -1)) if data.size else data
+        result = type(self).normalise(rows) if data.size else data
+        return (result.astype(data.dtype).reshape(data.shape),)
+
+
+def _softmax(rows: Array) -> Array:
+    powers = np.exp(rows - rows.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+def _log_softmax(rows: Array) -> Array:
+    shifted = rows - rows.max(axis=1, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
+
+
+_FLATTENING: Mapping[str, Callable[[Array], Array]] = {
+    "Softmax": _softmax,
+    "LogSoftmax": _log_softmax,
+    "Hardmax": lambda rows: np.asarray(np.arange(rows.shape[1]) == rows.argmax(axis=1)[:, None]),
+}
+_BY_VERSION: Mapping[tuple[str, int], type[OpRun]] = (
+    {
+        (op_type, version): _kernel_class(op_type, version)
+        for op_type, versions in ONNX_KERNEL_VERSIONS.items()
+        for version in versions
+        if version <= onnx.defs.onnx_opset_version()
+    }
+    | {
+        (op_type, version): type(
+            op_type,
+            (_Flattened,),
+            {"normalise": staticmethod(normalise), "op_schema": onnx.defs.get_schema(op_type, version)},
+        )
+        for op_type, normalise in _FLATTENING.items()
+        for version in (1, 11)
+    }
+    | {
+        (op_type, version): type(op_type, (kind,), {"op_schema": onnx.defs.get_schema(op_type, version)})
+        for op_type, kind, versions in (
+            ("Cast", _Cast1, (1,)),
+            ("BatchNormalization", _BatchNormalization, (1, 6, 7, 9)),
+        )
+        for version in versions
+    }
+)
+_BY_NAME: Mapping[str, type[OpRun]] = {
+    "Gather": type("Gather", (_Gather,), {}),
+    "Loop": type("Loop", (_Loop,), {}),
+    "Optional": type("Optional", (_Optional,), {}),
+    "Scan": type("Scan", (_Scan,), {}),
+}

@@ -1,0 +1,72 @@
+"""Hold the result of a verification."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from splitgraph.findings.diagnostics import Diagnostic, diagnostic
+
+Verdict = Literal["equal", "different", "not-run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first difference between two models.
+
+    name: of the input or output, "" if the second model failed as a whole. case: the index of the set of inputs, from
+    0; None for a difference of the interface or an invalid second model. reason: what differs.
+    """
+
+    name: str
+    case: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The result of `verify`.
+
+    verdict: "equal", "different" or "not-run"; also "not-run" if equal outputs prove nothing (SG506). engine: the
+    engine that ran the cases, "" for none. cases: how many sets of inputs were compared and prove something.
+    max_abs_diff, max_rel_diff: over all floating-point outputs, 0.0 if they are identical, None if nothing was
+    compared. first_difference: None unless different. proofs: locations of the splits whose lengths are symbolically
+    equal, so for every value of every dimension. diagnostics: which engines failed and why, and what limits the
+    verdict. providers: what the engine ran the models on: execution providers of onnxruntime, devices of OpenVINO; none
+    for the reference evaluator, and if nothing was run.
+    """
+
+    verdict: Verdict
+    engine: str
+    cases: int
+    max_abs_diff: float | None
+    max_rel_diff: float | None
+    first_difference: Difference | None
+    proofs: tuple[str, ...]
+    diagnostics: tuple[Diagnostic, ...] = ()
+    providers: tuple[str, ...] = ()
+
+    @property
+    def difference_text(self) -> str:
+        """The first difference in a few words; "" without one."""
+        first = self.first_difference
+        return "" if first is None else ": ".join(filter(None, (first.name, first.reason)))
+
+    def findings(self, *, must_run: bool = False) -> tuple[Diagnostic, ...]:
+        """Return the findings about a rewrite that this verification means.
+
+        must_run: without a verdict, the result is refused.
+        """
+        if self.verdict == "equal":
+            return self.warnings
+        if self.verdict == "different":
+            return (diagnostic("SG502", self.difference_text or "the rewritten model gives another result"),)
+        reasons = "; ".join(found.message for found in self.diagnostics) or "no engine could run both models"
+        cause = next((found for found in self.diagnostics if found.code in ("SG501", "SG506")), None)
+        code, help = ("SG501", None) if cause is None else (cause.code, cause.help)
+        return (diagnostic(code, reasons, severity="error" if must_run else "warning", help=help),)
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """The warnings besides the verdict, such as outputs that prove nothing."""
+        return tuple(each for each in self.diagnostics if each.severity == "warning" and each.code != "SG503")

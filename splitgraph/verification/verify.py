@@ -1,0 +1,333 @@
+"""Verify that two models compute the same, by running both on the same inputs.
+
+What `verify_models` does, step by step:
+
+1. It matches the inputs and outputs of the two models (`models`). A difference in the interface (names, order, declared
+   types, ranks) is a difference without running anything.
+2. It checks that the models can be compared: both must have a meaning, outputs, weights and an engine (`models`). A
+   first model whose only fault is a Split-18 without `split` and `num_outputs` is repaired; any other invalid split has
+   no meaning to compare with.
+3. It chooses inputs: sizes that the model accepts, and elements that show differences (`inputs`).
+4. One engine after the other runs both models on these inputs, in a process of its own, until one engine can decide
+   (`engines`, `reference`).
+5. It compares the outputs and judges the runs (`verdict`). If a rewrite rounds differently, it measures how much
+   rounding changes the first model (`rounding`).
+
+The rules for a verdict:
+
+- An engine decides only on cases that the first model ran on. "different": a value differs; or the second model
+  declares a fixed shape or a type that the values contradict, and the first one does not. "equal": all cases were
+  compared and are equal.
+- An engine has not decided if it crashes, runs out of time, cannot load one of the models, lacks something, runs the
+  first model on none of the inputs, or gives an output of the first model another type than declared. The next engine
+  is tried.
+- If the second model fails on inputs that the first one runs on, the models are different. No other engine can overrule
+  that if the same engine runs the second model on other inputs. Otherwise the failure, or a failure for a reason that
+  is known to be wrong (see `error_texts.is_known_limit`), may be a limit of the engine; it decides only if no other
+  engine does. OpenVINO is the only engine for IR, so that nothing can overrule its failures there. Other engines always
+  overrule the reference evaluator: it checks little and fails on some correct models.
+- If onnxruntime runs the first model but refuses to load the second one because it breaks the rules of ONNX (see
+  `error_texts.is_invalid`), the models are different. Other engines do not check those rules.
+- Equal outputs prove nothing if they are NaN, or the same for all inputs and all weights (see `evidence`). Other inputs
+  are tried then; if they do not help, there is no verdict. No other engine is asked: it would compute the same.
+- Differences of floating-point numbers that rounding explains do not count, if the rewrite rounds differently.
+- If onnxruntime gives other outputs for rewritten nodes, and the reference evaluator gives equal ones, onnxruntime has
+  not decided: its kernels have faults of their own (see `verdict.judge`).
+- NaN and infinity are equal if both models give one of them. Between two engines, only finite numbers count, and
+  inputs that are not finite prove no difference.
+- Both models also run on unusual inputs (see `inputs.unusual`), and on dimensions of size 1 and 0. A failure there says
+  nothing. Another engine must confirm a difference on numbers that engines treat differently.
+- Differences do not count if the models draw random numbers without a seed.
+
+Only OpenVINO runs OpenVINO IR. If the other model is ONNX, another engine runs that one if possible, because OpenVINO
+may read the ONNX model wrongly. The tolerances are then those between two engines.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+import onnx
+
+from splitgraph.findings.diagnostics import Diagnostic, diagnostic
+from splitgraph.options import ATOL, RTOL, Engine, GivenInputs, Running
+from splitgraph.verification import help_texts
+from splitgraph.verification.engine_settings import EngineSettings, refuse_unknown
+from splitgraph.verification.engines.engine_process import Workplace, workplace
+from splitgraph.verification.engines.error_texts import says_out_of_memory
+from splitgraph.verification.inputs.given_inputs import IN_ONE_MODEL, GivenCase, as_cases
+from splitgraph.verification.inputs.input_maker import InputMaker
+from splitgraph.verification.inputs.model_inputs import InputError
+from splitgraph.verification.inputs.test_data import read_test_data
+from splitgraph.verification.models.comparability import (
+    engines_for,
+    find_incomparable,
+    find_missing_engine,
+    find_missing_memory,
+    find_too_deep,
+    refuse_unfit_providers,
+    repair_first,
+    with_sorted_nodes,
+)
+from splitgraph.verification.models.model_pair import ComparedModel, Model, compare_interfaces, read_model_pair
+from splitgraph.verification.verdict.engine_trial import EngineTrial, Question
+from splitgraph.verification.verdict.judge import Outcome
+from splitgraph.verification.verdict.proofs import prove_equal_splits
+from splitgraph.verification.verification import Difference, Verification
+
+if TYPE_CHECKING:
+    from splitgraph.inference.analysis import Analysis
+
+
+# More seconds than any run takes. The timers of the operating system overflow at larger numbers.
+_LONGEST_TIMEOUT = 1e6
+# Reading so many bytes of weights takes noticeable time.
+_LARGE = 5e7
+# An engine may use this share of the remaining time if another engine comes after it.
+_SHARE = 2 / 3
+
+_RUNNING = Running(rtol=RTOL, atol=ATOL)
+_NOT_RUN = Verification("not-run", "", 0, None, None, None, ())
+
+
+def verify_models(
+    before: Model,
+    after: Model,
+    running: Running = _RUNNING,
+    *,
+    rounding: bool = False,
+    kept_defaults: Mapping[str, str] | None = None,
+    folders: Sequence[Path | None] = (None, None),
+    analysis: Analysis | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Verification:
+    """Run both models, ONNX or OpenVINO IR, on the same inputs and compare their outputs. Neither model is changed.
+
+    running: how; each of its samples is a case, with other sizes of the symbolic dimensions and other elements. Inputs
+    that are not given are drawn. Both tolerances are numbers here (see `comparison` for narrow types). rounding: the
+    second model is a rewrite of the first one with other arithmetic, so that more is allowed where rounding explains it
+    (see `rounding.measure`). kept_defaults: inputs that are never given, because the second model relies on their
+    defaults, each with the reason for messages. folders: of the external data of each model. analysis: of the second
+    model, if that is ONNX and was inferred as it is. progress: receives a text for each step.
+    Raises ValueError for arguments that do not fit, and for a provider that is not available.
+    """
+    check_running(running)
+    settings = read_settings(running)
+    engine, bind, seed = running.engine, running.try_sizes, running.seed
+    deadline = time.monotonic() + min(running.timeout, _LONGEST_TIMEOUT)
+    pair = read_model_pair(before, after, folders, analysis)
+    if isinstance(pair, Difference):
+        return replace(_NOT_RUN, verdict="different", first_difference=pair)
+    first, second = pair
+    fault = find_too_deep(first, second)
+    if fault is not None:
+        return replace(_NOT_RUN, diagnostics=(fault,))
+    engines = engines_for(engine, settings, first, second)
+    refuse_unfit_providers(engines, settings)
+    given = _read_given(running.inputs, first)
+    left_out = {**dict.fromkeys(first.left_out, IN_ONE_MODEL), **(kept_defaults or {})}
+    maker = InputMaker(first.analysis, seed=seed, bind=bind, given=given, left_out=left_out)
+    not_run = replace(_NOT_RUN, proofs=prove_equal_splits(first.analysis, second.analysis))
+    difference = compare_interfaces(first.interface, second.interface)
+    if difference is not None:
+        return replace(not_run, verdict="different", first_difference=difference)
+    first, second = with_sorted_nodes(first), with_sorted_nodes(second)
+    repaired, fault = first, find_incomparable(first, second)
+    if fault is None:
+        repaired, fault = repair_first(first, second)
+    fault = fault or find_missing_engine(engine, first, second) or find_missing_memory(first, second)
+    if fault is not None:
+        return replace(not_run, diagnostics=(fault,))
+    if repaired is not first:
+        maker = InputMaker(repaired.analysis, seed=seed, bind=bind, given=given, left_out=left_out)
+    second_maker = None if bind or maker.given else _second_maker(second, first, seed)
+    assert running.rtol is not None and running.atol is not None
+    count = maker.count(running.samples)
+    question = Question(repaired, second, maker, second_maker, count, running.rtol, running.atol, rounding)
+    queue = _EngineQueue(question, "onnxruntime" if engine == "auto" else engine, not_run)
+    return queue.run(engines, settings, folders, deadline, progress)
+
+
+def _read_given(inputs: GivenInputs | None, first: ComparedModel) -> Sequence[GivenCase]:
+    """Return the cases that the caller gave: one without any array if there are none."""
+    if not isinstance(inputs, (str, os.PathLike)):
+        return as_cases(inputs)
+    # The numbers in the names of files count all inputs of an ONNX model, also those with a default.
+    model = first.interface if first.is_ir else first.model
+    assert isinstance(model, onnx.ModelProto)
+    return read_test_data(inputs, model.graph.input, first.interface.graph.output)
+
+
+def _second_maker(second: ComparedModel, first: ComparedModel, seed: int) -> InputMaker | None:
+    """Return a maker that draws inputs from the dimensions of the second model, if that is ONNX and the first one is an
+    IR: the dynamic dimensions of an IR have no names that could agree. Return None for other pairs.
+    """
+    if not first.is_ir or second.is_ir or second.ports is None:
+        return None
+    names = {own: shared for shared, own in second.ports.inputs.items()}
+    return InputMaker(second.analysis, seed=seed, left_out=dict.fromkeys(second.left_out, IN_ONE_MODEL), names=names)
+
+
+@dataclass(slots=True)
+class _EngineQueue:
+    """Asks one engine after the other until one decides.
+
+    wanted: the engine that the caller asked for, or the most important one. failed: the engines that did not decide,
+    with the reason: "" if the first model ran on none of the inputs.
+    """
+
+    question: Question
+    wanted: str
+    not_run: Verification
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    failed: list[tuple[str, str]] = field(default_factory=list)
+
+    def run(
+        self,
+        engines: Sequence[str],
+        settings: EngineSettings,
+        folders: Sequence[Path | None],
+        deadline: float,
+        progress: Callable[[str], None],
+    ) -> Verification:
+        """Write the models to a temporary folder and ask the engines there."""
+        pair = self.question.before, self.question.after
+        ports = [None if compared.ports is None else compared.ports.as_json() for compared in pair]
+        rounded = [self.question.has_half_weights and not compared.has_half_weights for compared in pair]
+        try:
+            with workplace([compared.model for compared in pair], ports, folders, settings, rounded) as place:
+                return self._ask(place, engines, deadline, progress)
+        except OSError as error:
+            # Such as a full disk, which is no fault of the models.
+            text = f"no engine can run in the temporary folder {tempfile.gettempdir()}: {error.strerror or error}"
+            return self._undecided(text, "Make room there, or name another folder in the environment variable TMPDIR.")
+
+    def _ask(
+        self, place: Workplace, engines: Sequence[str], deadline: float, progress: Callable[[str], None]
+    ) -> Verification:
+        refusal: tuple[str, Outcome] | None = None
+        for position, engine in enumerate(engines):
+            is_last = position == len(engines) - 1
+            progress(f"running both models on {self.question.samples} inputs with {engine}{_size_of(place)}")
+            try:
+                outcome = EngineTrial(self.question, place, engine, deadline, 1.0 if is_last else _SHARE).decide()
+            except InputError as error:
+                return self._undecided(str(error), help_texts.INPUTS)
+            if outcome.is_final and engine.split("+")[-1] != "reference":
+                outcome = replace(outcome, verdict="different", difference=outcome.refusal)
+            self.diagnostics += outcome.notes
+            if outcome.verdict is not None:
+                return self._decided(engine, outcome)
+            help = help_texts.after_failure(engine, engines[position + 1 :])
+            self.diagnostics.append(diagnostic("SG503", f"{engine}: {outcome.reason}", severity="warning", help=help))
+            self.failed.append((engine, "" if outcome.inputs_refused else outcome.reason))
+            if outcome.refusal is not None and refusal is None:
+                refusal = engine, outcome
+        if refusal is None:
+            return self._nothing_ran()
+        name, outcome = refusal
+        return self._decided(name, replace(outcome, verdict="different", difference=outcome.refusal))
+
+    def _decided(self, engine: str, outcome: Outcome) -> Verification:
+        difference = outcome.difference
+        # A difference without a case is an invalid second model, whose values do not matter.
+        is_of_values = difference is not None and difference.case is not None
+        if is_of_values and self.question.before.draws_random_numbers:
+            text = "the model draws random numbers without a seed, so its outputs cannot be compared"
+            return self._undecided(text, help_texts.SEEDS)
+        verdict = outcome.verdict or "not-run"
+        return replace(
+            self.not_run,
+            verdict=verdict,
+            engine="" if verdict == "not-run" else engine,
+            cases=outcome.cases,
+            max_abs_diff=outcome.max_abs_diff,
+            max_rel_diff=outcome.max_rel_diff,
+            first_difference=outcome.difference,
+            diagnostics=tuple(self.diagnostics),
+            providers=() if verdict == "not-run" else outcome.providers,
+        )
+
+    def _undecided(self, reason: str, help: str) -> Verification:
+        found = diagnostic("SG501", reason, severity="warning", help=help)
+        return replace(self.not_run, diagnostics=(*self.diagnostics, found))
+
+    def _nothing_ran(self) -> Verification:
+        text = "no engine could run both models"
+        if any(says_out_of_memory(reason) for _, reason in self.failed):
+            return self._undecided(f"{text} within the memory limit", help_texts.SMALLER)
+        refused = any(not reason for _, reason in self.failed)
+        unknown = self.question.maker.unknown_rank() if refused else None
+        if unknown is None:
+            return self._undecided(text, help_texts.where_engines_fail(self.wanted, *self.failed[0]))
+        return self._undecided(f"{text}: {unknown.reason}, so the sizes of the inputs are a guess", unknown.help)
+
+
+def _size_of(place: Workplace) -> str:
+    """Return how large the models are, if that makes a run slow."""
+    size = max(place.weights)
+    return f", {size / 1e6:,.0f} MB of weights each" if size > _LARGE else ""
+
+
+# Check the arguments of `verify` that do not depend on the models.
+
+
+def check_running(running: Running) -> None:
+    """Raise ValueError for the first field that is not allowed."""
+    engine, timeout = running.engine, running.timeout
+    if engine not in get_args(Engine):
+        raise ValueError(f"there is no engine {engine!r}; there are: {', '.join(get_args(Engine))}")
+    for name, number, least in (("samples", running.samples, 1), ("seed", running.seed, 0)):
+        if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+            raise ValueError(f"{name} is {number!r}; it must be an integer")
+        if number < least:
+            raise ValueError(f"{name} is {number}; it must be at least {least}")
+    for name, tolerance in (("rtol", running.rtol), ("atol", running.atol)):
+        if tolerance is None or not _is_number(tolerance) or not tolerance >= 0:
+            raise ValueError(f"{name} is {tolerance!r}; it must be a number of at least 0")
+    if not _is_number(timeout):
+        raise ValueError(f"timeout is {timeout!r}; it must be a number of seconds")
+    if not timeout > 0:
+        raise ValueError(f"timeout is {timeout}; it must be more than 0 seconds")
+
+
+def read_settings(running: Running) -> EngineSettings:
+    """Return the settings of engines that the caller gave; one text or path counts as a list of one.
+
+    Raises ValueError for a library that is no file, a provider that no engine has, and for the reference evaluator,
+    which has neither.
+    """
+    custom_ops, providers = running.custom_ops, running.providers
+    libraries = [custom_ops] if isinstance(custom_ops, (str, os.PathLike)) else list(custom_ops)
+    names = [providers] if isinstance(providers, str) else list(providers)
+    for name in names:
+        if not isinstance(name, str):
+            raise ValueError(f"a provider is {name!r}; it must be a name, such as 'cuda'")
+    paths = [_library(path) for path in libraries]
+    refuse_unknown(names)
+    if running.engine == "reference" and (paths or names):
+        lacking = "loads no libraries of operators" if paths else "has no providers"
+        raise ValueError(f"the reference evaluator {lacking}; use the engine onnxruntime or openvino")
+    return EngineSettings(tuple(dict.fromkeys(paths)), tuple(dict.fromkeys(names)))
+
+
+def _library(path: object) -> str:
+    """Return the absolute path of a library: engines run in another folder."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise ValueError(f"a library of operators is {path!r}; it must be the path of a file")
+    text = os.fsdecode(path)
+    if not os.path.isfile(text):
+        problem = "is a folder" if os.path.isdir(text) else "does not exist"
+        raise ValueError(f"the library of operators {text!r} {problem}; give the file of a library, such as libfoo.so")
+    return os.path.abspath(text)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

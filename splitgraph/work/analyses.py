@@ -1,0 +1,185 @@
+"""Infer, check or report one model, from file to file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from splitgraph import api
+from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError
+from splitgraph.findings.exit_codes import CLEAN, FINDINGS
+from splitgraph.formats import DataFile, LoadedModel, open_model
+from splitgraph.formats.atomic_write import write_text
+from splitgraph.inference.analysis import Analysis
+from splitgraph.model.names import dimension_names
+from splitgraph.model.onnx_proto import ModelProto
+from splitgraph.model.scopes import model_imports
+from splitgraph.options import NO_SIZES, STRICT, Form, Goal, Running
+from splitgraph.results import require_valid_types
+from splitgraph.rewrites import rewritten
+from splitgraph.runtimes.check import Examined, check_model
+from splitgraph.runtimes.target import Target, find_target, targets
+from splitgraph.work.task import Task, parse_input_shapes, refuse_existing
+
+if TYPE_CHECKING:
+    from splitgraph.conversion.rewrite import Change
+    from splitgraph.formats import Model
+
+
+# Infer one model, and write the result.
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """A model that was inferred. written: the file of the model with its types, None for none. data_files: those that
+    the file depends on.
+    """
+
+    analysis: Analysis
+    written: Path | None
+    data_files: Sequence[DataFile] = ()
+
+    @property
+    def code(self) -> int:
+        """The exit code."""
+        return CLEAN if self.analysis.ok else FINDINGS
+
+
+def infer_file(task: Task) -> Inferred:
+    """Infer a model; write the model with its types only if it has no errors. Raises SplitgraphError."""
+    path = task.path()
+    if path is not None:
+        refuse_existing(path, task.model, force=task.output.force, advice="give another name with -o")
+    loaded, sizes = open_model(task.model, weights="leave"), task.sizes
+    if isinstance(sizes.input_shapes, tuple):
+        # As typed: their names are those of the model.
+        sizes = sizes._replace(input_shapes=parse_input_shapes(sizes.input_shapes, *_known_names(loaded.content)))
+    analysis = api.inferred(loaded.content_only(), sizes, task.leeway)
+    if path is None or not analysis.ok:
+        return Inferred(analysis, None)
+    require_valid_types(analysis)
+    return Inferred(analysis, path, task.write(analysis.model, path, loaded))
+
+
+def _known_names(model: Model) -> tuple[Collection[str], Collection[str]]:
+    """The names of a model's dimensions, and of its inputs. IR has no names for dimensions."""
+    if not isinstance(model, ModelProto):
+        from splitgraph.inference.openvino_ir import input_names
+
+        return (), input_names(model)
+    return dimension_names(model), [value.name for value in model.graph.input]
+
+
+# Check one model for runtimes.
+
+
+Found = Sequence[tuple[Target, Sequence[Diagnostic]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What is in the way of each target."""
+
+    examined: Examined
+    found: Found
+
+    @property
+    def code(self) -> int:
+        """The exit code."""
+        return CLEAN if all(is_clean(each) for _, each in self.found) else FINDINGS
+
+
+def check_file(task: Task) -> Checked:
+    """Check a model for its targets. Raises SplitgraphError."""
+    wanted = [find_target(each) for each in task.targets] if task.targets else list(targets().values())
+    examined = api.examined_model(task.model, task.leeway)
+    return Checked(examined, [(each, list(check_model(examined, each))) for each in wanted])
+
+
+def is_clean(found: Sequence[Diagnostic]) -> bool:
+    """Return True if nothing is known to be in the way."""
+    return all(each.severity != "error" for each in found)
+
+
+# Draw one model, or two, as a page for a browser, or one split as a picture.
+
+
+Working = Callable[[str], AbstractContextManager[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A page that was written. analyses: of the models that were read."""
+
+    analyses: Sequence[Analysis]
+    written: Path
+
+    @property
+    def code(self) -> int:
+        """The exit code."""
+        return CLEAN if all(analysis.ok for analysis in self.analyses) else FINDINGS
+
+
+def report_file(task: Task, working: Working = lambda text: nullcontext()) -> Reported:
+    """Draw a model; a model with errors is drawn, too. Raises SplitgraphError."""
+    path, sources = task.path(), sources_of(task)
+    assert path is not None
+    for source in sources:
+        refuse_existing(path, source, force=task.output.force, advice="give another name with -o")
+    with working(f"reading {task.model.name}"):
+        opened = [open_model(source, weights="leave") for source in sources]
+        analyses = [api.inferred(each.content_only(), NO_SIZES, STRICT) for each in opened]
+        text = _picture(analyses[0], task.svg) if task.svg is not None else _page(task, opened, analyses)
+    write_text(text, path, overwrite=task.output.force, kept=sources)
+    return Reported(analyses, path)
+
+
+def sources_of(task: Task) -> list[Path]:
+    """Return the models that are read."""
+    return [task.model] if task.before is None else [task.before, task.model]
+
+
+def _picture(analysis: Analysis, wanted: str) -> str:
+    from splitgraph.report.html.split_svg import find_split, split_svg
+
+    return split_svg(analysis, find_split(analysis, wanted))
+
+
+def _page(task: Task, opened: Sequence[LoadedModel], analyses: Sequence[Analysis]) -> str:
+    names = [str(source) for source in sources_of(task)]
+    if len(names) == 1:
+        from splitgraph.report.html.model_page import model_page
+
+        return model_page(analyses[0], names[0], title=task.title)
+    from splitgraph.report.html.model_page import changes_page
+
+    difference = api.diff_opened(opened[0], opened[1])
+    changes = reasons(opened[0], opened[1])
+    return changes_page(analyses[0], analyses[1], difference, (names[0], names[1]), changes=changes, title=task.title)
+
+
+def reasons(before: LoadedModel, after: LoadedModel) -> Sequence[Change]:
+    """Why each node changed, if the second model is what splitgraph makes of the first one; else nothing is claimed.
+
+    A file does not say how it was made. So the first model is converted to the opset of the second one, or to another
+    form of splits, and the result is compared with the second model.
+    """
+    first, second = before.content, after.content
+    if not isinstance(first, ModelProto) or not isinstance(second, ModelProto):
+        return ()
+    opsets = [model_imports(each).get("") for each in (first, second)]
+    opset = None if opsets[0] == opsets[1] else opsets[1]
+    goals = [Goal(opset=opset, to=form) for form in get_args(Form)]
+    for goal in goals if opset is None else [Goal(opset=opset), *goals]:
+        try:
+            rewrite = rewritten(before, goal, STRICT, NO_SIZES, Running(verify=False))
+        except SplitgraphError:
+            # Then the second model was made in another way.
+            continue
+        if not api.diff_opened(api.opened_rewrite(before, rewrite), after).nodes:
+            changes: Sequence[Change] = rewrite.changes
+            return changes
+    return ()

@@ -1,0 +1,104 @@
+"""Whether the result loads in onnxruntime as a deployment loads it, with an optimiser that fails as it is told to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from verifying import verify_models
+
+from splitgraph.verification.engine_settings import EngineSettings
+from splitgraph.verification.engines import worker
+from splitgraph.verification.engines.engine_process import EngineRun, Failure, Probe, Workplace, _collect
+from splitgraph.verification.engines.onnxruntime_engine import LEVELS, session_at
+from splitgraph.verification.verdict.judge import deployment_note
+
+from ..small_models import split_model
+
+ALL, EXTENDED, BASIC, NONE = LEVELS
+BEFORE, AFTER = split_model(13), split_model(18, num_outputs=2)
+
+# At which levels loading the first and the second model fails; what is reported.
+FAILING = {
+    "none": (set(), set(), None),
+    "the default": (set(), {ALL}, EXTENDED),
+    "two levels": (set(), {ALL, EXTENDED}, BASIC),
+    "every level": (set(), {ALL, EXTENDED, BASIC}, NONE),
+    "both at the default": ({ALL}, {ALL}, EXTENDED),
+    "both, the one before less": ({ALL}, {ALL, EXTENDED}, BASIC),
+    "the one before alone": ({ALL}, set(), None),
+}
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("name", FAILING)
+def test_a_failure_of_the_optimiser_is_a_warning_that_names_what_works(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, after, works = FAILING[name]
+
+    def load(level: str, path: Path, folder: Path | None, settings: EngineSettings) -> None:
+        if level in (before if path.stem == "model_0" else after):
+            raise RuntimeError("[ONNXRuntimeError] : 1 : FAIL : a fusion left an edge")
+        session_at(level, path, folder, settings)
+
+    monkeypatch.setattr(worker, "session_at", load)
+    found = verify_models(BEFORE, AFTER, engine="onnxruntime")
+    assert found.verdict == "equal"
+    assert [(each.code, each.severity) for each in found.diagnostics] == ([("SG508", "warning")] if works else [])
+    for each in found.warnings:
+        assert each.message.startswith(f"onnxruntime loads the result with {works}, but not with its default, {ALL}: ")
+        assert "a fusion left an edge" in each.message
+        assert ("The first model fails in the same way" in each.message) == (ALL in before)
+        assert f"graph_optimization_level to {works}" in each.help
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("engine", ["onnxruntime", "reference"])
+def test_only_onnxruntime_is_asked_and_only_once(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[tuple[str, str]] = []
+    monkeypatch.setattr(worker, "session_at", lambda level, path, *_: loaded.append((level, path.stem)))
+    assert verify_models(BEFORE, AFTER, engine=engine).verdict == "equal"  # type: ignore[arg-type]
+    assert loaded == ([(ALL, "model_1")] if engine == "onnxruntime" else [])
+
+
+def test_a_result_that_differs_is_not_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(self: Workplace, *_: object) -> EngineRun:
+        return EngineRun(
+            failures=[Failure("load", 1, None, True, "invalid", invalid=True)], undeployed={1: {ALL: "invalid"}}
+        )
+
+    monkeypatch.setattr(Workplace, "run", run)
+    found = verify_models(BEFORE, AFTER, engine="onnxruntime")
+    assert "SG508" not in {each.code for each in found.diagnostics}
+
+
+EVENTS = """{"event": "start", "stage": "deploy", "model": 1, "level": "ORT_ENABLE_ALL"}
+"""
+ENDS = {
+    "a crash": ("crashed (SIGSEGV)", {1: {ALL: "crashed (SIGSEGV)"}}),
+    "no time": ("did not finish within 3 seconds", {}),
+    "a kill": ("ended with exit status 1", {}),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_an_optimiser_that_crashes_ends_nothing_else(name: str, tmp_path: Path) -> None:
+    abnormal, undeployed = ENDS[name]
+    (tmp_path / "events.jsonl").write_text(EVENTS)
+    found = _collect(tmp_path, abnormal, 1 << 30)
+    assert (found.undeployed, found.failures) == (undeployed, [])
+
+
+def test_moving_weights_that_crash_ends_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_text(
+        '{"event": "start", "stage": "move"}\n{"event": "moving", "stage": "move", "outputs": [0, 2]}\n'
+    )
+    found = _collect(tmp_path, "crashed (SIGSEGV)", 1 << 30)
+    assert (found.moving, found.failures) == ({0, 2}, [])
+
+
+def test_nothing_is_said_of_a_result_that_loads() -> None:
+    assert deployment_note({}) is None
+    assert deployment_note({0: {ALL: "fails"}}) is None
+    assert Probe().deploy is False
