@@ -15,10 +15,10 @@ import onnx
 import pytest
 from growing_models import FAMILIES, REWRITTEN, Family
 from onnx import TensorProto, helper
-from splitgraph.conversion.ladder.ladder import Ladder
 
 import splitgraph
 from splitgraph.conversion.cache import ConversionCache
+from splitgraph.conversion.climb import Ladder
 from splitgraph.dim import (
     Dim,
     Facts,
@@ -113,7 +113,7 @@ def test_nodes_of_functions_are_inferred_and_converted_once(
 ) -> None:
     """Equal nodes are in another function each."""
     done = list[str]()
-    for owner, name in ((Walk, "_visit"), (Ladder, "_convert"), (ConversionCache, "keep_edited")):
+    for owner, name in ((Walk, "_visit"), (Ladder, "_convert"), (ConversionCache, "keep_split")):
         follow = getattr(owner, name)
         counted = partial(_counted, follow, done, name)
         monkeypatch.setattr(owner, name, partialmethod(counted))

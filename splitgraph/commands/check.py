@@ -10,7 +10,7 @@ from splitgraph.report.pages import accepted_findings, findings_phrase, findings
 from splitgraph.report.printing import print_document, print_result
 from splitgraph.report.text import BLANK, Block, Cell, line, table
 from splitgraph.runtimes.check import Examined
-from splitgraph.work.analyses import Found, check_file, is_clean
+from splitgraph.work.checking import Found, check_file, is_clean
 from splitgraph.work.task import Call, Task
 
 

@@ -10,7 +10,7 @@ from splitgraph.findings.exit_codes import FINDINGS
 from splitgraph.inference.analysis import Analysis
 from splitgraph.options import Shown
 from splitgraph.report.printing import print_document, print_result, say_error
-from splitgraph.work.analyses import Inferred, infer_file
+from splitgraph.work.inferring import Inferred, infer_file
 from splitgraph.work.task import Call, Task
 
 

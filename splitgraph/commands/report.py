@@ -10,7 +10,7 @@ from splitgraph.commands.many import run_models
 from splitgraph.options import Shown
 from splitgraph.report.printing import print_document, print_result, say_error, working
 from splitgraph.report.text import line
-from splitgraph.work.analyses import report_file, sources_of
+from splitgraph.work.reporting import report_file, sources_of
 from splitgraph.work.task import Call, Task
 
 

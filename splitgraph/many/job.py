@@ -174,7 +174,7 @@ def _outcome(job: Job, task: Task) -> Outcome:
 
 
 def _inferred(job: Job, task: Task) -> Outcome:
-    from splitgraph.work.analyses import infer_file
+    from splitgraph.work.inferring import infer_file
 
     done = infer_file(task)
     return replace(_analysed(job, done.analysis, done.written), data_files=_told(done.data_files))
@@ -185,7 +185,7 @@ def _told(data_files: Sequence[DataFile]) -> dict[str, str]:
 
 
 def _reported(job: Job, task: Task) -> Outcome:
-    from splitgraph.work.analyses import report_file
+    from splitgraph.work.reporting import report_file
 
     done = report_file(task)
     return _analysed(job, done.analyses[-1], done.written)
@@ -205,7 +205,7 @@ def _analysed(job: Job, found: Analysis, written: Path | None) -> Outcome:
 
 
 def _checked(job: Job, task: Task) -> Outcome:
-    from splitgraph.work.analyses import check_file
+    from splitgraph.work.checking import check_file
 
     done = check_file(task)
     found = tuple(dict.fromkeys(each for _, diagnostics in done.found for each in diagnostics))

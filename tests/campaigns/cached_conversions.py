@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
 
 from conformance.opset_cases import node_cases  # noqa: E402, the folders above are on the path only now
-from conversion.ladder.cache_comparison import TARGETS, converted, to_others, without_cache  # noqa: E402
+from conversion.cache_comparison import TARGETS, converted, to_others, without_cache  # noqa: E402
 
 
 def compare(number: int) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ import pytest
 
 from splitgraph import Change
 from splitgraph.formats import open_model
-from splitgraph.work.analyses import reasons
+from splitgraph.work.reporting import reasons
 
 from .program import Run, files, split_model
 

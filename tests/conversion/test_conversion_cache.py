@@ -10,7 +10,7 @@ import onnx
 import onnx.parser
 import pytest
 from conformance.opset_cases import node_cases
-from conversion.ladder.cache_comparison import TARGETS, converted, to_others, without_cache
+from conversion.cache_comparison import TARGETS, converted, to_others, without_cache
 from exported_models import one_of_each
 from inference.memo_models import in_functions
 from known_opsets import known

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from command_line.program import Run
 
-from splitgraph.commands.many import write_index
+from splitgraph.commands.batch import write_index
 from splitgraph.findings.diagnostics import SplitgraphError
 from splitgraph.findings.outcome import Outcome
 from splitgraph.many.reports import ReportFile, read_report, write_junit

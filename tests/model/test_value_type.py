@@ -16,4 +16,4 @@ def test_every_element_type_of_the_installed_onnx_is_known(number: int) -> None:
     assert number in DTYPE_NAMES, f"name {name} in splitgraph/model/value_type.py"
     sized = byte_size(TensorProto(data_type=number, dims=[8])) is not None
     assert sized or number == TensorProto.STRING, f"say in splitgraph/model/tensor_data.py how many bits {name} takes"
-    assert number < TensorProto.BFLOAT16 or number in _TYPES, f"add {name} to splitgraph.conversion.finish.ir_needs.py"
+    assert number < TensorProto.BFLOAT16 or number in _TYPES, f"add {name} to splitgraph.conversion.ir_version"

@@ -23,11 +23,9 @@ _ONNX = (
     "reduction",
     "sequence",
     "shape",
-    "signal",
     "slicing",
-    "training",
 )
-_ONNXRUNTIME = ("attention", "convolution", "extensions", "layers", "quantized")
+_ONNXRUNTIME = ("attention", "convolution", "layers", "quantized")
 _OPENVINO = (
     "aliases",
     "control_flow",

@@ -1,111 +1,27 @@
-"""Infer, check or report one model, from file to file."""
+"""Draw one model, or two, as a page for a browser, or one split as a picture."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from splitgraph import api
-from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError
+from splitgraph.findings.diagnostics import SplitgraphError
 from splitgraph.findings.exit_codes import CLEAN, FINDINGS
-from splitgraph.formats import DataFile, LoadedModel, open_model
+from splitgraph.formats import LoadedModel, open_model
 from splitgraph.formats.atomic_write import write_text
-from splitgraph.inference.analysis import Analysis
-from splitgraph.model.names import dimension_names
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import model_imports
 from splitgraph.options import NO_SIZES, STRICT, Form, Goal, Running
-from splitgraph.results import require_valid_types
 from splitgraph.rewrites import rewritten
-from splitgraph.runtimes.check import Examined, check_model
-from splitgraph.runtimes.target import Target, find_target, targets
-from splitgraph.work.task import Task, parse_input_shapes, refuse_existing
+from splitgraph.work.task import Task, refuse_existing
 
 if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Change
-    from splitgraph.formats import Model
-
-
-# Infer one model, and write the result.
-
-
-@dataclass(frozen=True, slots=True)
-class Inferred:
-    """A model that was inferred. written: the file of the model with its types, None for none. data_files: those that
-    the file depends on.
-    """
-
-    analysis: Analysis
-    written: Path | None
-    data_files: Sequence[DataFile] = ()
-
-    @property
-    def code(self) -> int:
-        """The exit code."""
-        return CLEAN if self.analysis.ok else FINDINGS
-
-
-def infer_file(task: Task) -> Inferred:
-    """Infer a model; write the model with its types only if it has no errors. Raises SplitgraphError."""
-    path = task.path()
-    if path is not None:
-        refuse_existing(path, task.model, force=task.output.force, advice="give another name with -o")
-    loaded, sizes = open_model(task.model, weights="leave"), task.sizes
-    if isinstance(sizes.input_shapes, tuple):
-        # As typed: their names are those of the model.
-        sizes = sizes._replace(input_shapes=parse_input_shapes(sizes.input_shapes, *_known_names(loaded.content)))
-    analysis = api.inferred(loaded.content_only(), sizes, task.leeway)
-    if path is None or not analysis.ok:
-        return Inferred(analysis, None)
-    require_valid_types(analysis)
-    return Inferred(analysis, path, task.write(analysis.model, path, loaded))
-
-
-def _known_names(model: Model) -> tuple[Collection[str], Collection[str]]:
-    """The names of a model's dimensions, and of its inputs. IR has no names for dimensions."""
-    if not isinstance(model, ModelProto):
-        from splitgraph.inference.openvino_ir import input_names
-
-        return (), input_names(model)
-    return dimension_names(model), [value.name for value in model.graph.input]
-
-
-# Check one model for runtimes.
-
-
-Found = Sequence[tuple[Target, Sequence[Diagnostic]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """What is in the way of each target."""
-
-    examined: Examined
-    found: Found
-
-    @property
-    def code(self) -> int:
-        """The exit code."""
-        return CLEAN if all(is_clean(each) for _, each in self.found) else FINDINGS
-
-
-def check_file(task: Task) -> Checked:
-    """Check a model for its targets. Raises SplitgraphError."""
-    wanted = [find_target(each) for each in task.targets] if task.targets else list(targets().values())
-    examined = api.examined_model(task.model, task.leeway)
-    return Checked(examined, [(each, list(check_model(examined, each))) for each in wanted])
-
-
-def is_clean(found: Sequence[Diagnostic]) -> bool:
-    """Return True if nothing is known to be in the way."""
-    return all(each.severity != "error" for each in found)
-
-
-# Draw one model, or two, as a page for a browser, or one split as a picture.
-
+    from splitgraph.inference.analysis import Analysis
 
 Working = Callable[[str], AbstractContextManager[Any]]
 
