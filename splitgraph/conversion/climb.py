@@ -214,7 +214,7 @@ class Climb:
             refused = keep(trial)
             misfitting = carry_types(trial, slots, reported, is_blocked=bool(refused or changed))
             if (refused or misfitting) and not changed and not unfit:
-                if not route.check_types:
+                if not route.check_types and self.written_to is not None:
                     # Every valid type fits. That of this node may be one that its operator does not take on any side.
                     slots_here = slots_of(node, self.values.type_of, trial.old)
                     misfitting = carry_types(trial, slots_here, set(), is_blocked=bool(refused))

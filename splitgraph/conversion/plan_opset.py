@@ -255,7 +255,9 @@ class _ScopePlanner:
                 try:
                     replacement = ladder.convert(node, key, location, emission)
                 except Blocked as refusal:
-                    blocked.append(refusal.blockers)
+                    # Of an invalid node that never runs, what is wrong with it says more than where it gets stuck.
+                    invalid_here = [found for found in self.walked.never_run if found.location == location]
+                    blocked.append(invalid_here or refusal.blockers)
                     continue
                 except CONTRADICTIONS:
                     # Adapters rely on what inference accepts, and inference found what is wrong here: errors, which are

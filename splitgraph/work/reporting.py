@@ -70,7 +70,7 @@ def _page(task: Task, opened: Sequence[LoadedModel], analyses: Sequence[Analysis
         from splitgraph.report.html.model_page import model_page
 
         return model_page(analyses[0], names[0], title=task.title)
-    from splitgraph.report.html.model_page import changes_page
+    from splitgraph.report.html.changes_page import changes_page
 
     difference = api.diff_opened(opened[0], opened[1])
     changes = reasons(opened[0], opened[1])

@@ -77,7 +77,7 @@ REPORTING = (
     "splitgraph.differences",
     "splitgraph.verification",
     "splitgraph.formats.openvino_ir",
-    "splitgraph.report.html.model_page",
+    "splitgraph.report.html.changes_page",
     "xml",
 )
 # Parts of rich that no page needs.
