@@ -47,7 +47,7 @@ def rounded_in_steps(step: NodeAtBoundary) -> None:
 '''
 NAMES = "from splitgraph.conversion.operators.registry import always, changed, downward, edited, exact_downward\n"
 CROSSING = "from splitgraph.conversion.notation.node_at_boundary import NodeAtBoundary\n"
-ADDED = {"activations.py": CROSSING + NAMES + CELU, "accumulation.py": CROSSING + NAMES + ROUND}
+ADDED = {"functions.py": CROSSING + NAMES + CELU, "scanning.py": CROSSING + NAMES + ROUND}
 ROWS = (
     "\tCelu\t29 function\t1 1 1\tX::T:3\tY::T:3\tslope::1=1.0",
     "\tRound\t29\t1 2 1\tX::T:3;step:?:T:3\tY::T:3\t",
@@ -88,7 +88,7 @@ def with_opset_29(folder: Path) -> None:
     for name, text in ADDED.items():
         path = operators / name
         path.write_text(path.read_text(encoding="utf-8") + "\n\n" + text, encoding="utf-8")
-    table = folder / "splitgraph" / "schemas" / "schemas.txt"
+    table = folder / "splitgraph" / "model" / "schemas" / "schemas.txt"
     lines = table.read_text(encoding="utf-8").splitlines()
     lines[0] = lines[0].replace("=28", "=29")
     for row in ROWS:

@@ -1,4 +1,4 @@
-"""Paths that architecture.md and CONTRIBUTING.md name exist, and architecture.md names every package of splitgraph."""
+"""Paths that architecture.md, decisions.md and CONTRIBUTING.md name exist, and architecture.md names every package of splitgraph."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CODE = ROOT / "splitgraph"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
-PAGES = {page.name: page for page in (ARCHITECTURE, ROOT / "CONTRIBUTING.md")}
+PAGES = {page.name: page for page in (ARCHITECTURE, ROOT / "docs" / "decisions.md", ROOT / "CONTRIBUTING.md")}
 # Packages whose folders architecture.md names one by one.
-LARGE = ("conversion", "execution", "inference")
+LARGE = ("conversion", "inference", "verification")
 
 _CODE_SPAN = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 # A path ends as the name of a folder or file does, or starts at the root of the project.
@@ -66,7 +66,7 @@ def test_the_architecture_names_every_package() -> None:
 
 
 def test_a_path_that_does_not_exist_is_found() -> None:
-    text = "`variants/` has `split_13.py`, `split_99.py`, `tests/x`, `rules/onnx/s*.py`, `inference/x/`"
-    assert named_paths(text)[:3] == ["variants/", "split_13.py", "split_99.py"]
+    text = "`splits/` has `split_13.py`, `split_99.py`, `tests/x`, `rules/onnx/s*.py`, `inference/x/`"
+    assert named_paths(text)[:3] == ["splits/", "split_13.py", "split_99.py"]
     assert missing_paths(text) == ["split_99.py", "tests/x", "inference/x/"]
     assert named_paths("`N//4` is `e - k*q`, with `q` for `splitgraph.model.onnx_proto` and `d // k`") == []
