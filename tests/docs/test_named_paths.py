@@ -1,4 +1,4 @@
-"""Paths that architecture.md, decisions.md and CONTRIBUTING.md name exist, and architecture.md names every package of splitgraph."""
+"""Paths that architecture.md, decisions.md and CONTRIBUTING.md name exist; architecture.md names every package."""
 
 from __future__ import annotations
 

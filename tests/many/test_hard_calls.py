@@ -18,10 +18,10 @@ import numpy as np
 import onnx
 import onnx.numpy_helper
 import pytest
-from batch.conftest import hearing_interrupts
 from command_line.program import ROOT, Run, split_model
 
 import splitgraph
+from many.conftest import hearing_interrupts
 from splitgraph import SplitgraphError
 from splitgraph.many import run_jobs
 from splitgraph.many.run_jobs import Workers

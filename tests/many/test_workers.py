@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from batch.conftest import hearing_interrupts
 
 import splitgraph
+from many.conftest import hearing_interrupts
 from splitgraph import Outcome, SplitgraphError
 from splitgraph.many.job import Job
 from splitgraph.many.run_jobs import Workers

@@ -23,7 +23,7 @@ def test_the_classes_are_those_of_onnx(first: str) -> None:
     program = f"""
 import {first}
 import onnx
-from splitgraph import onnx_proto
+from splitgraph.model import onnx_proto
 print(all(getattr(onnx_proto, name) is getattr(onnx, name) for name in onnx_proto.__all__ if name != "IR_VERSION"))
 print(onnx_proto.IR_VERSION == onnx.IR_VERSION)
 print(type(onnx.helper.make_node("Split", ["x"], ["a", "b"])) is onnx_proto.NodeProto)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from execution.small_models import constant, endless_model, model_of, node, split_model, value
+from verification.small_models import constant, endless_model, model_of, node, split_model, value
 
 import splitgraph
 from splitgraph.processes import kept_processes, worker_process

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from execution.small_models import endless_model
+from verification.small_models import endless_model
 
 from splitgraph.processes.folders import remove_abandoned, temporary_folder
 
