@@ -200,7 +200,7 @@ def names_in(graph: Any) -> Iterator[str]:
     if isinstance(graph, onnx.GraphProto):
         yield from {*(item.name for item in graph.input), *(item.name for item in graph.initializer)}
     else:
-        yield from model.input
+        yield from graph.input
     for node in graph.node:
         yield from filter(None, node.output)
         for attribute in node.attribute:
