@@ -12,8 +12,9 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from splitgraph.model.deferred import helper, np, reference
+from splitgraph.model.deferred import defs, helper, np, reference
 from splitgraph.model.onnx_proto import NodeProto, TensorProto
+from splitgraph.model.schemas import version_at
 from splitgraph.model.value_type import Contents, Item, ValueType
 from splitgraph.model.values import array_of
 
@@ -147,6 +148,9 @@ class Computation:
 
     def _evaluate(self, values: Sequence[Any]) -> list[Any]:
         if self._run is None:
+            meant = version_at("", self.node.op_type, self._opset)
+            if meant is None or defs.get_schema(self.node.op_type, self._opset).since_version != meant.since_version:
+                raise ValueError("a version that the installed onnx does not have")
             names = [f"i{index}" if source is not None else "" for index, source in enumerate(self._sources)]
             node = NodeProto()
             node.CopyFrom(self.node)

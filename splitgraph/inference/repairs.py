@@ -203,7 +203,8 @@ def _of_split_18(ctx: NodeContext) -> Repair | None:
         text = f"neither the input split nor the attribute num_outputs is given; read as {parts} chunks"
         return Repair("SG207", text, (), make_attribute("num_outputs", parts))
     if not ctx.has_input(1):
-        return _of_missing_outputs(ctx, count)
+        # No engine is known to run another version so.
+        return _of_missing_outputs(ctx, count) if ctx.since_version == 18 else None
     if count.ref_attr_name or count.i != parts or total is None:
         return None
     if not _input_is(ctx, clamped_lengths(total, -(-total // parts), parts)):

@@ -105,8 +105,8 @@ def split_form(since: int, given: Given, split: CanonicalSplit, divisible: bool)
     if since == 13:
         return "split-13-equal"
     if divisible or split.count == 1:
-        return "split-18-even"
-    return "split-18-uneven" if isinstance(split.total, int) else "split-18-either"
+        return f"split-{since}-even"
+    return f"split-{since}-uneven" if isinstance(split.total, int) else f"split-{since}-either"
 
 
 def data_traits(data: ValueType, axis: int | None) -> set[str]:

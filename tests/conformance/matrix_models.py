@@ -32,12 +32,13 @@ PARTS: dict[int, tuple[str, ...]] = {
     13: (*LENGTHS_AS_INPUT, "none"),
     18: (*LENGTHS_AS_INPUT, "num_outputs"),
 }
-VERSIONS = tuple(PARTS)
 RUN_TIME_PARTS = frozenset({"graph_input", "overridable"})
 COMPUTED_PARTS = frozenset({"shape_of_other", "arithmetic"})
 
 # Source opsets of each version; Scan without a batch exists from opset 9 on.
 OPSETS = {1: (1,), 2: (2, 10), 11: (11, 12), 13: (13, 17), 18: known([18, 21, 28])}
+# Those that the installed onnx has.
+VERSIONS = tuple(version for version in PARTS if OPSETS[version])
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import onnx
 import onnx.parser
@@ -11,6 +13,7 @@ from node_tests import node_tests
 from onnx import defs, helper, numpy_helper
 
 import splitgraph
+from splitgraph.inference import computed_values
 from splitgraph.inference.computed_values import Computation, ComputedValue, is_computable, is_few
 from splitgraph.inference.infer import walk_model
 from splitgraph.model.values import value_type
@@ -184,3 +187,15 @@ def test_elements_in_a_data_file_are_not_read() -> None:
     held.ClearField("float_data")
     held.external_data.add(key="location", value="nowhere.bin")
     assert splitgraph.infer(model).types["y"].rank == 1
+
+
+def test_a_version_that_the_installed_onnx_does_not_have_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of it, onnx runs its newest one, which may mean something else."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 13]> g () => (float[A] y)
+        <float[4] fs = {1, 2, 3, 6}> { a = ArgMax(fs) y = ConstantOfShape(a) }"""
+    )
+    assert splitgraph.infer(model).types["y"].shape == (3,)
+    newer = replace(computed_values.version_at("", "ArgMax", 13), since_version=29)
+    monkeypatch.setattr(computed_values, "version_at", lambda *_: newer)
+    assert str(splitgraph.infer(model).types["y"]) == "float32[A]"

@@ -164,7 +164,7 @@ def _is_read(choice: Choice, target: Target) -> bool:
     written = {
         trait
         for trait in choice.traits
-        if trait in FORMS or trait in OVERRUNS or trait.startswith(("Slice-", "bounds-"))
+        if trait in FORMS or trait in OVERRUNS or trait.startswith(("split-", "Slice-", "bounds-"))
     }
     return written <= target.reads and not target.failures_of(choice.traits)
 

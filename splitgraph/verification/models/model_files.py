@@ -22,6 +22,7 @@ from splitgraph.dim import marks_unknown
 from splitgraph.formats.external_data import all_tensors, refer_to
 from splitgraph.formats.openvino_ir import OpenVINOModel, save_ir
 from splitgraph.model.names import declared_values, used_names
+from splitgraph.model.schemas import version_at
 from splitgraph.model.scopes import scopes
 from splitgraph.model.tensor_data import Place, byte_size, fill, is_external, place_of
 from splitgraph.model.values import tensor_types
@@ -62,11 +63,16 @@ def is_default_domain(domain: str) -> bool:
 
 
 def since_version(node: onnx.NodeProto, imports: OpsetImports) -> int | None:
-    """Return the version of an ai.onnx operator that the opset import selects; None if the operator does not exist."""
+    """Return the version of an ai.onnx operator that the opset import selects; None if the installed onnx does not have
+    it. For a newer version, onnx gives its newest one.
+    """
+    opset = imports.get("", 0)
     try:
-        return int(onnx.defs.get_schema(node.op_type, imports.get("", 0)).since_version)
+        version = int(onnx.defs.get_schema(node.op_type, opset).since_version)
     except onnx.defs.SchemaError:
         return None
+    meant = version_at("", node.op_type, opset)
+    return None if meant is not None and meant.since_version > version else version
 
 
 def name_omitted_outputs(model: onnx.ModelProto, *, of_splits_only: bool = True) -> None:

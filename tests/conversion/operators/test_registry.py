@@ -89,8 +89,8 @@ def test_minimum_ir_version_is_that_of_the_release() -> None:
     """As the installed onnx lists its releases; the newest opset of the table is asked about with any onnx."""
     released = {opset: ir for _, ir, opset, *_ in reversed(onnx.helper.VERSION_TABLE)}
     for opset, ir_version in released.items():
-        assert minimum_ir_version(opset) == ir_version, "extend _RELEASES in splitgraph/conversion/ir_version.py"
-    assert _RELEASES[-1][0] == table.newest_in_table(), "extend _RELEASES in splitgraph/conversion/ir_version.py"
+        assert minimum_ir_version(opset) == ir_version, "extend _RELEASES in splitgraph/model/schemas/table.py"
+    assert _RELEASES[-1][0] == table.newest_in_table(), "extend _RELEASES in splitgraph/model/schemas/table.py"
 
 
 def test_minimum_ir_version_never_decreases() -> None:

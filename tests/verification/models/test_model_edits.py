@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import onnx
 import pytest
 from onnx import helper
 
+from splitgraph.model.schemas import version_at
+from splitgraph.verification.models import model_files
 from splitgraph.verification.models.model_files import name_omitted_outputs, oldest_equal_opset, relabel, scoped_nodes
 
 from ..small_models import graph_of, model_of, node, split_model, value
@@ -33,6 +37,13 @@ RELABELLED = [
 @pytest.mark.parametrize(("operator", "inputs", "opset", "oldest"), RELABELLED)
 def test_the_oldest_opset_with_the_same_operators(operator: str, inputs: int, opset: int, oldest: int) -> None:
     assert oldest_equal_opset(one(operator, opset, inputs)) == oldest
+
+
+def test_a_version_that_the_installed_onnx_does_not_have_is_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of it, onnx gives its newest one, which may mean something else."""
+    newer = replace(version_at("", "ArgMax", 13), since_version=29)
+    monkeypatch.setattr(model_files, "version_at", lambda *_: newer)
+    assert oldest_equal_opset(one("ArgMax", 29)) == 29
 
 
 @pytest.mark.parametrize(("opset", "to", "becomes"), [(20, 19, 19), (20, 18, 18), (20, 26, 20), (20, 17, 20)])
