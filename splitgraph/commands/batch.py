@@ -18,7 +18,7 @@ from typing import Any
 from splitgraph.findings.diagnostics import SplitgraphError, diagnostic
 from splitgraph.findings.exit_codes import CLEAN, FINDINGS, INTERNAL_ERROR, WRONG_USAGE
 from splitgraph.findings.outcome import Outcome, Verb
-from splitgraph.many.plan import Limits, Plan, plan_jobs, plan_pairs
+from splitgraph.many.plan import JobList, Limits, plan_jobs, plan_pairs
 from splitgraph.many.reports import ReportFile, done_before, read_report
 from splitgraph.many.run_jobs import Workers, dask_executor, run_jobs
 from splitgraph.many.sources import find_pairs, find_sources, needs_onnx, without_results
@@ -26,7 +26,7 @@ from splitgraph.options import Many
 from splitgraph.report.batch_pages import outcome_lines, summary_page
 from splitgraph.report.printing import print_document, print_notice, print_result, say_error
 from splitgraph.report.text import count, line, shortened
-from splitgraph.work.task import Call, Task, refuse_other_kind
+from splitgraph.work.task import Call, FileTask, refuse_other_kind
 
 _GIB = 2**30
 # Characters of the names of results that are left out.
@@ -99,7 +99,7 @@ def run_batch(call: Call, pairs: str | None) -> int:
     return code
 
 
-def _planned(call: Call, pairs: str | None) -> Plan:
+def _planned(call: Call, pairs: str | None) -> JobList:
     task, many = call.task, call.many
     limits = Limits(many.limit or task.running.timeout, _memory(many.memory), hashes=many.report is not None)
     if pairs is not None:
@@ -124,7 +124,7 @@ def _planned(call: Call, pairs: str | None) -> Plan:
     return plan_jobs(task, found, limits, output)
 
 
-def _is_tag(task: Task, tag: str) -> bool:
+def _is_tag(task: FileTask, tag: str) -> bool:
     """True for the tag in the name of a result that is no model of this call. A model at the opset that is wanted stays
     one: nothing is written for it.
     """
@@ -176,7 +176,7 @@ def _check_files(call: Call) -> None:
             raise SplitgraphError(text, [diagnostic("SG108", text, file)])
 
 
-def _refuse_models(many: Many, plan: Plan) -> None:
+def _refuse_models(many: Many, plan: JobList) -> None:
     """Refuse a report in the place of a model, or of the other report."""
     named = {name: file for name, file in (("report", many.report), ("junit", many.junit)) if file is not None}
     files = {name: os.path.realpath(file) for name, file in named.items()}
@@ -230,7 +230,7 @@ class _Lines:
             self._report.close()
 
 
-def refuse_index(task: Task, *, force: bool) -> None:
+def refuse_index(task: FileTask, *, force: bool) -> None:
     """Raises SplitgraphError for a call that draws one split, and where the folder has an index page already."""
     if task.svg is not None:
         text = "--svg draws a split of one model"

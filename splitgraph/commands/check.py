@@ -11,7 +11,7 @@ from splitgraph.report.printing import print_document, print_result
 from splitgraph.report.text import BLANK, Block, Cell, line, table
 from splitgraph.runtimes.check import Examined
 from splitgraph.work.checking import Found, check_file, is_clean
-from splitgraph.work.task import Call, Task
+from splitgraph.work.task import Call, FileTask
 
 
 def check(call: Call) -> int:
@@ -19,7 +19,7 @@ def check(call: Call) -> int:
     return run_models(call, _check)
 
 
-def _check(task: Task, shown: Shown) -> int:
+def _check(task: FileTask, shown: Shown) -> int:
     model, done = str(task.model), check_file(task)
     if shown.as_json:
         from splitgraph.report.documents import check_json

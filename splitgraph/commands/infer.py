@@ -11,7 +11,7 @@ from splitgraph.inference.analysis import Analysis
 from splitgraph.options import Shown
 from splitgraph.report.printing import print_document, print_result, say_error
 from splitgraph.work.inferring import Inferred, infer_file
-from splitgraph.work.task import Call, Task
+from splitgraph.work.task import Call, FileTask
 
 
 def infer(call: Call) -> int:
@@ -19,7 +19,7 @@ def infer(call: Call) -> int:
     return run_models(call, _infer)
 
 
-def _infer(task: Task, shown: Shown) -> int:
+def _infer(task: FileTask, shown: Shown) -> int:
     found = infer_file(task)
     if shown.as_json:
         _print_document(found.analysis, task.model, shown.values)

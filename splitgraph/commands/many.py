@@ -11,7 +11,7 @@ from typing import Any
 from splitgraph.commands.configuration import accepted_texts
 from splitgraph.findings.outcome import Verb
 from splitgraph.options import Goal, Many, Output, Running, Shown, Sizes, leeway_of
-from splitgraph.work.task import Call, Task, parse_bindings
+from splitgraph.work.task import Call, FileTask, parse_bindings
 
 
 def read_call(verb: Verb, typed: Mapping[str, Any], **known: Any) -> Call:
@@ -33,10 +33,10 @@ def read_call(verb: Verb, typed: Mapping[str, Any], **known: Any) -> Call:
     made: Any = {name: record(kind) for name, kind in records.items()}
     shown, many = record(Shown), record(Many)
     models = given.pop("models", ())
-    return Call(models, Task(verb, leeway=leeway, **made, **{**given, **known}), shown, many)
+    return Call(models, FileTask(verb, leeway=leeway, **made, **{**given, **known}), shown, many)
 
 
-def run_models(call: Call, one: Callable[[Task, Shown], int], pairs: str | None = None) -> int:
+def run_models(call: Call, one: Callable[[FileTask, Shown], int], pairs: str | None = None) -> int:
     """Run a command on one model, or on many. Returns the exit code. one: runs it on one model. pairs: the folder of
     the second models.
     """

@@ -11,7 +11,7 @@ from splitgraph.options import Shown
 from splitgraph.report.printing import print_document, print_result, say_error, working
 from splitgraph.report.text import line
 from splitgraph.work.reporting import report_file, sources_of
-from splitgraph.work.task import Call, Task
+from splitgraph.work.task import Call, FileTask
 
 
 def report(call: Call, *, after: Path | None) -> int:
@@ -26,7 +26,7 @@ def report(call: Call, *, after: Path | None) -> int:
     return run_models(call._replace(models=[str(after)]), _report)
 
 
-def _report(task: Task, shown: Shown) -> int:
+def _report(task: FileTask, shown: Shown) -> int:
     from splitgraph.report.pages import findings_phrase
 
     done = report_file(task, working)

@@ -10,7 +10,7 @@ from splitgraph.report.pages import blockers_page, data_lines, rewrite_findings,
 from splitgraph.report.printing import LONG, print_document, print_notice, print_result, working
 from splitgraph.report.text import BLANK, SEVERITY_STYLES, line
 from splitgraph.work.rewriting import Rewritten, rewrite_file
-from splitgraph.work.task import Call, Task
+from splitgraph.work.task import Call, FileTask
 
 
 def rewrite(call: Call) -> int:
@@ -18,7 +18,7 @@ def rewrite(call: Call) -> int:
     return run_models(call, _rewrite)
 
 
-def _rewrite(task: Task, shown: Shown) -> int:
+def _rewrite(task: FileTask, shown: Shown) -> int:
     done = rewrite_file(task, working)
     if done.seconds_verifying > LONG and not shown.quiet:
         print_notice([line(f"verification took {done.seconds_verifying:.0f} s; --no-verify skips it")])
@@ -33,7 +33,7 @@ def _rewrite(task: Task, shown: Shown) -> int:
     return done.code
 
 
-def _report_beyond(done: Rewritten, task: Task, shown: Shown) -> None:
+def _report_beyond(done: Rewritten, task: FileTask, shown: Shown) -> None:
     """Report that the model is beyond the opset that is wanted, which is no error."""
     goal = task.goal
     if shown.as_json:
@@ -46,7 +46,7 @@ def _report_beyond(done: Rewritten, task: Task, shown: Shown) -> None:
         print_result([line(text)])
 
 
-def _report_there(done: Rewritten, task: Task, shown: Shown) -> None:
+def _report_there(done: Rewritten, task: FileTask, shown: Shown) -> None:
     """Report that the model is as wanted."""
     goal = task.goal
     assert done.rewrite is not None
@@ -68,7 +68,7 @@ def _report_there(done: Rewritten, task: Task, shown: Shown) -> None:
         print_notice(found)
 
 
-def _report_blockers(done: Rewritten, task: Task, shown: Shown) -> int:
+def _report_blockers(done: Rewritten, task: FileTask, shown: Shown) -> int:
     model, opset, blockers, goal = str(task.model), done.opset, list(done.blockers), task.goal
     if shown.as_json:
         from splitgraph.report.documents import failed_document
@@ -84,7 +84,7 @@ def _report_blockers(done: Rewritten, task: Task, shown: Shown) -> int:
     return FINDINGS
 
 
-def _report_rewrite(done: Rewritten, task: Task, shown: Shown) -> None:
+def _report_rewrite(done: Rewritten, task: FileTask, shown: Shown) -> None:
     goal = task.goal
     result, written = done.rewrite, done.output
     assert result is not None

@@ -22,7 +22,7 @@ from splitgraph.formats.onnx_file import external_locations
 from splitgraph.formats.recognition import is_ir
 from splitgraph.processes.folders import temporary_folder
 from splitgraph.processes.this_process import collection_paused
-from splitgraph.work.task import Task
+from splitgraph.work.task import FileTask
 
 if TYPE_CHECKING:
     from splitgraph.formats import DataFile
@@ -42,7 +42,7 @@ class Job:
     """
 
     model: str
-    task: Task
+    task: FileTask
     options: str = ""
     after: str | None = None
     seconds: float | None = None
@@ -66,7 +66,7 @@ class Job:
         return Outcome(self.task.verb, self.model, status, after=self.after, options=self.options, **known)
 
 
-def digest(task: Task) -> str:
+def digest(task: FileTask) -> str:
     """The SHA-256 of everything that an outcome depends on except the files: the verb, the options, the version."""
     # Where a model is, and where its result goes, is of the job; two trees of equal models have equal digests.
     output = task.output._replace(output=None, force=False)
@@ -122,7 +122,7 @@ def _run(job: Job, hashed: dict[str, str]) -> Outcome:
     return replace(outcome, model=job.model, after=job.after)
 
 
-def _again_where_there(job: Job, task: Task) -> Outcome:
+def _again_where_there(job: Job, task: FileTask) -> Outcome:
     """Do the work. A job whose worker was lost runs again: then its result may be there, which is no error if the bytes
     are the same.
     """
@@ -158,7 +158,7 @@ def _is_whole(made: Path, folder: Path) -> bool:
     return True
 
 
-def _outcome(job: Job, task: Task) -> Outcome:
+def _outcome(job: Job, task: FileTask) -> Outcome:
     """What each verb does, and what is told of it. Each verb imports its own modules."""
     match task.verb:
         case "infer":
@@ -173,7 +173,7 @@ def _outcome(job: Job, task: Task) -> Outcome:
             return _rewritten(job, task)
 
 
-def _inferred(job: Job, task: Task) -> Outcome:
+def _inferred(job: Job, task: FileTask) -> Outcome:
     from splitgraph.work.inferring import infer_file
 
     done = infer_file(task)
@@ -184,7 +184,7 @@ def _told(data_files: Sequence[DataFile]) -> dict[str, str]:
     return {str(each.path): each.how for each in data_files}
 
 
-def _reported(job: Job, task: Task) -> Outcome:
+def _reported(job: Job, task: FileTask) -> Outcome:
     from splitgraph.work.reporting import report_file
 
     done = report_file(task)
@@ -204,7 +204,7 @@ def _analysed(job: Job, found: Analysis, written: Path | None) -> Outcome:
     )
 
 
-def _checked(job: Job, task: Task) -> Outcome:
+def _checked(job: Job, task: FileTask) -> Outcome:
     from splitgraph.work.checking import check_file
 
     done = check_file(task)
@@ -216,7 +216,7 @@ def _checked(job: Job, task: Task) -> Outcome:
     return job.ended(status, diagnostics=found, accepted=accepted, opset_before=opset, opset_after=opset)
 
 
-def _verified(job: Job, task: Task) -> Outcome:
+def _verified(job: Job, task: FileTask) -> Outcome:
     from splitgraph import api
 
     assert task.after is not None
@@ -226,7 +226,7 @@ def _verified(job: Job, task: Task) -> Outcome:
     return job.ended(found.verdict, diagnostics=diagnostics, verdict=found.verdict, engine=found.engine or None)
 
 
-def _rewritten(job: Job, task: Task) -> Outcome:
+def _rewritten(job: Job, task: FileTask) -> Outcome:
     from splitgraph.work.rewriting import rewrite_file
 
     done = rewrite_file(task)

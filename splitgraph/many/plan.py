@@ -15,7 +15,7 @@ from splitgraph.findings.outcome import Outcome
 from splitgraph.many.job import Job, digest
 from splitgraph.many.remote import file_name
 from splitgraph.many.sources import Source
-from splitgraph.work.task import Task
+from splitgraph.work.task import FileTask
 
 # The share of a job's time that running models may take: reading and converting need some, too.
 _RUNNING_SHARE = 0.8
@@ -44,7 +44,7 @@ class Limits:
 
 
 @dataclass(slots=True)
-class Plan:
+class JobList:
     """The jobs of a call, and the outcomes of what cannot begin.
 
     has_folder: the results go to a folder.
@@ -90,7 +90,7 @@ class Plan:
         return {os.path.realpath(each) for each in (*places, *written) if each is not None}
 
 
-def plan_jobs(task: Task, sources: Sequence[Source], limits: Limits, output: str | None) -> Plan:
+def plan_jobs(task: FileTask, sources: Sequence[Source], limits: Limits, output: str | None) -> JobList:
     """Plan one job for each model.
 
     task: what is done, without a model. output: the folder of the results, None for the default place. Raises
@@ -100,7 +100,7 @@ def plan_jobs(task: Task, sources: Sequence[Source], limits: Limits, output: str
     if output is not None and not is_file:
         _require_folder(output)
     task = _within(task, limits)
-    options, plan = digest(task), Plan(has_folder=output is not None and not is_file)
+    options, plan = digest(task), JobList(has_folder=output is not None and not is_file)
     for source in sources:
         job = Job(source.name, task, options, None, limits.seconds, limits.memory, limits.hashes)
         try:
@@ -115,10 +115,10 @@ def plan_jobs(task: Task, sources: Sequence[Source], limits: Limits, output: str
     return plan
 
 
-def plan_pairs(task: Task, pairs: Iterable[tuple[str, str | None]], limits: Limits) -> Plan:
+def plan_pairs(task: FileTask, pairs: Iterable[tuple[str, str | None]], limits: Limits) -> JobList:
     """Plan one job for each pair of models; a model without a second one is a failure."""
     task = _within(task, limits)
-    options, plan = digest(task), Plan()
+    options, plan = digest(task), JobList()
     for before, after in pairs:
         job = Job(before, task, options, after, limits.seconds, limits.memory, limits.hashes)
         if after is None:
@@ -133,7 +133,7 @@ def plan_pairs(task: Task, pairs: Iterable[tuple[str, str | None]], limits: Limi
     return plan
 
 
-def _within(task: Task, limits: Limits) -> Task:
+def _within(task: FileTask, limits: Limits) -> FileTask:
     """The task, with what it runs within the limit of the job's time."""
     if limits.seconds is None or not task.runs_models:
         return task
@@ -166,7 +166,7 @@ def _require_folder(output: str) -> None:
 def _placed(job: Job, source: Source, output: str | None) -> Job:
     """The job with its model, and the place of its result. Raises SplitgraphError."""
     model: Any = source.name if source.is_url else Path(source.name)
-    task: Task = replace(job.task, model=model)
+    task: FileTask = replace(job.task, model=model)
     if task.verb in ("check", "verify"):
         return replace(job, task=task)
     if output is not None:
@@ -184,7 +184,7 @@ def _placed(job: Job, source: Source, output: str | None) -> Job:
     return replace(job, task=task, is_new=path is not None and not os.path.lexists(path))
 
 
-def _default_name(task: Task) -> str:
+def _default_name(task: FileTask) -> str:
     """The name of the result of a model that was named, as if the model were alone."""
     path = replace(task, output=task.output._replace(output="./"), place=None).path()
     assert path is not None

@@ -20,7 +20,7 @@ from splitgraph.report.documents import outcome_json
 # The report of many models
 
 
-_Key = tuple[str, str | None]
+_PairKey = tuple[str, str | None]
 
 
 class ReportFile:
@@ -89,7 +89,7 @@ def _not_a_report(path: Path, why: str) -> SplitgraphError:
     return SplitgraphError(text, [diagnostic("SG601", text, str(path), help="Give another file with --report.")])
 
 
-def done_before(jobs: Iterable[Job], report: Iterable[Outcome]) -> dict[_Key, Outcome]:
+def done_before(jobs: Iterable[Job], report: Iterable[Outcome]) -> dict[_PairKey, Outcome]:
     """The outcomes of a report that need not be found again: of the same verb, options and version, of files that have
     not changed, and with a result that is still there. What failed is tried again.
     """

@@ -161,7 +161,7 @@ def _findings(title: str, found: Sequence[Diagnostic], extent: Extent) -> list[B
 # Rows of each table that a page shows unless everything is asked for.
 _MOST_ROWS = 20
 
-Row = TypeVar("Row")
+RowT = TypeVar("RowT")
 
 
 class Extent(NamedTuple):
@@ -170,7 +170,7 @@ class Extent(NamedTuple):
     with_all: bool
     more: str
 
-    def cut(self, rows: Sequence[Row]) -> tuple[Sequence[Row], list[Block]]:
+    def cut(self, rows: Sequence[RowT]) -> tuple[Sequence[RowT], list[Block]]:
         """Return the rows that are shown, and a line that says how many are not."""
         # One row takes no more place than the line that stands for it.
         if self.with_all or len(rows) <= _MOST_ROWS + 1:

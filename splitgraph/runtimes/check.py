@@ -11,11 +11,11 @@ from splitgraph.inference.input_defaults import told_defaults
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.options import STRICT, Leeway
 from splitgraph.runtimes.node_traits import NodeTraits, traits_of
-from splitgraph.runtimes.target import Answer, Failure, Target
+from splitgraph.runtimes.target import Reading, Refusal, Target
 from splitgraph.runtimes.traits import FORMS, MODIFIERS, title
 
-_CODES: dict[Answer, str] = {"refuses": "SG701", "wrong": "SG702", "rank": "SG702", "dies": "SG703"}
-_VERBS: dict[Answer, str] = {
+_CODES: dict[Reading, str] = {"refuses": "SG701", "wrong": "SG702", "rank": "SG702", "dies": "SG703"}
+_VERBS: dict[Reading, str] = {
     "refuses": "refuses",
     "wrong": "silently computes wrong results of",
     "rank": "gives results of another rank for",
@@ -117,7 +117,7 @@ def _limits(examined: Examined, target: Target) -> Iterator[Diagnostic]:
         yield diagnostic("SG704", text, "main", help=help)
 
 
-def _finding(node: NodeTraits, failure: Failure, target: Target) -> Diagnostic:
+def _finding(node: NodeTraits, failure: Refusal, target: Target) -> Diagnostic:
     what = " + ".join(map(title, sorted(failure.traits, key=_form_first)))
     if len(failure.traits) == 1 and what != node.label and not failure.traits & FORMS.keys():
         what = f"{node.label} with {what}"

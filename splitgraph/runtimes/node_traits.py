@@ -46,7 +46,7 @@ def traits_of(model: ModelProto, walked: Walked) -> Iterator[NodeTraits]:
         for scope in root:
             detail = walked.graphs.get(scope.path) or GraphDetail()
             seen, outputs = producers.seen_from(scope), _outputs(scope)
-            reader = _Reader(scope, detail, seen, read, joined, inputs, defaults, outputs, origins)
+            reader = _TraitReader(scope, detail, seen, read, joined, inputs, defaults, outputs, origins)
             for index, node in enumerate(scope.nodes):
                 found = reader.traits(index, node)
                 if called_function(node) in functions:
@@ -158,7 +158,7 @@ class _Value(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Reader:
+class _TraitReader:
     """Reads the traits of the nodes of one graph. read, joined: as `_read_values`. inputs, defaults: as `_inputs`.
     origins: of the values of the root.
     """

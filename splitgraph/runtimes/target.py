@@ -15,17 +15,17 @@ from typing import Any, Literal
 from splitgraph.findings.diagnostics import SplitgraphError
 
 # What a runtime does with a trait: right results, a refusal, wrong results, right data of another rank, a dead process.
-Answer = Literal["reads", "refuses", "wrong", "rank", "dies"]
+Reading = Literal["reads", "refuses", "wrong", "rank", "dies"]
 # From the least harm to the most.
-ANSWERS: tuple[Answer, ...] = ("reads", "refuses", "rank", "wrong", "dies")
+ANSWERS: tuple[Reading, ...] = ("reads", "refuses", "rank", "wrong", "dies")
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class Refusal:
     """Traits that a runtime does not read together, what it does with them, and a note in words ("" for none)."""
 
     traits: frozenset[str]
-    answer: Answer
+    answer: Reading
     note: str
 
 
@@ -49,7 +49,7 @@ class Target:
     newest_opset: int | None
     newest_ir_version: int | None
     reads: frozenset[str]
-    failures: tuple[Failure, ...]
+    failures: tuple[Refusal, ...]
 
     @property
     def label(self) -> str:
@@ -61,7 +61,7 @@ class Target:
         """The name with the version, as `--target` takes it: "mnn@3.6.1"."""
         return self.name if self.version is None else f"{self.name}@{self.version}"
 
-    def failures_of(self, traits: Collection[str]) -> list[Failure]:
+    def failures_of(self, traits: Collection[str]) -> list[Refusal]:
         """Why a node with these traits is not read; empty where nothing is known against it."""
         held = frozenset(traits)
         return [failure for failure in self.failures if failure.traits <= held]
@@ -150,9 +150,9 @@ def read_target(held: Mapping[str, Any]) -> Target:
             if answer == "reads":
                 reads.add(trait)
             else:
-                failures.append(Failure(frozenset([trait]), answer, held["notes"].get(trait, "")))
+                failures.append(Refusal(frozenset([trait]), answer, held["notes"].get(trait, "")))
     for each in held["together"]:
-        failures.append(Failure(frozenset(each["traits"]), each["answer"], each.get("note", "")))
+        failures.append(Refusal(frozenset(each["traits"]), each["answer"], each.get("note", "")))
     return Target(
         name=held["name"],
         title=held["title"],

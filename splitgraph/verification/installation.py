@@ -218,7 +218,7 @@ if sys.version_info < (3, 11):
     REQUIRED = {**REQUIRED, "tomli": "2"}
 
 
-class Extra(NamedTuple):
+class OptionalPackage(NamedTuple):
     """An optional package: the oldest version that is supported, the module to import, and what it adds."""
 
     package: str
@@ -228,12 +228,16 @@ class Extra(NamedTuple):
 
 
 # By the names of the extras in pyproject.toml.
-EXTRAS: Mapping[str, Extra] = {
-    "onnxruntime": Extra("onnxruntime", "1.20", "onnxruntime", "verification with ONNX Runtime"),
-    "openvino": Extra("openvino", "2025.0", "openvino", "verification with OpenVINO, ONNX to IR, passes for ov.Model"),
-    "onnx-ir": Extra("onnx-ir", "0.1.7", "onnx_ir", "models of the type onnx_ir.Model, passes for onnx_ir"),
-    "distributed": Extra("distributed", "2024.1", "distributed", "many models on a cluster of dask.distributed"),
-    "fsspec": Extra("fsspec", "2024.2", "fsspec", "models at URLs"),
+EXTRAS: Mapping[str, OptionalPackage] = {
+    "onnxruntime": OptionalPackage("onnxruntime", "1.20", "onnxruntime", "verification with ONNX Runtime"),
+    "openvino": OptionalPackage(
+        "openvino", "2025.0", "openvino", "verification with OpenVINO, ONNX to IR, passes for ov.Model"
+    ),
+    "onnx-ir": OptionalPackage("onnx-ir", "0.1.7", "onnx_ir", "models of the type onnx_ir.Model, passes for onnx_ir"),
+    "distributed": OptionalPackage(
+        "distributed", "2024.1", "distributed", "many models on a cluster of dask.distributed"
+    ),
+    "fsspec": OptionalPackage("fsspec", "2024.2", "fsspec", "models at URLs"),
 }
 
 
@@ -287,7 +291,7 @@ ENGINES: Mapping[str, str] = {"reference": "onnx", "onnxruntime": "onnxruntime",
 # Importing an engine on a busy machine takes seconds.
 SECONDS = 60.0
 
-Status = Literal["works", "broken", "not installed"]
+TrialStatus = Literal["works", "broken", "not installed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +304,7 @@ class EngineReport:
     """
 
     name: str
-    status: Status
+    status: TrialStatus
     version: str | None = None
     newest_opset: int | None = None
     devices: tuple[str, ...] = ()

@@ -27,7 +27,7 @@ Array = npt.NDArray[Any]
 # Runs a loaded model: takes the inputs by name and returns the outputs in the order of the model.
 Run = Callable[[Mapping[str, Value]], list[Value]]
 # What selects a part of an array.
-Block = tuple[Any, ...]
+ValueBlock = tuple[Any, ...]
 
 # A tensor of at least so many bytes stays in its file. Windows removes no file that is mapped.
 _MAPPED = 2**24
@@ -75,7 +75,7 @@ def _is_identical(one: Value, other: Value) -> bool:
     return True
 
 
-def blocks(array: Array, *others: Array) -> Iterator[Block]:
+def blocks(array: Array, *others: Array) -> Iterator[ValueBlock]:
     """Yield what selects each part of an array, in the order of its elements; a part is never too large for memory.
 
     Once a part was used, the memory of mapped files is given back. others: arrays of which the same parts are used.
@@ -86,7 +86,7 @@ def blocks(array: Array, *others: Array) -> Iterator[Block]:
             _give_back(each)
 
 
-def _blocks(shape: Sequence[int]) -> Iterator[Block]:
+def _blocks(shape: Sequence[int]) -> Iterator[ValueBlock]:
     if not shape or math.prod(shape) <= _BLOCK:
         yield (...,)
         return

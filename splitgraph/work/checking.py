@@ -10,7 +10,7 @@ from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.findings.exit_codes import CLEAN, FINDINGS
 from splitgraph.runtimes.check import Examined, check_model
 from splitgraph.runtimes.target import Target, find_target, targets
-from splitgraph.work.task import Task
+from splitgraph.work.task import FileTask
 
 Found = Sequence[tuple[Target, Sequence[Diagnostic]]]
 
@@ -28,7 +28,7 @@ class Checked:
         return CLEAN if all(is_clean(each) for _, each in self.found) else FINDINGS
 
 
-def check_file(task: Task) -> Checked:
+def check_file(task: FileTask) -> Checked:
     """Check a model for its targets. Raises SplitgraphError."""
     wanted = [find_target(each) for each in task.targets] if task.targets else list(targets().values())
     examined = api.examined_model(task.model, task.leeway)

@@ -14,7 +14,7 @@ from splitgraph.inference.analysis import Analysis
 from splitgraph.model.names import dimension_names
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.results import require_valid_types
-from splitgraph.work.task import Task, parse_input_shapes, refuse_existing
+from splitgraph.work.task import FileTask, parse_input_shapes, refuse_existing
 
 if TYPE_CHECKING:
     from splitgraph.formats import Model
@@ -36,7 +36,7 @@ class Inferred:
         return CLEAN if self.analysis.ok else FINDINGS
 
 
-def infer_file(task: Task) -> Inferred:
+def infer_file(task: FileTask) -> Inferred:
     """Infer a model; write the model with its types only if it has no errors. Raises SplitgraphError."""
     path = task.path()
     if path is not None:

@@ -17,7 +17,7 @@ from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import model_imports
 from splitgraph.options import NO_SIZES, STRICT, Form, Goal, Running
 from splitgraph.rewrites import rewritten
-from splitgraph.work.task import Task, refuse_existing
+from splitgraph.work.task import FileTask, refuse_existing
 
 if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Change
@@ -39,7 +39,7 @@ class Reported:
         return CLEAN if all(analysis.ok for analysis in self.analyses) else FINDINGS
 
 
-def report_file(task: Task, working: Working = lambda text: nullcontext()) -> Reported:
+def report_file(task: FileTask, working: Working = lambda text: nullcontext()) -> Reported:
     """Draw a model; a model with errors is drawn, too. Raises SplitgraphError."""
     path, sources = task.path(), sources_of(task)
     assert path is not None
@@ -53,7 +53,7 @@ def report_file(task: Task, working: Working = lambda text: nullcontext()) -> Re
     return Reported(analyses, path)
 
 
-def sources_of(task: Task) -> list[Path]:
+def sources_of(task: FileTask) -> list[Path]:
     """Return the models that are read."""
     return [task.model] if task.before is None else [task.before, task.model]
 
@@ -64,7 +64,7 @@ def _picture(analysis: Analysis, wanted: str) -> str:
     return split_svg(analysis, find_split(analysis, wanted))
 
 
-def _page(task: Task, opened: Sequence[LoadedModel], analyses: Sequence[Analysis]) -> str:
+def _page(task: FileTask, opened: Sequence[LoadedModel], analyses: Sequence[Analysis]) -> str:
     names = [str(source) for source in sources_of(task)]
     if len(names) == 1:
         from splitgraph.report.html.model_page import model_page

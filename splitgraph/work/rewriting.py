@@ -19,11 +19,11 @@ from splitgraph.inference.analysis import IR
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import model_imports
 from splitgraph.options import NO_SIZES, Running
-from splitgraph.work.task import Task, refuse_existing
+from splitgraph.work.task import FileTask, refuse_existing
 
 # "there": the model is as wanted. "beyond": its opset is beyond the one that is wanted. "refused": the model cannot be
 # converted. "different", "not-verified": the result was kept back after its verification.
-Status = Literal["converted", "there", "beyond", "refused", "different", "not-verified"]
+RewriteStatus = Literal["converted", "there", "beyond", "refused", "different", "not-verified"]
 # Shows a text while something takes its time; what is yielded changes the text.
 Working = Callable[..., AbstractContextManager[Callable[[str], None]]]
 
@@ -41,7 +41,7 @@ class Rewritten:
     how long both models were run.
     """
 
-    status: Status
+    status: RewriteStatus
     opset: Mapping[str, int]
     path: Path
     before: LoadedModel
@@ -70,7 +70,7 @@ def _unseen(text: str, hint: str = "") -> AbstractContextManager[Callable[[str],
     return nullcontext(lambda text: None)
 
 
-def rewrite_file(task: Task, working: Working = _unseen) -> Rewritten:
+def rewrite_file(task: FileTask, working: Working = _unseen) -> Rewritten:
     """Load, rewrite, verify and save; the model is written only if all other steps succeed. Raises SplitgraphError for
     a model that cannot be read, and for an output that cannot be written.
     """
@@ -90,7 +90,7 @@ def rewrite_file(task: Task, working: Working = _unseen) -> Rewritten:
             result = _as_ir(result, model, working)
     except ConversionError as error:
         is_beyond = [found.code for found in error.diagnostics] == [_OTHER_DIRECTION]
-        status: Status = "beyond" if is_beyond and task.goal.skip_newer else "refused"
+        status: RewriteStatus = "beyond" if is_beyond and task.goal.skip_newer else "refused"
         return Rewritten(status, opset, path, loaded, blockers=error.diagnostics)
     if may_be_there and not result.changes and result.model == loaded.content:
         there = Rewritten("there", opset, path, loaded, result)
@@ -112,7 +112,7 @@ def rewrite_file(task: Task, working: Working = _unseen) -> Rewritten:
     return _written(task, done) if status == "converted" else done
 
 
-def _may_be_there(task: Task, opset: int | None) -> bool:
+def _may_be_there(task: FileTask, opset: int | None) -> bool:
     """Return whether a model with this opset may be what is wanted as it is."""
     if task.sizes.bind:
         return False
@@ -121,12 +121,12 @@ def _may_be_there(task: Task, opset: int | None) -> bool:
     return task.goal.to is None and task.goal.opset is not None and task.goal.opset == opset
 
 
-def _refuse_existing(task: Task, path: Path) -> None:
+def _refuse_existing(task: FileTask, path: Path) -> None:
     if not task.output.in_place:
         refuse_existing(path, task.model, force=task.output.force, advice=_ANOTHER_NAME)
 
 
-def _written(task: Task, done: Rewritten) -> Rewritten:
+def _written(task: FileTask, done: Rewritten) -> Rewritten:
     """Write the result, except in a dry run."""
     if task.output.dry_run or done.rewrite is None:
         return done

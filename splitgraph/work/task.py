@@ -27,7 +27,7 @@ _DEFAULTS = Goal(), Running(), Output()
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class FileTask:
     """What a command does with one model.
 
     model: a URL before a worker has read it. after: the second model of `verify`. before: of `report`, the model before
@@ -112,7 +112,7 @@ class Call(NamedTuple):
     """A call of a command on models: files, folders, patterns and URLs. task: what is done with each of them."""
 
     models: Sequence[str]
-    task: Task
+    task: FileTask
     shown: Shown
     many: Many
 

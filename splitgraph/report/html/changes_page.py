@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from splitgraph.inference.analysis import Analysis
 from splitgraph.report.html.model_data import model_data
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Change
     from splitgraph.differences import ModelDifference, NodeDifference, NodeForm, PartDifference, ValueDifference
     from splitgraph.findings.diagnostics import Diagnostic
+    from splitgraph.report.documents import Document
 
 
-Document = dict[str, Any]
 Places = Mapping[str, tuple[int, int]]
 
 # Entries of each list beside the nodes.

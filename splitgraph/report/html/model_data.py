@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import splitgraph
 from splitgraph.dim import Dim, symbols_of
@@ -29,13 +29,16 @@ from splitgraph.report.html.split_svg import KINDS, bar_weights, operator_label,
 from splitgraph.report.text import dim_text, opset_text, printable
 from splitgraph.splits.openvino_split_1 import DOMAIN as OPENVINO
 
+if TYPE_CHECKING:
+    from splitgraph.report.documents import Document
+
 # The graphs of a model as a page draws them
 
 
 T = TypeVar("T")
 
 
-class Table(Generic[T]):
+class EntryTable(Generic[T]):
     """Distinct entries in the order of first use; the data of a page refers to an entry by its index."""
 
     def __init__(self) -> None:
@@ -53,8 +56,6 @@ class Table(Generic[T]):
             self.entries.append(entry)
         return found
 
-
-Document = dict[str, Any]
 
 # A page stops to add the bodies of called functions at this many nodes; it still lists their splits and findings.
 MOST_NODES = 200_000
@@ -89,8 +90,8 @@ class Graphs:
     documents: list[Document] = field(default_factory=list)
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
     repeated: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
-    ops: Table[str] = field(default_factory=Table)
-    types: Table[str] = field(default_factory=Table)
+    ops: EntryTable[str] = field(default_factory=EntryTable)
+    types: EntryTable[str] = field(default_factory=EntryTable)
     _type_indices: dict[int, tuple[int, ValueType]] = field(default_factory=dict)
 
     def output_names(self, place: tuple[int, int]) -> list[str]:
@@ -332,7 +333,7 @@ class _Splits:
     """Writes the splits of a model. Splits of repeated layers have equal lengths, which are written once."""
 
     def __init__(self, analysis: Analysis, graphs: Graphs) -> None:
-        self.dims: Table[list[Any]] = Table()
+        self.dims: EntryTable[list[Any]] = EntryTable()
         self._bounds, self._graphs, self._rests = analysis.symbols, graphs, rest_parts(analysis)
         self._written: dict[tuple[int | Dim | None, ...], list[int]] = {}
 

@@ -109,7 +109,7 @@ def _has_changed(before: Value, after: Value, comparison: Comparison) -> bool | 
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class WeightChange:
     """Says how weights change: each is multiplied by a factor between `least` and `most`.
 
     smallest: tensors with fewer elements do not change. is_for_integers: only integer and boolean outputs count.
@@ -123,7 +123,12 @@ class Move:
 
 # Tried in this order, until the copy runs: a deep model may overflow, and a small tensor may be a ratio or a threshold.
 # An index, such as that of ArgMax, needs larger factors in both directions.
-MOVES = (Move(), Move(1.02, 1.04), Move(smallest=9), Move(0.25, 4.0, is_for_integers=True))
+MOVES = (
+    WeightChange(),
+    WeightChange(1.02, 1.04),
+    WeightChange(smallest=9),
+    WeightChange(0.25, 4.0, is_for_integers=True),
+)
 
 # At most so many bytes of external weights change.
 _MOST_READ = 2**25
@@ -134,7 +139,7 @@ _MOSTLY = 0.75
 _FACTORS = np.random.default_rng(0).uniform(size=1009)
 
 
-def move_onnx(path: Path, folder: Path | None, kept: Collection[str], move: Move) -> Path:
+def move_onnx(path: Path, folder: Path | None, kept: Collection[str], move: WeightChange) -> Path:
     """Write a copy of an ONNX file with moved weights beside it, and return its path.
 
     External weights may be large: small ones are moved first, up to a limit. folder: of the external data. kept: names
@@ -190,7 +195,7 @@ def _change_weights(
     return save_model(model, path.with_name(f"moved_{path.name}"))
 
 
-def moved(array: Array, name: str, move: Move) -> Array:
+def moved(array: Array, name: str, move: WeightChange) -> Array:
     """Return the moved array, finite wherever it was finite; the result depends on nothing but the arguments."""
     if array.size < move.smallest:
         return array

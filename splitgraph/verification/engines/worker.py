@@ -16,7 +16,7 @@ that the last line shows what a crash interrupted:
     {"event": "start", "stage": "load" | "run", "model": 0 | 1, "case": 0, "attempt": 0}
     {"event": "end", ..., "providers": [...], "idle": [...], "opset": 26}   for stage "load": see `engine.Loaded`
     {"event": "end", ..., "outputs": file}                      for stage "run": its values are named "0", "1", ...
-    {"event": "failed", ..., "unsupported": true, "invalid": false, "reason": ""}   see `engine_process.Failure`
+    {"event": "failed", ..., "unsupported": true, "invalid": false, "reason": ""}   see `engine_process.EngineFailure`
 
 Outputs of the second model that are the same as those of the first one, bit for bit, are in one file with them.
 

@@ -17,7 +17,7 @@ from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN
 from splitgraph.verification.inputs.later_attempts import AttemptRule
 from splitgraph.verification.inputs.model_inputs import ModelInput, is_float, value_for
 from splitgraph.verification.inputs.operator_roles import Request
-from splitgraph.verification.inputs.solver import Sizes
+from splitgraph.verification.inputs.solver import SymbolSizes
 from splitgraph.verification.models.model_files import is_default_domain, scoped_nodes
 from splitgraph.verification.values import Array, dtype_by_name
 
@@ -159,7 +159,7 @@ class ElementHints:
         self.divides_integers = _divides_integers(analysis)
 
     def valid_numbers(
-        self, item: ModelInput, shape: tuple[int, ...], sizes: Sizes, rng: np.random.Generator
+        self, item: ModelInput, shape: tuple[int, ...], sizes: SymbolSizes, rng: np.random.Generator
     ) -> Array | None:
         """Return numbers that are valid for the role of an input; None if any number is."""
         splits = (split for split in self._analysis.splits if split.axis is not None)
@@ -207,7 +207,7 @@ class ElementHints:
             if node.op_type == "Constant" and node.output[0] in names:
                 yield from (onnx.numpy_helper.to_array(a.t) for a in node.attribute if a.name == "value")
 
-    def _dims(self, name: str, sizes: Sizes) -> list[int] | None:
+    def _dims(self, name: str, sizes: SymbolSizes) -> list[int] | None:
         """Return the shape of a value for given sizes of the inputs; None if it is unknown."""
         inner = (split.input for split in self._analysis.splits if split.input_name == name)
         known = next((item.type for item in self._inputs if item.name == name), None)

@@ -23,7 +23,7 @@ from splitgraph.verification.models.dependence import index_inputs, shape_inputs
 from splitgraph.verification.models.model_files import is_default_domain, scoped_nodes
 from splitgraph.verification.values import Array, Value
 
-Kind = Literal["steps", "ends", "gaps"]
+UnusualKind = Literal["steps", "ends", "gaps"]
 
 _STEPS = (0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 3.5, 1.0, -1.0, 2.0, -2.0, 3.0, 0.25, 6.0)
 _ENDS_OF_HALVES = (65504.0, -65504.0, 300.0, -300.0, 2049.0, -2049.0, 1e-7, 1000.0)
@@ -42,7 +42,7 @@ _MOST_BITS = 16
 
 
 def unusual_inputs(
-    model: onnx.ModelProto, base: Mapping[str, Value], held: Collection[str], kind: Kind
+    model: onnx.ModelProto, base: Mapping[str, Value], held: Collection[str], kind: UnusualKind
 ) -> Iterator[dict[str, Value]]:
     """Yield inputs of a kind, with the shapes and types of the inputs in `base`.
 
@@ -75,7 +75,7 @@ def has_open_loops(model: onnx.ModelProto) -> bool:
     return any(node.op_type == "Loop" for node, _ in scoped_nodes(model))
 
 
-def _filled(value: Array, numbers: Array, kind: Kind) -> Array:
+def _filled(value: Array, numbers: Array, kind: UnusualKind) -> Array:
     filled = np.array(value)
     if kind == "gaps":
         flat = filled.reshape(-1)
@@ -84,7 +84,7 @@ def _filled(value: Array, numbers: Array, kind: Kind) -> Array:
     return np.resize(numbers, value.size).reshape(value.shape)
 
 
-def _numbers(dtype: np.dtype[Any], kind: Kind, constants: Sequence[float]) -> Array:
+def _numbers(dtype: np.dtype[Any], kind: UnusualKind, constants: Sequence[float]) -> Array:
     """Return the numbers of a kind in a type; none if the type has no such numbers."""
     if dtype.kind in "iu":
         return _whole_numbers(dtype, kind, constants)
@@ -117,7 +117,7 @@ def _unique(found: Sequence[float], dtype: np.dtype[Any]) -> Array:
     return numbers[np.sort(places)]
 
 
-def _whole_numbers(dtype: np.dtype[Any], kind: Kind, constants: Sequence[float]) -> Array:
+def _whole_numbers(dtype: np.dtype[Any], kind: UnusualKind, constants: Sequence[float]) -> Array:
     if kind == "gaps" or dtype.itemsize * 8 < 8:
         return np.empty(0, dtype)
     info = np.iinfo(dtype)

@@ -109,7 +109,7 @@ class Dependence:
 def read_dependence(model: onnx.ModelProto) -> Dependence:
     """Find what the outputs of a model depend on; an IR is given as its ONNX mirror."""
     functions = {function_key(function): function for function in model.functions}
-    reader = _Reader(functions)
+    reader = _BackwardWalk(functions)
     masks: Masks = {}
     for index, value in enumerate(model.graph.output):
         masks[value.name] = masks.get(value.name, 0) | 2 << index
@@ -122,7 +122,7 @@ def read_dependence(model: onnx.ModelProto) -> Dependence:
 
 def shape_inputs(model: onnx.ModelProto) -> set[str]:
     """Return the inputs of a model whose elements a shape, a length or a number of iterations is computed from."""
-    reader = _Reader({function_key(function): function for function in model.functions})
+    reader = _BackwardWalk({function_key(function): function for function in model.functions})
     masks: Masks = dict.fromkeys((value.name for value in model.graph.output), 2)
     finish(reader.read(model.graph.node, masks))
     return {value.name for value in model.graph.input if masks.get(value.name, 0) & _SHAPES}
@@ -155,7 +155,7 @@ def _union(masks: Iterable[int]) -> int:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _BackwardWalk:
     """Walks graphs backward, from their outputs to their inputs and constants.
 
     called: the functions that were walked, with the mask of their outputs. They are not walked again, because functions

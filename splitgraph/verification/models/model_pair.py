@@ -25,13 +25,12 @@ from splitgraph.inference.openvino_ir.infer import analyse_mirror
 from splitgraph.model.scopes import MAIN, implies_opset, write_implied_opset
 from splitgraph.model.value_type import DTYPE_NAMES, DTYPE_NUMBERS, UNKNOWN, ValueType
 from splitgraph.verification.comparison import type_name
-from splitgraph.verification.models.model_files import is_default_domain, scoped_nodes
+from splitgraph.verification.models.model_files import Model, is_default_domain, scoped_nodes
 from splitgraph.verification.values import Array, Value
 from splitgraph.verification.verification import Difference
 
-Model = onnx.ModelProto | OpenVINOModel
 # A tensor of an IR: (layer, port).
-Place = tuple[int, int]
+OutputPort = tuple[int, int]
 
 _RANDOM = frozenset(
     {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
@@ -189,7 +188,7 @@ def _read_ir(model: OpenVINOModel) -> _ReadModel:
     return _ReadModel(model, analysis, inputs, outputs)
 
 
-def _result(graph: Graph, layer: Layer, names: Mapping[Place, str], analysis: Analysis) -> _Slot:
+def _result(graph: Graph, layer: Layer, names: Mapping[OutputPort, str], analysis: Analysis) -> _Slot:
     held = {layer.name, _SINK.sub("", layer.name)}
     source = graph.sources.get((layer.id, layer.inputs[0].id)) if layer.inputs else None
     name = layer.name

@@ -56,7 +56,7 @@ def isolate(before: ComparedModel, after: ComparedModel) -> Isolated | None:
     """Isolate the rewritten nodes; None without any, or if one is in a subgraph, which cannot run alone."""
     if not isinstance(before.model, onnx.ModelProto) or not isinstance(after.model, onnx.ModelProto):
         return None
-    search = _Search(before.model, after)
+    search = _CommonValueSearch(before.model, after)
     positions: list[int] = []
     for scope in scopes(before.model):
         if scope.in_function:
@@ -74,7 +74,7 @@ def isolate(before: ComparedModel, after: ComparedModel) -> Isolated | None:
     return search.cut_out(positions, outputs, before.analysis.types)
 
 
-class _Search:
+class _CommonValueSearch:
     """Follows the values of a rewrite back to values that the original model has, too."""
 
     def __init__(self, before: onnx.ModelProto, after: ComparedModel) -> None:

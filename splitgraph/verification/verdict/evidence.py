@@ -24,7 +24,7 @@ from splitgraph.verification import help_texts
 from splitgraph.verification.comparison import Comparison, has_finite, is_finite
 from splitgraph.verification.engines.engine_process import EngineRun, Probe
 from splitgraph.verification.models.dependence import Dependence
-from splitgraph.verification.values import Array, Block, Value, blocks, tensors_of
+from splitgraph.verification.values import Array, Value, ValueBlock, blocks, tensors_of
 
 # The shapes of the tensors in each input, by its name.
 Shapes = dict[str, list[tuple[int, ...]]]
@@ -180,7 +180,7 @@ def _differ_where_both_are(before: Array, after: Array, comparison: Comparison) 
         return True
     common = tuple(slice(0, min(pair)) for pair in zip(before.shape, after.shape, strict=True))
     # A text in a tensor without dimensions stays an array.
-    selected: Block = (*common, ...)
+    selected: ValueBlock = (*common, ...)
     left, right = before[selected], after[selected]
     return any(
         bool((comparison.wrong(*pair) & is_finite(pair[0]) & is_finite(pair[1])).any())

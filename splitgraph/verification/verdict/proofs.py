@@ -13,7 +13,7 @@ from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import node_label
 from splitgraph.model.value_type import UNKNOWN
 
-Key = tuple[str, tuple[str, ...]]
+ProofKey = tuple[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class _Split:
     obligations: tuple[str, ...] = ()
 
     @property
-    def key(self) -> Key:
+    def key(self) -> ProofKey:
         return self.path, self.outputs
 
 
@@ -66,7 +66,9 @@ def _reported(split: SplitReport) -> _Split:
     return _Split(split.location, path, split.input_name, split.axis, split.lengths, names, kinds, split.obligations)
 
 
-def _sliced(analysis: Analysis, wanted: Collection[Key], known: Collection[Obligation]) -> Iterator[tuple[Key, _Split]]:
+def _sliced(
+    analysis: Analysis, wanted: Collection[ProofKey], known: Collection[Obligation]
+) -> Iterator[tuple[ProofKey, _Split]]:
     """The splits that slices of a model stand for, of those that the other model has as a node."""
     if not wanted or not isinstance(analysis.model, ModelProto):
         return
