@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from splitgraph.dim import Dim, evaluate, symbols_of
 from splitgraph.findings.diagnostics import SplitgraphError, diagnostic
@@ -13,9 +13,6 @@ from splitgraph.inference.analysis import Analysis, SplitReport
 from splitgraph.model.scopes import node_label
 from splitgraph.report.html.page import asset
 from splitgraph.report.text import count, dim_text, printable
-
-if TYPE_CHECKING:
-    from splitgraph.report.documents import Document
 
 # The splits of a model as pages and SVG pictures draw them
 
