@@ -74,8 +74,8 @@ def inferred(loaded: LoadedModel, sizes: Sizes, leeway: Leeway) -> Analysis:
         import_whole("splitgraph.inference.openvino_ir")
         from splitgraph.inference.openvino_ir import infer_ir
 
-        found = infer_ir(opened, sizes, leeway)
-        return replace(found, held=give_back(found.model, loaded), writer=save_result)
+        analysis_of_ir = infer_ir(opened, sizes, leeway)
+        return replace(analysis_of_ir, held=give_back(analysis_of_ir.model, loaded), writer=save_result)
     import_whole("splitgraph.inference")
     from splitgraph.inference import infer_model
 
@@ -316,10 +316,10 @@ def check(
     from splitgraph.runtimes.check import check_model
     from splitgraph.runtimes.target import find_target
 
-    wanted = [find_target(each) for each in ([target] if isinstance(target, str) else target)]
+    wanted = [find_target(name) for name in ([target] if isinstance(target, str) else target)]
     examined = examined_model(model, leeway_of(accept, assume_defaults))
-    found = [each for one in wanted for each in check_model(examined, one)]
-    return tuple(dict.fromkeys(found))
+    findings = [finding for runtime in wanted for finding in check_model(examined, runtime)]
+    return tuple(dict.fromkeys(findings))
 
 
 def examined_model(model: Source, leeway: Leeway) -> Examined:

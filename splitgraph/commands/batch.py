@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +73,9 @@ def run_batch(call: Call, pairs: str | None) -> int:
         lines.progress.follow(workers)
         for outcome in plan.failed:
             lines.add(outcome, outcomes)
-        found = run_jobs(jobs, executor, workers, many.jobs)
-        with contextlib.closing(found):
-            for outcome in found:
+        running = run_jobs(jobs, executor, workers, many.jobs)
+        with contextlib.closing(running):
+            for outcome in running:
                 lines.add(outcome, outcomes)
     seconds = time.monotonic() - began
     codes = {outcome.code for outcome in outcomes}
@@ -115,13 +116,13 @@ def _planned(call: Call, pairs: str | None) -> JobList:
         # One newer model among many is no reason to fail.
         task = replace(task, goal=task.goal._replace(skip_newer=task.goal.skip_newer is not False))
     below, only_onnx = None if output is None else Path(output), needs_onnx(task.verb, task.goal)
-    found = find_sources(call.models, many.exclude, below=below, only_onnx=only_onnx, seconds=limits.seconds)
+    models = find_sources(call.models, many.exclude, below=below, only_onnx=only_onnx, seconds=limits.seconds)
     if task.is_rewrite and output is None and not task.output.in_place:
-        sources, results = without_results(found, partial(_is_tag, task))
+        sources, results = without_results(models, partial(_is_tag, task))
         plan = plan_jobs(task, sources, limits, output)
         plan.left_out = results
         return plan
-    return plan_jobs(task, found, limits, output)
+    return plan_jobs(task, models, limits, output)
 
 
 def _is_tag(task: FileTask, tag: str) -> bool:
@@ -205,7 +206,7 @@ class _Lines:
     """What is told while models end: a line of the page for each, and a line of the report."""
 
     def __init__(self, report: Path | None, kept: Collection[Outcome], verb: Verb, *, total: int, shown: bool) -> None:
-        self.progress = Progress(verb, total=total, done=len(kept))
+        self.progress = Progress(verb, total=total, finished=len(kept))
         self._report = None if report is None else ReportFile(report, kept)
         self._is_shown = shown
 
@@ -247,9 +248,9 @@ def write_index(folder: Path, outcomes: Sequence[Outcome], *, title: str | None)
     from splitgraph.report.html.page import IndexRow, index_page
 
     rows = []
-    for outcome in sorted(outcomes, key=lambda each: each.model):
-        numbers = Counter(found.severity for found in outcome.diagnostics)
-        errors = [found for found in outcome.diagnostics if found.severity == "error"]
+    for outcome in sorted(outcomes, key=attrgetter("model")):
+        numbers = Counter(finding.severity for finding in outcome.diagnostics)
+        errors = [finding for finding in outcome.diagnostics if finding.severity == "error"]
         rows.append(
             IndexRow(
                 name=outcome.model,
@@ -270,8 +271,8 @@ def write_index(folder: Path, outcomes: Sequence[Outcome], *, title: str | None)
 class Progress:
     """A bar with what is running. Nothing where stderr is no terminal."""
 
-    def __init__(self, verb: Verb, *, total: int, done: int) -> None:
-        self._verb, self._total, self._done, self._wrong = verb, total, done, 0
+    def __init__(self, verb: Verb, *, total: int, finished: int) -> None:
+        self._verb, self._total, self._finished, self._wrong = verb, total, finished, 0
         self._workers: Workers | None = None
         self._live: Any = None
 
@@ -289,7 +290,7 @@ class Progress:
 
         columns = (TextColumn(self._verb), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[wrong]}"))
         self._bar = Progress(*columns, TimeRemainingColumn())
-        self._task = self._bar.add_task(self._verb, total=self._total, completed=self._done, wrong="")
+        self._task = self._bar.add_task(self._verb, total=self._total, completed=self._finished, wrong="")
         console = Console(stderr=True, markup=False, highlight=False, emoji=False)
         self._live = Live(get_renderable=self._shown, console=console, refresh_per_second=4, transient=True)
         self._live.start()
@@ -303,7 +304,7 @@ class Progress:
     @contextlib.contextmanager
     def paused(self, outcome: Outcome) -> Iterator[None]:
         """Count a model, and print lines above the bar in the block."""
-        self._done += 1
+        self._finished += 1
         self._wrong += not outcome.ok
         if self._live is None:
             yield
@@ -314,7 +315,7 @@ class Progress:
             yield
         finally:
             wrong = f"{self._wrong} wrong" if self._wrong else ""
-            self._bar.update(self._task, completed=self._done, wrong=wrong)
+            self._bar.update(self._task, completed=self._finished, wrong=wrong)
             self._live.start()
 
     def _shown(self) -> Any:

@@ -61,7 +61,7 @@ def _page(report: InstallationReport) -> list[Block]:
             is_prose=True,
         ),
         BLANK,
-        *(line(f"  {_folder_text(each)}") for each in report.folders),
+        *(line(f"  {_folder_text(folder)}") for folder in report.folders),
         line(f"  {_machine_text(report.machine)}"),
         BLANK,
     ]

@@ -36,12 +36,13 @@ def read_call(verb: Verb, typed: Mapping[str, Any], **known: Any) -> Call:
     return Call(models, FileTask(verb, leeway=leeway, **made, **{**given, **known}), shown, many)
 
 
-def run_models(call: Call, one: Callable[[FileTask, Shown], int], pairs: str | None = None) -> int:
-    """Run a command on one model, or on many. Returns the exit code. one: runs it on one model. pairs: the folder of
-    the second models.
+def run_models(call: Call, run_one: Callable[[FileTask, Shown], int], pairs: str | None = None) -> int:
+    """Run a command on one model, or on many, and return the exit code.
+
+    run_one: runs it on one model. pairs: the folder of the second models.
     """
     if pairs is None and len(call.models) == 1 and _is_file(call.models[0]) and not any(call.many):
-        return one(replace(call.task, model=Path(call.models[0])), call.shown)
+        return run_one(replace(call.task, model=Path(call.models[0])), call.shown)
     from splitgraph.commands.batch import run_batch
 
     return run_batch(call, pairs)

@@ -29,16 +29,16 @@ def report(call: Call, *, after: Path | None) -> int:
 def _report(task: FileTask, shown: Shown) -> int:
     from splitgraph.report.pages import findings_phrase
 
-    done = report_file(task, working)
-    drawn = [(str(source), analysis) for source, analysis in zip(sources_of(task), done.analyses, strict=True)]
+    reported = report_file(task, working)
+    drawn = [(str(source), analysis) for source, analysis in zip(sources_of(task), reported.analyses, strict=True)]
     if shown.as_json:
         from splitgraph.report.documents import report_json
 
-        print_document(report_json(drawn, str(done.written)))
+        print_document(report_json(drawn, str(reported.written)))
     elif not shown.quiet:
-        print_result([line("wrote ", (str(done.written), "bold"))])
+        print_result([line("wrote ", (str(reported.written), "bold"))])
     for source, analysis in drawn:
         if not analysis.ok:
-            errors = [each for each in analysis.diagnostics if each.severity == "error"]
+            errors = [finding for finding in analysis.diagnostics if finding.severity == "error"]
             say_error(f"{source}: {findings_phrase(errors)}")
-    return done.code
+    return reported.code

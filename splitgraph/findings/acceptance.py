@@ -61,14 +61,14 @@ class Acceptance(NamedTuple):
     def __str__(self) -> str:
         return self.code if self.location is None else f"{self.code}@{self.location}"
 
-    def reaches(self, found: Diagnostic) -> bool:
+    def reaches(self, finding: Diagnostic) -> bool:
         """True for a finding of this code at this location."""
-        if found.code != self.code:
+        if finding.code != self.code:
             return False
         wanted = self.location
-        if wanted is None or found.location == wanted:
+        if wanted is None or finding.location == wanted:
             return True
-        return wanted.endswith("/*") and found.location.startswith(wanted[:-1])
+        return wanted.endswith("/*") and finding.location.startswith(wanted[:-1])
 
 
 def why_not(code: str) -> str | None:
@@ -140,7 +140,7 @@ def stale(accept: Acceptance, errors: Iterable[Diagnostic]) -> Diagnostic:
 
     where = "" if accept.location is None else f" at {accept.location}"
     text = f"{accept} was accepted, but the model has no error {accept.code}{where}"
-    places = [found.location for found in errors if found.code == accept.code]
+    places = [finding.location for finding in errors if finding.code == accept.code]
     close = get_close_matches(accept.location or "", places, n=1, cutoff=0.0)
     return diagnostic("SG606", f"{text}; did you mean {accept.code}@{close[0]}?" if close else text, severity="info")
 

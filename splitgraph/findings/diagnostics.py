@@ -68,7 +68,7 @@ def abridged(text: str, most: int = LONGEST_NAME) -> str:
 
 def with_words_abridged(text: str) -> str:
     """A text for display, with every very long word (usually a name) abridged."""
-    return text if len(text) <= LONGEST_NAME else _LONG_WORD.sub(lambda found: abridged(found.group()), text)
+    return text if len(text) <= LONGEST_NAME else _LONG_WORD.sub(lambda match: abridged(match.group()), text)
 
 
 def meant(name: object, known: Iterable[str]) -> str:
@@ -78,7 +78,8 @@ def meant(name: object, known: Iterable[str]) -> str:
     if not isinstance(name, str):
         return ""
     names = sorted(known)
-    close = [each for each in names if each.lower() == name.lower()] or get_close_matches(name, names, n=1, cutoff=0.7)
+    alike = [candidate for candidate in names if candidate.lower() == name.lower()]
+    close = alike or get_close_matches(name, names, n=1, cutoff=0.7)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 

@@ -57,9 +57,9 @@ class Job:
             return self.task.place
         return self.task.path()
 
-    def failed(self, found: Iterable[Diagnostic], seconds: float = 0.0) -> Outcome:
+    def failed(self, diagnostics: Iterable[Diagnostic], seconds: float = 0.0) -> Outcome:
         """The outcome of a job that failed."""
-        return self.ended("failed", diagnostics=tuple(found), seconds=seconds)
+        return self.ended("failed", diagnostics=tuple(diagnostics), seconds=seconds)
 
     def ended(self, status: Status, **known: Any) -> Outcome:
         """The outcome of the job."""
@@ -74,7 +74,7 @@ def digest(task: FileTask) -> str:
     options = {field.name: getattr(plain, field.name) for field in fields(plain)}
     inputs, libraries = task.running.inputs, task.running.custom_ops
     named = [inputs, *([libraries] if isinstance(libraries, (str, os.PathLike)) else libraries)]
-    read = [_content(Path(each)) for each in named if isinstance(each, (str, os.PathLike))]
+    read = [_content(Path(path)) for path in named if isinstance(path, (str, os.PathLike))]
     text = json.dumps([splitgraph.__version__, options, read], default=str, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -82,7 +82,7 @@ def digest(task: FileTask) -> str:
 def _content(path: Path) -> list[tuple[str, str]]:
     """The name and the SHA-256 of a file, or of each file in a folder."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
-    return [(str(each), file_hash(each)) for each in files if each.is_file()]
+    return [(str(file), file_hash(file)) for file in files if file.is_file()]
 
 
 def run_job(job: Job) -> Outcome:
@@ -93,8 +93,8 @@ def run_job(job: Job) -> Outcome:
         with collection_paused():
             outcome = _run(job, hashed)
     except SplitgraphError as error:
-        found = error.diagnostics or (Diagnostic("SG601", "error", str(error)),)
-        outcome = job.failed(found)
+        diagnostics = error.diagnostics or (Diagnostic("SG601", "error", str(error)),)
+        outcome = job.failed(diagnostics)
     except MemoryError:
         outcome = job.failed([diagnostic("SG602", "out of memory")])
     except OSError as error:
@@ -129,7 +129,7 @@ def _again_where_there(job: Job, task: FileTask) -> Outcome:
     try:
         return _outcome(job, task)
     except SplitgraphError as error:
-        there = task.path() if job.is_new and any(found.code == _EXISTS for found in error.diagnostics) else None
+        there = task.path() if job.is_new and any(finding.code == _EXISTS for finding in error.diagnostics) else None
         if there is None:
             raise
         with temporary_folder() as folder:
@@ -137,8 +137,8 @@ def _again_where_there(job: Job, task: FileTask) -> Outcome:
             if again.output is None or not _is_whole(folder / "result", there.parent):
                 raise
             data_files = {
-                str(there.parent / os.path.relpath(each, folder / "result")): how
-                for each, how in again.data_files.items()
+                str(there.parent / os.path.relpath(data_file, folder / "result")): how
+                for data_file, how in again.data_files.items()
             }
         return replace(again, output=str(there), data_files=data_files)
 
@@ -148,12 +148,12 @@ def _is_whole(made: Path, folder: Path) -> bool:
     interrupted, and is completed.
     """
     files = [path.relative_to(made) for path in made.rglob("*") if path.is_file()]
-    if any((folder / each).exists() and not filecmp.cmp(made / each, folder / each, shallow=False) for each in files):
+    if any((folder / file).exists() and not filecmp.cmp(made / file, folder / file, shallow=False) for file in files):
         return False
     with WriteTogether(overwrite=False) as written:
-        for each in files:
-            if not (folder / each).exists():
-                with (made / each).open("rb") as source, written.open(folder / each) as target:
+        for file in files:
+            if not (folder / file).exists():
+                with (made / file).open("rb") as source, written.open(folder / file) as target:
                     shutil.copyfileobj(source, target)
     return True
 
@@ -176,70 +176,74 @@ def _outcome(job: Job, task: FileTask) -> Outcome:
 def _inferred(job: Job, task: FileTask) -> Outcome:
     from splitgraph.work.inferring import infer_file
 
-    done = infer_file(task)
-    return replace(_analysed(job, done.analysis, done.written), data_files=_told(done.data_files))
+    inferred = infer_file(task)
+    return replace(_analysed(job, inferred.analysis, inferred.written), data_files=_told(inferred.data_files))
 
 
 def _told(data_files: Sequence[DataFile]) -> dict[str, str]:
-    return {str(each.path): each.how for each in data_files}
+    return {str(data_file.path): data_file.how for data_file in data_files}
 
 
 def _reported(job: Job, task: FileTask) -> Outcome:
     from splitgraph.work.reporting import report_file
 
-    done = report_file(task)
-    return _analysed(job, done.analyses[-1], done.written)
+    reported = report_file(task)
+    return _analysed(job, reported.analyses[-1], reported.written)
 
 
-def _analysed(job: Job, found: Analysis, written: Path | None) -> Outcome:
-    opset = found.opset.get("")
+def _analysed(job: Job, analysis: Analysis, written: Path | None) -> Outcome:
+    opset = analysis.opset.get("")
     return job.ended(
-        "clean" if found.ok else "findings",
-        diagnostics=found.diagnostics,
-        accepted=tuple(found.accepted),
+        "clean" if analysis.ok else "findings",
+        diagnostics=analysis.diagnostics,
+        accepted=tuple(analysis.accepted),
         output=None if written is None else str(written),
         opset_before=opset,
         opset_after=opset,
-        splits=len(found.splits),
+        splits=len(analysis.splits),
     )
 
 
 def _checked(job: Job, task: FileTask) -> Outcome:
     from splitgraph.work.checking import check_file
 
-    done = check_file(task)
-    found = tuple(dict.fromkeys(each for _, diagnostics in done.found for each in diagnostics))
-    walked = done.examined.walked
-    status: Status = "findings" if done.code else "clean"
+    checked = check_file(task)
+    findings = tuple(dict.fromkeys(finding for _, diagnostics in checked.by_target for finding in diagnostics))
+    walked = checked.examined.walked
+    status: Status = "findings" if checked.code else "clean"
     opset = walked.opset.get("")
     accepted = tuple(walked.accepted)
-    return job.ended(status, diagnostics=found, accepted=accepted, opset_before=opset, opset_after=opset)
+    return job.ended(status, diagnostics=findings, accepted=accepted, opset_before=opset, opset_after=opset)
 
 
 def _verified(job: Job, task: FileTask) -> Outcome:
     from splitgraph import api
 
     assert task.after is not None
-    found = api.compared(task.model, task.after, task.running)
-    told = found.findings() if found.verdict == "different" else ()
-    diagnostics = (*(replace(each, help="") for each in told), *found.diagnostics)
-    return job.ended(found.verdict, diagnostics=diagnostics, verdict=found.verdict, engine=found.engine or None)
+    verification = api.compared(task.model, task.after, task.running)
+    told = verification.findings() if verification.verdict == "different" else ()
+    diagnostics = (*(replace(finding, help="") for finding in told), *verification.diagnostics)
+    return job.ended(
+        verification.verdict, diagnostics=diagnostics, verdict=verification.verdict, engine=verification.engine or None
+    )
 
 
 def _rewritten(job: Job, task: FileTask) -> Outcome:
     from splitgraph.work.rewriting import rewrite_file
 
-    done = rewrite_file(task)
-    result, verification = done.rewrite, None if done.rewrite is None else done.rewrite.verification
+    rewritten = rewrite_file(task)
+    result = rewritten.rewrite
+    verification = None if result is None else result.verification
+    diagnostics = rewritten.blockers if result is None else result.diagnostics
     return job.ended(
-        done.status,
+        rewritten.status,
         # That a model is beyond the opset is no error here.
-        diagnostics=() if done.status == "beyond" else tuple(done.blockers if result is None else result.diagnostics),
+        diagnostics=() if rewritten.status == "beyond" else tuple(diagnostics),
         accepted=() if result is None else tuple(result.accepted),
         assumed_defaults=() if result is None else tuple(result.assumed_defaults),
-        output=None if done.output is None else str(done.output),
-        data_files=_told(done.data_files),
-        opset_before=done.opset.get(""),
+        output=None if rewritten.output is None else str(rewritten.output),
+        data_files=_told(rewritten.data_files),
+        opset_before=rewritten.opset.get(""),
         opset_after=None if result is None else result.to_opset.get(""),
         changes=None if result is None else len(result.changes),
         verdict=None if verification is None else verification.verdict,
@@ -267,7 +271,7 @@ def files_of_model(path: Path) -> list[Path]:
 def file_hash(path: Path) -> str:
     """The SHA-256 of the content of a file. Raises OSError."""
     with path.open("rb") as file:
-        found = hashlib.sha256()
+        sha256 = hashlib.sha256()
         while chunk := file.read(2**20):
-            found.update(chunk)
-    return found.hexdigest()
+            sha256.update(chunk)
+    return sha256.hexdigest()

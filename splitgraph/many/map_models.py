@@ -97,8 +97,8 @@ def _planned(
         return plan_pairs(task, pairs, limits)
     names = [_name(source) for source in sources]
     below = None if output is None else Path(output)
-    found = find_sources(names, exclude, below=below, only_onnx=needs_onnx(verb, task.goal), seconds=limits.seconds)
-    return plan_jobs(task, found, limits, output)
+    models = find_sources(names, exclude, below=below, only_onnx=needs_onnx(verb, task.goal), seconds=limits.seconds)
+    return plan_jobs(task, models, limits, output)
 
 
 def _name(source: Any) -> str:

@@ -57,9 +57,9 @@ class JobList:
     left_out: Sequence[Source] = ()
 
     def to_do(
-        self, done: Container[tuple[str, str | None]] = (), earlier: Sequence[Outcome] | None = None
+        self, kept: Container[tuple[str, str | None]] = (), earlier: Sequence[Outcome] | None = None
     ) -> list[Job]:
-        """The jobs that are left. done: the models, and second models, that an earlier call has done. earlier: all
+        """The jobs that are left. kept: the models, and second models, that an earlier call has done. earlier: all
         that the earlier call told, None without one. It may have written a result, and ended before it could say so.
 
         A job whose result would replace a file, or the result of another model, becomes a failure.
@@ -73,13 +73,13 @@ class JobList:
                 # The earlier call wrote it: it was no model then.
                 continue
             job = replace(job, is_new=job.is_new or resumes)
-            found = _in_the_way(job, taken)
-            if (job.model, job.after) in done:
+            obstacle = _in_the_way(job, taken)
+            if (job.model, job.after) in kept:
                 continue
-            if found is None:
+            if obstacle is None:
                 left.append(job)
             else:
-                self.failed.append(job.failed([found]))
+                self.failed.append(job.failed([obstacle]))
         return left
 
     def _results(self, earlier: Sequence[Outcome]) -> set[str]:
@@ -87,7 +87,7 @@ class JobList:
         told = {outcome.model for outcome in earlier}
         places = [job.place for job in self.jobs if job.model not in told and not _is_itself(job)]
         written = [outcome.output for outcome in earlier]
-        return {os.path.realpath(each) for each in (*places, *written) if each is not None}
+        return {os.path.realpath(place) for place in (*places, *written) if place is not None}
 
 
 def plan_jobs(task: FileTask, sources: Sequence[Source], limits: Limits, output: str | None) -> JobList:
@@ -123,10 +123,10 @@ def plan_pairs(task: FileTask, pairs: Iterable[tuple[str, str | None]], limits: 
         job = Job(before, task, options, after, limits.seconds, limits.memory, limits.hashes)
         if after is None:
             help = "Give the second model the path of the first one, or its name with a tag (model.opset18.onnx)."
-            found = diagnostic(
+            no_second = diagnostic(
                 "SG601", "there is no second model, or there are several, to compare this one with", before, help=help
             )
-            plan.failed.append(job.failed([found]))
+            plan.failed.append(job.failed([no_second]))
         else:
             pair: Any = {"model": before, "after": after}
             plan.jobs.append(replace(job, task=replace(task, **pair)))
@@ -203,10 +203,10 @@ def _in_the_way(job: Job, taken: dict[Path, str]) -> Diagnostic | None:
     place = job.place
     if place is None or _is_itself(job):
         return None
-    other = taken.setdefault(Path(os.path.realpath(place)), job.model)
-    if other != job.model:
+    owner = taken.setdefault(Path(os.path.realpath(place)), job.model)
+    if owner != job.model:
         help = "Give the two models other names, or convert them in two calls."
-        return diagnostic("SG601", f"the result of {other} goes to {place}, too", job.model, help=help)
+        return diagnostic("SG601", f"the result of {owner} goes to {place}, too", job.model, help=help)
     # A model that is as wanted needs no file beside it: whoever opens it knows.
     if job.task.place is not None and not job.is_new and not job.task.output.force:
         return diagnostic("SG108", f"{place} exists", str(place))

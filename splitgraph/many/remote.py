@@ -89,10 +89,10 @@ def find_urls(url: str, seconds: float | None = None) -> Iterator[tuple[str, str
     if "::" not in url and _is_model(without_query(url)) and not is_pattern(url):
         yield url, None, ""
         return
-    yield from _in_time(seconds, url, lambda stop: list(_found(url, stop)))
+    yield from _in_time(seconds, url, lambda stop: list(_models_at(url, stop)))
 
 
-def _found(url: str, stop: Event) -> Iterator[tuple[str, str | None, str]]:
+def _models_at(url: str, stop: Event) -> Iterator[tuple[str, str | None, str]]:
     system, path = _system(url)
     if _is_model(path) and not is_pattern(path):
         yield url, None, ""
@@ -101,9 +101,9 @@ def _found(url: str, stop: Event) -> Iterator[tuple[str, str | None, str]]:
     if is_pattern(path):
         base = path[: next(index for index, char in enumerate(path) if char in "*?[")].rpartition("/")[0]
     try:
-        for each, reason in _listed(system, path, base, stop):
-            if reason or _is_model(without_query(each)):
-                yield _url_of(url, system, each), _relative(without_query(each), base), reason
+        for address, reason in _listed(system, path, base, stop):
+            if reason or _is_model(without_query(address)):
+                yield _url_of(url, system, address), _relative(without_query(address), base), reason
     except Exception as error:
         # Each protocol has errors of its own.
         raise _unreadable(url, "listed", error) from error
@@ -124,11 +124,13 @@ def _listed(system: Any, path: str, base: str, stop: Event) -> Iterator[tuple[st
     kind = type(system)
     if kind.find is not AbstractFileSystem.find or getattr(kind, "_find", None) not in (None, AsyncFileSystem._find):
         # A system that has a listing of its own for whole trees tells of every error.
-        yield from ((each, "") for each in sorted(system.glob(path) if is_pattern(path) else system.find(path)))
+        yield from ((address, "") for address in sorted(system.glob(path) if is_pattern(path) else system.find(path)))
         return
     fits = re.compile(glob_translate(path) if is_pattern(path) else "")
-    found = list(_walk(system, base if is_pattern(path) else path, stop))
-    yield from ((each, reason) for each, reason in sorted(found) if reason or fits.match(without_query(each)))
+    entries = list(_walk(system, base if is_pattern(path) else path, stop))
+    yield from (
+        (address, reason) for address, reason in sorted(entries) if reason or fits.match(without_query(address))
+    )
 
 
 def _walk(system: Any, base: str, stop: Event) -> Iterator[tuple[str, str]]:

@@ -75,13 +75,13 @@ def read_report(path: Path) -> list[Outcome]:
         lines = path.read_text("utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise _not_a_report(path, str(error)) from error
-    found: list[Outcome] = []
+    outcomes: list[Outcome] = []
     for number, line in enumerate(lines[:-1], 1):
         try:
-            found.append(outcome_from(json.loads(line)))
+            outcomes.append(outcome_from(json.loads(line)))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise _not_a_report(path, f"line {number} is no outcome of a model") from error
-    return found
+    return outcomes
 
 
 def _not_a_report(path: Path, why: str) -> SplitgraphError:
@@ -99,8 +99,8 @@ def done_before(jobs: Iterable[Job], report: Iterable[Outcome]) -> dict[_PairKey
     limits = [job.seconds for job, outcome in asked if outcome is not None and _is_of(outcome, job)]
     pool = ThreadPoolExecutor()
     try:
-        found = zip(same, pool.map(_is_unchanged, same, limits), strict=True)
-        return {(outcome.model, outcome.after): outcome for outcome, is_so in found if is_so}
+        checked = zip(same, pool.map(_is_unchanged, same, limits), strict=True)
+        return {(outcome.model, outcome.after): outcome for outcome, is_so in checked if is_so}
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
@@ -119,7 +119,7 @@ def _is_of(outcome: Outcome, job: Job) -> bool:
 
 def _is_unchanged(outcome: Outcome, seconds: float | None) -> bool:
     try:
-        if outcome.output is not None and not all(each.is_file() for each in files_of_model(Path(outcome.output))):
+        if outcome.output is not None and not all(file.is_file() for file in files_of_model(Path(outcome.output))):
             return False
         if is_url(outcome.model):
             # Its files are in the cache, which is brought up to date.
@@ -166,7 +166,7 @@ def _add_case(suite: ET.Element, outcome: Outcome) -> None:
     name = _allowed(outcome.model)
     names = {"classname": f"splitgraph.{outcome.verb}", "name": name, "file": name}
     case = ET.SubElement(suite, "testcase", {**names, "time": f"{outcome.seconds:.3f}"})
-    premises = [("accepted", _text(found)) for found in outcome.accepted]
+    premises = [("accepted", _text(finding)) for finding in outcome.accepted]
     premises += [("assumed_default", name) for name in outcome.assumed_defaults]
     if premises:
         properties = ET.SubElement(case, "properties")
@@ -176,14 +176,14 @@ def _add_case(suite: ET.Element, outcome: Outcome) -> None:
     if kind == "skipped":
         ET.SubElement(case, kind, {"message": "beyond the opset"})
     elif kind:
-        errors = [found for found in outcome.diagnostics if found.severity == "error"]
+        errors = [finding for finding in outcome.diagnostics if finding.severity == "error"]
         message = _text(errors[0]) if errors else outcome.status
         element = ET.SubElement(case, kind, {"type": outcome.status, "message": _allowed(message)})
-        element.text = _allowed("\n".join(f"{_text(found)}\n    {found.help}" for found in errors))
+        element.text = _allowed("\n".join(f"{_text(finding)}\n    {finding.help}" for finding in errors))
 
 
-def _text(found: Diagnostic) -> str:
-    return " ".join(filter(None, (found.code, found.location, found.message)))
+def _text(finding: Diagnostic) -> str:
+    return " ".join(filter(None, (finding.code, finding.location, finding.message)))
 
 
 def _allowed(text: str) -> str:

@@ -64,19 +64,21 @@ def find_sources(
     only_onnx: leave out OpenVINO IR, except files that were named. seconds: the limit for listing a URL.
     Raises SplitgraphError (SG601) for a folder or a pattern without a model. A file that was named is not looked at.
     """
-    found: dict[str, Source] = {}
+    by_identity: dict[str, Source] = {}
     for argument in arguments:
-        sources = [each for each in _sources(argument, below, seconds) if not (only_onnx and each.is_found_ir)]
-        sources = [each for each in sources if not _is_result(each, argument, below)]
+        sources = [
+            candidate for candidate in _sources(argument, below, seconds) if not (only_onnx and candidate.is_found_ir)
+        ]
+        sources = [candidate for candidate in sources if not _is_result(candidate, argument, below)]
         if not sources:
             raise _nothing_found(argument)
         for source in sources:
             if not _is_excluded(source, exclude):
-                found.setdefault(_identity(source), source)
-    if not found:
+                by_identity.setdefault(_identity(source), source)
+    if not by_identity:
         text = f"--exclude leaves out every model of {', '.join(arguments)}"
         raise SplitgraphError(text, [diagnostic("SG601", text)])
-    return list(found.values())
+    return list(by_identity.values())
 
 
 def without_results(sources: Sequence[Source], is_tag: Callable[[str], bool]) -> tuple[list[Source], list[Source]]:
@@ -113,8 +115,8 @@ def _sources(argument: str, below: Path | None, seconds: float | None) -> Iterat
     # fsspec puts what reads another URL before it: zip://a.onnx::http://host/b.zip, simplecache::http://host/a.onnx.
     if is_url(argument):
         for url, relative, reason in find_urls(argument, seconds):
-            found = _cannot_be_read(url, reason) if reason else None
-            yield Source(url, None if relative is None else PurePosixPath(relative), found)
+            problem = _cannot_be_read(url, reason) if reason else None
+            yield Source(url, None if relative is None else PurePosixPath(relative), problem)
     elif os.path.isdir(argument):
         yield from _in_folder(Path(argument), below)
     elif os.path.lexists(argument) or not is_pattern(argument):
@@ -135,8 +137,8 @@ def _in_folder(folder: Path, below: Path | None) -> Iterator[Source]:
     # Their models must not be left out in silence.
     for error in closed:
         path = Path(error.filename)
-        found = _cannot_be_read(str(path), error.strerror or str(error))
-        yield Source(str(path), PurePosixPath(path.relative_to(folder).as_posix()), found)
+        problem = _cannot_be_read(str(path), error.strerror or str(error))
+        yield Source(str(path), PurePosixPath(path.relative_to(folder).as_posix()), problem)
 
 
 def _cannot_be_read(folder: str, reason: str) -> Diagnostic:
@@ -151,8 +153,8 @@ def _of_pattern(pattern: str, below: Path | None) -> Iterator[Source]:
         path = Path(name)
         if path.is_dir():
             # "models/*" names the folders in models, too.
-            found = _in_folder(path, below)
-            yield from (Source(each.name, _below(base, Path(each.name)), each.problem) for each in found)
+            sources = _in_folder(path, below)
+            yield from (Source(source.name, _below(base, Path(source.name)), source.problem) for source in sources)
         elif _is_model(path):
             yield Source(name, _below(base, path))
 
@@ -211,11 +213,11 @@ def find_pairs(before: Sequence[Source], after: Sequence[Source]) -> list[tuple[
             tagged[owner].append(source.name)
     pairs: list[tuple[str, str | None]] = []
     for source in before:
-        found = exact.get(source.relative)
-        if found is None and source.relative is not None:
+        second = exact.get(source.relative)
+        if second is None and source.relative is not None:
             candidates = [name for name in tagged[source.relative] if name != source.name]
-            found = candidates[0] if len(candidates) == 1 else None
-        pairs.append((source.name, found))
+            second = candidates[0] if len(candidates) == 1 else None
+        pairs.append((source.name, second))
     return pairs
 
 

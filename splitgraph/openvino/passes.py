@@ -43,14 +43,14 @@ class _SplitPass(ModelPass):  # type: ignore[misc]  # openvino's passes are unty
         return self._run(model, "main")
 
     def _run(self, model: Any, path: str) -> bool:
-        done = len(self.changes)
+        count = len(self.changes)
         for node in model.get_ordered_ops():
             location = f"{path}/{node.get_friendly_name()}"
             for name, body in _bodies(node):
                 self._run(body, f"{location}/{name}")
             if node.get_type_name() == self._replaced:
                 self._replace(node, location)
-        if len(self.changes) == done:
+        if len(self.changes) == count:
             return False
         model.validate_nodes_and_infer_types()
         return True

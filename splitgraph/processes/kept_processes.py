@@ -98,12 +98,12 @@ class KeptProcesses:
         """Return the process that was used last, None if none waits. One that was started in another way is ended."""
         with self._lock:
             waiting = self._waiting.pop(key, [])
-            useful = [process for other, process in waiting if other == start and not process.has_ended]
+            useful = [process for began, process in waiting if began == start and not process.has_ended]
             useless = [process for _, process in waiting if process not in useful]
-            found = useful.pop() if useful else None
+            taken = useful.pop() if useful else None
             self._waiting[key] += [(start, process) for process in useful]
         end_processes(useless)
-        return found
+        return taken
 
     def close(self) -> None:
         """End all processes for good. To be called again where something interrupts that."""

@@ -206,7 +206,7 @@ class WorkerProcess:
 
 def end_processes(processes: Sequence[WorkerProcess]) -> None:
     """End processes, all at once, and wait for their end. Whatever interrupts the wait, no process is left."""
-    running = [(each._process, each.grace) for each in processes if not each.has_ended]
+    running = [(worker._process, worker.grace) for worker in processes if not worker.has_ended]
     try:
         asked = [(process, grace) for process, grace in running if grace]
         for process, _ in asked:
@@ -220,8 +220,8 @@ def end_processes(processes: Sequence[WorkerProcess]) -> None:
             if process.poll() is None:
                 _signal_group(process, _KILL)
                 process.wait()
-        for each in processes:
-            each._messages.put(None)
+        for worker in processes:
+            worker._messages.put(None)
 
 
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)

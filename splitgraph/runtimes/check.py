@@ -33,7 +33,7 @@ class Examined(NamedTuple):
     @property
     def errors(self) -> list[Diagnostic]:
         """What is wrong with the model itself."""
-        return [found for found in self.walked.diagnostics if found.severity == "error"]
+        return [finding for finding in self.walked.diagnostics if finding.severity == "error"]
 
     @property
     def notes(self) -> list[Diagnostic]:
@@ -80,20 +80,24 @@ def _against_schema(examined: Examined, target: Target) -> Iterator[Diagnostic]:
     """Nodes with element types or numbers of outputs that only the schema forbids: onnxruntime checks the schema, other
     runtimes may not.
     """
-    missing = [each for each in examined.walked.diagnostics if (each.code, each.severity) == ("SG209", "warning")]
-    for found in [*examined.walked.lenient, *missing]:
+    missing = [
+        finding for finding in examined.walked.diagnostics if (finding.code, finding.severity) == ("SG209", "warning")
+    ]
+    for finding in [*examined.walked.lenient, *missing]:
         if target.name == "onnxruntime":
-            lacks_outputs = found.code == "SG209"
+            lacks_outputs = finding.code == "SG209"
             advice = "Cast the input, or upgrade the model to an opset that allows the type."
-            advice = found.help if lacks_outputs else advice
-            yield diagnostic("SG701", f"{target.label} refuses the node: {found.message}", found.location, help=advice)
+            advice = finding.help if lacks_outputs else advice
+            yield diagnostic(
+                "SG701", f"{target.label} refuses the node: {finding.message}", finding.location, help=advice
+            )
         else:
-            yield found
+            yield finding
 
 
 def _empty_at_run_time(examined: Examined, target: Target) -> Iterator[Diagnostic]:
     """One note for all parts whose length only the run tells, where the target does not read empty parts."""
-    failure = next((each for each in target.failures if each.traits == {"part-empty"}), None)
+    failure = next((refusal for refusal in target.failures if refusal.traits == {"part-empty"}), None)
     open_lengths = [
         node
         for node in examined.nodes
@@ -118,10 +122,10 @@ def _limits(examined: Examined, target: Target) -> Iterator[Diagnostic]:
 
 
 def _finding(node: NodeTraits, failure: Refusal, target: Target) -> Diagnostic:
-    what = " + ".join(map(title, sorted(failure.traits, key=_form_first)))
-    if len(failure.traits) == 1 and what != node.label and not failure.traits & FORMS.keys():
-        what = f"{node.label} with {what}"
-    text = f"{target.label} {_VERBS[failure.answer]} {what}"
+    subject = " + ".join(map(title, sorted(failure.traits, key=_form_first)))
+    if len(failure.traits) == 1 and subject != node.label and not failure.traits & FORMS.keys():
+        subject = f"{node.label} with {subject}"
+    text = f"{target.label} {_VERBS[failure.answer]} {subject}"
     if failure.note:
         text += f": {failure.note}"
     return diagnostic(

@@ -138,7 +138,7 @@ class Comparison:
         for block, wrong in parts:
             number = int(np.count_nonzero(wrong))
             if number and first is None:
-                starts = [each.start for each in block[:-1]] + [0] * before.ndim
+                starts = [part.start for part in block[:-1]] + [0] * before.ndim
                 within = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
                 first = tuple(int(place) + start for place, start in zip(within, starts, strict=False))
             count += number

@@ -88,9 +88,9 @@ class EngineSettings:
         return asdict(self)
 
     @staticmethod
-    def from_json(held: Mapping[str, Any]) -> EngineSettings:
+    def from_json(document: Mapping[str, Any]) -> EngineSettings:
         """Read what `as_json` returned."""
-        return EngineSettings(tuple(held["custom_ops"]), tuple(held["providers"]))
+        return EngineSettings(tuple(document["custom_ops"]), tuple(document["providers"]))
 
 
 DEFAULT = EngineSettings()

@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -46,7 +47,7 @@ class InstallationReport:
     @property
     def ok(self) -> bool:
         """Whether everything that is installed works."""
-        return all(each.severity != "error" for each in self.diagnostics)
+        return all(finding.severity != "error" for finding in self.diagnostics)
 
 
 def examine(say: Callable[[str], None] = lambda text: None) -> InstallationReport:
@@ -57,7 +58,7 @@ def examine(say: Callable[[str], None] = lambda text: None) -> InstallationRepor
     for name in ENGINES:
         say(f"running {name}")
         engines.append(_engine(name))
-    found = [*_of_packages(packages), *_of_extras(extras), *_of_folders(folders), *_of_engines(engines)]
+    findings = [*_of_packages(packages), *_of_extras(extras), *_of_folders(folders), *_of_engines(engines)]
     return InstallationReport(
         f"{platform.python_version()} ({platform.python_implementation()})",
         sys.executable,
@@ -67,7 +68,7 @@ def examine(say: Callable[[str], None] = lambda text: None) -> InstallationRepor
         tuple(engines),
         tuple(folders),
         examine_machine(),
-        tuple(found),
+        tuple(findings),
     )
 
 
@@ -79,18 +80,18 @@ def _engine(name: str) -> EngineReport:
 
 
 def _of_packages(packages: list[PackageReport]) -> Iterator[Diagnostic]:
-    for each in packages:
-        if each.version is None:
-            yield diagnostic("SG802", f"{each.name} is required and not installed", each.name)
-        elif each.is_too_old:
-            yield diagnostic("SG802", _too_old(each), each.name)
+    for package in packages:
+        if package.version is None:
+            yield diagnostic("SG802", f"{package.name} is required and not installed", package.name)
+        elif package.is_too_old:
+            yield diagnostic("SG802", _too_old(package), package.name)
 
 
 def _of_extras(extras: dict[str, PackageReport]) -> Iterator[Diagnostic]:
     # Nothing but what the extra adds depends on such a package.
-    for each in extras.values():
-        if each.is_too_old:
-            yield diagnostic("SG802", _too_old(each), each.name, severity="warning")
+    for package in extras.values():
+        if package.is_too_old:
+            yield diagnostic("SG802", _too_old(package), package.name, severity="warning")
 
 
 def _too_old(package: PackageReport) -> str:
@@ -98,15 +99,17 @@ def _too_old(package: PackageReport) -> str:
 
 
 def _of_folders(folders: list[FolderReport]) -> Iterator[Diagnostic]:
-    for each in folders:
-        if not each.writable:
-            yield diagnostic("SG803", f"the folder for {each.purpose} cannot be written to: {each.reason}", each.path)
+    for folder in folders:
+        if not folder.writable:
+            yield diagnostic(
+                "SG803", f"the folder for {folder.purpose} cannot be written to: {folder.reason}", folder.path
+            )
 
 
 def _of_engines(engines: list[EngineReport]) -> Iterator[Diagnostic]:
-    for each in engines:
-        if each.status == "broken":
-            yield diagnostic("SG801", f"the engine {each.name} does not work: {each.reason}", each.name)
+    for engine in engines:
+        if engine.status == "broken":
+            yield diagnostic("SG801", f"the engine {engine.name} does not work: {engine.reason}", engine.name)
 
 
 # The machine
@@ -197,8 +200,8 @@ def _available_memory() -> int | None:
         lines = Path("/proc/meminfo").read_text("ascii").splitlines()
     except OSError:
         return None
-    found = next((line.split()[1] for line in lines if line.startswith("MemAvailable:")), None)
-    return None if found is None else 1024 * int(found)
+    kibibytes = next((line.split()[1] for line in lines if line.startswith("MemAvailable:")), None)
+    return None if kibibytes is None else 1024 * int(kibibytes)
 
 
 # The packages that splitgraph requires, and the optional ones
@@ -263,11 +266,11 @@ def required_packages() -> list[PackageReport]:
 def optional_packages() -> dict[str, PackageReport]:
     """The package of every extra, by the name of the extra. A variant such as onnxruntime-gpu counts."""
     providers = metadata.packages_distributions()
-    found = {}
+    reports = {}
     for name, extra in EXTRAS.items():
         package = next(iter(providers.get(extra.module, ())), extra.package)
-        found[name] = PackageReport(package, _version(package), extra.oldest)
-    return found
+        reports[name] = PackageReport(package, _version(package), extra.oldest)
+    return reports
 
 
 def _version(name: str) -> str | None:
@@ -324,21 +327,15 @@ def try_engine(name: str, seconds: float = SECONDS) -> EngineReport:
             run_once("splitgraph.verification.engines.capabilities:main", (name, folder), folder, seconds)
         except ProcessEnded as ended:
             abnormal = str(ended)
-        found = _found(folder / "found.json")
-    newest = found.get("newest_opset")
-    version, devices = found.get("version"), tuple(found.get("devices", ()))
+        # A process that ended early wrote nothing, or a part.
+        abilities: dict[str, Any] = {}
+        with suppress(FileNotFoundError, ValueError):
+            abilities = json.loads((folder / "found.json").read_text("utf-8"))
+    newest = abilities.get("newest_opset")
+    version, devices = abilities.get("version"), tuple(abilities.get("devices", ()))
     if newest is not None and not abnormal:
         return EngineReport(name, "works", version, newest, devices)
-    reason = abnormal or found.get("reason") or "runs no model"
-    if abnormal and found.get("opset") is not None:
-        reason = f"{abnormal}, with a Split of opset {found['opset']}"
+    reason = abnormal or abilities.get("reason") or "runs no model"
+    if abnormal and abilities.get("opset") is not None:
+        reason = f"{abnormal}, with a Split of opset {abilities['opset']}"
     return EngineReport(name, "broken", version, None, devices, reason)
-
-
-def _found(path: Path) -> dict[str, Any]:
-    """What the process of the engine wrote; nothing where it ended before, or while it wrote."""
-    try:
-        found: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    except (FileNotFoundError, ValueError):
-        return {}
-    return found

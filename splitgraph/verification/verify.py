@@ -76,7 +76,8 @@ from splitgraph.verification.models.comparability import (
     repair_first,
     with_sorted_nodes,
 )
-from splitgraph.verification.models.model_pair import ComparedModel, Model, compare_interfaces, read_model_pair
+from splitgraph.verification.models.model_files import Model
+from splitgraph.verification.models.model_pair import ComparedModel, compare_interfaces, read_model_pair
 from splitgraph.verification.verdict.engine_trial import EngineTrial, Question
 from splitgraph.verification.verdict.judge import EngineVerdict
 from splitgraph.verification.verdict.proofs import prove_equal_splits
@@ -256,8 +257,8 @@ class _EngineQueue:
         )
 
     def _undecided(self, reason: str, help: str) -> Verification:
-        found = diagnostic("SG501", reason, severity="warning", help=help)
-        return replace(self.not_run, diagnostics=(*self.diagnostics, found))
+        warning = diagnostic("SG501", reason, severity="warning", help=help)
+        return replace(self.not_run, diagnostics=(*self.diagnostics, warning))
 
     def _nothing_ran(self) -> Verification:
         text = "no engine could run both models"

@@ -47,7 +47,7 @@ def report_file(task: FileTask, working: Working = lambda text: nullcontext()) -
         refuse_existing(path, source, force=task.output.force, advice="give another name with -o")
     with working(f"reading {task.model.name}"):
         opened = [open_model(source, weights="leave") for source in sources]
-        analyses = [api.inferred(each.content_only(), NO_SIZES, STRICT) for each in opened]
+        analyses = [api.inferred(model.content_only(), NO_SIZES, STRICT) for model in opened]
         text = _picture(analyses[0], task.svg) if task.svg is not None else _page(task, opened, analyses)
     write_text(text, path, overwrite=task.output.force, kept=sources)
     return Reported(analyses, path)
@@ -86,7 +86,7 @@ def reasons(before: LoadedModel, after: LoadedModel) -> Sequence[Change]:
     first, second = before.content, after.content
     if not isinstance(first, ModelProto) or not isinstance(second, ModelProto):
         return ()
-    opsets = [model_imports(each).get("") for each in (first, second)]
+    opsets = [model_imports(model).get("") for model in (first, second)]
     opset = None if opsets[0] == opsets[1] else opsets[1]
     goals = [Goal(opset=opset, to=form) for form in get_args(Form)]
     for goal in goals if opset is None else [Goal(opset=opset), *goals]:

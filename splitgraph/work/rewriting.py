@@ -89,7 +89,7 @@ def rewrite_file(task: FileTask, working: Working = _unseen) -> Rewritten:
         if is_ir_name(path) and isinstance(result.model, ModelProto):
             result = _as_ir(result, model, working)
     except ConversionError as error:
-        is_beyond = [found.code for found in error.diagnostics] == [_OTHER_DIRECTION]
+        is_beyond = [finding.code for finding in error.diagnostics] == [_OTHER_DIRECTION]
         status: RewriteStatus = "beyond" if is_beyond and task.goal.skip_newer else "refused"
         return Rewritten(status, opset, path, loaded, blockers=error.diagnostics)
     if may_be_there and not result.changes and result.model == loaded.content:
@@ -108,8 +108,8 @@ def rewrite_file(task: FileTask, working: Working = _unseen) -> Rewritten:
             verification.verdict, status
         )
     seconds = time.monotonic() - began
-    done = Rewritten(status, opset, path, loaded, result, compared, seconds_verifying=seconds)
-    return _written(task, done) if status == "converted" else done
+    rewritten = Rewritten(status, opset, path, loaded, result, compared, seconds_verifying=seconds)
+    return _written(task, rewritten) if status == "converted" else rewritten
 
 
 def _may_be_there(task: FileTask, opset: int | None) -> bool:
@@ -126,12 +126,12 @@ def _refuse_existing(task: FileTask, path: Path) -> None:
         refuse_existing(path, task.model, force=task.output.force, advice=_ANOTHER_NAME)
 
 
-def _written(task: FileTask, done: Rewritten) -> Rewritten:
+def _written(task: FileTask, rewritten: Rewritten) -> Rewritten:
     """Write the result, except in a dry run."""
-    if task.output.dry_run or done.rewrite is None:
-        return done
-    data_files = task.write(done.rewrite.model, done.path, done.before)
-    return replace(done, output=done.path, data_files=data_files)
+    if task.output.dry_run or rewritten.rewrite is None:
+        return rewritten
+    data_files = task.write(rewritten.rewrite.model, rewritten.path, rewritten.before)
+    return replace(rewritten, output=rewritten.path, data_files=data_files)
 
 
 def _as_ir(result: Rewrite, source: Path, working: Working) -> Rewrite:

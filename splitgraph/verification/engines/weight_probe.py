@@ -50,10 +50,10 @@ def find_moving(
     kinds = [value.dtype.kind if isinstance(value, np.ndarray) else "" for value in values]
     integers = {position for position, kind in enumerate(kinds) if kind in ("i", "u", "b")} & wanted
     comparison = Comparison(probe["rtol"], probe["atol"])
-    found: set[int] = set()
+    moving: set[int] = set()
     is_decided = False
     for move in MOVES:
-        sought = integers - found if move.is_for_integers else set() if is_decided else wanted - found
+        sought = integers - moving if move.is_for_integers else set() if is_decided else wanted - moving
         if not sought:
             continue
         is_ir = path.suffix == ".xml"
@@ -66,11 +66,11 @@ def find_moving(
         for inputs, outputs in ran:
             changed = _find_changed(run, inputs, outputs, comparison)
             is_decided |= changed is not None and all(changed[position] is not None for position in sought)
-            more = {position for position in sought - found if changed is not None and changed[position]}
+            more = {position for position in sought - moving if changed is not None and changed[position]}
             if more:
-                found |= more
-                yield sorted(found)
-            if sought <= found:
+                moving |= more
+                yield sorted(moving)
+            if sought <= moving:
                 break
 
 
@@ -92,8 +92,8 @@ def _has_changed(before: Value, after: Value, comparison: Comparison) -> bool | 
     if isinstance(before, list) and isinstance(after, list):
         if len(before) != len(after):
             return True
-        each = [_has_changed(*pair, comparison) for pair in zip(before, after, strict=True)]
-        return True if True in each else None if None in each else False
+        changes = [_has_changed(*pair, comparison) for pair in zip(before, after, strict=True)]
+        return True if True in changes else None if None in changes else False
     if not isinstance(before, np.ndarray) or not isinstance(after, np.ndarray):
         return (before is None) != (after is None)
     if before.shape != after.shape:
@@ -176,7 +176,7 @@ def _change_weights(
     model = onnx.load(str(path), load_external_data=False)
     movable = [(name, tensor) for name, tensor in _tensors(model) if name not in kept and is_weight(tensor)]
     taken = 0
-    for name, tensor in sorted(movable, key=lambda each: byte_size(each[1]) or 0):
+    for name, tensor in sorted(movable, key=lambda pair: byte_size(pair[1]) or 0):
         if is_external(tensor):
             taken += byte_size(tensor) or 0
             if taken > most_read:

@@ -166,8 +166,8 @@ class ElementHints:
         axes = {tuple(name for name, _ in split.outputs): split.axis or 0 for split in splits}
         opset = self._analysis.opset.get("", 0)
         request = Request(shape, rng, lambda name: self._dims(name, sizes), axes, opset)
-        found = (value_for(use, request) for use in item.uses)
-        return next((numbers for numbers in found if numbers is not None), None)
+        choices = (value_for(use, request) for use in item.uses)
+        return next((numbers for numbers in choices if numbers is not None), None)
 
     def compared_number(self, item: ModelInput) -> int | None:
         """Return a number that the model compares an input with, such as a sampling rate; None without one."""
@@ -188,16 +188,16 @@ class ElementHints:
         """Return the bound beyond which the model clips a floating-point input, or a quantization saturates; or 0."""
         if not is_float(item.type.innermost):
             return 0.0
-        found = [0.0]
+        distances = [0.0]
         for node in (use.node for use in item.uses if use.position == 0):
             if node.op_type == "Clip":
                 bounds = [float(abs(array).max()) for array in self._constants(node.input[1:]) if array.size]
-                bounds += [abs(each.f) for each in node.attribute if each.name in ("min", "max")]
-                found += [bound for bound in bounds if bound < _NO_BOUND]
+                bounds += [abs(attribute.f) for attribute in node.attribute if attribute.name in ("min", "max")]
+                distances += [bound for bound in bounds if bound < _NO_BOUND]
             elif node.op_type == "QuantizeLinear":
                 scales = [float(abs(array).max()) for array in self._constants(node.input[1:2]) if array.size]
-                found += [_STEPS * scale for scale in scales]
-        return max(found)
+                distances += [_STEPS * scale for scale in scales]
+        return max(distances)
 
     def _constants(self, names: Collection[str]) -> Iterator[Array]:
         """Yield the constants of the main graph with these names."""
@@ -230,8 +230,8 @@ def _divides_integers(analysis: Analysis) -> bool:
 
 
 def _delimiters(model: onnx.ModelProto) -> tuple[str, ...]:
-    found = []
+    delimiters = []
     for node, _ in scoped_nodes(model):
         if node.op_type == "StringSplit" and is_default_domain(node.domain):
-            found += [a.s.decode("utf-8", "replace") for a in node.attribute if a.name == "delimiter" and a.s]
-    return tuple(dict.fromkeys(found))
+            delimiters += [a.s.decode("utf-8", "replace") for a in node.attribute if a.name == "delimiter" and a.s]
+    return tuple(dict.fromkeys(delimiters))

@@ -82,7 +82,7 @@ class InputMaker:
         self.given = names_of(self._cases)
         self._hints = ElementHints(analysis, self._inputs)
         fixed = [fixed_symbols(self._inputs, analysis.symbols, bind or {}, case) for case in self._cases]
-        self._sizes = [SizeChooser(analysis, self._inputs, each) for each in fixed]
+        self._sizes = [SizeChooser(analysis, self._inputs, sizes) for sizes in fixed]
 
     def case_of(self, case: int) -> GivenCase:
         """Return what the caller gave for a case."""
@@ -133,10 +133,10 @@ class InputMaker:
     ) -> Iterator[tuple[UnusualKind, dict[str, Value]]]:
         """Yield inputs with unusual elements and the shapes of `base` (see `unusual_inputs`), each with its kind."""
         model = self._analysis.model
-        held = {self._names.get(name, name) for name in (*self.given, *self._fixed)}
+        kept_names = {self._names.get(name, name) for name in (*self.given, *self._fixed)}
         for kind in kinds:
             if kind == "steps" or not has_open_loops(model):
-                yield from ((kind, inputs) for inputs in unusual_inputs(model, base, held, kind))
+                yield from ((kind, inputs) for inputs in unusual_inputs(model, base, kept_names, kind))
 
     @cached_property
     def _fixed(self) -> set[str]:
@@ -167,13 +167,13 @@ class InputMaker:
 
         Arrays that the caller gave do not change. numbers: of the added cases.
         """
-        held = {self._names.get(name, name) for name in self.given}
+        kept_names = {self._names.get(name, name) for name in self.given}
         suggested = suggested_numbers(self._analysis.model)
         for number in numbers:
             rng = np.random.default_rng([self._seed, number])
             values = accepted[number % len(accepted)].items()
             yield {
-                name: value if name in held else refill(value, number, place, rng, suggested)
+                name: value if name in kept_names else refill(value, number, place, rng, suggested)
                 for place, (name, value) in enumerate(values)
             }
 

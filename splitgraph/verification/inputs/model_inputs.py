@@ -64,10 +64,10 @@ def describe_inputs(analysis: Analysis) -> list[ModelInput]:
     defaults = default_names(model)
     described = []
     for name in caller_inputs(model):
-        found = tuple(uses.get(name, ()))
+        uses_of_input = tuple(uses.get(name, ()))
         declared = analysis.types.get(name, UNKNOWN)
-        named = _name_dimensions(declared, name, found)
-        described.append(ModelInput(name, named, found, name in defaults, declared))
+        named = _name_dimensions(declared, name, uses_of_input)
+        described.append(ModelInput(name, named, uses_of_input, name in defaults, declared))
     return described
 
 
@@ -124,8 +124,8 @@ def find_uses(model: onnx.ModelProto) -> dict[str, list[Use]]:
     functions = {(function.domain, function.name, function.overload): function for function in model.functions}
     search = _RoleSearch(functions, {value.name: [] for value in model.graph.input})
     finish(search.follow(model.graph.node, {name: name for name in search.uses}))
-    for found in search.uses.values():
-        found.sort(key=lambda use: "Split" not in use.node.op_type)
+    for uses in search.uses.values():
+        uses.sort(key=lambda use: "Split" not in use.node.op_type)
     return search.uses
 
 

@@ -97,7 +97,7 @@ def _graphs(analysis: Analysis) -> Iterator[tuple[Sequence[onnx.NodeProto], Mapp
     """Yield the nodes of every graph with the types of their values: of the main graph, of subgraphs, and of the bodies
     of called functions, once for each call.
     """
-    functions = {(each.domain, each.name): each for each in analysis.model.functions}
+    functions = {(local.domain, local.name): local for local in analysis.model.functions}
     inner = analysis.details.graphs
     for scope in analysis.details.scopes:
         if scope.in_function or scope.path not in inner:
@@ -161,9 +161,9 @@ class _PreferenceReader:
             distinct = dict.fromkeys(dim for dim in dims if dim is not None and dim != 1)
             # A number comes first: the symbols must equal it.
             first, *others = sorted(distinct, key=lambda dim: not isinstance(dim, int)) if distinct else [1]
-            for other in others:
-                if isinstance(other, Dim) and symbols_of(other) | symbols_of(first) <= self.free:
-                    self.broadcasts.setdefault((first, other), Condition(other, "==", first))
+            for further in others:
+                if isinstance(further, Dim) and symbols_of(further) | symbols_of(first) <= self.free:
+                    self.broadcasts.setdefault((first, further), Condition(further, "==", first))
             result = results[axis] if axis < len(results) else None
             if result is not None and _is_symbol(result) and not {str(result)} & (self.free | self.definitions.keys()):
                 self.definitions[str(result)] = first
@@ -171,7 +171,7 @@ class _PreferenceReader:
     def _fit_kernel(self, node: onnx.NodeProto, inputs: Sequence[Shape | None]) -> None:
         """Prefer spatial dimensions that are at least as wide as the kernel."""
         dims = inputs[0] or ()
-        given = {each.name: list(each.ints) for each in node.attribute}
+        given = {attribute.name: list(attribute.ints) for attribute in node.attribute}
         rank = max(len(dims) - 2, 0)
         weights = (inputs[1] or ()) if "Conv" in node.op_type and len(inputs) > 1 else ()
         kernel: Shape = given.get("kernel_shape") or weights[max(len(weights) - rank, 0) :]

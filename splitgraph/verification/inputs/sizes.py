@@ -86,8 +86,8 @@ class SizeChooser:
         for size in sizes_of:
             wanted += [dict.fromkeys(free, size)] if free else []
             wanted += [{name: size} for name in free[:_MOST_SMALL]] if len(free) > 1 else []
-        found = (_first_solution(self._make_solvers({**self._fixed, **each}), (), 0) for each in wanted)
-        return [sizes for sizes in found if sizes is not None]
+        solutions = (_first_solution(self._make_solvers({**self._fixed, **given}), (), 0) for given in wanted)
+        return [sizes for sizes in solutions if sizes is not None]
 
     def _with_one(self, number: int) -> list[Solver]:
         """Return solvers that set the free dimension with this number to 1; none without several free dimensions."""
@@ -144,11 +144,13 @@ class SizeChooser:
         """
         solvers = []
         for required in (self._required, self._required_by_splits):
-            usable = [each for each in required if each.symbols and each.symbols <= set(self._symbols)]
-            unconditional = [each for each in usable if "_branch" not in each.location]
+            usable = [
+                condition for condition in required if condition.symbols and condition.symbols <= set(self._symbols)
+            ]
+            unconditional = [condition for condition in usable if "_branch" not in condition.location]
             steps = ((usable, 1), (usable, 0), (unconditional, 0))
-            found = (self._solver(constraints, least, fixed) for constraints, least in steps)
-            solvers += [solver for solver in found if solver.solve() is not None][:1]
+            candidates = (self._solver(constraints, least, fixed) for constraints, least in steps)
+            solvers += [solver for solver in candidates if solver.solve() is not None][:1]
         return solvers
 
     def _make_preferring(self) -> list[Solver]:
@@ -159,7 +161,11 @@ class SizeChooser:
         types = {item.name: item.type.innermost for item in self._inputs}
         preferred = read_preferred(self._analysis, types)
         wanted = [
-            [each for each in constraints if each.symbols & free and each.symbols <= set(self._symbols)]
+            [
+                condition
+                for condition in constraints
+                if condition.symbols & free and condition.symbols <= set(self._symbols)
+            ]
             for constraints in (preferred.broadcasts, preferred.windows)
         ]
         broadcasting = with_preferred(self._solvers[0], wanted[0])
@@ -209,7 +215,7 @@ def _required_room(inputs: Iterable[ModelInput], analysis: Analysis) -> list[Con
 
 def read_required_by_splits(analysis: Analysis) -> list[Condition]:
     """Return the constraints that the splits of a model require."""
-    obligations = {str(each): each for each in analysis.obligations}
+    obligations = {str(obligation): obligation for obligation in analysis.obligations}
     return [_constraint(obligations[text], split.location) for split in analysis.splits for text in split.obligations]
 
 
@@ -232,7 +238,7 @@ def _constraint(obligation: Obligation, location: str) -> Condition:
 
 def _in_free_symbols(required: Sequence[Condition], free: set[str]) -> list[Condition]:
     """Replace inner symbols by their definitions, and drop the constraints on symbols without a definition."""
-    found: list[Condition] = []
+    conditions: list[Condition] = []
     definitions: dict[str, DimLike] = {}
     left = list(required)
     while left:
@@ -240,23 +246,23 @@ def _in_free_symbols(required: Sequence[Condition], free: set[str]) -> list[Cond
         for constraint in left:
             inner = constraint.symbols - free - definitions.keys()
             if not inner:
-                found.append(_substituted(constraint, definitions))
+                conditions.append(_substituted(constraint, definitions))
             elif not _add_definition(constraint, definitions, free):
                 later.append(constraint)
         if len(later) == len(left):
             break
         left = later
-    return found
+    return conditions
 
 
 def _add_definition(constraint: Condition, definitions: dict[str, DimLike], free: set[str]) -> bool:
     """Add the definition of an inner symbol if the constraint is such an equation; return True if it is."""
     if constraint.relation != "==" or "_branch" in constraint.location:
         return False
-    for side, other in ((constraint.lhs, constraint.rhs), (constraint.rhs, constraint.lhs)):
+    for side, definition in ((constraint.lhs, constraint.rhs), (constraint.rhs, constraint.lhs)):
         names = symbols_of(side)
-        if names == {str(side)} and not names & free and symbols_of(other) <= free | definitions.keys():
-            definitions[str(side)] = _substitute(other, definitions)
+        if names == {str(side)} and not names & free and symbols_of(definition) <= free | definitions.keys():
+            definitions[str(side)] = _substitute(definition, definitions)
             return True
     return False
 

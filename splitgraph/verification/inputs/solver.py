@@ -82,11 +82,11 @@ class Solver:
         used = set(self.taken)
         for group in self._groups():
             scales = {name: _SCALES[0 if name in small else scale % len(_SCALES)] for name in group}
-            found = self._solve_group(group, used, earlier, scales)
-            if found is None:
+            sizes = self._solve_group(group, used, earlier, scales)
+            if sizes is None:
                 return None
-            chosen.update(found)
-            used.update(found.values())
+            chosen.update(sizes)
+            used.update(sizes.values())
         return chosen
 
     def _groups(self) -> list[list[str]]:
@@ -111,9 +111,9 @@ class Solver:
         same = _leaders(group, equal)
         for wish in _passes(domains, used, before, same):
             search = _SizeSearch(group, constraints_on, domains, wish, len(group) + _BUDGET // (1 + len(group) // 16))
-            found = search.run()
-            if found is not None:
-                return found
+            sizes = search.run()
+            if sizes is not None:
+                return sizes
         return None
 
     def _sums_last(self, group: Sequence[str]) -> list[str]:
@@ -175,8 +175,8 @@ def _preference(value: int, before: Sequence[int], scale: int) -> tuple[object, 
         value < 2,
         scale >= 32 and value % 32 != 0,
         value < scale,
-        any(value % 2 == other % 2 for other in before),
-        any(value % 3 == other % 3 for other in before),
+        any(value % 2 == earlier % 2 for earlier in before),
+        any(value % 3 == earlier % 3 for earlier in before),
         value,
     )
 
@@ -204,7 +204,7 @@ def _passes(
     def distinct(name: str, value: int, partial: SymbolSizes) -> bool:
         if name not in free or value not in partial.values():
             return name not in free or value not in used
-        return value not in used and all(same[other] == same[name] for other in partial if partial[other] == value)
+        return value not in used and all(same[symbol] == same[name] for symbol in partial if partial[symbol] == value)
 
     def unseen(name: str, value: int, _: SymbolSizes) -> bool:
         return name not in free or value not in before[name]

@@ -134,24 +134,24 @@ def index_inputs(model: onnx.ModelProto) -> set[str]:
     """
     whole = {value.name for value in model.graph.input if value.type.tensor_type.elem_type not in _FRACTIONS}
     roots: dict[str, set[str]] = {name: {name} for name in whole}
-    found: set[str] = set()
+    names: set[str] = set()
     for node in model.graph.node:
         if node.op_type in _SHAPE_ONLY or node.op_type in _POSITIONS_OF:
             continue
         read = [roots.get(name, set()) for name in node.input]
         is_open = node.domain not in _WELL_KNOWN or any(True for _ in _bodies(node, 2)) or node.op_type in _DIVISIONS
         if is_open or any(part in node.op_type for part in _READING_AT):
-            found.update(*(read if is_open else read[1:]))
+            names.update(*(read if is_open else read[1:]))
         for name in node.output:
             roots.setdefault(name, set()).update(*read)
-    return found
+    return names
 
 
 def _union(masks: Iterable[int]) -> int:
-    found = 0
+    union = 0
     for mask in masks:
-        found |= mask
-    return found
+        union |= mask
+    return union
 
 
 @dataclass(slots=True)

@@ -207,22 +207,22 @@ class EngineTrial:
         plain = self._comparison()
         extras = tuple(extra.inputs for extra in self.extras) if with_extras else ()
         added = Extras(extras, plain.rtol, plain.atol, plain.only_finite)
-        found = self.place.run(self.engine, attempts, max(left, 0.0), evidence.probe(deploy=deploy), added)
-        if found.refused:
-            raise ValueError(found.refused)
-        self.ran.providers = found.providers or self.ran.providers
-        self.ran.idle = found.idle or self.ran.idle
-        found.failures = [_blame_inputs(failure) for failure in found.failures]
+        run = self.place.run(self.engine, attempts, max(left, 0.0), evidence.probe(deploy=deploy), added)
+        if run.refused:
+            raise ValueError(run.refused)
+        self.ran.providers = run.providers or self.ran.providers
+        self.ran.idle = run.idle or self.ran.idle
+        run.failures = [_blame_inputs(failure) for failure in run.failures]
         self.given.update(drawn)
-        evidence.add(found, drawn)
-        for own, other in zip(self.ran.outputs, found.outputs, strict=True):
-            own.update(other)
-        self.ran.failures.extend(found.failures)
-        self.ran.undeployed.update(found.undeployed)
-        self.ran.opsets.update(found.opsets)
-        self.ran.extras_run += found.extras_run
-        self.ran.extras.update(found.extras)
-        return found
+        evidence.add(run, drawn)
+        for own, outputs in zip(self.ran.outputs, run.outputs, strict=True):
+            own.update(outputs)
+        self.ran.failures.extend(run.failures)
+        self.ran.undeployed.update(run.undeployed)
+        self.ran.opsets.update(run.opsets)
+        self.ran.extras_run += run.extras_run
+        self.ran.extras.update(run.extras)
+        return run
 
     def _draw_extras(self, base: Mapping[str, Value]) -> None:
         """Draw unusual inputs, of the sizes of a case. Two engines treat many of them differently, and a rewrite with
@@ -308,9 +308,9 @@ class EngineTrial:
             bases = evidence.best()
             keys = [(self.question.samples + number, bases[number % len(bases)][1]) for number in numbers]
             refilled = self.question.maker.refill([self.given[key] for key in bases], numbers)
-            found = self._run(dict(zip(keys, refilled, strict=True)), evidence)
+            run = self._run(dict(zip(keys, refilled, strict=True)), evidence)
             # A limit of the engine for unusual numbers proves nothing.
-            limits = [failure for failure in found.failures if failure.unsupported]
+            limits = [failure for failure in run.failures if failure.unsupported]
             self.ran.failures = [failure for failure in self.ran.failures if failure not in limits]
             outcome = self._judge()
             if outcome.verdict != "equal":
@@ -328,9 +328,9 @@ class EngineTrial:
             text = f"{name} ran the {which} model as opset {opset}, at which its operators mean the same"
             yield diagnostic("SG511", text, severity="info")
         if self.question.has_half_weights:
-            halved, other = ("first", "second") if self.question.before.has_half_weights else ("second", "first")
+            halved, exact = ("first", "second") if self.question.before.has_half_weights else ("second", "first")
             text = (
-                f"the {halved} model stores its weights as float16, so those of the {other} one were rounded to float16"
+                f"the {halved} model stores its weights as float16, so those of the {exact} one were rounded to float16"
             )
             yield diagnostic("SG511", text, severity="info")
 
@@ -419,10 +419,10 @@ class EngineTrial:
         for allowance in measure_rounding(
             before, self.question.after, cases, self.engine, self.deadline, tolerances, self.place.settings
         ):
-            found = judge.judge(run, self.given, replace(plain, excuse=allowance.excuse))
-            if found.verdict != "different":
-                note = rounding_note(allowance) if found.verdict == "equal" else None
-                return replace(found, notes=(*found.notes, note)) if note else found
+            verdict = judge.judge(run, self.given, replace(plain, excuse=allowance.excuse))
+            if verdict.verdict != "different":
+                note = rounding_note(allowance) if verdict.verdict == "equal" else None
+                return replace(verdict, notes=(*verdict.notes, note)) if note else verdict
         return outcome
 
 

@@ -193,9 +193,11 @@ def find_unexpected(
     for key, case in sorted(cases.items(), key=lambda item: item[0]):
         for position, wanted in case.outputs.items():
             comparison = _comparison_with_expected(wanted, plain)
-            found = comparison.compare_outputs([names[position]], [wanted], [outputs[key][position]], key[0])
-            if found is not None:
-                text = f"the first model does not give the outputs of {case.name}: {found.name}: {found.reason}"
+            difference = comparison.compare_outputs([names[position]], [wanted], [outputs[key][position]], key[0])
+            if difference is not None:
+                text = (
+                    f"the first model does not give the outputs of {case.name}: {difference.name}: {difference.reason}"
+                )
                 return diagnostic("SG509", text, severity="warning")
     return None
 
@@ -239,8 +241,8 @@ def ask_reference(
     if left <= 0 or place.settings.custom_ops or place.settings.has_devices:
         return None, ""
     run = place.run(_ARBITER, [Attempt(0, 0, inputs)], left)
-    found = [each.get((0, 0)) for each in run.outputs]
-    first, second = found
+    references = [ran.get((0, 0)) for ran in run.outputs]
+    first, second = references
     if first is None or second is None:
         return None, ""
     plain = replace(comparison, excuse=None)
