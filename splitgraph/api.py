@@ -284,7 +284,7 @@ def diff_rewrite(before: LoadedModel, rewrite: Rewrite) -> ModelDifference:
 
 
 def opened_rewrite(before: LoadedModel, rewrite: Rewrite) -> LoadedModel:
-    """The result of a rewrite, as if it were opened; its weights may be in the files of the model before."""
+    """Return the result of a rewrite as an opened model; its weights may be in the files of the model before."""
     content = rewrite.held.content if isinstance(rewrite.held, formats.HeldModel) else rewrite.held
     kind: Literal["onnx", "openvino"] = "onnx" if isinstance(content, ModelProto) else "openvino"
     return LoadedModel(content, kind, before.path)

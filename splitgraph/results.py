@@ -28,7 +28,7 @@ _HELP = "Nothing is written. Please report it, with the model if you can."
 def require_valid_rewrite(source: Model, rewrite: Rewrite, leeway: Leeway, analysis: Analysis | None = None) -> None:
     """Infer the result of a rewrite. Raises InternalError for an error that the source does not have.
 
-    source: may have been edited in place. analysis: of the result, where it was inferred already.
+    source: it may have been edited in place. analysis: of the result, if it was already inferred.
     """
     if has_new_numbers_only(rewrite):
         return
@@ -51,14 +51,12 @@ def require_valid_rewrite(source: Model, rewrite: Rewrite, leeway: Leeway, analy
 
 
 def has_new_numbers_only(rewrite: Rewrite) -> bool:
-    """True where a rewrite changed no node and has nothing to tell: at most the opset and the IR version are others."""
+    """Return True if a rewrite changed no node and has no finding: at most the opset and the IR version differ."""
     return not rewrite.changes and not rewrite.diagnostics
 
 
 def require_valid_types(analysis: Analysis) -> None:
-    """Infer a model that inference filled in. Raises InternalError for an error that the first inference did not
-    find.
-    """
+    """Infer a model that inference filled in. Raises InternalError for an error that is new."""
     source = analysis.held
     # Without the weights, which a held model leaves in their file.
     model = source.content if isinstance(source, formats.HeldModel) else formats.open_model(source).content
@@ -86,9 +84,10 @@ def save_result(result: Any, path: str | os.PathLike[str], *, external_data: Ext
 def _new_errors(
     known: Iterable[Diagnostic], errors: Sequence[Diagnostic], *, multiplies: bool = False
 ) -> list[Diagnostic]:
-    """The errors beyond those that are known: at each place, or elsewhere as many of a code as have left their places.
+    """Return the new errors. An error is known at its place, or as often elsewhere as errors of its code left their
+    places.
 
-    multiplies: an error may be there more often than before, as in the nodes of an inlined function.
+    multiplies: an error may occur more often than before, as in the nodes of an inlined function.
     """
     places = {(error.code, error.location) for error in known}
     moved = [error for error in dict.fromkeys(errors) if (error.code, error.location) not in places]

@@ -1,4 +1,4 @@
-"""A command on many models: a line for each as it ends, a summary, and the reports that were asked for."""
+"""Run a command on many models: a line for each as it ends, a summary, and the reports that the user wants."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MOST_NAMED = 3
 def run_batch(call: Call, pairs: str | None) -> int:
     """Run a command on many models. Returns the exit code: 1 if anything is wrong with any of them, 70 for our fault.
 
-    pairs: the folder of the second models. Raises SplitgraphError before any work for a call that is wrong.
+    pairs: the folder of the second models. Raises SplitgraphError for a wrong call, before any work.
     """
     began = time.monotonic()
     task, shown, many = call.task, call.shown, call.many
@@ -126,8 +126,8 @@ def _planned(call: Call, pairs: str | None) -> JobList:
 
 
 def _is_tag(task: FileTask, tag: str) -> bool:
-    """True for the tag in the name of a result that is no model of this call. A model at the opset that is wanted stays
-    one: nothing is written for it.
+    """Return True for the tag in the name of a result that is no model of this call. A model with the wanted opset
+    stays a model: nothing is written for it.
     """
     from splitgraph.runtimes.target import targets
 
@@ -139,7 +139,7 @@ def _is_tag(task: FileTask, tag: str) -> bool:
 
 
 def _memory(gib: float | None) -> int | None:
-    """The limit of a worker's memory in bytes: that of the machine, unless one is given."""
+    """Return the limit of a worker's memory in bytes; by default the memory of the machine."""
     if gib is not None:
         return max(1, int(gib * _GIB))
     if not hasattr(os, "sysconf"):
@@ -148,8 +148,8 @@ def _memory(gib: float | None) -> int | None:
 
 
 def _check_files(call: Call) -> None:
-    """Refuse a report that exists, or is named like a file of another kind, before any work. The folder of the results
-    is made where it is not there.
+    """Refuse a report that exists, or has the name of a file of another kind, before any work. A missing folder for the
+    results is made.
     """
     many, output, force = call.many, call.task.output.output, call.task.output.force
     if call.shown.diff:
@@ -178,7 +178,7 @@ def _check_files(call: Call) -> None:
 
 
 def _refuse_models(many: Many, plan: JobList) -> None:
-    """Refuse a report in the place of a model, or of the other report."""
+    """Refuse a report that would replace a model or the other report."""
     named = {name: file for name, file in (("report", many.report), ("junit", many.junit)) if file is not None}
     files = {name: os.path.realpath(file) for name, file in named.items()}
     if len(set(files.values())) < len(files):
@@ -203,7 +203,7 @@ def _executor(scheduler: str | None) -> Iterator[Executor | None]:
 
 
 class _Lines:
-    """What is told while models end: a line of the page for each, and a line of the report."""
+    """The output while models end: a line of the page for each, and a line of the report."""
 
     def __init__(self, report: Path | None, kept: Collection[Outcome], verb: Verb, *, total: int, shown: bool) -> None:
         self.progress = Progress(verb, total=total, finished=len(kept))
@@ -211,7 +211,7 @@ class _Lines:
         self._is_shown = shown
 
     def add(self, outcome: Outcome, outcomes: list[Outcome]) -> None:
-        """Tell what became of a model."""
+        """Show and report the outcome of a model."""
         outcomes.append(outcome)
         if self._report is not None:
             self._report.add(outcome)
@@ -232,7 +232,7 @@ class _Lines:
 
 
 def refuse_index(task: FileTask, *, force: bool) -> None:
-    """Raises SplitgraphError for a call that draws one split, and where the folder has an index page already."""
+    """Raise SplitgraphError for a call that draws one split, and if the folder already has an index page."""
     if task.svg is not None:
         text = "--svg draws a split of one model"
         raise SplitgraphError(text, [diagnostic("SG601", text)])
@@ -243,7 +243,7 @@ def refuse_index(task: FileTask, *, force: bool) -> None:
 
 
 def write_index(folder: Path, outcomes: Sequence[Outcome], *, title: str | None) -> None:
-    """Write a page with a row for each model. Raises ModelError where that fails."""
+    """Write a page with a row for each model. Raises ModelError if that fails."""
     from splitgraph.formats.atomic_write import write_text
     from splitgraph.report.html.page import IndexRow, index_page
 
@@ -269,7 +269,7 @@ def write_index(folder: Path, outcomes: Sequence[Outcome], *, title: str | None)
 
 
 class Progress:
-    """A bar with what is running. Nothing where stderr is no terminal."""
+    """A bar with the models in work. Nothing is shown if stderr is no terminal."""
 
     def __init__(self, verb: Verb, *, total: int, finished: int) -> None:
         self._verb, self._total, self._finished, self._wrong = verb, total, finished, 0
@@ -277,7 +277,7 @@ class Progress:
         self._live: Any = None
 
     def follow(self, workers: Workers) -> None:
-        """Name the models that these workers work on."""
+        """Show the names of the models that these workers work on."""
         self._workers = workers
 
     def start(self) -> None:

@@ -15,7 +15,7 @@ from splitgraph.work.task import Call, FileTask
 
 
 def check(call: Call) -> int:
-    """Check models for targets, none for all, and print what is in the way of each."""
+    """Check models for targets, none for all, and print the findings for each."""
     return run_models(call, _check)
 
 
@@ -55,7 +55,7 @@ _COLUMNS = {"SG701": "refused", "SG702": "wrong", "SG703": "fatal", "SG704": "to
 
 
 def _table(by_target: ByTarget) -> Block:
-    """One row for each target: how many nodes are in the way, and how."""
+    """Return a table with one row for each target: how many nodes it does not read, and why."""
     rows: list[list[str | Cell]] = []
     for target, findings in by_target:
         counts = Counter(finding.code for finding in findings)

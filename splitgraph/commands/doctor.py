@@ -25,7 +25,7 @@ _GIB = 2**30
 
 
 def doctor(*, as_json: bool) -> int:
-    """Examine the installation and print what was found."""
+    """Examine the installation and print the result."""
     with working("examining the installation") as say:
         report = examine(say)
     if as_json:

@@ -1,4 +1,4 @@
-"""Read what was typed for a command on models, and decide whether it is about one model or many."""
+"""Read the arguments of a command on models, and decide whether it is about one model or many."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from splitgraph.work.task import Call, FileTask, parse_bindings
 
 
 def read_call(verb: Verb, typed: Mapping[str, Any], **known: Any) -> Call:
-    """Return what was typed, as records. known: other fields of the task. Raises SplitgraphError."""
+    """Return the arguments as records. known: other fields of the task. Raises SplitgraphError."""
     given = dict(typed)
     if verb == "verify":
         # Nothing is written here, so that the two options mean the same.

@@ -34,7 +34,7 @@ def _rewrite(task: FileTask, shown: Shown) -> int:
 
 
 def _report_beyond(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
-    """Report that the model is beyond the opset that is wanted, which is no error."""
+    """Report that the model is beyond the wanted opset, which is no error."""
     goal = task.goal
     if shown.as_json:
         from splitgraph.report.documents import failed_document
@@ -49,7 +49,7 @@ def _report_beyond(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
 
 
 def _report_there(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
-    """Report that the model is as wanted."""
+    """Report that the model is already as wanted."""
     goal = task.goal
     assert rewritten.rewrite is not None
     if shown.as_json:

@@ -1,4 +1,4 @@
-"""What became of one of many models."""
+"""The outcome of one of many models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The work on one of many models, as it goes to a worker process, and what the worker does with it."""
+"""The work on one of many models: the message for a worker process, and the work of the worker."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _EXISTS = "SG108"
 class Job:
     """The work on one of many models.
 
-    model: the source as it was given or found, a path or a URL. after: the second model of `verify`. task: what is
-    done. options: see `Outcome`. seconds, memory: the limits of time, and of memory in bytes; None for none. hashes:
-    whether the files are hashed. is_new: there was no file at the place of the result before the call.
+    model: the source as given or found, a path or a URL. after: the second model of `verify`. task: the work. options:
+    see `Outcome`. seconds, memory: the limits of time, and of memory in bytes; None for none. hashes: True to hash the
+    files. is_new: True if no file was at the place of the result before the call.
     """
 
     model: str
@@ -52,22 +52,22 @@ class Job:
 
     @property
     def place(self) -> Path | None:
-        """The file of the result; None where nothing is written, or where only the worker knows."""
+        """Return the file of the result; None if nothing is written, or if only the worker knows the file."""
         if self.task.output.dry_run or not isinstance(self.task.model, Path):
             return self.task.place
         return self.task.path()
 
     def failed(self, diagnostics: Iterable[Diagnostic], seconds: float = 0.0) -> Outcome:
-        """The outcome of a job that failed."""
+        """Return the outcome of a job that failed."""
         return self.ended("failed", diagnostics=tuple(diagnostics), seconds=seconds)
 
     def ended(self, status: Status, **known: Any) -> Outcome:
-        """The outcome of the job."""
+        """Return the outcome of the job."""
         return Outcome(self.task.verb, self.model, status, after=self.after, options=self.options, **known)
 
 
 def digest(task: FileTask) -> str:
-    """The SHA-256 of everything that an outcome depends on except the files: the verb, the options, the version."""
+    """Return the SHA-256 of everything that decides an outcome except the files: the verb, the options, the version."""
     # Where a model is, and where its result goes, is of the job; two trees of equal models have equal digests.
     output = task.output._replace(output=None, force=False)
     plain = replace(task, model=Path(), before=None, after=None, place=None, output=output)
@@ -80,13 +80,13 @@ def digest(task: FileTask) -> str:
 
 
 def _content(path: Path) -> list[tuple[str, str]]:
-    """The name and the SHA-256 of a file, or of each file in a folder."""
+    """Return the name and the SHA-256 of a file, or of each file in a folder."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
     return [(str(file), file_hash(file)) for file in files if file.is_file()]
 
 
 def run_job(job: Job) -> Outcome:
-    """Do the work of a job in this process. Raises only what no model should cause."""
+    """Do the work of a job in this process. Raises only errors that no model should cause."""
     began = time.monotonic()
     hashed: dict[str, str] = {}
     try:
@@ -123,8 +123,8 @@ def _run(job: Job, hashed: dict[str, str]) -> Outcome:
 
 
 def _again_where_there(job: Job, task: FileTask) -> Outcome:
-    """Do the work. A job whose worker was lost runs again: then its result may be there, which is no error if the bytes
-    are the same.
+    """Do the work. A job whose worker was lost runs again. Its result may be there already, which is no error if the
+    bytes are the same.
     """
     try:
         return _outcome(job, task)
@@ -144,7 +144,7 @@ def _again_where_there(job: Job, task: FileTask) -> Outcome:
 
 
 def _is_whole(made: Path, folder: Path) -> bool:
-    """True where each file of a result is in a folder with the same bytes. A result of which a part is missing was
+    """Return True if a folder has each file of a result with the same bytes. A result with a missing file was
     interrupted, and is completed.
     """
     files = [path.relative_to(made) for path in made.rglob("*") if path.is_file()]
@@ -159,7 +159,7 @@ def _is_whole(made: Path, folder: Path) -> bool:
 
 
 def _outcome(job: Job, task: FileTask) -> Outcome:
-    """What each verb does, and what is told of it. Each verb imports its own modules."""
+    """Run the verb of a job and return its outcome. Each verb imports its own modules."""
     match task.verb:
         case "infer":
             return _inferred(job, task)
@@ -252,9 +252,7 @@ def _rewritten(job: Job, task: FileTask) -> Outcome:
 
 
 def files_of_model(path: Path) -> list[Path]:
-    """The files that a model is made of: its own, and those of its weights, some of which may be missing. A page is one
-    file.
-    """
+    """Return the files of a model: its own, and those of its weights; some may be missing. A page is one file."""
     if path.suffix == ".html" or not path.is_file():
         return [path]
     if is_ir(path):
@@ -269,7 +267,7 @@ def files_of_model(path: Path) -> list[Path]:
 
 
 def file_hash(path: Path) -> str:
-    """The SHA-256 of the content of a file. Raises OSError."""
+    """Return the SHA-256 of the content of a file. Raises OSError."""
     with path.open("rb") as file:
         sha256 = hashlib.sha256()
         while chunk := file.read(2**20):

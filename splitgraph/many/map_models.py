@@ -108,7 +108,7 @@ def _name(source: Any) -> str:
 
 
 def _task(verb: Verb, options: Mapping[str, Any], timeout: float, *, writes: bool) -> FileTask:
-    """Return what is done with each model. options: keywords of the verb, and of writing."""
+    """Return the work on each model. options: keywords of the verb, and of writing."""
     given = {"timeout": timeout, "skip_newer": True, **options}
     # Without a folder for results, no file is in the way of one.
     given |= {"in_place": not writes, "dry_run": not writes} if verb in ("upgrade", "downgrade", "convert") else {}
@@ -131,7 +131,7 @@ def _task(verb: Verb, options: Mapping[str, Any], timeout: float, *, writes: boo
 
 
 def _given(record: type[_Record], options: Mapping[str, Any]) -> _Record:
-    """Return a record with the options that are its fields."""
+    """Return a record with those options that are its fields."""
     fields: Any = record
     made: _Record = fields(**{name: options[name] for name in fields._fields if name in options})
     return made

@@ -54,17 +54,17 @@ _PORT_OR_ADDRESS = "Write http://HOST/... or http://HOST:PORT/..., with the name
 
 
 def is_url(text: str) -> bool:
-    """True for a URL, such as s3://bucket/model.onnx."""
+    """Return True for a URL, such as s3://bucket/model.onnx."""
     return _URL.match(text) is not None
 
 
 def without_query(url: str) -> str:
-    """A web address without what follows its path, as ?token=1; any other text as it is."""
+    """Return a web address without the query, as ?token=1; return any other text unchanged."""
     return re.split("[?#]", url, maxsplit=1)[0] if url.lower().startswith(("http://", "https://")) else url
 
 
 def file_name(name: str) -> str:
-    """The name of the file at a path or a URL, where it is in an archive (zip://a.onnx::http://host/b.zip), too."""
+    """Return the name of the file at a path or a URL, also in an archive (zip://a.onnx::http://host/b.zip)."""
     if not is_url(name) and "::" not in name:
         return Path(name).name
     parts = [part for part in name.split("::") if "://" in part]
@@ -72,7 +72,7 @@ def file_name(name: str) -> str:
 
 
 def is_pattern(text: str) -> bool:
-    """True for a text with characters that stand for others, such as zoo/*.onnx."""
+    """Return True for a text with wildcards, such as zoo/*.onnx."""
     if is_url(text):
         # The brackets of an address, and the query of a web address, stand for themselves.
         return glob.has_magic(re.sub(r"https?://[^/]*", "", without_query(text), flags=re.IGNORECASE))
@@ -80,10 +80,10 @@ def is_pattern(text: str) -> bool:
 
 
 def find_urls(url: str, seconds: float | None = None) -> Iterator[tuple[str, str | None, str]]:
-    """The models of a URL, each with the rest of its path below the URL's folder, and with the reason where a folder
-    of them cannot be read: of a model that URL itself, without a path; of a folder or a pattern those in it.
+    """Find the models of a URL. Each comes with its path below the URL's folder, None for a URL of one model, and with
+    the reason if the model or a folder cannot be read, else "".
 
-    seconds: the limit for all of it. Raises SplitgraphError for a URL that cannot be read, and where fsspec, or its
+    seconds: the limit for the whole search. Raises SplitgraphError for a URL that cannot be read, and if fsspec, or its
     part for the protocol, is missing.
     """
     if "::" not in url and _is_model(without_query(url)) and not is_pattern(url):
@@ -110,13 +110,13 @@ def _models_at(url: str, stop: Event) -> Iterator[tuple[str, str | None, str]]:
 
 
 def _relative(name: str, base: str) -> str:
-    """The rest of a path below a folder; it begins with .. where the path is elsewhere."""
+    """Return the path below a folder; it begins with .. if the path is elsewhere."""
     folder = f"{base}/" if base else ""
     return name.removeprefix(folder) if name.startswith(folder) else f"../{name.rpartition('/')[2]}"
 
 
 def _listed(system: Any, path: str, base: str, stop: Event) -> Iterator[tuple[str, str]]:
-    """The files of a folder or a pattern, in order; and each subfolder that cannot be read, with the reason."""
+    """Find the files of a folder or a pattern, in order; and each subfolder that cannot be read, with the reason."""
     from fsspec.asyn import AsyncFileSystem
     from fsspec.spec import AbstractFileSystem
     from fsspec.utils import glob_translate
@@ -164,7 +164,7 @@ def _is_model(name: str) -> bool:
 
 
 def _url_of(url: str, system: Any, name: str) -> str:
-    """The URL of a file that was listed for another URL; an archive at a URL stays what it is in."""
+    """Return the URL of a file that was listed for another URL; a file in an archive keeps the URL of the archive."""
     first, chain, rest = url.partition("::")
     if not chain:
         return str(system.unstrip_protocol(name))
@@ -173,8 +173,9 @@ def _url_of(url: str, system: Any, name: str) -> str:
 
 
 def localized(name: str, seconds: float | None = None) -> Path:
-    """The path of a model; one at a URL is read into the cache first, with its data files. seconds: the limit for that.
-    Raises SplitgraphError.
+    """Return the local path of a model; a model at a URL is first read into the cache, with its data files.
+
+    seconds: the limit for that. Raises SplitgraphError.
     """
     if not is_url(name):
         return Path(name)
@@ -213,7 +214,7 @@ def _exists(system: Any, path: str) -> bool:
 
 
 def _system(url: str) -> tuple[Any, str]:
-    """The file system of a URL, and the path in it. Its listings are read anew."""
+    """Return the file system of a URL, and the path in it. Old listings are dropped."""
     try:
         import fsspec
     except ImportError as error:
@@ -230,7 +231,7 @@ def _system(url: str) -> tuple[Any, str]:
 
 
 def _require_host(url: str) -> None:
-    """Raises SplitgraphError for a web address without a host that fsspec can read."""
+    """Raise SplitgraphError for a web address without a host that fsspec can read."""
     for address in re.findall(r"https?://[^/?#]*", url, re.IGNORECASE):
         problem = "it names no host"
         if "[" in address or "]" in address:
@@ -246,7 +247,7 @@ def _require_host(url: str) -> None:
 
 
 def _said(error: Exception) -> str:
-    """What an error of another package says, in one line."""
+    """Return the message of an error of another package in one line."""
     if isinstance(error, FileNotFoundError):
         return "it is not there"
     return " ".join(str(error).split()) or type(error).__name__
@@ -260,8 +261,8 @@ def _unreadable(url: str, how: str, error: Exception) -> SplitgraphError:
 
 
 def _in_time(seconds: float | None, url: str, work: Callable[[Event], _Found]) -> _Found:
-    """Do work that waits for another machine. Raises SplitgraphError (SG605) where that takes too long: the work is
-    told to stop, and is left behind where it does not listen.
+    """Do work that waits for another machine. Raises SplitgraphError (SG605) after the limit: the work is told to stop,
+    and is left behind if it does not.
     """
     if seconds is None:
         return work(Event())
@@ -286,7 +287,7 @@ def _in_time(seconds: float | None, url: str, work: Callable[[Event], _Found]) -
 
 
 def _state(told: Mapping[str, Any]) -> str | None:
-    """What a file system tells of the state of a file, None where a change might not show in it."""
+    """Return how a file system describes the state of a file, None if the description may miss a change."""
     known = {re.sub("[-_]", "", name).lower(): value for name, value in told.items() if value not in (None, "")}
     content = {name: value for name, value in known.items() if name in _CONTENT}
     times = {name: value for name, value in known.items() if name in _TIMES}
@@ -300,7 +301,7 @@ def _state(told: Mapping[str, Any]) -> str | None:
 
 
 def _is_settled(changed: object) -> bool:
-    """True for a time of change that lies back far enough."""
+    """Return True if a time of change is long enough ago."""
     try:
         if isinstance(changed, str):
             changed = parsedate_to_datetime(changed)
@@ -315,7 +316,7 @@ def _is_settled(changed: object) -> bool:
 
 
 def _read(system: Any, path: str, local: Path, url: str) -> None:
-    """Read a file into the cache, unless the cache has the file in the state that it has now."""
+    """Read a file into the cache, unless the cache already has its present state."""
     state = local.with_name(f".{local.name}{_STATE}")
     try:
         told = system.info(path)
@@ -340,7 +341,7 @@ def _read(system: Any, path: str, local: Path, url: str) -> None:
 
 
 def _limited(folder: Path, size: int | None) -> Any:
-    """A callback for a download that ends it where it takes more than half of the free space of a folder."""
+    """Return a callback for a download that ends it if it takes more than half of the free space of a folder."""
     from fsspec.callbacks import Callback
 
     most = shutil.disk_usage(folder).free // 2

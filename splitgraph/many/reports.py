@@ -24,10 +24,10 @@ _PairKey = tuple[str, str | None]
 
 
 class ReportFile:
-    """A report that is being written. Each line is on the disk before the next model is waited for."""
+    """A report that is being written. Each line is on the disk before the call waits for the next model."""
 
     def __init__(self, path: Path, kept: Iterable[Outcome] = ()) -> None:
-        """Begin a report with what is kept of an earlier one; a link is followed. Raises SplitgraphError."""
+        """Begin a report with the kept outcomes of an earlier one; a link is followed. Raises SplitgraphError."""
         self._path = Path(os.path.realpath(path))
         # An interrupted run must not lose the earlier report.
         write_text("".join(map(_line, kept)), self._path, overwrite=True)
@@ -49,7 +49,7 @@ class ReportFile:
             raise _cannot_write(self._path, error) from error
 
     def close(self) -> None:
-        """Close the file. What could not be written was told when it was added."""
+        """Close the file. `add` already reported lines that could not be written."""
         with contextlib.suppress(OSError):
             self._file.close()
 
@@ -59,13 +59,13 @@ def _line(outcome: Outcome) -> str:
 
 
 def _cannot_write(path: Path, error: OSError) -> SplitgraphError:
-    """The error of a file that cannot be written."""
+    """Return the error for a file that cannot be written."""
     text = f"{path} cannot be written: {error.strerror or error}"
     return SplitgraphError(text, [diagnostic("SG109", text, str(path))])
 
 
 def read_report(path: Path) -> list[Outcome]:
-    """The outcomes of a report; none where there is no file. A last line that is cut off is left out.
+    """Return the outcomes of a report; none if there is no file. A truncated last line is left out.
 
     Raises SplitgraphError for a file that is no report.
     """
@@ -90,8 +90,8 @@ def _not_a_report(path: Path, why: str) -> SplitgraphError:
 
 
 def done_before(jobs: Iterable[Job], report: Iterable[Outcome]) -> dict[_PairKey, Outcome]:
-    """The outcomes of a report that need not be found again: of the same verb, options and version, of files that have
-    not changed, and with a result that is still there. What failed is tried again.
+    """Return the outcomes of a report that are still valid: of the same verb, options and version, of unchanged files,
+    and with a result that is still there. Failed models are tried again.
     """
     known = {(outcome.model, outcome.after): outcome for outcome in report}
     asked = [(job, known.get((job.model, job.after))) for job in jobs]
@@ -106,7 +106,7 @@ def done_before(jobs: Iterable[Job], report: Iterable[Outcome]) -> dict[_PairKey
 
 
 def _is_of(outcome: Outcome, job: Job) -> bool:
-    """True for the outcome of this job, whose result went where that of the job goes."""
+    """Return True for the outcome of this job, if its result went to the same place."""
     if outcome.status == "failed" or outcome.options != job.options or not outcome.files:
         return False
     wanted = job.place
@@ -134,8 +134,8 @@ def _is_unchanged(outcome: Outcome, seconds: float | None) -> bool:
 
 
 def write_junit(path: Path, verb: str, outcomes: Sequence[Outcome], seconds: float) -> None:
-    """Write one test case for each model: a failure for findings, an error where no result was found, skipped for a
-    model beyond the opset. An existing file is replaced, all or nothing. Raises ModelError.
+    """Write one test case for each model: a failure for findings, an error if there is no result, skipped for a model
+    beyond the opset. An existing file is replaced, all or nothing. Raises ModelError.
     """
     failed = [outcome for outcome in outcomes if _kind(outcome) == "failure"]
     broken = [outcome for outcome in outcomes if _kind(outcome) == "error"]
@@ -187,7 +187,7 @@ def _text(finding: Diagnostic) -> str:
 
 
 def _allowed(text: str) -> str:
-    """The text with each character that XML does not allow as an escape."""
+    """Return the text; each character that XML does not allow becomes an escape."""
     return "".join(char if _is_allowed(char) else f"\\x{ord(char):02x}" for char in text)
 
 

@@ -22,9 +22,9 @@ _ONNX, _IR = ".onnx", ".xml"
 class Source:
     """A model of a call.
 
-    name: the path or URL, as it is shown. relative: the path below the folder, or below the first folder of the
-    pattern, that led to the model, as it was found (`places` says where the result goes); None for a file that was
-    named. problem: why there is nothing to read, as for a folder that is closed.
+    name: the path or URL, as shown to the user. relative: the path below the folder, or below the first folder of the
+    pattern, in which the model was found (`places` says where the result goes); None for a file that the user named.
+    problem: the reason why the model, or a folder, cannot be read.
     """
 
     name: str
@@ -33,18 +33,19 @@ class Source:
 
     @property
     def is_found_ir(self) -> bool:
-        """True for an OpenVINO IR that was not named, but found."""
+        """Return True for an OpenVINO IR that was found, not named."""
         return self.relative is not None and self.relative.suffix.lower() == _IR
 
     @property
     def is_url(self) -> bool:
-        """True for the URL of a model on another machine."""
+        """Return True for the URL of a model on another machine."""
         return is_url(self.name)
 
 
 def needs_onnx(verb: str, goal: Goal) -> bool:
-    """True for a verb that OpenVINO IR has no meaning for: it has no opset and no IR version of ONNX, and targets
-    read ONNX."""
+    """Return True for a verb that has no meaning for OpenVINO IR: an IR has no opset and no IR version of ONNX, and
+    targets read ONNX.
+    """
     if verb in ("upgrade", "downgrade", "check") or goal.opset or goal.target:
         return True
     return verb == "convert" and goal.to is None
@@ -58,11 +59,11 @@ def find_sources(
     only_onnx: bool = False,
     seconds: float | None = None,
 ) -> list[Source]:
-    """The models of the arguments, each once, in order; and the folders in them that cannot be read.
+    """Find the models of the arguments, each once, in order; and the folders in them that cannot be read.
 
-    exclude: patterns of models that are left out. below: a folder whose models are none, that of the results.
-    only_onnx: leave out OpenVINO IR, except files that were named. seconds: the limit for listing a URL.
-    Raises SplitgraphError (SG601) for a folder or a pattern without a model. A file that was named is not looked at.
+    exclude: patterns of models that are left out. below: the folder of the results, whose models are left out.
+    only_onnx: leave out OpenVINO IR, except files that the user named. seconds: the limit for listing a URL. Raises
+    SplitgraphError (SG601) for a folder or a pattern without a model. Named files are not opened.
     """
     by_identity: dict[str, Source] = {}
     for argument in arguments:
@@ -82,8 +83,9 @@ def find_sources(
 
 
 def without_results(sources: Sequence[Source], is_tag: Callable[[str], bool]) -> tuple[list[Source], list[Source]]:
-    """The models, and those that were found and are results of earlier calls, beside their models: a.opset18.onnx where
-    a.onnx is among the models. is_tag: whether the part of a name is that of a result.
+    """Return the models, and apart from them the results of earlier calls that were found beside their models:
+    a.opset18.onnx is a result if a.onnx is among the models. is_tag: tells whether a part of a name is the tag of a
+    result.
     """
     names = {source.name for source in sources}
 
@@ -126,7 +128,7 @@ def _sources(argument: str, below: Path | None, seconds: float | None) -> Iterat
 
 
 def _in_folder(folder: Path, below: Path | None) -> Iterator[Source]:
-    """The models in a folder and its subfolders, but not in hidden ones."""
+    """Find the models in a folder and its subfolders, but not in hidden ones."""
     closed: list[OSError] = []
     for parent, folders, files in os.walk(folder, onerror=closed.append):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and not _is_at(parent, name, below))
@@ -160,12 +162,12 @@ def _of_pattern(pattern: str, below: Path | None) -> Iterator[Source]:
 
 
 def _below(base: Path, path: Path) -> PurePosixPath:
-    """The path below a folder, by names alone; it begins with .. where the pattern leaves the folder."""
+    """Return the path below a folder, by names alone; it begins with .. if the pattern leaves the folder."""
     return PurePosixPath(Path(os.path.relpath(os.path.normpath(path), os.path.normpath(base))).as_posix())
 
 
 def _is_result(source: Source, argument: str, below: Path | None) -> bool:
-    """True for a model that was found in the folder of the results, unless that folder is what was named."""
+    """Return True for a model that was found in the folder of the results, unless the user named that folder."""
     if below is None or source.relative is None or source.is_url or not below.exists():
         return False
     if os.path.isdir(argument) and os.path.samefile(argument, below):
@@ -178,13 +180,13 @@ def _is_at(parent: str, name: str, below: Path | None) -> bool:
 
 
 def _is_model(path: Path) -> bool:
-    """True for a file that is to be read as a model: every .onnx, and an .xml that is an IR."""
+    """Return True for a file to read as a model: every .onnx, and an .xml that is an IR."""
     ending = path.suffix.lower()
     return ending == _ONNX or (ending == _IR and begins_as_ir(path))
 
 
 def _is_excluded(source: Source, patterns: Iterable[str]) -> bool:
-    """True for a model whose path, name, or one of whose folders matches."""
+    """Return True if the path or the name of a model, or one of its folders, matches."""
     path = PurePosixPath(source.name.replace(os.sep, "/"))
     relative = path if source.relative is None else source.relative
     texts = {str(path), str(relative), path.name}
@@ -199,9 +201,9 @@ def _is_excluded(source: Source, patterns: Iterable[str]) -> bool:
 
 
 def find_pairs(before: Sequence[Source], after: Sequence[Source]) -> list[tuple[str, str | None]]:
-    """For each first model the second one, None where there is none: the model at the same path, or else the only one
-    beside that path whose name is the first one's with a tag: model.opset18.onnx for model.onnx. A second model belongs
-    to the first model with the longest such name.
+    """Find the second model for each first model, None without one. It is the model at the same path, or else the only
+    one beside that path whose name is the first name with a tag: model.opset18.onnx for model.onnx. A second model
+    belongs to the first model with the longest such name.
     """
     exact = {source.relative: source.name for source in after}
     names = {key: source.relative for source in before if source.relative is not None for key in _keys(source.relative)}
@@ -222,15 +224,13 @@ def find_pairs(before: Sequence[Source], after: Sequence[Source]) -> list[tuple[
 
 
 def _without_tags(path: PurePosixPath) -> list[PurePosixPath]:
-    """The names that a name may be a tagged form of: model.opset18 and model, for model.opset18.onnx."""
+    """Return the names of which a name may be a tagged form: model.opset18 and model, for model.opset18.onnx."""
     parts = path.stem.split(".")
     return [path.with_name(".".join(parts[:length])) for length in range(1, len(parts))]
 
 
 def _keys(path: PurePosixPath) -> list[PurePosixPath]:
-    """What a tagged name without its tags is: the name without its ending, and without the tag of an opset that a
-    conversion replaces.
-    """
+    """Return a name without its ending, and without the opset tag that a conversion replaces."""
     stem = path.stem
     head, _, tag = stem.rpartition(".")
     known = [stem, head] if head and tag.startswith("opset") else [stem]

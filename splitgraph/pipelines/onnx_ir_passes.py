@@ -114,7 +114,7 @@ class CheckPass(PassBase):
 
 
 def _types(model: onnx_ir.Model) -> Iterator[tuple[str | None, str, str]]:
-    """The name, type and shape of every value, as texts: two unknown dimensions of onnx_ir are not equal."""
+    """Return the name, type and shape of every value, as texts: two unknown dimensions of onnx_ir are not equal."""
     functions = list(model.functions.values())
     graphs: list[Any] = [
         *model.graphs(),

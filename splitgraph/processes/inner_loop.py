@@ -141,8 +141,9 @@ def _limit(limits: ProcessLimits, left: int) -> None:
 
 
 class _Memory(NamedTuple):
-    """How much memory this process has, in bytes. size: of the address space. resident: in the memory of the machine.
-    0 where the system does not say so.
+    """The memory of this process in bytes; 0 if the system does not say it.
+
+    size: of the address space. resident: the part in the memory of the machine.
     """
 
     size: int = 0

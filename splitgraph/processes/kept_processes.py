@@ -65,8 +65,8 @@ class KeptProcesses:
     ) -> Any:
         """Let a process work on a message; return its answer. Raises ProcessEnded and OSError.
 
-        key: for what a process is used; it is used for nothing else. folder: the current folder of a new process.
-        is_kept: says of an answer whether its process may take another message.
+        key: the purpose of the process; a process serves no other purpose. folder: the current folder of a new process.
+        is_kept: tells from an answer whether its process may take another message.
         """
         idle = IDLE_SECONDS
         start = start_of(self._work, cleans_up=self._grace > 0)
@@ -106,7 +106,7 @@ class KeptProcesses:
         return taken
 
     def close(self) -> None:
-        """End all processes for good. To be called again where something interrupts that."""
+        """End all processes for good. Call it again if something interrupts it."""
         self._is_closed = True
         self.end_all()
 
@@ -117,7 +117,7 @@ class KeptProcesses:
         end_processes(processes)
 
     def forget_all(self) -> None:
-        """Let go of the processes of the parent, in a fork: they stay its own, and end when it ends."""
+        """Forget the processes of the parent, in a fork: they stay the parent's, and end when it ends."""
         processes = self._busy + [process for waiting in self._waiting.values() for _, process in waiting]
         self._begin()
         for process in processes:

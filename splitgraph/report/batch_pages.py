@@ -1,4 +1,4 @@
-"""What a command prints of many models: a line for each, and a summary."""
+"""The output of a command on many models: a line for each, and a summary."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MESSAGE = 300
 
 
 def outcome_lines(outcome: Outcome) -> list[Block]:
-    """One line for a model; a second one with the first error of a model that is not as it should be, and with why a
+    """Return one line for a model. A second line shows the first error of a model that is not as it should be, or why a
     result could not be verified.
     """
     word, style = _WORDS[outcome.status]
@@ -74,7 +74,7 @@ def _counts(outcome: Outcome) -> list[str]:
 
 
 def _premises(outcome: Outcome) -> list[str]:
-    """Return what the caller took for granted."""
+    """Return the assumptions that the caller allowed."""
     codes = sorted({finding.code for finding in outcome.accepted})
     texts = [f"accepted {count(len(outcome.accepted), 'error')} ({', '.join(codes)})"] if codes else []
     if outcome.assumed_defaults:

@@ -1,4 +1,4 @@
-"""What differs between two models, as a page."""
+"""The page of the differences between two models."""
 
 from __future__ import annotations
 
@@ -35,8 +35,10 @@ def difference_page(
 def difference_blocks(
     difference: ModelDifference, *, with_all: bool = False, more: str = "--all shows them"
 ) -> list[Block]:
-    """Return the differences as tables, one for each kind of difference, with a blank line between them; none where
-    nothing differs. more: what to do to see what is left out, as the end of a sentence.
+    """Return the differences as tables, one for each kind of difference, with a blank line between them; nothing if
+    there is no difference.
+
+    more: how to see the rows that are left out, as the end of a sentence.
     """
     extent = Extent(with_all, more)
     groups = [
@@ -165,7 +167,7 @@ RowT = TypeVar("RowT")
 
 
 class Extent(NamedTuple):
-    """How much is shown: everything or not, and what to do to see more."""
+    """The extent of a page: everything or not, and how to see more."""
 
     with_all: bool
     more: str
@@ -178,7 +180,7 @@ class Extent(NamedTuple):
         return rows[:_MOST_ROWS], [line((f"  … and {len(rows) - _MOST_ROWS:,} more; {self.more}", "dim"))]
 
     def left_out(self, text: str) -> Block:
-        """Return a line about what is not shown."""
+        """Return a line about rows that are not shown."""
         return line((f"  {text}; {self.more}", "dim"))
 
 
@@ -194,8 +196,8 @@ _Elements = Mapping[str, str]
 
 
 def nodes_blocks(difference: ModelDifference, extent: Extent) -> list[Block]:
-    """Return the table, splits first, and how many nodes of which only the version of the operator differs are not
-    in it.
+    """Return the table, splits first, and how many nodes it leaves out because only the version of the operator
+    differs.
     """
     shown = [changed for changed in difference.nodes if extent.with_all or not changed.only_version]
     if not extent.with_all:
@@ -245,7 +247,7 @@ def _what(node: NodeDifference, elements: tuple[_Elements, _Elements], with_all:
 
 
 def _sentences(node: NodeDifference, elements: tuple[_Elements, _Elements]) -> Iterator[str]:
-    """Return what is to be said of a node, a line each. elements: of constants in the two models, by name."""
+    """Return the sentences about a node, a line each. elements: of constants in the two models, by name."""
     before, after = node.before, node.after
     others = ", ".join(map(short_location, node.others))
     if before is None or after is None:
@@ -313,5 +315,5 @@ def _places(noun: str, before: Sequence[str], after: Sequence[str], places: Iter
 
 
 def short_location(location: str) -> str:
-    """Return a location without the main graph, which goes without saying."""
+    """Return a location without the name of the main graph."""
     return abridged(location.removeprefix("main/"))

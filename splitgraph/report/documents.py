@@ -322,7 +322,7 @@ def _value(value: ValueDifference) -> Document:
 
 
 def doctor_json(report: InstallationReport) -> Document:
-    """Return what `doctor --json` prints: everything that was looked at, and what is wrong."""
+    """Return what `doctor --json` prints: the installation, and what is wrong with it."""
     return _document(
         "doctor",
         ok=report.ok,
@@ -360,7 +360,7 @@ def outcome_json(outcome: Outcome) -> Document:
 
 
 def diagnostics_json(diagnostics: Iterable[Diagnostic]) -> list[Document]:
-    """Diagnostics, in the order they were found."""
+    """Return diagnostics, in the order of the findings."""
     return [
         {"code": d.code, "severity": d.severity, "message": d.message, "location": d.location, "help": d.help}
         for d in diagnostics
@@ -368,7 +368,7 @@ def diagnostics_json(diagnostics: Iterable[Diagnostic]) -> list[Document]:
 
 
 def type_json(value: ValueType) -> Document:
-    """A value's kind, element type and shape; `element` only where tensors of that type and shape do not say it all."""
+    """Return a value's kind, element type and shape; and `element` unless it is a tensor of that type and shape."""
     document: Document = {
         "kind": value.kind,
         "dtype": value.dtype,

@@ -126,7 +126,7 @@ _MOST_DATA_FILES = 3
 
 
 def data_lines(data_files: Sequence[DataFile]) -> list[Block]:
-    """Which data files a model that was written depends on, a line for each kind."""
+    """Return a line for each kind of data file that a written model depends on."""
     blocks: list[Block] = []
     for how, phrase in _DATA_FILES.items():
         names = [str(data_file.path) for data_file in data_files if data_file.how == how]
@@ -169,8 +169,8 @@ def _engine_of(verification: Verification) -> str:
 
 
 def verification_notes(verification: Verification) -> list[Line]:
-    """Which engines did not decide, and what else limits a verdict, a short line each; none where nothing was run, as
-    the findings say why. Warnings are findings, too.
+    """Return short lines: which engines did not decide, and what else limits a verdict. Without a run there are none,
+    because the findings say why. Warnings are findings, too.
     """
     if verification.verdict == "not-run":
         return []
@@ -196,7 +196,7 @@ def verification_page(verification: Verification) -> list[Block]:
 
 
 def blockers_page(headline: str, diagnostics: Sequence[Diagnostic]) -> list[Block]:
-    """Why nothing was rewritten: a line, every blocker, and that nothing was written."""
+    """Return why nothing was rewritten: a line, every blocker, and that nothing was written."""
     number = count(sum(d.severity == "error" for d in diagnostics), "blocker")
     return [line(f"{headline}: {number}"), BLANK, findings_table(diagnostics), BLANK, line("Nothing was written.")]
 
@@ -278,7 +278,7 @@ def _obligations(analysis: Analysis, with_values: bool, brief: bool) -> list[Blo
 
 
 def _where(required: Obligation) -> str:
-    """In which runs something must hold: nothing is said where it is in all."""
+    """Return in which runs something must hold; "" for all runs."""
     return f" where {' or '.join(map(_node, required.branches))} runs" if required.branches else ""
 
 

@@ -1,4 +1,4 @@
-"""The traits of the nodes of a model, as its inference knows them."""
+"""Find the traits of the nodes of a model, from its inference."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class NodeTraits:
 
     @property
     def location(self) -> str:
-        """The location of the node for messages."""
+        """Return the location of the node for messages."""
         return f"{self.scope.location}/{node_label(self.node, self.index)}"
 
 
@@ -94,7 +94,7 @@ def _inputs(root: Sequence[Scope]) -> tuple[Collection[str], Collection[str]]:
 
 @dataclass(slots=True)
 class _Origins:
-    """What the values of a root are computed from; each node is asked once, however many values depend on it.
+    """The origins of the values of a root. Each node is asked once, even if many values depend on it.
 
     inputs: as `_inputs`.
     """
@@ -147,7 +147,9 @@ class _Value(NamedTuple):
 
     @property
     def is_shape(self) -> bool:
-        """True where the value tells of a shape, so that the elements of what its node reads do not matter."""
+        """Return True if the value depends on shapes only, so that the elements of the inputs of its node do not
+        matter.
+        """
         return self.node is not None and self.node.op_type in ("Shape", "Size")
 
     def read(self) -> Sequence[_Value]:

@@ -1,4 +1,4 @@
-"""A target: one version of a runtime, and what it reads. The table has one file of plain data for each."""
+"""A target: one version of a runtime, and the traits that it reads. The table has one data file for each."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def targets() -> Mapping[str, Target]:
 
 
 def find_target(spec: str) -> Target:
-    """Return the target of a name, or of NAME@VERSION where a version may be shortened ("opencv@4"). Raise
-    SplitgraphError with the nearest names for an unknown one.
+    """Return the target of a name, or of NAME@VERSION; the version may be shortened ("opencv@4"). Raises
+    SplitgraphError with the nearest names for an unknown target.
     """
     name, _, version = spec.partition("@")
     versions = [target for target in _table().values() if target.name == name]

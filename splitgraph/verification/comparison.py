@@ -133,7 +133,9 @@ class Comparison:
     def _first_wrong(
         self, before: Array, after: Array, parts: Iterable[tuple[ValueBlock, npt.NDArray[np.bool_]]]
     ) -> str:
-        """parts: which elements differ, in blocks, in the order of the elements."""
+        """Describe the first elements that differ. parts: which elements differ, in blocks, in the order of the
+        elements.
+        """
         first, count = None, 0
         for block, wrong in parts:
             number = int(np.count_nonzero(wrong))

@@ -46,12 +46,12 @@ class InstallationReport:
 
     @property
     def ok(self) -> bool:
-        """Whether everything that is installed works."""
+        """Return True if everything that is installed works."""
         return all(finding.severity != "error" for finding in self.diagnostics)
 
 
 def examine(say: Callable[[str], None] = lambda text: None) -> InstallationReport:
-    """Look at everything, and run a small model in each engine. say: is told what is being done."""
+    """Examine the installation, and run a small model in each engine. say: is told the present step."""
     packages, extras = required_packages(), optional_packages()
     folders = examine_folders()
     engines = []
@@ -142,13 +142,13 @@ class FolderReport:
 
 
 def examine_machine() -> MachineReport:
-    """What this machine has."""
+    """Return the resources of this machine."""
     has_limit = hasattr(os, "sysconf") and sys.platform != "darwin"
     return MachineReport(_cpus(), _memory(), _available_memory(), memory_limit(0) if has_limit else None)
 
 
 def examine_folders() -> list[FolderReport]:
-    """The folders that splitgraph writes to by itself."""
+    """Examine the folders that splitgraph writes to by itself."""
     return [_temporary_folder(), _cache_folder()]
 
 
@@ -167,7 +167,7 @@ def _temporary_folder() -> FolderReport:
 
 
 def _cache_folder() -> FolderReport:
-    """The folder of models that were read from URLs. It is made when there is one."""
+    """Examine the folder for models from URLs. It is made when the first one is read."""
     purpose, path = "models at URLs", cache_folder()
     existing = next(folder for folder in (path, *path.parents) if folder.exists())
     is_writable = existing.is_dir() and os.access(existing, os.W_OK)
@@ -195,7 +195,7 @@ def _memory() -> int | None:
 
 
 def _available_memory() -> int | None:
-    """As Linux estimates it; other systems have no such number."""
+    """Return the estimate of Linux; other systems have none."""
     try:
         lines = Path("/proc/meminfo").read_text("ascii").splitlines()
     except OSError:
@@ -254,17 +254,17 @@ class PackageReport:
 
     @property
     def is_too_old(self) -> bool:
-        """Whether the installed version is older than the oldest that is supported."""
+        """Return True if the installed version is older than the oldest supported one."""
         return self.version is not None and _numbers(self.version) < _numbers(self.oldest)
 
 
 def required_packages() -> list[PackageReport]:
-    """Every package that splitgraph requires."""
+    """Return every package that splitgraph requires."""
     return [PackageReport(name, _version(name), oldest) for name, oldest in REQUIRED.items()]
 
 
 def optional_packages() -> dict[str, PackageReport]:
-    """The package of every extra, by the name of the extra. A variant such as onnxruntime-gpu counts."""
+    """Return the package of every extra, by the name of the extra. A variant such as onnxruntime-gpu counts."""
     providers = metadata.packages_distributions()
     reports = {}
     for name, extra in EXTRAS.items():
@@ -281,7 +281,7 @@ def _version(name: str) -> str | None:
 
 
 def _numbers(version: str) -> list[int]:
-    """The numbers of a release: [1, 20] for "1.20"; what comes after them, such as "rc1", does not count."""
+    """Return the numbers of a release: [1, 20] for "1.20". A suffix such as "rc1" does not count."""
     release = re.match(r"[\d.]*", version)
     return [int(number) for number in re.findall(r"\d+", release.group() if release else "")]
 

@@ -17,14 +17,14 @@ ByTarget = Sequence[tuple[Target, Sequence[Diagnostic]]]
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What is in the way of each target."""
+    """The findings for each target."""
 
     examined: Examined
     by_target: ByTarget
 
     @property
     def code(self) -> int:
-        """The exit code."""
+        """Return the exit code."""
         return CLEAN if all(is_clean(findings) for _, findings in self.by_target) else FINDINGS
 
 

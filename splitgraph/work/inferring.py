@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Inferred:
-    """A model that was inferred. written: the file of the model with its types, None for none. data_files: those that
-    the file depends on.
+    """An inferred model.
+
+    written: the file of the model with its types, None for none. data_files: the files that `written` depends on.
     """
 
     analysis: Analysis
@@ -32,7 +33,7 @@ class Inferred:
 
     @property
     def code(self) -> int:
-        """The exit code."""
+        """Return the exit code."""
         return CLEAN if self.analysis.ok else FINDINGS
 
 
@@ -53,7 +54,7 @@ def infer_file(task: FileTask) -> Inferred:
 
 
 def _known_names(model: Model) -> tuple[Collection[str], Collection[str]]:
-    """The names of a model's dimensions, and of its inputs. IR has no names for dimensions."""
+    """Return the names of a model's dimensions, and of its inputs. IR has no names for dimensions."""
     if not isinstance(model, ModelProto):
         from splitgraph.inference.openvino_ir import input_names
 

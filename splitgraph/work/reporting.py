@@ -35,12 +35,12 @@ class Reported:
 
     @property
     def code(self) -> int:
-        """The exit code."""
+        """Return the exit code."""
         return CLEAN if all(analysis.ok for analysis in self.analyses) else FINDINGS
 
 
 def report_file(task: FileTask, working: Working = lambda text: nullcontext()) -> Reported:
-    """Draw a model; a model with errors is drawn, too. Raises SplitgraphError."""
+    """Draw a model, even one with errors. Raises SplitgraphError."""
     path, sources = task.path(), sources_of(task)
     assert path is not None
     for source in sources:
@@ -78,7 +78,8 @@ def _page(task: FileTask, opened: Sequence[LoadedModel], analyses: Sequence[Anal
 
 
 def reasons(before: LoadedModel, after: LoadedModel) -> Sequence[Change]:
-    """Why each node changed, if the second model is what splitgraph makes of the first one; else nothing is claimed.
+    """Return why each node changed if the second model is the result of splitgraph for the first one; otherwise return
+    nothing.
 
     A file does not say how it was made. So the first model is converted to the opset of the second one, or to another
     form of splits, and the result is compared with the second model.

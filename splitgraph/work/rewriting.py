@@ -33,12 +33,12 @@ _ANOTHER_NAME = "pass --in-place to overwrite the model, or another name with -o
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """What became of a model.
+    """The outcome of a rewrite.
 
-    opset: the model's own. rewrite: the result, None if the model cannot be converted; then `blockers` say why. path:
-    of the result. output: the file that was written, None for none. data_files: those that it depends on. before:
-    the model. compared: the result in the format of the model, to be compared with the model. seconds_verifying:
-    how long both models were run.
+    opset: of the model before. rewrite: the result, None if the model cannot be converted; then `blockers` say why.
+    path: of the result. output: the written file, None for none. data_files: the files that the output depends on.
+    before: the model. compared: the result in the format of the model, for a comparison with it. seconds_verifying: how
+    long both models were run.
     """
 
     status: RewriteStatus
@@ -54,7 +54,7 @@ class Rewritten:
 
     @property
     def ir_versions(self) -> tuple[int, int] | None:
-        """The IR version of the model and that of the result; None where one of them is no ONNX model."""
+        """Return the IR versions of the model and of the result; None if one of them is no ONNX model."""
         result = None if self.rewrite is None else self.rewrite.model
         if not isinstance(self.before.content, ModelProto) or not isinstance(result, ModelProto):
             return None
@@ -62,7 +62,7 @@ class Rewritten:
 
     @property
     def code(self) -> int:
-        """The exit code."""
+        """Return the exit code."""
         return CODES.get(self.status, CLEAN)
 
 
@@ -113,7 +113,7 @@ def rewrite_file(task: FileTask, working: Working = _unseen) -> Rewritten:
 
 
 def _may_be_there(task: FileTask, opset: int | None) -> bool:
-    """Return whether a model with this opset may be what is wanted as it is."""
+    """Return True if a model with this opset may already be what the user wants."""
     if task.sizes.bind:
         return False
     if task.goal.target is not None or task.ir_version is not None:

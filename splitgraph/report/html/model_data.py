@@ -63,7 +63,7 @@ MOST_NODES = 200_000
 
 @dataclass(slots=True)
 class GraphSources:
-    """What graphs are read from.
+    """The data from which graphs are read.
 
     types: the types of values by graph path. calls: the types of values in the body of a called function, by the
     location of the call. wanted: locations of splits and findings; a call without one of them is not opened. versions:
@@ -180,7 +180,7 @@ class _Reading:
         return inner
 
     def _note_repeated(self, location: str, number: int, index: int) -> None:
-        """Note a further node of the name of a split."""
+        """Record a further node with the name of a split."""
         if location in self._sources.splits:
             self._graphs.repeated.setdefault(location, [self._graphs.places[location]]).append((number, index))
 

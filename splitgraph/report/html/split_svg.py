@@ -150,7 +150,7 @@ def _text(x: float, y: float, kind: str, text: str) -> str:
 
 
 def _line(x: float, y: float, *parts: tuple[str, str]) -> str:
-    """Texts of several classes in a line. The browser knows the widths of its fonts."""
+    """Return a line of text with pieces of several classes. The browser knows the widths of its fonts."""
     spans = [
         f'<tspan class="{kind}"{_APART if place else ""}>{escape(text)}</tspan>'
         for place, (kind, text) in enumerate(parts)
@@ -185,7 +185,7 @@ def _segments(split: SplitReport, analysis: Analysis) -> list[_Segment]:
 
 
 def _widths(segments: Sequence[_Segment]) -> list[float]:
-    """In proportion to the weights; the narrowest stay visible, and the wide ones give them room."""
+    """Return widths in proportion to the weights. Narrow parts stay visible, and wide ones make room for them."""
     room = _BAR - _GAP * (len(segments) - 1)
     total = sum(segment.weight for segment in segments)
     widths = [max(_NARROWEST, segment.weight / total * room if total else room / len(segments)) for segment in segments]
@@ -261,8 +261,8 @@ _MOST_SHOWN = 5
 
 
 def find_split(analysis: Analysis, wanted: str) -> SplitReport:
-    """Return the split with this location ("main/h.0/Split") or this name. Raise SplitgraphError (SG601) for none
-    and for several, and lists the locations that may be meant.
+    """Return the split with this location ("main/h.0/Split") or this name. Raises SplitgraphError (SG601) for none and
+    for several; the error lists the possible locations.
     """
     matches = [split for split in analysis.splits if split.location == wanted]
     matches = matches or [split for split in analysis.splits if split.name == wanted]

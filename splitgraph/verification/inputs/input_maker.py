@@ -140,7 +140,7 @@ class InputMaker:
 
     @cached_property
     def _fixed(self) -> set[str]:
-        """The inputs whose elements have a meaning: lengths, positions, masks."""
+        """Return the inputs whose elements have a meaning: lengths, positions, masks."""
         model = self._analysis.model
         roles = {item.name for item in self._inputs if self._hints.is_index(item) or self._hints.is_mask(item)}
         return roles | fixed_inputs(model) | {item.name for item in self._inputs if any(map(has_role, item.uses))}

@@ -338,7 +338,7 @@ class Room:
         self._left -= needed
 
     def take_message(self, kind: Any, written: bytes) -> None:
-        """The same for a message of ONNX. Raises ValueError also where it is none, or nested too deep."""
+        """Take a message of ONNX. Raises ValueError also if the bytes are none, or nested too deep."""
         needed = _RAW * len(written)
         try:
             for cost in _costs(kind.DESCRIPTOR, written, 0, len(written), 1):

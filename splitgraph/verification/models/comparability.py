@@ -104,7 +104,7 @@ def find_missing_memory(*pair: ComparedModel) -> Diagnostic | None:
 def _first_fault(
     compared: ComparedModel, codes: frozenset[str] | set[str], severity: Severity | None = None
 ) -> Diagnostic | None:
-    """severity: of the finding, None for any."""
+    """Return the first finding with one of the codes. severity: of the finding, None for any."""
     faults = (fault for fault in compared.analysis.diagnostics if fault.code in codes)
     return next((fault for fault in faults if severity in (None, fault.severity)), None)
 

@@ -69,7 +69,7 @@ def _reported(split: SplitReport) -> _Split:
 def _sliced(
     analysis: Analysis, wanted: Collection[ProofKey], known: Collection[Obligation]
 ) -> Iterator[tuple[ProofKey, _Split]]:
-    """The splits that slices of a model stand for, of those that the other model has as a node."""
+    """Find the splits that slices of a model stand for, among those that the other model has as a node."""
     if not wanted or not isinstance(analysis.model, ModelProto):
         return
     walked = walk_model(analysis.model)
