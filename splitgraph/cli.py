@@ -55,7 +55,7 @@ class _Program(_Command, click.Group):
         try:
             return self._invoke(ctx)
         except BrokenPipeError:
-            # What Python still holds back would fail again when it is flushed at exit.
+            # Python's buffer would fail again when it is flushed at exit.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             for stream in (sys.stdout, sys.stderr):
                 os.dup2(nowhere, stream.fileno())

@@ -37,11 +37,11 @@ def require_valid_rewrite(source: Model, rewrite: Rewrite, leeway: Leeway, analy
     # A rewrite moves nodes, so an accepted finding may have another place in the result.
     same = leeway_of(sorted({finding.code for finding in rewrite.accepted}), leeway.assume_defaults)
     inlined = any(finding.code == "SG413" for finding in rewrite.diagnostics)
-    found = _errors(rewrite.model, same)
-    new = _new_errors(rewrite.accepted, found, multiplies=inlined)
+    errors = _errors(rewrite.model, same)
+    new = _new_errors(rewrite.accepted, errors, multiplies=inlined)
     if new and source is not rewrite.model:
         # A new IR version changes no node, so a model with errors may have one.
-        new = _new_errors([*rewrite.accepted, *_errors(source, same)], found, multiplies=inlined)
+        new = _new_errors([*rewrite.accepted, *_errors(source, same)], errors, multiplies=inlined)
     if new and all(error.code == "SG301" for error in new):
         # A wrongly declared shape blocks nothing: the rewrite keeps it and tells of it.
         told = any(finding.code == "SG301" for finding in rewrite.diagnostics)

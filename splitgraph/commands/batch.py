@@ -88,7 +88,7 @@ def run_batch(call: Call, pairs: str | None) -> int:
         if has_index:
             write_index(Path(task.output.output or ""), outcomes, title=task.title)
     except SplitgraphError as error:
-        # What became of the models is told all the same.
+        # The outcomes of the models are reported all the same.
         say_error(str(error), error.diagnostics)
         code = WRONG_USAGE
     if shown.as_json:

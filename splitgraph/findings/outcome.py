@@ -44,7 +44,7 @@ CODES: Mapping[Status, int] = {
 # A fault of splitgraph, not of the model.
 _OWN_FAULT = "SG603"
 
-# What holds diagnostics.
+# The fields that hold diagnostics.
 _FINDINGS = ("diagnostics", "accepted")
 
 

@@ -68,7 +68,7 @@ class Job:
 
 def digest(task: FileTask) -> str:
     """Return the SHA-256 of everything that decides an outcome except the files: the verb, the options, the version."""
-    # Where a model is, and where its result goes, is of the job; two trees of equal models have equal digests.
+    # The places of a model and its result belong to the job, so that two trees of equal models have equal digests.
     output = task.output._replace(output=None, force=False)
     plain = replace(task, model=Path(), before=None, after=None, place=None, output=output)
     options = {field.name: getattr(plain, field.name) for field in fields(plain)}
@@ -237,7 +237,7 @@ def _rewritten(job: Job, task: FileTask) -> Outcome:
     diagnostics = rewritten.blockers if result is None else result.diagnostics
     return job.ended(
         rewritten.status,
-        # That a model is beyond the opset is no error here.
+        # A model beyond the opset is no error here.
         diagnostics=() if rewritten.status == "beyond" else tuple(diagnostics),
         accepted=() if result is None else tuple(result.accepted),
         assumed_defaults=() if result is None else tuple(result.assumed_defaults),

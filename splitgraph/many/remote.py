@@ -23,13 +23,13 @@ from splitgraph.formats.external_data import is_inside
 from splitgraph.formats.onnx_file import external_locations
 from splitgraph.processes.folders import cache_folder
 
-_Found = TypeVar("_Found")
-# What reads another URL may stand before it, as in simplecache::http://host/model.onnx.
+_Result = TypeVar("_Result")
+# A URL may begin with the protocols that read it, as in simplecache::http://host/model.onnx.
 _URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*::)*[A-Za-z][A-Za-z0-9+.-]*://")
 _MODELS = (".onnx", ".xml")
 # Beside a file of the cache: what the other machine said of the file's state when it was read.
 _STATE = ".state"
-# What file systems call the state of a file's content, in small letters without dashes and underscores.
+# The names that file systems give to the state of a file's content, in small letters without dashes and underscores.
 _CONTENT = frozenset(
     {
         "blobid",
@@ -198,7 +198,7 @@ def _read_model(name: str) -> Path:
             _read(system, weights + query, local.with_suffix(".bin"), name)
         return local
     for location in external_locations(local):
-        # What lies outside is refused when the model is opened.
+        # Data files outside the folder are refused when the model is opened.
         if is_inside(folder, location):
             there = f"{remote_folder}/{location}" if remote_folder else location
             _read(system, there + query, folder / location, name)
@@ -260,13 +260,13 @@ def _unreadable(url: str, how: str, error: Exception) -> SplitgraphError:
     return SplitgraphError(text, [diagnostic("SG601", text, url, help="Check the URL, its protocol and its server.")])
 
 
-def _in_time(seconds: float | None, url: str, work: Callable[[Event], _Found]) -> _Found:
+def _in_time(seconds: float | None, url: str, work: Callable[[Event], _Result]) -> _Result:
     """Do work that waits for another machine. Raises SplitgraphError (SG605) after the limit: the work is told to stop,
     and is left behind if it does not.
     """
     if seconds is None:
         return work(Event())
-    stop, results, errors = Event(), list[_Found](), list[BaseException]()
+    stop, results, errors = Event(), list[_Result](), list[BaseException]()
 
     def run() -> None:
         try:

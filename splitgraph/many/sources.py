@@ -75,7 +75,8 @@ def find_sources(
             raise _nothing_found(argument)
         for source in sources:
             if not _is_excluded(source, exclude):
-                by_identity.setdefault(_identity(source), source)
+                identity = source.name if source.is_url else os.path.realpath(source.name)
+                by_identity.setdefault(identity, source)
     if not by_identity:
         text = f"--exclude leaves out every model of {', '.join(arguments)}"
         raise SplitgraphError(text, [diagnostic("SG601", text)])
@@ -107,10 +108,6 @@ def _nothing_found(argument: str) -> SplitgraphError:
         kind = "URL"
     text = f"there is no model in the {kind} {argument}; models are files that end in .onnx, and OpenVINO IR (.xml)"
     return SplitgraphError(text, [diagnostic("SG601", text, argument)])
-
-
-def _identity(source: Source) -> str:
-    return source.name if source.is_url else os.path.realpath(source.name)
 
 
 def _sources(argument: str, below: Path | None, seconds: float | None) -> Iterator[Source]:

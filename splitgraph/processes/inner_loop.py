@@ -83,7 +83,7 @@ def serve(work: str, *, cleans_up: bool) -> None:
         while not is_last:
             message = messages.get()
             write_message(BEGAN, answers)
-            # What was made before the message is no garbage of its work.
+            # Objects from before the message are no garbage of its work.
             gc.freeze()
             subject, limits = pickle.loads(message)
             _limit(limits, _used_memory().size - at_start.size)

@@ -138,7 +138,7 @@ class WorkerProcess:
         """Let the process work on a message; return its answer. After ProcessEnded, the caller must end the process."""
         deadline = None if limits.seconds is None else time.monotonic() + max(limits.seconds, 0.0)
         self.is_healthy = has_begun = False
-        # What cannot be pickled raises an error here.
+        # A message that cannot be pickled raises an error here.
         self._messages.put(pickle.dumps((message, limits)))
         try:
             has_begun = self._next(deadline) == BEGAN

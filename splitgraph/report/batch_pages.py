@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # The codes that say why a result could not be verified.
 UNVERIFIED = ("SG501", "SG506")
 
-# What each status is called on the page, and its style.
+# The name of each status on the page, and its style.
 _WORDS: dict[Status, tuple[str, str]] = {
     "clean": ("clean", "green"),
     "findings": ("wrong", "bold red"),

@@ -201,7 +201,7 @@ def nodes_blocks(difference: ModelDifference, extent: Extent) -> list[Block]:
     """
     shown = [changed for changed in difference.nodes if extent.with_all or not changed.only_version]
     if not extent.with_all:
-        # What is cut off is not what the reader came for.
+        # The most important nodes come first, because the rest may be cut off.
         shown.sort(key=lambda changed: (not changed.is_split, changed.only_names))
     blocks: list[Block] = []
     if shown:

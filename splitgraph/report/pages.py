@@ -115,7 +115,7 @@ def rewrite_page(
     return [summary, *notes, line("would write " if is_dry else "wrote ", (output, "bold"))]
 
 
-# What is said of a model that was written with each kind of data file.
+# The phrase for a written model with each kind of data file.
 _DATA_FILES = {
     "needed": "needs the data file of the original, ",
     "copied": "copied the data file that it needs, ",

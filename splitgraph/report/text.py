@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 INDENT = "  "
 GAP = "  "
-# Where no terminal limits it: no column but one of sentences is wider.
+# The widest column without a terminal; only a column of sentences may be wider.
 _WIDEST = 100
 
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "blue"}

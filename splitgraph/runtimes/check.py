@@ -124,7 +124,7 @@ def _limits(examined: Examined, target: Target) -> Iterator[Diagnostic]:
 
 
 def _finding(node: NodeTraits, failure: Refusal, target: Target) -> Diagnostic:
-    subject = " + ".join(map(title, sorted(failure.traits, key=_form_first)))
+    subject = " + ".join(map(title, sorted(failure.traits, key=lambda trait: (trait not in FORMS, trait))))
     if len(failure.traits) == 1 and subject != node.label and not failure.traits & FORMS.keys():
         subject = f"{node.label} with {subject}"
     text = f"{target.label} {_VERBS[failure.answer]} {subject}"
@@ -133,10 +133,6 @@ def _finding(node: NodeTraits, failure: Refusal, target: Target) -> Diagnostic:
     return diagnostic(
         _CODES[failure.answer], text, node.location, help=f"Run splitgraph convert --target {target.key}."
     )
-
-
-def _form_first(trait: str) -> tuple[bool, str]:
-    return trait not in FORMS, trait
 
 
 def _not_known(unknown: Mapping[str, NodeTraits], target: Target) -> Iterator[Diagnostic]:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from splitgraph.findings.diagnostics import SplitgraphError
 
-# What a runtime does with a trait: right results, a refusal, wrong results, right data of another rank, a dead process.
+# How a runtime reads a trait: right results, a refusal, wrong results, right data of another rank, a dead process.
 Reading = Literal["reads", "refuses", "wrong", "rank", "dies"]
 # From the least harm to the most.
 ANSWERS: tuple[Reading, ...] = ("reads", "refuses", "rank", "wrong", "dies")

@@ -51,7 +51,7 @@ FORMS = {
     "variadic-split": "VariadicSplit as a local function",
 }
 
-# What is unusual about a node. Types other than float32 and ranks have traits of their own ("float16", "rank-1").
+# Unusual properties of a node. Types other than float32 and ranks have traits of their own ("float16", "rank-1").
 MODIFIERS = {
     "axis-omitted": "axis left out",
     "axis-negative": "axis counted from the end",

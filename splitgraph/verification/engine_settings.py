@@ -53,7 +53,7 @@ def refuse_missing(engine: str, wanted: Sequence[str], available: Sequence[str])
             raise ValueError(f"{title} has no {kind} {name} here; it has: {', '.join(available) or 'none'}")
 
 
-# What engines load and use besides the models, and their limits
+# The libraries, devices and limits of engines
 
 
 _ENGINES = ("onnxruntime", "openvino")

@@ -53,7 +53,7 @@ class InstallationReport:
 def examine(say: Callable[[str], None] = lambda text: None) -> InstallationReport:
     """Examine the installation, and run a small model in each engine. say: is told the present step."""
     packages, extras = required_packages(), optional_packages()
-    folders = examine_folders()
+    folders = [_temporary_folder(), _cache_folder()]
     engines = []
     for name in ENGINES:
         say(f"running {name}")
@@ -88,7 +88,7 @@ def _of_packages(packages: list[PackageReport]) -> Iterator[Diagnostic]:
 
 
 def _of_extras(extras: dict[str, PackageReport]) -> Iterator[Diagnostic]:
-    # Nothing but what the extra adds depends on such a package.
+    # Only the functions of the extra depend on such a package.
     for package in extras.values():
         if package.is_too_old:
             yield diagnostic("SG802", _too_old(package), package.name, severity="warning")
@@ -145,11 +145,6 @@ def examine_machine() -> MachineReport:
     """Return the resources of this machine."""
     has_limit = hasattr(os, "sysconf") and sys.platform != "darwin"
     return MachineReport(_cpus(), _memory(), _available_memory(), memory_limit(0) if has_limit else None)
-
-
-def examine_folders() -> list[FolderReport]:
-    """Examine the folders that splitgraph writes to by itself."""
-    return [_temporary_folder(), _cache_folder()]
 
 
 def _temporary_folder() -> FolderReport:

@@ -26,7 +26,7 @@ Value = Any
 Array = npt.NDArray[Any]
 # Runs a loaded model: takes the inputs by name and returns the outputs in the order of the model.
 Run = Callable[[Mapping[str, Value]], list[Value]]
-# What selects a part of an array.
+# The index of a part of an array.
 ValueBlock = tuple[Any, ...]
 
 # A tensor of at least so many bytes stays in its file. Windows removes no file that is mapped.

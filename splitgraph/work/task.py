@@ -140,7 +140,7 @@ def output_path(output: str, name: str) -> Path:
     return path
 
 
-# What the endings of files say that is in them, and the option that writes it.
+# The kind of file that an ending stands for, and the option that writes it.
 _KINDS = {
     ".onnx": ("a model", "-o FILE"),
     ".pb": ("a model", "-o FILE"),
@@ -154,7 +154,7 @@ _KINDS = {
     ".ndjson": ("lines of JSON", "--report FILE"),
 }
 _XML = {"-o": ("OpenVINO IR", "-o FILE"), "page": ("OpenVINO IR", "-o FILE")}
-# What each option writes, and the endings of the table that it may have.
+# The file that each option writes, and the endings of the table that the file may have.
 _WRITES = {
     "--report": ("one line of JSON for each model", (".json", ".jsonl", ".ndjson")),
     "--junit": ("JUnit XML", (".xml",)),

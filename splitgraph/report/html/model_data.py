@@ -122,11 +122,6 @@ class _Waiting:
     function: str = ""
 
 
-def read_graphs(sources: GraphSources) -> Graphs:
-    """Return every graph of the model: the main graph first, then those inside its nodes."""
-    return _Reading(sources).run()
-
-
 class _Reading:
     def __init__(self, sources: GraphSources) -> None:
         self._sources = sources
@@ -140,6 +135,7 @@ class _Reading:
         self._graphs.type_index(None)
 
     def run(self) -> Graphs:
+        """Return every graph of the model: the main graph first, then those inside its nodes."""
         main = self._sources.model.graph
         waiting = [_Waiting(main, MAIN, "main", "main", None, self._sources.types.get(MAIN, {}))]
         while waiting:
@@ -258,7 +254,7 @@ def model_data(analysis: Analysis, name: str, wanted: Iterable[str] = ()) -> Mod
     """Return the data of a model. name: of the model, such as its path. wanted: locations of further nodes that
     must be in the data; calls of functions without a split, a finding or such a node are not opened.
     """
-    graphs = read_graphs(_sources(analysis, wanted))
+    graphs = _Reading(_sources(analysis, wanted)).run()
     splits = _Splits(analysis, graphs)
     written = [splits.document(split) for split in analysis.splits]
     completeness = analysis.completeness

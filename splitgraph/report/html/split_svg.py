@@ -116,7 +116,8 @@ def split_svg(analysis: Analysis, split: SplitReport) -> str:
     body = [*_head(split), *captions, *_rows(split, rest, top + (14 if narrow else 0))]
     rows = len(_row_parts(split)) + len(split.obligations)
     height = top + (14 if narrow else 0) + _ROW * max(rows, 1) + 14
-    label = f"{operator_label(split)} {split.name}: {_lengths(split)}"
+    lengths = " | ".join(map(dim_text, split.lengths)) or "parts of unknown length"
+    label = f"{operator_label(split)} {split.name}: {lengths}"
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
@@ -132,10 +133,6 @@ def split_svg(analysis: Analysis, split: SplitReport) -> str:
 
 def _safe(text: str) -> str:
     return escape(printable(text))
-
-
-def _lengths(split: SplitReport) -> str:
-    return " | ".join(dim_text(length) for length in split.lengths) or "parts of unknown length"
 
 
 def _shortened(text: str, most: int) -> str:

@@ -63,7 +63,7 @@ def load_library(engines: Sequence[str], path: str) -> list[str]:
             loaded.append(engine)
         except Exception as error:  # of the engine's own types
             if kind.function not in str(error):
-                # What the loader of the system says follows the path.
+                # The message of the system's loader follows the path.
                 text = reason_of(error)
                 text = text.rpartition(f"{path}: ")[2] or text
                 raise UnsupportedError(f"the library {path} cannot be loaded: {text}") from None

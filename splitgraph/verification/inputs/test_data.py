@@ -45,7 +45,7 @@ _ARCHIVE = b"PK\x03\x04"
 _PICKLE = b"\x80"
 # As NumPy has it: what follows could run Python's parser out of memory.
 _LONGEST_HEADER = 10_000
-# What NumPy, and the modules that decompress archives, raise for damaged files.
+# The errors of NumPy, and of the modules that decompress archives, for damaged files.
 _DAMAGES = (
     ValueError,
     EOFError,
@@ -68,7 +68,7 @@ _MOST = 2048 * _MIB
 # masks and zeros are compressed better, and are small.
 _MOST_OF_ARCHIVE = 256 * _MIB
 _TIMES_OF_ARCHIVE = 32
-# What a text takes as an object of Python, and what a field takes as a message of its own.
+# The bytes of a text as an object of Python, and of a field as a message of its own.
 TEXT, _FIELD = 64, 256
 # Raw data are there twice for a while; numbers of typed fields become objects of Python, one by one.
 _RAW, _TYPED = 2, 16
@@ -104,7 +104,7 @@ def _read_folder(
     if own is not None:
         return [own]
     numbered = sorted((int(number[1]), path) for path in folder.iterdir() if (number := _SET.fullmatch(path.name)))
-    cases = [_read_case(each, inputs, outputs, room) for _, each in numbered if each.is_dir()]
+    cases = [_read_case(set_folder, inputs, outputs, room) for _, set_folder in numbered if set_folder.is_dir()]
     read = [case for case in cases if case is not None]
     if not read:
         raise ValueError(f"the folder {folder} holds no test data; give {_WHAT}")
