@@ -34,7 +34,7 @@ _LENGTH = struct.Struct("!Q")
 
 
 class ProcessLimits(NamedTuple):
-    """What the work on one message may use.
+    """The limits for the work on one message.
 
     seconds: None for no limit. address_space: bytes, in addition to what earlier messages left. data: bytes that the
     process and each of its children may allocate. Only Linux enforces both; 0 leaves the limit as it is.

@@ -22,7 +22,7 @@ ANSWERS: tuple[Reading, ...] = ("reads", "refuses", "rank", "wrong", "dies")
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Traits that a runtime does not read together, what it does with them, and a note in words ("" for none)."""
+    """Traits that a runtime does not read together, the result, and a note in words ("" for none)."""
 
     traits: frozenset[str]
     answer: Reading

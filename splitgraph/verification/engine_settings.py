@@ -1,4 +1,4 @@
-"""What engines load and run on: libraries of operators, execution providers, devices."""
+"""The settings of engines: libraries of operators, execution providers, devices."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ OLDEST_OPSET = 7
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """What engines load and use besides the models, the same for both models.
+    """The settings of engines, the same for both models.
 
     custom_ops: absolute paths of libraries with operators. providers: names of execution providers of onnxruntime and
     of devices of OpenVINO, the preferred one first; none for the CPU.

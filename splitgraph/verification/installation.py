@@ -1,4 +1,4 @@
-"""What is installed and works: packages, engines, folders, memory. `splitgraph doctor` shows it."""
+"""Examine the installation: packages, engines, folders, memory. `splitgraph doctor` shows the result."""
 
 from __future__ import annotations
 
@@ -130,8 +130,8 @@ class MachineReport:
 
 @dataclass(frozen=True, slots=True)
 class FolderReport:
-    """A folder that splitgraph writes to. free: bytes; None where the folder does not tell. reason: why nothing can be
-    written, "" where something can.
+    """A folder that splitgraph writes to. free: bytes; None if the folder does not tell. reason: why nothing can be
+    written, "" if something can.
     """
 
     purpose: str
@@ -294,11 +294,11 @@ TrialStatus = Literal["works", "broken", "not installed"]
 
 @dataclass(frozen=True, slots=True)
 class EngineReport:
-    """What is known of an engine.
+    """The state of an engine.
 
-    version: of its package; None where it could not be imported. newest_opset: the newest opset of ai.onnx at which it
-    runs a Split; None where it does not work. devices: what it can run on; the providers of onnxruntime. reason: why it
-    is broken, "" where it is not.
+    version: of its package; None if it could not be imported. newest_opset: the newest opset of ai.onnx at which it
+    runs a Split; None if it does not work. devices: what it can run on; the providers of onnxruntime. reason: why it is
+    broken, "" if it is not.
     """
 
     name: str

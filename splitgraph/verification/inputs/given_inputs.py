@@ -26,8 +26,8 @@ _FITTING = {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}
 
 @dataclass(frozen=True, slots=True)
 class GivenCase:
-    """What the caller gave for one case. name: how messages call it. inputs: by name. outputs: what the first model is
-    expected to give, by position.
+    """The arrays that the caller gave for one case. name: of the case in messages. inputs: by name. outputs: the
+    expected outputs of the first model, by position.
     """
 
     name: str = ""
