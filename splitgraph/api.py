@@ -74,8 +74,8 @@ def inferred(loaded: LoadedModel, sizes: Sizes, leeway: Leeway) -> Analysis:
         import_whole("splitgraph.inference.openvino_ir")
         from splitgraph.inference.openvino_ir import infer_ir
 
-        found = infer_ir(opened, sizes, leeway)
-        return replace(found, held=give_back(found.model, loaded), writer=save_result)
+        analysis_of_ir = infer_ir(opened, sizes, leeway)
+        return replace(analysis_of_ir, held=give_back(analysis_of_ir.model, loaded), writer=save_result)
     import_whole("splitgraph.inference")
     from splitgraph.inference import infer_model
 
@@ -284,7 +284,7 @@ def diff_rewrite(before: LoadedModel, rewrite: Rewrite) -> ModelDifference:
 
 
 def opened_rewrite(before: LoadedModel, rewrite: Rewrite) -> LoadedModel:
-    """The result of a rewrite, as if it were opened; its weights may be in the files of the model before."""
+    """Return the result of a rewrite as an opened model; its weights may be in the files of the model before."""
     content = rewrite.held.content if isinstance(rewrite.held, formats.HeldModel) else rewrite.held
     kind: Literal["onnx", "openvino"] = "onnx" if isinstance(content, ModelProto) else "openvino"
     return LoadedModel(content, kind, before.path)
@@ -316,10 +316,10 @@ def check(
     from splitgraph.runtimes.check import check_model
     from splitgraph.runtimes.target import find_target
 
-    wanted = [find_target(each) for each in ([target] if isinstance(target, str) else target)]
+    wanted = [find_target(name) for name in ([target] if isinstance(target, str) else target)]
     examined = examined_model(model, leeway_of(accept, assume_defaults))
-    found = [each for one in wanted for each in check_model(examined, one)]
-    return tuple(dict.fromkeys(found))
+    findings = [finding for runtime in wanted for finding in check_model(examined, runtime)]
+    return tuple(dict.fromkeys(findings))
 
 
 def examined_model(model: Source, leeway: Leeway) -> Examined:

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 
 class _Command(click.Command):
-    """A command, of which help is printed while what was typed is read."""
+    """A command. `--help` is handled while the arguments are parsed."""
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
-        """As click's; tells what is wrong with standard output."""
+        """Do as click, and report an error of standard output."""
         with writing():
             return super().make_context(*arguments, **options)
 
@@ -47,15 +47,15 @@ class _Program(_Command, click.Group):
     command_class = _Command
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order in which a person meets them, not of the alphabet."""
+        """Return the commands in the order in which a user needs them."""
         return list(self.commands)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; whoever reads our output through a pipe may stop reading at any time."""
+        """Run a command; a reader of our output through a pipe may stop at any time."""
         try:
             return self._invoke(ctx)
         except BrokenPipeError:
-            # What Python still holds back would fail again when it is flushed at exit.
+            # Python's buffer would fail again when it is flushed at exit.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             for stream in (sys.stdout, sys.stderr):
                 os.dup2(nowhere, stream.fileno())
@@ -137,7 +137,7 @@ def _printable(text: str) -> str:
 
 
 def _meant_as_a_file(error: click.UsageError, typed: Sequence[str]) -> str:
-    """Advice for a file whose name begins with a dash; "" if there is no such file."""
+    """Return advice for a file whose name begins with a dash; "" if there is no such file."""
     if not isinstance(error, click.NoSuchOption):
         return ""
     named = next((text for text in typed if text.startswith("-") and os.path.lexists(text)), None)
@@ -165,7 +165,7 @@ def program(context: click.Context) -> int:
 
 
 def _run(command: Command) -> Command:
-    """The command for click, with the error handling that all commands share."""
+    """Run the command for click, with the error handling that all commands share."""
 
     @functools.wraps(command)
     def run(**options: Any) -> int:

@@ -28,42 +28,40 @@ _HELP = "Nothing is written. Please report it, with the model if you can."
 def require_valid_rewrite(source: Model, rewrite: Rewrite, leeway: Leeway, analysis: Analysis | None = None) -> None:
     """Infer the result of a rewrite. Raises InternalError for an error that the source does not have.
 
-    source: may have been edited in place. analysis: of the result, where it was inferred already.
+    source: it may have been edited in place. analysis: of the result, if it was already inferred.
     """
     if has_new_numbers_only(rewrite):
         return
-    if analysis is not None and all(found.severity != "error" for found in analysis.diagnostics):
+    if analysis is not None and all(finding.severity != "error" for finding in analysis.diagnostics):
         return
     # A rewrite moves nodes, so an accepted finding may have another place in the result.
-    same = leeway_of(sorted({found.code for found in rewrite.accepted}), leeway.assume_defaults)
-    inlined = any(found.code == "SG413" for found in rewrite.diagnostics)
-    found = _errors(rewrite.model, same)
-    new = _new_errors(rewrite.accepted, found, multiplies=inlined)
+    same = leeway_of(sorted({finding.code for finding in rewrite.accepted}), leeway.assume_defaults)
+    inlined = any(finding.code == "SG413" for finding in rewrite.diagnostics)
+    errors = _errors(rewrite.model, same)
+    new = _new_errors(rewrite.accepted, errors, multiplies=inlined)
     if new and source is not rewrite.model:
         # A new IR version changes no node, so a model with errors may have one.
-        new = _new_errors([*rewrite.accepted, *_errors(source, same)], found, multiplies=inlined)
-    if new and all(each.code == "SG301" for each in new):
+        new = _new_errors([*rewrite.accepted, *_errors(source, same)], errors, multiplies=inlined)
+    if new and all(error.code == "SG301" for error in new):
         # A wrongly declared shape blocks nothing: the rewrite keeps it and tells of it.
-        told = any(each.code == "SG301" for each in rewrite.diagnostics)
-        if told or any(each.code == "SG301" for each in _errors(source, same)):
+        told = any(finding.code == "SG301" for finding in rewrite.diagnostics)
+        if told or any(finding.code == "SG301" for finding in _errors(source, same)):
             return
     _refuse(new)
 
 
 def has_new_numbers_only(rewrite: Rewrite) -> bool:
-    """True where a rewrite changed no node and has nothing to tell: at most the opset and the IR version are others."""
+    """Return True if a rewrite changed no node and has no finding: at most the opset and the IR version differ."""
     return not rewrite.changes and not rewrite.diagnostics
 
 
 def require_valid_types(analysis: Analysis) -> None:
-    """Infer a model that inference filled in. Raises InternalError for an error that the first inference did not
-    find.
-    """
-    held = analysis.held
+    """Infer a model that inference filled in. Raises InternalError for an error that is new."""
+    source = analysis.held
     # Without the weights, which a held model leaves in their file.
-    model = held.content if isinstance(held, formats.HeldModel) else formats.open_model(held).content
-    known = [*analysis.accepted, *(found for found in analysis.diagnostics if found.severity == "error")]
-    same = leeway_of(sorted({found.code for found in analysis.accepted}), assume_defaults=False)
+    model = source.content if isinstance(source, formats.HeldModel) else formats.open_model(source).content
+    known = [*analysis.accepted, *(finding for finding in analysis.diagnostics if finding.severity == "error")]
+    same = leeway_of(sorted({finding.code for finding in analysis.accepted}), assume_defaults=False)
     _refuse(_new_errors(known, _errors(model, same)))
 
 
@@ -84,46 +82,47 @@ def save_result(result: Any, path: str | os.PathLike[str], *, external_data: Ext
 
 
 def _new_errors(
-    known: Iterable[Diagnostic], found: Sequence[Diagnostic], *, multiplies: bool = False
+    known: Iterable[Diagnostic], errors: Sequence[Diagnostic], *, multiplies: bool = False
 ) -> list[Diagnostic]:
-    """The errors beyond those that are known: at each place, or elsewhere as many of a code as have left their places.
+    """Return the new errors. An error is known at its place, or as often elsewhere as errors of its code left their
+    places.
 
-    multiplies: an error may be there more often than before, as in the nodes of an inlined function.
+    multiplies: an error may occur more often than before, as in the nodes of an inlined function.
     """
-    places = {(each.code, each.location) for each in known}
-    moved = [each for each in dict.fromkeys(found) if (each.code, each.location) not in places]
-    left = Counter(code for code, _ in places - {(each.code, each.location) for each in found})
+    places = {(error.code, error.location) for error in known}
+    moved = [error for error in dict.fromkeys(errors) if (error.code, error.location) not in places]
+    left = Counter(code for code, _ in places - {(error.code, error.location) for error in errors})
     new = []
-    for each in moved:
-        if not left[each.code]:
-            new.append(each)
+    for error in moved:
+        if not left[error.code]:
+            new.append(error)
         elif not multiplies:
-            left[each.code] -= 1
+            left[error.code] -= 1
     return new
 
 
 def _errors(model: Model, leeway: Leeway) -> list[Diagnostic]:
-    found: Iterable[Diagnostic]
+    diagnostics: Iterable[Diagnostic]
     if isinstance(model, ModelProto):
         import_whole("splitgraph.inference")
         from splitgraph.inference import walk_model
 
         walked = walk_model(model, leeway)
-        found = (*walked.diagnostics, *walked.misdeclared, *walked.accepted)
+        diagnostics = (*walked.diagnostics, *walked.misdeclared, *walked.accepted)
     else:
         import_whole("splitgraph.inference.openvino_ir")
         from splitgraph.inference.openvino_ir import infer_ir
 
         analysis = infer_ir(model, leeway=leeway, fill=False)
-        found = (*analysis.diagnostics, *analysis.accepted)
-    return [each for each in found if each.severity == "error"]
+        diagnostics = (*analysis.diagnostics, *analysis.accepted)
+    return [finding for finding in diagnostics if finding.severity == "error"]
 
 
 def _refuse(errors: Iterable[Diagnostic]) -> None:
     new = list(dict.fromkeys(errors))
     if not new:
         return
-    told = "; ".join(f"{found.code} {abridged(found.location)}: {found.message}" for found in new[:_MOST_TOLD])
+    told = "; ".join(f"{error.code} {abridged(error.location)}: {error.message}" for error in new[:_MOST_TOLD])
     more = f"; and {len(new) - _MOST_TOLD} more" if len(new) > _MOST_TOLD else ""
     text = f"the result has an error that the model does not have: {told}{more}"
     raise InternalError(text, [diagnostic("SG603", text, new[0].location, help=_HELP)])

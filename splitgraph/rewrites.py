@@ -104,7 +104,7 @@ def _checked(goal: Goal) -> Goal:
 
 
 def _converted(model: Model, goal: Goal, leeway: Leeway, *, owned: bool) -> Rewrite:
-    """Convert a model. owned: nobody else has it, so that it may be edited."""
+    """Convert a model. owned: no one else uses the model, so it may be edited."""
     if not isinstance(model, ModelProto):
         return _converted_ir(model, goal, leeway)
     if goal.target is not None:
@@ -143,7 +143,7 @@ def _converted_ir(model: Any, goal: Goal, leeway: Leeway) -> Rewrite:
 
 
 def _at_opset(model: ModelProto, opset: int, goal: Goal, leeway: Leeway, *, owned: bool) -> Rewrite:
-    """Convert a model to an opset, and its splits to another form there if the goal names one."""
+    """Convert a model to an opset, and then its splits to another form if the goal names one."""
     import_whole("splitgraph.conversion.opset")
     from splitgraph.conversion.opset import convert_opset
     from splitgraph.inference import later_leeway
@@ -174,8 +174,8 @@ def _at_opset(model: ModelProto, opset: int, goal: Goal, leeway: Leeway, *, owne
 
 
 def _with_remedy(model: ModelProto, leeway: Leeway, convert: Callable[[Leeway], Rewrite]) -> Rewrite:
-    """Convert a model. If the conversion is refused, try once more with the defaults of inputs as constants: a blocker
-    that is gone then says so, whatever operator and value it is about.
+    """Convert a model. After a refusal, convert once more with the defaults of inputs as constants. If a blocker is
+    then gone, its help says so, for any operator and value.
     """
     try:
         return convert(leeway)

@@ -20,7 +20,7 @@ import splitgraph
 from splitgraph.findings.exit_codes import INTERNAL_ERROR
 from splitgraph.many.job import Job, run_job
 from splitgraph.options import Goal, Output
-from splitgraph.work.task import Task
+from splitgraph.work.task import FileTask
 
 Spoil = Callable[[onnx.ModelProto], None]
 
@@ -130,9 +130,9 @@ def test_infer_writes_no_wrong_model(
 def test_a_batch_tells_whose_fault_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     spoil_results(monkeypatch, VERBS["upgrade"][0], undefined_input)
     spoil_results(monkeypatch, "splitgraph.inference:infer_model", undefined_input)
-    works: list[Task] = [
-        Task("upgrade", Path("model.onnx"), goal=Goal(opset=18), output=Output("out.onnx")),
-        Task("infer", Path("model.onnx"), output=Output("out.onnx")),
+    works: list[FileTask] = [
+        FileTask("upgrade", Path("model.onnx"), goal=Goal(opset=18), output=Output("out.onnx")),
+        FileTask("infer", Path("model.onnx"), output=Output("out.onnx")),
     ]
     for work in works:
         outcome = run_job(Job("model.onnx", work))

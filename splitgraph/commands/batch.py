@@ -1,4 +1,4 @@
-"""A command on many models: a line for each as it ends, a summary, and the reports that were asked for."""
+"""Run a command on many models: a line for each as it ends, a summary, and the reports that the user wants."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from splitgraph.findings.diagnostics import SplitgraphError, diagnostic
 from splitgraph.findings.exit_codes import CLEAN, FINDINGS, INTERNAL_ERROR, WRONG_USAGE
 from splitgraph.findings.outcome import Outcome, Verb
-from splitgraph.many.plan import Limits, Plan, plan_jobs, plan_pairs
+from splitgraph.many.plan import JobList, Limits, plan_jobs, plan_pairs
 from splitgraph.many.reports import ReportFile, done_before, read_report
 from splitgraph.many.run_jobs import Workers, dask_executor, run_jobs
 from splitgraph.many.sources import find_pairs, find_sources, needs_onnx, without_results
@@ -26,7 +27,7 @@ from splitgraph.options import Many
 from splitgraph.report.batch_pages import outcome_lines, summary_page
 from splitgraph.report.printing import print_document, print_notice, print_result, say_error
 from splitgraph.report.text import count, line, shortened
-from splitgraph.work.task import Call, Task, refuse_other_kind
+from splitgraph.work.task import Call, FileTask, refuse_other_kind
 
 _GIB = 2**30
 # Characters of the names of results that are left out.
@@ -40,7 +41,7 @@ _MOST_NAMED = 3
 def run_batch(call: Call, pairs: str | None) -> int:
     """Run a command on many models. Returns the exit code: 1 if anything is wrong with any of them, 70 for our fault.
 
-    pairs: the folder of the second models. Raises SplitgraphError before any work for a call that is wrong.
+    pairs: the folder of the second models. Raises SplitgraphError for a wrong call, before any work.
     """
     began = time.monotonic()
     task, shown, many = call.task, call.shown, call.many
@@ -72,9 +73,9 @@ def run_batch(call: Call, pairs: str | None) -> int:
         lines.progress.follow(workers)
         for outcome in plan.failed:
             lines.add(outcome, outcomes)
-        found = run_jobs(jobs, executor, workers, many.jobs)
-        with contextlib.closing(found):
-            for outcome in found:
+        running = run_jobs(jobs, executor, workers, many.jobs)
+        with contextlib.closing(running):
+            for outcome in running:
                 lines.add(outcome, outcomes)
     seconds = time.monotonic() - began
     codes = {outcome.code for outcome in outcomes}
@@ -87,7 +88,7 @@ def run_batch(call: Call, pairs: str | None) -> int:
         if has_index:
             write_index(Path(task.output.output or ""), outcomes, title=task.title)
     except SplitgraphError as error:
-        # What became of the models is told all the same.
+        # The outcomes of the models are reported all the same.
         say_error(str(error), error.diagnostics)
         code = WRONG_USAGE
     if shown.as_json:
@@ -99,7 +100,7 @@ def run_batch(call: Call, pairs: str | None) -> int:
     return code
 
 
-def _planned(call: Call, pairs: str | None) -> Plan:
+def _planned(call: Call, pairs: str | None) -> JobList:
     task, many = call.task, call.many
     limits = Limits(many.limit or task.running.timeout, _memory(many.memory), hashes=many.report is not None)
     if pairs is not None:
@@ -115,18 +116,18 @@ def _planned(call: Call, pairs: str | None) -> Plan:
         # One newer model among many is no reason to fail.
         task = replace(task, goal=task.goal._replace(skip_newer=task.goal.skip_newer is not False))
     below, only_onnx = None if output is None else Path(output), needs_onnx(task.verb, task.goal)
-    found = find_sources(call.models, many.exclude, below=below, only_onnx=only_onnx, seconds=limits.seconds)
+    models = find_sources(call.models, many.exclude, below=below, only_onnx=only_onnx, seconds=limits.seconds)
     if task.is_rewrite and output is None and not task.output.in_place:
-        sources, results = without_results(found, partial(_is_tag, task))
+        sources, results = without_results(models, partial(_is_tag, task))
         plan = plan_jobs(task, sources, limits, output)
         plan.left_out = results
         return plan
-    return plan_jobs(task, found, limits, output)
+    return plan_jobs(task, models, limits, output)
 
 
-def _is_tag(task: Task, tag: str) -> bool:
-    """True for the tag in the name of a result that is no model of this call. A model at the opset that is wanted stays
-    one: nothing is written for it.
+def _is_tag(task: FileTask, tag: str) -> bool:
+    """Return True for the tag in the name of a result that is no model of this call. A model with the wanted opset
+    stays a model: nothing is written for it.
     """
     from splitgraph.runtimes.target import targets
 
@@ -138,7 +139,7 @@ def _is_tag(task: Task, tag: str) -> bool:
 
 
 def _memory(gib: float | None) -> int | None:
-    """The limit of a worker's memory in bytes: that of the machine, unless one is given."""
+    """Return the limit of a worker's memory in bytes; by default the memory of the machine."""
     if gib is not None:
         return max(1, int(gib * _GIB))
     if not hasattr(os, "sysconf"):
@@ -147,8 +148,8 @@ def _memory(gib: float | None) -> int | None:
 
 
 def _check_files(call: Call) -> None:
-    """Refuse a report that exists, or is named like a file of another kind, before any work. The folder of the results
-    is made where it is not there.
+    """Refuse a report that exists, or has the name of a file of another kind, before any work. A missing folder for the
+    results is made.
     """
     many, output, force = call.many, call.task.output.output, call.task.output.force
     if call.shown.diff:
@@ -176,8 +177,8 @@ def _check_files(call: Call) -> None:
             raise SplitgraphError(text, [diagnostic("SG108", text, file)])
 
 
-def _refuse_models(many: Many, plan: Plan) -> None:
-    """Refuse a report in the place of a model, or of the other report."""
+def _refuse_models(many: Many, plan: JobList) -> None:
+    """Refuse a report that would replace a model or the other report."""
     named = {name: file for name, file in (("report", many.report), ("junit", many.junit)) if file is not None}
     files = {name: os.path.realpath(file) for name, file in named.items()}
     if len(set(files.values())) < len(files):
@@ -202,15 +203,15 @@ def _executor(scheduler: str | None) -> Iterator[Executor | None]:
 
 
 class _Lines:
-    """What is told while models end: a line of the page for each, and a line of the report."""
+    """The output while models end: a line of the page for each, and a line of the report."""
 
     def __init__(self, report: Path | None, kept: Collection[Outcome], verb: Verb, *, total: int, shown: bool) -> None:
-        self.progress = Progress(verb, total=total, done=len(kept))
+        self.progress = Progress(verb, total=total, finished=len(kept))
         self._report = None if report is None else ReportFile(report, kept)
         self._is_shown = shown
 
     def add(self, outcome: Outcome, outcomes: list[Outcome]) -> None:
-        """Tell what became of a model."""
+        """Show and report the outcome of a model."""
         outcomes.append(outcome)
         if self._report is not None:
             self._report.add(outcome)
@@ -230,8 +231,8 @@ class _Lines:
             self._report.close()
 
 
-def refuse_index(task: Task, *, force: bool) -> None:
-    """Raises SplitgraphError for a call that draws one split, and where the folder has an index page already."""
+def refuse_index(task: FileTask, *, force: bool) -> None:
+    """Raise SplitgraphError for a call that draws one split, and if the folder already has an index page."""
     if task.svg is not None:
         text = "--svg draws a split of one model"
         raise SplitgraphError(text, [diagnostic("SG601", text)])
@@ -242,14 +243,14 @@ def refuse_index(task: Task, *, force: bool) -> None:
 
 
 def write_index(folder: Path, outcomes: Sequence[Outcome], *, title: str | None) -> None:
-    """Write a page with a row for each model. Raises ModelError where that fails."""
+    """Write a page with a row for each model. Raises ModelError if that fails."""
     from splitgraph.formats.atomic_write import write_text
     from splitgraph.report.html.page import IndexRow, index_page
 
     rows = []
-    for outcome in sorted(outcomes, key=lambda each: each.model):
-        numbers = Counter(found.severity for found in outcome.diagnostics)
-        errors = [found for found in outcome.diagnostics if found.severity == "error"]
+    for outcome in sorted(outcomes, key=attrgetter("model")):
+        numbers = Counter(finding.severity for finding in outcome.diagnostics)
+        errors = [finding for finding in outcome.diagnostics if finding.severity == "error"]
         rows.append(
             IndexRow(
                 name=outcome.model,
@@ -268,15 +269,15 @@ def write_index(folder: Path, outcomes: Sequence[Outcome], *, title: str | None)
 
 
 class Progress:
-    """A bar with what is running. Nothing where stderr is no terminal."""
+    """A bar with the models in work. Nothing is shown if stderr is no terminal."""
 
-    def __init__(self, verb: Verb, *, total: int, done: int) -> None:
-        self._verb, self._total, self._done, self._wrong = verb, total, done, 0
+    def __init__(self, verb: Verb, *, total: int, finished: int) -> None:
+        self._verb, self._total, self._finished, self._wrong = verb, total, finished, 0
         self._workers: Workers | None = None
         self._live: Any = None
 
     def follow(self, workers: Workers) -> None:
-        """Name the models that these workers work on."""
+        """Show the names of the models that these workers work on."""
         self._workers = workers
 
     def start(self) -> None:
@@ -289,7 +290,7 @@ class Progress:
 
         columns = (TextColumn(self._verb), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[wrong]}"))
         self._bar = Progress(*columns, TimeRemainingColumn())
-        self._task = self._bar.add_task(self._verb, total=self._total, completed=self._done, wrong="")
+        self._task = self._bar.add_task(self._verb, total=self._total, completed=self._finished, wrong="")
         console = Console(stderr=True, markup=False, highlight=False, emoji=False)
         self._live = Live(get_renderable=self._shown, console=console, refresh_per_second=4, transient=True)
         self._live.start()
@@ -303,7 +304,7 @@ class Progress:
     @contextlib.contextmanager
     def paused(self, outcome: Outcome) -> Iterator[None]:
         """Count a model, and print lines above the bar in the block."""
-        self._done += 1
+        self._finished += 1
         self._wrong += not outcome.ok
         if self._live is None:
             yield
@@ -314,7 +315,7 @@ class Progress:
             yield
         finally:
             wrong = f"{self._wrong} wrong" if self._wrong else ""
-            self._bar.update(self._task, completed=self._done, wrong=wrong)
+            self._bar.update(self._task, completed=self._finished, wrong=wrong)
             self._live.start()
 
     def _shown(self) -> Any:

@@ -23,11 +23,11 @@ _KEYS = ("accept",)
 
 
 def accepted_texts(given: Sequence[str], folder: Path | None = None) -> tuple[str, ...]:
-    """The acceptances of a command: those of the configuration, then the given ones.
+    """Return the acceptances of a command: those of the configuration, then the given ones.
 
-    folder: where the search for a pyproject.toml begins, upwards; None for the current folder. The first file with the
-    table counts; what is no regular file is passed over. Raises SplitgraphError (SG601) for a file that cannot be read,
-    an unknown key, and an acceptance that is not allowed.
+    folder: the search for a pyproject.toml begins here and goes upwards; None for the current folder. The first file
+    with the table counts. Anything but a regular file is skipped. Raises SplitgraphError (SG601) for a file that cannot
+    be read, an unknown key, and an acceptance that is not allowed.
     """
     start = _current_folder() if folder is None else folder
     configured = () if start is None else _configured(start)
@@ -36,7 +36,7 @@ def accepted_texts(given: Sequence[str], folder: Path | None = None) -> tuple[st
 
 
 def _current_folder() -> Path | None:
-    """The current folder; None where it was removed."""
+    """Return the current folder; None if it was removed."""
     try:
         return Path.cwd()
     except FileNotFoundError:
@@ -53,7 +53,7 @@ def _configured(folder: Path) -> tuple[str, ...]:
 
 
 def _table_of(path: Path) -> dict[str, Any] | None:
-    """The table of a file; None where there is no such file, or no such table in it."""
+    """Return the table of a file; None if the file or the table does not exist."""
     if not _is_regular(path):
         return None
     try:
@@ -72,8 +72,8 @@ def _table_of(path: Path) -> dict[str, Any] | None:
 
 
 def _is_regular(path: Path) -> bool:
-    """False also where a folder on the way may not be searched: the user has no configuration there, and every command
-    would fail otherwise. A named pipe would hold up every command.
+    """Return True for a regular file; False also if a folder on the way may not be searched. The user has no
+    configuration there, and every command would fail otherwise. A named pipe would block every command.
     """
     try:
         return stat.S_ISREG(path.stat().st_mode)

@@ -11,13 +11,13 @@ from splitgraph.report.printing import print_document, print_result
 
 def diff(before: Path, after: Path, *, with_all: bool, as_json: bool) -> int:
     """Compare two models and print what differs."""
-    found = api.diff(before, after)
+    difference = api.diff(before, after)
     if as_json:
         from splitgraph.report.documents import difference_document
 
-        print_document(difference_document(found, str(before), str(after)))
+        print_document(difference_document(difference, str(before), str(after)))
     else:
         from splitgraph.report.differences import difference_page
 
-        print_result(difference_page(found, str(before), str(after), with_all=with_all))
-    return FINDINGS if found else CLEAN
+        print_result(difference_page(difference, str(before), str(after), with_all=with_all))
+    return FINDINGS if difference else CLEAN

@@ -25,7 +25,7 @@ _GIB = 2**30
 
 
 def doctor(*, as_json: bool) -> int:
-    """Examine the installation and print what was found."""
+    """Examine the installation and print the result."""
     with working("examining the installation") as say:
         report = examine(say)
     if as_json:
@@ -46,7 +46,11 @@ def _page(report: InstallationReport) -> list[Block]:
         line(title, f" · Python {report.python} · {report.system}"),
         line(f"  {report.executable}"),
         BLANK,
-        table(("package", "version", "needs"), ("bold", "", "dim"), list(map(_package_row, report.packages))),
+        table(
+            ("package", "version", "needs"),
+            ("bold", "", "dim"),
+            [(p.name, _version(p), f">= {p.oldest}" if p.oldest else "") for p in report.packages],
+        ),
         BLANK,
         table(
             ("engine", "version", "state", "splits to opset", "devices"),
@@ -57,25 +61,17 @@ def _page(report: InstallationReport) -> list[Block]:
         table(
             ("extra", "version", "needs", "adds"),
             ("bold", "", "dim", ""),
-            [_extra_row(name, package) for name, package in report.extras.items()],
+            [(name, _version(p), f">= {p.oldest}", EXTRAS[name].adds) for name, p in report.extras.items()],
             is_prose=True,
         ),
         BLANK,
-        *(line(f"  {_folder_text(each)}") for each in report.folders),
+        *(line(f"  {_folder_text(folder)}") for folder in report.folders),
         line(f"  {_machine_text(report.machine)}"),
         BLANK,
     ]
     if not report.diagnostics:
         return [*blocks, line(("Everything that is installed works.", "green"))]
     return [*blocks, line(f"{findings_phrase(report.diagnostics)}."), BLANK, findings_table(report.diagnostics)]
-
-
-def _package_row(package: PackageReport) -> Sequence[str | Cell]:
-    return package.name, _version(package), f">= {package.oldest}" if package.oldest else ""
-
-
-def _extra_row(name: str, package: PackageReport) -> Sequence[str | Cell]:
-    return name, _version(package), f">= {package.oldest}", EXTRAS[name].adds
 
 
 def _version(package: PackageReport) -> str | Cell:

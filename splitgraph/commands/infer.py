@@ -11,7 +11,7 @@ from splitgraph.inference.analysis import Analysis
 from splitgraph.options import Shown
 from splitgraph.report.printing import print_document, print_result, say_error
 from splitgraph.work.inferring import Inferred, infer_file
-from splitgraph.work.task import Call, Task
+from splitgraph.work.task import Call, FileTask
 
 
 def infer(call: Call) -> int:
@@ -19,13 +19,13 @@ def infer(call: Call) -> int:
     return run_models(call, _infer)
 
 
-def _infer(task: Task, shown: Shown) -> int:
-    found = infer_file(task)
+def _infer(task: FileTask, shown: Shown) -> int:
+    inferred = infer_file(task)
     if shown.as_json:
-        _print_document(found.analysis, task.model, shown.values)
+        _print_document(inferred.analysis, task.model, shown.values)
     elif not shown.quiet:
-        _print_page(found, task.model, shown.values)
-    return found.code if found.analysis.ok else _say_errors(found.analysis, task.model)
+        _print_page(inferred, task.model, shown.values)
+    return inferred.code if inferred.analysis.ok else _say_errors(inferred.analysis, task.model)
 
 
 def _print_document(analysis: Analysis, model: Path, with_values: bool) -> None:
@@ -34,13 +34,13 @@ def _print_document(analysis: Analysis, model: Path, with_values: bool) -> None:
     print_document(analysis_json(analysis, str(model), with_values))
 
 
-def _print_page(found: Inferred, model: Path, with_values: bool) -> None:
+def _print_page(inferred: Inferred, model: Path, with_values: bool) -> None:
     from splitgraph.report.pages import analysis_page, data_lines
     from splitgraph.report.text import line
 
-    page = analysis_page(found.analysis, str(model), with_values=with_values, brief=sys.stdout.isatty())
-    wrote = [line("wrote ", (str(found.written), "bold"))] if found.written else []
-    print_result([*page, *wrote, *data_lines(found.data_files)])
+    page = analysis_page(inferred.analysis, str(model), with_values=with_values, brief=sys.stdout.isatty())
+    wrote = [line("wrote ", (str(inferred.written), "bold"))] if inferred.written else []
+    print_result([*page, *wrote, *data_lines(inferred.data_files)])
 
 
 def _say_errors(analysis: Analysis, model: Path) -> int:

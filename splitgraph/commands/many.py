@@ -1,4 +1,4 @@
-"""Read what was typed for a command on models, and decide whether it is about one model or many."""
+"""Read the arguments of a command on models, and decide whether it is about one model or many."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 from splitgraph.commands.configuration import accepted_texts
 from splitgraph.findings.outcome import Verb
 from splitgraph.options import Goal, Many, Output, Running, Shown, Sizes, leeway_of
-from splitgraph.work.task import Call, Task, parse_bindings
+from splitgraph.work.task import Call, FileTask, parse_bindings
 
 
 def read_call(verb: Verb, typed: Mapping[str, Any], **known: Any) -> Call:
-    """Return what was typed, as records. known: other fields of the task. Raises SplitgraphError."""
+    """Return the arguments as records. known: other fields of the task. Raises SplitgraphError."""
     given = dict(typed)
     if verb == "verify":
         # Nothing is written here, so that the two options mean the same.
@@ -33,15 +33,16 @@ def read_call(verb: Verb, typed: Mapping[str, Any], **known: Any) -> Call:
     made: Any = {name: record(kind) for name, kind in records.items()}
     shown, many = record(Shown), record(Many)
     models = given.pop("models", ())
-    return Call(models, Task(verb, leeway=leeway, **made, **{**given, **known}), shown, many)
+    return Call(models, FileTask(verb, leeway=leeway, **made, **{**given, **known}), shown, many)
 
 
-def run_models(call: Call, one: Callable[[Task, Shown], int], pairs: str | None = None) -> int:
-    """Run a command on one model, or on many. Returns the exit code. one: runs it on one model. pairs: the folder of
-    the second models.
+def run_models(call: Call, run_one: Callable[[FileTask, Shown], int], pairs: str | None = None) -> int:
+    """Run a command on one model, or on many, and return the exit code.
+
+    run_one: runs it on one model. pairs: the folder of the second models.
     """
     if pairs is None and len(call.models) == 1 and _is_file(call.models[0]) and not any(call.many):
-        return one(replace(call.task, model=Path(call.models[0])), call.shown)
+        return run_one(replace(call.task, model=Path(call.models[0])), call.shown)
     from splitgraph.commands.batch import run_batch
 
     return run_batch(call, pairs)

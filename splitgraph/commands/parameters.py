@@ -16,12 +16,12 @@ Command = Callable[..., int]
 
 
 class _File(click.Path):
-    """The path of a file. Refused: an empty path, as of an unset shell variable, which would mean the current folder;
-    and "-", which means a standard stream in other programs.
+    """The path of a file. Two paths are refused: an empty one, as of an unset shell variable, which would mean the
+    current folder; and "-", which means a standard stream in other programs.
     """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path; fails for an empty one and for "-"."""
+        """Return the path; fail for an empty one and for "-"."""
         if not value:
             self.fail("is empty; give the path of a file.", param, ctx)
         if str(value) == "-":
@@ -33,7 +33,7 @@ class _ModelFile(_File):
     """The path of a model, as a `pathlib.Path`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path; fails for the paths that `_File` refuses."""
+        """Return the path; fail for the paths that `_File` refuses."""
         # No help text needs a Path.
         from pathlib import Path
 
@@ -54,7 +54,7 @@ class _Positive(click.FloatRange):
         super().__init__(min=0, min_open=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The number; fails for infinity and for what is no number."""
+        """Return the number; fail for infinity and for a text that is no number."""
         number: float = super().convert(value, param, ctx)
         if not 0 < number < float("inf"):
             self.fail(f"{value} is no finite number of more than 0.", param, ctx)
@@ -67,7 +67,7 @@ class _IRVersion(_VersionType):
     name = "version"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | Literal["keep"]:
-        """The number, or "keep"; fails for anything else."""
+        """Return the number, or "keep"; fail for anything else."""
         if value == "keep":
             return "keep"
         try:
@@ -77,21 +77,21 @@ class _IRVersion(_VersionType):
 
 
 def target_names(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """The names of targets that begin with a text, for the completion of shells."""
+    """Return the names of targets that begin with a text, for the completion of shells."""
     from splitgraph.runtimes.target import targets
 
     return [name for name in targets() if name.startswith(incomplete)]
 
 
 def codes(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """The diagnostic codes that begin with a text, for the completion of shells."""
+    """Return the diagnostic codes that begin with a text, for the completion of shells."""
     from splitgraph.findings.codes import CODES
 
     return [code for code in CODES if code.startswith(incomplete.upper())]
 
 
 def model_argument(name: str) -> Callable[[Command], Command]:
-    """An argument for a model file."""
+    """Return an argument for a model file."""
     return click.argument(name, type=_ModelFile())
 
 
@@ -101,7 +101,7 @@ optional_models_argument = click.argument("models", nargs=-1, type=_File(), meta
 
 
 def model_option(name: str, help: str) -> Callable[[Command], Command]:
-    """An option for a model file."""
+    """Return an option for a model file."""
     return click.option(name, type=_ModelFile(), metavar="MODEL", help=help)
 
 
@@ -144,7 +144,7 @@ def takes(*names: str, **changes: Any) -> Callable[[Command], Command]:
 
 
 def rewriting(command: Command) -> Command:
-    """Give a command the options of all that rewrite a model."""
+    """Add the options that all rewriting commands share."""
     relied_on = "Treat initializers that are also inputs as constants; the result relies on that (explain SG305)."
     running = takes("verify", *RUNNING, "skip_newer", "dry_run", "diff", "quiet", "as_json", *MANY)
     writing = takes("ir_version", "output", "in_place", "force", "external_data", "bind", "accept")

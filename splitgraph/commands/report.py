@@ -11,7 +11,7 @@ from splitgraph.options import Shown
 from splitgraph.report.printing import print_document, print_result, say_error, working
 from splitgraph.report.text import line
 from splitgraph.work.reporting import report_file, sources_of
-from splitgraph.work.task import Call, Task
+from splitgraph.work.task import Call, FileTask
 
 
 def report(call: Call, *, after: Path | None) -> int:
@@ -26,19 +26,19 @@ def report(call: Call, *, after: Path | None) -> int:
     return run_models(call._replace(models=[str(after)]), _report)
 
 
-def _report(task: Task, shown: Shown) -> int:
+def _report(task: FileTask, shown: Shown) -> int:
     from splitgraph.report.pages import findings_phrase
 
-    done = report_file(task, working)
-    drawn = [(str(source), analysis) for source, analysis in zip(sources_of(task), done.analyses, strict=True)]
+    reported = report_file(task, working)
+    drawn = [(str(source), analysis) for source, analysis in zip(sources_of(task), reported.analyses, strict=True)]
     if shown.as_json:
         from splitgraph.report.documents import report_json
 
-        print_document(report_json(drawn, str(done.written)))
+        print_document(report_json(drawn, str(reported.written)))
     elif not shown.quiet:
-        print_result([line("wrote ", (str(done.written), "bold"))])
+        print_result([line("wrote ", (str(reported.written), "bold"))])
     for source, analysis in drawn:
         if not analysis.ok:
-            errors = [each for each in analysis.diagnostics if each.severity == "error"]
+            errors = [finding for finding in analysis.diagnostics if finding.severity == "error"]
             say_error(f"{source}: {findings_phrase(errors)}")
-    return done.code
+    return reported.code

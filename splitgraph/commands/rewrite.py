@@ -10,7 +10,7 @@ from splitgraph.report.pages import blockers_page, data_lines, rewrite_findings,
 from splitgraph.report.printing import LONG, print_document, print_notice, print_result, working
 from splitgraph.report.text import BLANK, SEVERITY_STYLES, line
 from splitgraph.work.rewriting import Rewritten, rewrite_file
-from splitgraph.work.task import Call, Task
+from splitgraph.work.task import Call, FileTask
 
 
 def rewrite(call: Call) -> int:
@@ -18,58 +18,60 @@ def rewrite(call: Call) -> int:
     return run_models(call, _rewrite)
 
 
-def _rewrite(task: Task, shown: Shown) -> int:
-    done = rewrite_file(task, working)
-    if done.seconds_verifying > LONG and not shown.quiet:
-        print_notice([line(f"verification took {done.seconds_verifying:.0f} s; --no-verify skips it")])
-    if done.status == "refused":
-        return _report_blockers(done, task, shown)
-    if done.status == "beyond":
-        _report_beyond(done, task, shown)
-    elif done.status == "there":
-        _report_there(done, task, shown)
+def _rewrite(task: FileTask, shown: Shown) -> int:
+    rewritten = rewrite_file(task, working)
+    if rewritten.seconds_verifying > LONG and not shown.quiet:
+        print_notice([line(f"verification took {rewritten.seconds_verifying:.0f} s; --no-verify skips it")])
+    if rewritten.status == "refused":
+        return _report_blockers(rewritten, task, shown)
+    if rewritten.status == "beyond":
+        _report_beyond(rewritten, task, shown)
+    elif rewritten.status == "there":
+        _report_there(rewritten, task, shown)
     else:
-        _report_rewrite(done, task, shown)
-    return done.code
+        _report_rewrite(rewritten, task, shown)
+    return rewritten.code
 
 
-def _report_beyond(done: Rewritten, task: Task, shown: Shown) -> None:
-    """Report that the model is beyond the opset that is wanted, which is no error."""
+def _report_beyond(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
+    """Report that the model is beyond the wanted opset, which is no error."""
     goal = task.goal
     if shown.as_json:
         from splitgraph.report.documents import failed_document
 
-        document = failed_document(task.verb, str(task.model), (), **{"from": dict(done.opset)}, to=dict(done.opset))
+        document = failed_document(
+            task.verb, str(task.model), (), **{"from": dict(rewritten.opset)}, to=dict(rewritten.opset)
+        )
         print_document({**document, "ok": True, "beyond": True})
     elif not shown.quiet:
-        text = f"{task.model} has opset {done.opset['']}, beyond opset {goal.opset}; nothing was written."
+        text = f"{task.model} has opset {rewritten.opset['']}, beyond opset {goal.opset}; nothing was written."
         print_result([line(text)])
 
 
-def _report_there(done: Rewritten, task: Task, shown: Shown) -> None:
-    """Report that the model is as wanted."""
+def _report_there(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
+    """Report that the model is already as wanted."""
     goal = task.goal
-    assert done.rewrite is not None
+    assert rewritten.rewrite is not None
     if shown.as_json:
         from splitgraph.report.documents import rewrite_json
 
-        output = None if done.output is None else str(done.output)
-        document = rewrite_json(done.rewrite, str(task.model), output=output, data_files=done.data_files)
+        output = None if rewritten.output is None else str(rewritten.output)
+        document = rewrite_json(rewritten.rewrite, str(task.model), output=output, data_files=rewritten.data_files)
         print_document({**document, "ok": True, "already_there": True})
     elif not shown.quiet:
-        ending = "nothing was written." if done.output is None else f"wrote a copy, {done.output}."
+        ending = "nothing was written." if rewritten.output is None else f"wrote a copy, {rewritten.output}."
         is_so = f"already has opset {goal.opset}"
         if goal.target is not None:
             is_so = f"has its splits as {goal.target} reads them (no other operators were looked at)"
-        if task.ir_version is not None and done.ir_versions is not None:
-            is_so = f"already has IR version {done.ir_versions[0]}"
-        print_result([line(f"{task.model} {is_so}; {ending}"), *data_lines(done.data_files)])
-    if not shown.quiet and (found := rewrite_findings(done.rewrite)):
-        print_notice(found)
+        if task.ir_version is not None and rewritten.ir_versions is not None:
+            is_so = f"already has IR version {rewritten.ir_versions[0]}"
+        print_result([line(f"{task.model} {is_so}; {ending}"), *data_lines(rewritten.data_files)])
+    if not shown.quiet and (findings := rewrite_findings(rewritten.rewrite)):
+        print_notice(findings)
 
 
-def _report_blockers(done: Rewritten, task: Task, shown: Shown) -> int:
-    model, opset, blockers, goal = str(task.model), done.opset, list(done.blockers), task.goal
+def _report_blockers(rewritten: Rewritten, task: FileTask, shown: Shown) -> int:
+    model, opset, blockers, goal = str(task.model), rewritten.opset, list(rewritten.blockers), task.goal
     if shown.as_json:
         from splitgraph.report.documents import failed_document
 
@@ -84,42 +86,44 @@ def _report_blockers(done: Rewritten, task: Task, shown: Shown) -> int:
     return FINDINGS
 
 
-def _report_rewrite(done: Rewritten, task: Task, shown: Shown) -> None:
+def _report_rewrite(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
     goal = task.goal
-    result, written = done.rewrite, done.output
+    result, written = rewritten.rewrite, rewritten.output
     assert result is not None
-    difference = api.diff_rewrite(done.before, done.compared) if shown.diff and done.compared is not None else None
+    difference = None
+    if shown.diff and rewritten.compared is not None:
+        difference = api.diff_rewrite(rewritten.before, rewritten.compared)
     if shown.as_json:
         from splitgraph.report.documents import rewrite_json
 
         output = None if written is None else str(written)
-        document = rewrite_json(result, str(task.model), output=output, data_files=done.data_files)
+        document = rewrite_json(result, str(task.model), output=output, data_files=rewritten.data_files)
         if task.output.dry_run:
-            document |= {"ok": done.code == CLEAN, "dry_run": True}
+            document |= {"ok": rewritten.code == CLEAN, "dry_run": True}
         if difference is not None:
             from splitgraph.report.documents import difference_json
 
             document["diff"] = difference_json(difference)
         print_document(document)
-    elif done.status == "converted" and not shown.quiet:
+    elif rewritten.status == "converted" and not shown.quiet:
         form = goal.to if goal.opset is None else None
-        ir_versions = None if task.ir_version is None else done.ir_versions
+        ir_versions = None if task.ir_version is None else rewritten.ir_versions
         page = rewrite_page(
-            result, output=str(done.path), to_form=form, is_dry=task.output.dry_run, ir_versions=ir_versions
+            result, output=str(rewritten.path), to_form=form, is_dry=task.output.dry_run, ir_versions=ir_versions
         )
-        print_result([*page, *data_lines(done.data_files)])
+        print_result([*page, *data_lines(rewritten.data_files)])
     if difference is not None and not shown.as_json:
         from splitgraph.report.differences import difference_blocks
 
         print_result([BLANK, *difference_blocks(difference, more="--json lists them")])
-    if not (shown.quiet and done.code == CLEAN) and (found := rewrite_findings(result)):
-        print_notice(found)
-    if done.status != "converted" and result.verification is not None:
+    if not (shown.quiet and rewritten.code == CLEAN) and (findings := rewrite_findings(result)):
+        print_notice(findings)
+    if rewritten.status != "converted" and result.verification is not None:
         print_notice(verification_notes(result.verification))
-    if done.status != "converted":
+    if rewritten.status != "converted":
         print_notice([line("Nothing was written.")])
     elif result.verified is False:
         warning = ("NOT VERIFIED: ", SEVERITY_STYLES["warning"])
         is_written = "would be" if task.output.dry_run else "was"
-        text = f"{done.path} {is_written} written, but is not verified to equal {task.model}. "
+        text = f"{rewritten.path} {is_written} written, but is not verified to equal {task.model}. "
         print_notice([line(warning, f"{text}Use --verify to refuse this.")])

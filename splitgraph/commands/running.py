@@ -54,7 +54,7 @@ def _report_error(command: str, options: Mapping[str, Any], error: SplitgraphErr
 
 
 def _unexpected(error: Exception) -> Diagnostic:
-    """The diagnostic of an error that has nothing to do with the model or the call."""
+    """Return the diagnostic of an error that neither the model nor the call caused."""
     if isinstance(error, MemoryError):
         return diagnostic("SG602", "out of memory")
     if isinstance(error, OSError):
@@ -79,6 +79,6 @@ def _print_failure(command: str, options: Mapping[str, Any], diagnostics: Sequen
 
 
 def _model(options: Mapping[str, Any]) -> str:
-    """The model of a command; "" where there are many."""
+    """Return the model of a command; "" if there are many."""
     models = options.get("models", ())
     return models[0] if len(models) == 1 else ""

@@ -10,7 +10,7 @@ from splitgraph.findings.exit_codes import CLEAN
 from splitgraph.findings.outcome import CODES
 from splitgraph.options import Shown
 from splitgraph.report.printing import print_document, print_result, working
-from splitgraph.work.task import Call, Task
+from splitgraph.work.task import Call, FileTask
 
 
 def verify(call: Call, *, pairs: bool) -> int:
@@ -22,7 +22,7 @@ def verify(call: Call, *, pairs: bool) -> int:
     return run_models(call._replace(models=[str(call.task.model)]), _verify, str(call.task.after))
 
 
-def _verify(task: Task, shown: Shown) -> int:
+def _verify(task: FileTask, shown: Shown) -> int:
     assert task.after is not None
     with working("running both models"):
         verification = api.compared(task.model, task.after, task.running)

@@ -1,1 +1,1 @@
-"""What is found: codes, diagnostics, errors that a user accepts, outcomes of many models, exit codes."""
+"""Codes, diagnostics, errors that a user accepts, outcomes of many models, exit codes."""

@@ -61,18 +61,18 @@ class Acceptance(NamedTuple):
     def __str__(self) -> str:
         return self.code if self.location is None else f"{self.code}@{self.location}"
 
-    def reaches(self, found: Diagnostic) -> bool:
-        """True for a finding of this code at this location."""
-        if found.code != self.code:
+    def reaches(self, finding: Diagnostic) -> bool:
+        """Return True for a finding of this code at this location."""
+        if finding.code != self.code:
             return False
         wanted = self.location
-        if wanted is None or found.location == wanted:
+        if wanted is None or finding.location == wanted:
             return True
-        return wanted.endswith("/*") and found.location.startswith(wanted[:-1])
+        return wanted.endswith("/*") and finding.location.startswith(wanted[:-1])
 
 
 def why_not(code: str) -> str | None:
-    """Why findings of a code cannot be accepted; None for a code whose findings can be."""
+    """Return why findings of a code cannot be accepted; None if they can be."""
     if code in ACCEPTABLE:
         return None
     if code in _NEVER_BLOCKING:
@@ -81,14 +81,14 @@ def why_not(code: str) -> str | None:
 
 
 def told_acceptance(code: str) -> str:
-    """Whether findings of a code can be accepted, and why, as a sentence."""
+    """Return a sentence that says whether findings of a code can be accepted, and why."""
     reason = why_not(code)
     return f"yes. {ACCEPTABLE[code]}" if reason is None else f"no; {reason}."
 
 
 def parse_acceptances(texts: Iterable[str]) -> tuple[Acceptance, ...]:
-    """The acceptances that a user wrote, each once. Raises SplitgraphError (SG601) for what is no sequence of texts, a
-    text of another form, an unknown code, and a code that cannot be accepted.
+    """Return the acceptances that a user wrote, each once. Raises SplitgraphError (SG601) for anything but a sequence
+    of texts, a text of another form, an unknown code, and a code that cannot be accepted.
     """
     if isinstance(texts, str):
         raise wrong_acceptance(f"accept is the text {texts!r}; it must be a sequence of texts, such as [{texts!r}]")
@@ -135,12 +135,12 @@ def _close(code: str) -> str:
 
 
 def stale(accept: Acceptance, errors: Iterable[Diagnostic]) -> Diagnostic:
-    """The note for an acceptance that no error of the model needs. errors: those of the model."""
+    """Return the note for an acceptance that no error of the model needs. errors: those of the model."""
     from difflib import get_close_matches
 
     where = "" if accept.location is None else f" at {accept.location}"
     text = f"{accept} was accepted, but the model has no error {accept.code}{where}"
-    places = [found.location for found in errors if found.code == accept.code]
+    places = [finding.location for finding in errors if finding.code == accept.code]
     close = get_close_matches(accept.location or "", places, n=1, cutoff=0.0)
     return diagnostic("SG606", f"{text}; did you mean {accept.code}@{close[0]}?" if close else text, severity="info")
 

@@ -1,4 +1,4 @@
-"""Diagnostics: what splitgraph found, where, and what to do; the errors that carry them."""
+"""Diagnostics: a finding, its location, and advice; and the errors that carry them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Diagnostic:
 def diagnostic(
     code: str, message: str, location: str = "", *, severity: Severity = "error", help: str | None = None
 ) -> Diagnostic:
-    """A Diagnostic of a known code; its help comes from the table of codes unless given."""
+    """Return a Diagnostic of a known code; by default its help comes from the table of codes."""
     text = abridged(with_words_abridged(message), LONGEST_TEXT)
     return Diagnostic(code, severity, text, location, CODES[code].help if help is None else help)
 
@@ -60,30 +60,31 @@ _LONG_WORD = re.compile(rf"\S{{{LONGEST_NAME + 1},}}")
 
 
 def abridged(text: str, most: int = LONGEST_NAME) -> str:
-    """A name or text for display. A very long one is reduced to its ends and its length."""
+    """Return a name or text for display. A very long one is reduced to its ends and its length."""
     if len(text) <= most:
         return text
     return f"{text[: most // 2]}…{text[-most // 4 :]} ({len(text):,} characters)"
 
 
 def with_words_abridged(text: str) -> str:
-    """A text for display, with every very long word (usually a name) abridged."""
-    return text if len(text) <= LONGEST_NAME else _LONG_WORD.sub(lambda found: abridged(found.group()), text)
+    """Return a text for display, with every very long word (usually a name) abridged."""
+    return text if len(text) <= LONGEST_NAME else _LONG_WORD.sub(lambda match: abridged(match.group()), text)
 
 
 def meant(name: object, known: Iterable[str]) -> str:
-    """Advice for a name that is not known: "; did you mean 'B'?" for b where there is a B, "" without a near name."""
+    """Return advice for an unknown name: "; did you mean 'B'?" for b if there is a B, "" without a similar name."""
     from difflib import get_close_matches
 
     if not isinstance(name, str):
         return ""
     names = sorted(known)
-    close = [each for each in names if each.lower() == name.lower()] or get_close_matches(name, names, n=1, cutoff=0.7)
+    alike = [candidate for candidate in names if candidate.lower() == name.lower()]
+    close = alike or get_close_matches(name, names, n=1, cutoff=0.7)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _printable_lines(text: str) -> str:
-    """A message of several lines whose other control characters, as those of a terminal, are written as escapes."""
+    """Return a message of several lines; its other control characters, such as those of a terminal, become escapes."""
     if text.isprintable():
         return text
     shown = (char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode() for char in text)

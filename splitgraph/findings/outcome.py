@@ -1,4 +1,4 @@
-"""What became of one of many models."""
+"""The outcome of one of many models."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CODES: Mapping[Status, int] = {
 # A fault of splitgraph, not of the model.
 _OWN_FAULT = "SG603"
 
-# What holds diagnostics.
+# The fields that hold diagnostics.
 _FINDINGS = ("diagnostics", "accepted")
 
 
@@ -93,7 +93,7 @@ class Outcome:
     @property
     def code(self) -> int:
         """The exit code of the command for this model alone."""
-        if self.status == "failed" and any(found.code == _OWN_FAULT for found in self.diagnostics):
+        if self.status == "failed" and any(finding.code == _OWN_FAULT for finding in self.diagnostics):
             return INTERNAL_ERROR
         return CODES.get(self.status, CLEAN)
 
@@ -106,7 +106,7 @@ class Outcome:
         """The outcome as JSON, which `outcome_from` reads."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         for name in _FINDINGS:
-            values[name] = [asdict(each) for each in values[name]]
+            values[name] = [asdict(record) for record in values[name]]
         names = list(self.assumed_defaults)
         files = {"files": dict(self.files), "data_files": dict(self.data_files)}
         return {**values, **files, "assumed_defaults": names, "seconds": round(self.seconds, 4)}
@@ -120,10 +120,10 @@ def outcome_from(document: Mapping[str, Any]) -> Outcome:
     optional = [values[name] for name in ("after", "output") if values[name] is not None]
     texts = [values["model"], values["options"], *optional]
     files = values["files"]
-    if not all(isinstance(each, str) for each in (*texts, *files.keys(), *files.values())):
+    if not all(isinstance(text, str) for text in (*texts, *files.keys(), *files.values())):
         raise ValueError("a value that must be text is none")
     values["seconds"] = float(values["seconds"])
     for name in _FINDINGS:
-        values[name] = tuple(Diagnostic(**found) for found in values[name])
+        values[name] = tuple(Diagnostic(**finding) for finding in values[name])
     values["assumed_defaults"] = tuple(values["assumed_defaults"])
     return Outcome(**values)

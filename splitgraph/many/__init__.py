@@ -1,1 +1,1 @@
-"""Many models in one call: finds them, runs a command on each in worker processes, and collects what became of them."""
+"""Many models in one call: find the models, run a command on each in worker processes, and collect the outcomes."""

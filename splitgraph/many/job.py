@@ -1,4 +1,4 @@
-"""The work on one of many models, as it goes to a worker process, and what the worker does with it."""
+"""The work on one of many models: the message for a worker process, and the work of the worker."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from splitgraph.formats.onnx_file import external_locations
 from splitgraph.formats.recognition import is_ir
 from splitgraph.processes.folders import temporary_folder
 from splitgraph.processes.this_process import collection_paused
-from splitgraph.work.task import Task
+from splitgraph.work.task import FileTask
 
 if TYPE_CHECKING:
     from splitgraph.formats import DataFile
@@ -36,13 +36,13 @@ _EXISTS = "SG108"
 class Job:
     """The work on one of many models.
 
-    model: the source as it was given or found, a path or a URL. after: the second model of `verify`. task: what is
-    done. options: see `Outcome`. seconds, memory: the limits of time, and of memory in bytes; None for none. hashes:
-    whether the files are hashed. is_new: there was no file at the place of the result before the call.
+    model: the source as given or found, a path or a URL. after: the second model of `verify`. task: the work. options:
+    see `Outcome`. seconds, memory: the limits of time, and of memory in bytes; None for none. hashes: True to hash the
+    files. is_new: True if no file was at the place of the result before the call.
     """
 
     model: str
-    task: Task
+    task: FileTask
     options: str = ""
     after: str | None = None
     seconds: float | None = None
@@ -52,49 +52,49 @@ class Job:
 
     @property
     def place(self) -> Path | None:
-        """The file of the result; None where nothing is written, or where only the worker knows."""
+        """Return the file of the result; None if nothing is written, or if only the worker knows the file."""
         if self.task.output.dry_run or not isinstance(self.task.model, Path):
             return self.task.place
         return self.task.path()
 
-    def failed(self, found: Iterable[Diagnostic], seconds: float = 0.0) -> Outcome:
-        """The outcome of a job that failed."""
-        return self.ended("failed", diagnostics=tuple(found), seconds=seconds)
+    def failed(self, diagnostics: Iterable[Diagnostic], seconds: float = 0.0) -> Outcome:
+        """Return the outcome of a job that failed."""
+        return self.ended("failed", diagnostics=tuple(diagnostics), seconds=seconds)
 
     def ended(self, status: Status, **known: Any) -> Outcome:
-        """The outcome of the job."""
+        """Return the outcome of the job."""
         return Outcome(self.task.verb, self.model, status, after=self.after, options=self.options, **known)
 
 
-def digest(task: Task) -> str:
-    """The SHA-256 of everything that an outcome depends on except the files: the verb, the options, the version."""
-    # Where a model is, and where its result goes, is of the job; two trees of equal models have equal digests.
+def digest(task: FileTask) -> str:
+    """Return the SHA-256 of everything that decides an outcome except the files: the verb, the options, the version."""
+    # The places of a model and its result belong to the job, so that two trees of equal models have equal digests.
     output = task.output._replace(output=None, force=False)
     plain = replace(task, model=Path(), before=None, after=None, place=None, output=output)
     options = {field.name: getattr(plain, field.name) for field in fields(plain)}
     inputs, libraries = task.running.inputs, task.running.custom_ops
     named = [inputs, *([libraries] if isinstance(libraries, (str, os.PathLike)) else libraries)]
-    read = [_content(Path(each)) for each in named if isinstance(each, (str, os.PathLike))]
+    read = [_content(Path(path)) for path in named if isinstance(path, (str, os.PathLike))]
     text = json.dumps([splitgraph.__version__, options, read], default=str, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _content(path: Path) -> list[tuple[str, str]]:
-    """The name and the SHA-256 of a file, or of each file in a folder."""
+    """Return the name and the SHA-256 of a file, or of each file in a folder."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
-    return [(str(each), file_hash(each)) for each in files if each.is_file()]
+    return [(str(file), file_hash(file)) for file in files if file.is_file()]
 
 
 def run_job(job: Job) -> Outcome:
-    """Do the work of a job in this process. Raises only what no model should cause."""
+    """Do the work of a job in this process. Raises only errors that no model should cause."""
     began = time.monotonic()
     hashed: dict[str, str] = {}
     try:
         with collection_paused():
             outcome = _run(job, hashed)
     except SplitgraphError as error:
-        found = error.diagnostics or (Diagnostic("SG601", "error", str(error)),)
-        outcome = job.failed(found)
+        diagnostics = error.diagnostics or (Diagnostic("SG601", "error", str(error)),)
+        outcome = job.failed(diagnostics)
     except MemoryError:
         outcome = job.failed([diagnostic("SG602", "out of memory")])
     except OSError as error:
@@ -122,14 +122,14 @@ def _run(job: Job, hashed: dict[str, str]) -> Outcome:
     return replace(outcome, model=job.model, after=job.after)
 
 
-def _again_where_there(job: Job, task: Task) -> Outcome:
-    """Do the work. A job whose worker was lost runs again: then its result may be there, which is no error if the bytes
-    are the same.
+def _again_where_there(job: Job, task: FileTask) -> Outcome:
+    """Do the work. A job whose worker was lost runs again. Its result may be there already, which is no error if the
+    bytes are the same.
     """
     try:
         return _outcome(job, task)
     except SplitgraphError as error:
-        there = task.path() if job.is_new and any(found.code == _EXISTS for found in error.diagnostics) else None
+        there = task.path() if job.is_new and any(finding.code == _EXISTS for finding in error.diagnostics) else None
         if there is None:
             raise
         with temporary_folder() as folder:
@@ -137,29 +137,29 @@ def _again_where_there(job: Job, task: Task) -> Outcome:
             if again.output is None or not _is_whole(folder / "result", there.parent):
                 raise
             data_files = {
-                str(there.parent / os.path.relpath(each, folder / "result")): how
-                for each, how in again.data_files.items()
+                str(there.parent / os.path.relpath(data_file, folder / "result")): how
+                for data_file, how in again.data_files.items()
             }
         return replace(again, output=str(there), data_files=data_files)
 
 
 def _is_whole(made: Path, folder: Path) -> bool:
-    """True where each file of a result is in a folder with the same bytes. A result of which a part is missing was
+    """Return True if a folder has each file of a result with the same bytes. A result with a missing file was
     interrupted, and is completed.
     """
     files = [path.relative_to(made) for path in made.rglob("*") if path.is_file()]
-    if any((folder / each).exists() and not filecmp.cmp(made / each, folder / each, shallow=False) for each in files):
+    if any((folder / file).exists() and not filecmp.cmp(made / file, folder / file, shallow=False) for file in files):
         return False
     with WriteTogether(overwrite=False) as written:
-        for each in files:
-            if not (folder / each).exists():
-                with (made / each).open("rb") as source, written.open(folder / each) as target:
+        for file in files:
+            if not (folder / file).exists():
+                with (made / file).open("rb") as source, written.open(folder / file) as target:
                     shutil.copyfileobj(source, target)
     return True
 
 
-def _outcome(job: Job, task: Task) -> Outcome:
-    """What each verb does, and what is told of it. Each verb imports its own modules."""
+def _outcome(job: Job, task: FileTask) -> Outcome:
+    """Run the verb of a job and return its outcome. Each verb imports its own modules."""
     match task.verb:
         case "infer":
             return _inferred(job, task)
@@ -173,73 +173,77 @@ def _outcome(job: Job, task: Task) -> Outcome:
             return _rewritten(job, task)
 
 
-def _inferred(job: Job, task: Task) -> Outcome:
+def _inferred(job: Job, task: FileTask) -> Outcome:
     from splitgraph.work.inferring import infer_file
 
-    done = infer_file(task)
-    return replace(_analysed(job, done.analysis, done.written), data_files=_told(done.data_files))
+    inferred = infer_file(task)
+    return replace(_analysed(job, inferred.analysis, inferred.written), data_files=_told(inferred.data_files))
 
 
 def _told(data_files: Sequence[DataFile]) -> dict[str, str]:
-    return {str(each.path): each.how for each in data_files}
+    return {str(data_file.path): data_file.how for data_file in data_files}
 
 
-def _reported(job: Job, task: Task) -> Outcome:
+def _reported(job: Job, task: FileTask) -> Outcome:
     from splitgraph.work.reporting import report_file
 
-    done = report_file(task)
-    return _analysed(job, done.analyses[-1], done.written)
+    reported = report_file(task)
+    return _analysed(job, reported.analyses[-1], reported.written)
 
 
-def _analysed(job: Job, found: Analysis, written: Path | None) -> Outcome:
-    opset = found.opset.get("")
+def _analysed(job: Job, analysis: Analysis, written: Path | None) -> Outcome:
+    opset = analysis.opset.get("")
     return job.ended(
-        "clean" if found.ok else "findings",
-        diagnostics=found.diagnostics,
-        accepted=tuple(found.accepted),
+        "clean" if analysis.ok else "findings",
+        diagnostics=analysis.diagnostics,
+        accepted=tuple(analysis.accepted),
         output=None if written is None else str(written),
         opset_before=opset,
         opset_after=opset,
-        splits=len(found.splits),
+        splits=len(analysis.splits),
     )
 
 
-def _checked(job: Job, task: Task) -> Outcome:
+def _checked(job: Job, task: FileTask) -> Outcome:
     from splitgraph.work.checking import check_file
 
-    done = check_file(task)
-    found = tuple(dict.fromkeys(each for _, diagnostics in done.found for each in diagnostics))
-    walked = done.examined.walked
-    status: Status = "findings" if done.code else "clean"
+    checked = check_file(task)
+    findings = tuple(dict.fromkeys(finding for _, diagnostics in checked.by_target for finding in diagnostics))
+    walked = checked.examined.walked
+    status: Status = "findings" if checked.code else "clean"
     opset = walked.opset.get("")
     accepted = tuple(walked.accepted)
-    return job.ended(status, diagnostics=found, accepted=accepted, opset_before=opset, opset_after=opset)
+    return job.ended(status, diagnostics=findings, accepted=accepted, opset_before=opset, opset_after=opset)
 
 
-def _verified(job: Job, task: Task) -> Outcome:
+def _verified(job: Job, task: FileTask) -> Outcome:
     from splitgraph import api
 
     assert task.after is not None
-    found = api.compared(task.model, task.after, task.running)
-    told = found.findings() if found.verdict == "different" else ()
-    diagnostics = (*(replace(each, help="") for each in told), *found.diagnostics)
-    return job.ended(found.verdict, diagnostics=diagnostics, verdict=found.verdict, engine=found.engine or None)
+    verification = api.compared(task.model, task.after, task.running)
+    told = verification.findings() if verification.verdict == "different" else ()
+    diagnostics = (*(replace(finding, help="") for finding in told), *verification.diagnostics)
+    return job.ended(
+        verification.verdict, diagnostics=diagnostics, verdict=verification.verdict, engine=verification.engine or None
+    )
 
 
-def _rewritten(job: Job, task: Task) -> Outcome:
+def _rewritten(job: Job, task: FileTask) -> Outcome:
     from splitgraph.work.rewriting import rewrite_file
 
-    done = rewrite_file(task)
-    result, verification = done.rewrite, None if done.rewrite is None else done.rewrite.verification
+    rewritten = rewrite_file(task)
+    result = rewritten.rewrite
+    verification = None if result is None else result.verification
+    diagnostics = rewritten.blockers if result is None else result.diagnostics
     return job.ended(
-        done.status,
-        # That a model is beyond the opset is no error here.
-        diagnostics=() if done.status == "beyond" else tuple(done.blockers if result is None else result.diagnostics),
+        rewritten.status,
+        # A model beyond the opset is no error here.
+        diagnostics=() if rewritten.status == "beyond" else tuple(diagnostics),
         accepted=() if result is None else tuple(result.accepted),
         assumed_defaults=() if result is None else tuple(result.assumed_defaults),
-        output=None if done.output is None else str(done.output),
-        data_files=_told(done.data_files),
-        opset_before=done.opset.get(""),
+        output=None if rewritten.output is None else str(rewritten.output),
+        data_files=_told(rewritten.data_files),
+        opset_before=rewritten.opset.get(""),
         opset_after=None if result is None else result.to_opset.get(""),
         changes=None if result is None else len(result.changes),
         verdict=None if verification is None else verification.verdict,
@@ -248,9 +252,7 @@ def _rewritten(job: Job, task: Task) -> Outcome:
 
 
 def files_of_model(path: Path) -> list[Path]:
-    """The files that a model is made of: its own, and those of its weights, some of which may be missing. A page is one
-    file.
-    """
+    """Return the files of a model: its own, and those of its weights; some may be missing. A page is one file."""
     if path.suffix == ".html" or not path.is_file():
         return [path]
     if is_ir(path):
@@ -265,9 +267,9 @@ def files_of_model(path: Path) -> list[Path]:
 
 
 def file_hash(path: Path) -> str:
-    """The SHA-256 of the content of a file. Raises OSError."""
+    """Return the SHA-256 of the content of a file. Raises OSError."""
     with path.open("rb") as file:
-        found = hashlib.sha256()
+        sha256 = hashlib.sha256()
         while chunk := file.read(2**20):
-            found.update(chunk)
-    return found.hexdigest()
+            sha256.update(chunk)
+    return sha256.hexdigest()

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 from splitgraph import api
 from splitgraph.findings.diagnostics import SplitgraphError
 from splitgraph.findings.outcome import VERBS, Outcome, Verb
-from splitgraph.many.plan import Limits, Plan, plan_jobs, plan_pairs
+from splitgraph.many.plan import JobList, Limits, plan_jobs, plan_pairs
 from splitgraph.many.run_jobs import Workers, run_jobs
 from splitgraph.many.sources import find_sources, needs_onnx
 from splitgraph.options import ATOL, RTOL, Goal, Output, Running, Sizes, StrPath, leeway_of
-from splitgraph.work.task import Task
+from splitgraph.work.task import FileTask
 
 _GIB = 2**30
 # The command line's `report` writes pages, and has no function.
@@ -68,7 +68,7 @@ def map_models(
     return _outcomes(plan, executor, jobs)
 
 
-def _outcomes(plan: Plan, executor: Executor | None, jobs: int | None) -> Iterator[Outcome]:
+def _outcomes(plan: JobList, executor: Executor | None, jobs: int | None) -> Iterator[Outcome]:
     left = plan.to_do()
     yield from plan.failed
     yield from run_jobs(left, executor, Workers(), jobs)
@@ -81,7 +81,7 @@ def _planned(
     output: str | None,
     exclude: Sequence[str],
     options: Mapping[str, Any],
-) -> Plan:
+) -> JobList:
     known = {name: value for name, value in options.items() if name not in ("force", "external_data", "skip_newer")}
     try:
         inspect.signature(getattr(api, verb)).bind("", *([""] if verb == "verify" else []), **known)
@@ -97,8 +97,8 @@ def _planned(
         return plan_pairs(task, pairs, limits)
     names = [_name(source) for source in sources]
     below = None if output is None else Path(output)
-    found = find_sources(names, exclude, below=below, only_onnx=needs_onnx(verb, task.goal), seconds=limits.seconds)
-    return plan_jobs(task, found, limits, output)
+    models = find_sources(names, exclude, below=below, only_onnx=needs_onnx(verb, task.goal), seconds=limits.seconds)
+    return plan_jobs(task, models, limits, output)
 
 
 def _name(source: Any) -> str:
@@ -107,8 +107,8 @@ def _name(source: Any) -> str:
     return os.fspath(source)
 
 
-def _task(verb: Verb, options: Mapping[str, Any], timeout: float, *, writes: bool) -> Task:
-    """Return what is done with each model. options: keywords of the verb, and of writing."""
+def _task(verb: Verb, options: Mapping[str, Any], timeout: float, *, writes: bool) -> FileTask:
+    """Return the work on each model. options: keywords of the verb, and of writing."""
     given = {"timeout": timeout, "skip_newer": True, **options}
     # Without a folder for results, no file is in the way of one.
     given |= {"in_place": not writes, "dry_run": not writes} if verb in ("upgrade", "downgrade", "convert") else {}
@@ -119,7 +119,7 @@ def _task(verb: Verb, options: Mapping[str, Any], timeout: float, *, writes: boo
     if verb == "verify":
         given = {"rtol": RTOL, "atol": ATOL, **given, "try_sizes": given.pop("bind", None)}
     given_leeway = (given.get("accept", ()), given.get("assume_defaults", False), given.get("empty_chunks", "clamp"))
-    return Task(
+    return FileTask(
         verb,
         sizes=_given(Sizes, given),
         leeway=leeway_of(*given_leeway),
@@ -131,7 +131,7 @@ def _task(verb: Verb, options: Mapping[str, Any], timeout: float, *, writes: boo
 
 
 def _given(record: type[_Record], options: Mapping[str, Any]) -> _Record:
-    """Return a record with the options that are its fields."""
+    """Return a record with those options that are its fields."""
     fields: Any = record
     made: _Record = fields(**{name: options[name] for name in fields._fields if name in options})
     return made

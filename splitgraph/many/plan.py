@@ -1,4 +1,4 @@
-"""Plans the jobs of a call: which models belong together, where each result goes, and what cannot begin."""
+"""Plan the jobs of a call: which models belong together, where each result goes, and which jobs cannot begin."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from splitgraph.findings.outcome import Outcome
 from splitgraph.many.job import Job, digest
 from splitgraph.many.remote import file_name
 from splitgraph.many.sources import Source
-from splitgraph.work.task import Task
+from splitgraph.work.task import FileTask
 
 # The share of a job's time that running models may take: reading and converting need some, too.
 _RUNNING_SHARE = 0.8
@@ -36,7 +36,7 @@ _LINK_HELP = "Remove the link, or give the folder that it leads to with -o."
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of each job: seconds, bytes of memory; None for none. hashes: whether the files are hashed."""
+    """The limits of each job: seconds, bytes of memory; None for none. hashes: True to hash the files."""
 
     seconds: float | None = None
     memory: int | None = None
@@ -44,11 +44,10 @@ class Limits:
 
 
 @dataclass(slots=True)
-class Plan:
-    """The jobs of a call, and the outcomes of what cannot begin.
+class JobList:
+    """The jobs of a call, and the outcomes of jobs that cannot begin.
 
-    has_folder: the results go to a folder.
-    left_out: what was found beside the models and is the result of an earlier call.
+    has_folder: the results go to a folder. left_out: files beside the models that are results of an earlier call.
     """
 
     jobs: list[Job] = field(default_factory=list)
@@ -57,12 +56,13 @@ class Plan:
     left_out: Sequence[Source] = ()
 
     def to_do(
-        self, done: Container[tuple[str, str | None]] = (), earlier: Sequence[Outcome] | None = None
+        self, kept: Container[tuple[str, str | None]] = (), earlier: Sequence[Outcome] | None = None
     ) -> list[Job]:
-        """The jobs that are left. done: the models, and second models, that an earlier call has done. earlier: all
-        that the earlier call told, None without one. It may have written a result, and ended before it could say so.
+        """Return the jobs that are left. A job becomes a failure if its result would replace a file, or the result of
+        another model.
 
-        A job whose result would replace a file, or the result of another model, becomes a failure.
+        kept: the models, and second models, that an earlier call finished. earlier: all outcomes that the earlier call
+        told, None without an earlier call. That call may have written a result, and ended before it could tell so.
         """
         taken: dict[Path, str] = {}
         left: list[Job] = []
@@ -73,34 +73,34 @@ class Plan:
                 # The earlier call wrote it: it was no model then.
                 continue
             job = replace(job, is_new=job.is_new or resumes)
-            found = _in_the_way(job, taken)
-            if (job.model, job.after) in done:
+            obstacle = _in_the_way(job, taken)
+            if (job.model, job.after) in kept:
                 continue
-            if found is None:
+            if obstacle is None:
                 left.append(job)
             else:
-                self.failed.append(job.failed([found]))
+                self.failed.append(job.failed([obstacle]))
         return left
 
     def _results(self, earlier: Sequence[Outcome]) -> set[str]:
-        """The files that an earlier call wrote: those that it told of, and those of models that it did not tell of."""
+        """Return the files that an earlier call wrote, also for models whose outcomes it did not tell."""
         told = {outcome.model for outcome in earlier}
         places = [job.place for job in self.jobs if job.model not in told and not _is_itself(job)]
         written = [outcome.output for outcome in earlier]
-        return {os.path.realpath(each) for each in (*places, *written) if each is not None}
+        return {os.path.realpath(place) for place in (*places, *written) if place is not None}
 
 
-def plan_jobs(task: Task, sources: Sequence[Source], limits: Limits, output: str | None) -> Plan:
+def plan_jobs(task: FileTask, sources: Sequence[Source], limits: Limits, output: str | None) -> JobList:
     """Plan one job for each model.
 
-    task: what is done, without a model. output: the folder of the results, None for the default place. Raises
-    SplitgraphError for a folder that is a file, and for an output that no model may have.
+    task: the work, without a model. output: the folder of the results, None for the default place. Raises
+    SplitgraphError if the folder is a file, and for an output that no model may have.
     """
     is_file = output is not None and names_file(sources, output)
     if output is not None and not is_file:
         _require_folder(output)
     task = _within(task, limits)
-    options, plan = digest(task), Plan(has_folder=output is not None and not is_file)
+    options, plan = digest(task), JobList(has_folder=output is not None and not is_file)
     for source in sources:
         job = Job(source.name, task, options, None, limits.seconds, limits.memory, limits.hashes)
         try:
@@ -115,26 +115,26 @@ def plan_jobs(task: Task, sources: Sequence[Source], limits: Limits, output: str
     return plan
 
 
-def plan_pairs(task: Task, pairs: Iterable[tuple[str, str | None]], limits: Limits) -> Plan:
+def plan_pairs(task: FileTask, pairs: Iterable[tuple[str, str | None]], limits: Limits) -> JobList:
     """Plan one job for each pair of models; a model without a second one is a failure."""
     task = _within(task, limits)
-    options, plan = digest(task), Plan()
+    options, plan = digest(task), JobList()
     for before, after in pairs:
         job = Job(before, task, options, after, limits.seconds, limits.memory, limits.hashes)
         if after is None:
             help = "Give the second model the path of the first one, or its name with a tag (model.opset18.onnx)."
-            found = diagnostic(
+            no_second = diagnostic(
                 "SG601", "there is no second model, or there are several, to compare this one with", before, help=help
             )
-            plan.failed.append(job.failed([found]))
+            plan.failed.append(job.failed([no_second]))
         else:
             pair: Any = {"model": before, "after": after}
             plan.jobs.append(replace(job, task=replace(task, **pair)))
     return plan
 
 
-def _within(task: Task, limits: Limits) -> Task:
-    """The task, with what it runs within the limit of the job's time."""
+def _within(task: FileTask, limits: Limits) -> FileTask:
+    """Return the task, limited to the time of the job."""
     if limits.seconds is None or not task.runs_models:
         return task
     seconds = min(task.running.timeout, _RUNNING_SHARE * limits.seconds)
@@ -142,7 +142,7 @@ def _within(task: Task, limits: Limits) -> Task:
 
 
 def names_file(sources: Sequence[Source], output: str) -> bool:
-    """True where an output is the file for the only model, which was named: as if the model were alone."""
+    """Return True if an output is the file for the only model, which the user named, as in a call for one model."""
     is_one = len(sources) == 1 and sources[0].relative is None and not sources[0].is_url
     return is_one and not output.endswith(("/", os.sep)) and not os.path.isdir(output)
 
@@ -164,9 +164,9 @@ def _require_folder(output: str) -> None:
 
 
 def _placed(job: Job, source: Source, output: str | None) -> Job:
-    """The job with its model, and the place of its result. Raises SplitgraphError."""
+    """Return the job with its model and the place of its result. Raises SplitgraphError."""
     model: Any = source.name if source.is_url else Path(source.name)
-    task: Task = replace(job.task, model=model)
+    task: FileTask = replace(job.task, model=model)
     if task.verb in ("check", "verify"):
         return replace(job, task=task)
     if output is not None:
@@ -184,29 +184,29 @@ def _placed(job: Job, source: Source, output: str | None) -> Job:
     return replace(job, task=task, is_new=path is not None and not os.path.lexists(path))
 
 
-def _default_name(task: Task) -> str:
-    """The name of the result of a model that was named, as if the model were alone."""
+def _default_name(task: FileTask) -> str:
+    """Return the name of the result for a model that the user named, as in a call for one model."""
     path = replace(task, output=task.output._replace(output="./"), place=None).path()
     assert path is not None
     return path.name
 
 
 def _is_itself(job: Job) -> bool:
-    """True where the place of the result is the model: in place, or because the model has the default name of a result
-    already (model.opset18.onnx). Such a model is as wanted, or is refused when it is opened.
+    """Return True if the result would replace the model: in place, or because the name of the model already is the
+    default name of a result (model.opset18.onnx). Such a model is as wanted, or is refused when it is opened.
     """
     return job.place is not None and os.path.realpath(job.place) == os.path.realpath(job.model)
 
 
 def _in_the_way(job: Job, taken: dict[Path, str]) -> Diagnostic | None:
-    """Why a job cannot begin: its result would replace a file, or the result of another model."""
+    """Return the reason why a job cannot begin: its result would replace a file, or the result of another model."""
     place = job.place
     if place is None or _is_itself(job):
         return None
-    other = taken.setdefault(Path(os.path.realpath(place)), job.model)
-    if other != job.model:
+    owner = taken.setdefault(Path(os.path.realpath(place)), job.model)
+    if owner != job.model:
         help = "Give the two models other names, or convert them in two calls."
-        return diagnostic("SG601", f"the result of {other} goes to {place}, too", job.model, help=help)
+        return diagnostic("SG601", f"the result of {owner} goes to {place}, too", job.model, help=help)
     # A model that is as wanted needs no file beside it: whoever opens it knows.
     if job.task.place is not None and not job.is_new and not job.task.output.force:
         return diagnostic("SG108", f"{place} exists", str(place))
@@ -214,8 +214,8 @@ def _in_the_way(job: Job, taken: dict[Path, str]) -> Diagnostic | None:
 
 
 def require_below(source: Source) -> None:
-    """Raises SplitgraphError (SG601) for a source that is not below what it was found in. Names of other machines may
-    be written in any way that a server or a system reads as another folder.
+    """Raise SplitgraphError (SG601) if a source is not below the folder in which it was found. A name from another
+    machine may be written so that a server or a system reads it as another folder.
     """
     if source.relative is None:
         parts: tuple[str, ...] = ()
@@ -230,7 +230,7 @@ def require_below(source: Source) -> None:
 
 
 def place_below(folder: str, name: str, source: Source) -> Path:
-    """The place of a result in a folder. Raises SplitgraphError (SG601) for one that would be outside."""
+    """Return the place of a result in a folder. Raises SplitgraphError (SG601) for a place outside."""
     require_below(source)
     place = Path(folder) / name
     outside = not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(folder))
@@ -241,7 +241,7 @@ def place_below(folder: str, name: str, source: Source) -> Path:
 
 
 def _decoded(text: str) -> str:
-    """A path without %2e and the like, which a server decodes once, or more often."""
+    """Return a path without %2e and the like, which a server decodes once or more often."""
     for _ in range(_ROUNDS):
         text, before = unquote(text), text
         if text == before:
@@ -250,8 +250,8 @@ def _decoded(text: str) -> str:
 
 
 def _is_no_name(part: str) -> bool:
-    """True for a part of a path that some system takes for another folder: .., "", a drive, a part with a backslash, or
-    with characters that end a name.
+    """Return True for a part of a path that some system reads as another folder: .., "", a drive, a part with a
+    backslash, or with characters that end a name.
     """
     has_separator = "\\" in part or any(ord(char) < 32 for char in part)
     return not part.strip(". ") or has_separator or _DRIVE.match(part) is not None

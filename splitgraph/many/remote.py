@@ -23,13 +23,13 @@ from splitgraph.formats.external_data import is_inside
 from splitgraph.formats.onnx_file import external_locations
 from splitgraph.processes.folders import cache_folder
 
-_Found = TypeVar("_Found")
-# What reads another URL may stand before it, as in simplecache::http://host/model.onnx.
+_Result = TypeVar("_Result")
+# A URL may begin with the protocols that read it, as in simplecache::http://host/model.onnx.
 _URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*::)*[A-Za-z][A-Za-z0-9+.-]*://")
 _MODELS = (".onnx", ".xml")
 # Beside a file of the cache: what the other machine said of the file's state when it was read.
 _STATE = ".state"
-# What file systems call the state of a file's content, in small letters without dashes and underscores.
+# The names that file systems give to the state of a file's content, in small letters without dashes and underscores.
 _CONTENT = frozenset(
     {
         "blobid",
@@ -54,17 +54,17 @@ _PORT_OR_ADDRESS = "Write http://HOST/... or http://HOST:PORT/..., with the name
 
 
 def is_url(text: str) -> bool:
-    """True for a URL, such as s3://bucket/model.onnx."""
+    """Return True for a URL, such as s3://bucket/model.onnx."""
     return _URL.match(text) is not None
 
 
 def without_query(url: str) -> str:
-    """A web address without what follows its path, as ?token=1; any other text as it is."""
+    """Return a web address without the query, as ?token=1; return any other text unchanged."""
     return re.split("[?#]", url, maxsplit=1)[0] if url.lower().startswith(("http://", "https://")) else url
 
 
 def file_name(name: str) -> str:
-    """The name of the file at a path or a URL, where it is in an archive (zip://a.onnx::http://host/b.zip), too."""
+    """Return the name of the file at a path or a URL, also in an archive (zip://a.onnx::http://host/b.zip)."""
     if not is_url(name) and "::" not in name:
         return Path(name).name
     parts = [part for part in name.split("::") if "://" in part]
@@ -72,7 +72,7 @@ def file_name(name: str) -> str:
 
 
 def is_pattern(text: str) -> bool:
-    """True for a text with characters that stand for others, such as zoo/*.onnx."""
+    """Return True for a text with wildcards, such as zoo/*.onnx."""
     if is_url(text):
         # The brackets of an address, and the query of a web address, stand for themselves.
         return glob.has_magic(re.sub(r"https?://[^/]*", "", without_query(text), flags=re.IGNORECASE))
@@ -80,19 +80,19 @@ def is_pattern(text: str) -> bool:
 
 
 def find_urls(url: str, seconds: float | None = None) -> Iterator[tuple[str, str | None, str]]:
-    """The models of a URL, each with the rest of its path below the URL's folder, and with the reason where a folder
-    of them cannot be read: of a model that URL itself, without a path; of a folder or a pattern those in it.
+    """Find the models of a URL. Each comes with its path below the URL's folder, None for a URL of one model, and with
+    the reason if the model or a folder cannot be read, else "".
 
-    seconds: the limit for all of it. Raises SplitgraphError for a URL that cannot be read, and where fsspec, or its
+    seconds: the limit for the whole search. Raises SplitgraphError for a URL that cannot be read, and if fsspec, or its
     part for the protocol, is missing.
     """
     if "::" not in url and _is_model(without_query(url)) and not is_pattern(url):
         yield url, None, ""
         return
-    yield from _in_time(seconds, url, lambda stop: list(_found(url, stop)))
+    yield from _in_time(seconds, url, lambda stop: list(_models_at(url, stop)))
 
 
-def _found(url: str, stop: Event) -> Iterator[tuple[str, str | None, str]]:
+def _models_at(url: str, stop: Event) -> Iterator[tuple[str, str | None, str]]:
     system, path = _system(url)
     if _is_model(path) and not is_pattern(path):
         yield url, None, ""
@@ -101,22 +101,22 @@ def _found(url: str, stop: Event) -> Iterator[tuple[str, str | None, str]]:
     if is_pattern(path):
         base = path[: next(index for index, char in enumerate(path) if char in "*?[")].rpartition("/")[0]
     try:
-        for each, reason in _listed(system, path, base, stop):
-            if reason or _is_model(without_query(each)):
-                yield _url_of(url, system, each), _relative(without_query(each), base), reason
+        for address, reason in _listed(system, path, base, stop):
+            if reason or _is_model(without_query(address)):
+                yield _url_of(url, system, address), _relative(without_query(address), base), reason
     except Exception as error:
         # Each protocol has errors of its own.
         raise _unreadable(url, "listed", error) from error
 
 
 def _relative(name: str, base: str) -> str:
-    """The rest of a path below a folder; it begins with .. where the path is elsewhere."""
+    """Return the path below a folder; it begins with .. if the path is elsewhere."""
     folder = f"{base}/" if base else ""
     return name.removeprefix(folder) if name.startswith(folder) else f"../{name.rpartition('/')[2]}"
 
 
 def _listed(system: Any, path: str, base: str, stop: Event) -> Iterator[tuple[str, str]]:
-    """The files of a folder or a pattern, in order; and each subfolder that cannot be read, with the reason."""
+    """Find the files of a folder or a pattern, in order; and each subfolder that cannot be read, with the reason."""
     from fsspec.asyn import AsyncFileSystem
     from fsspec.spec import AbstractFileSystem
     from fsspec.utils import glob_translate
@@ -124,11 +124,13 @@ def _listed(system: Any, path: str, base: str, stop: Event) -> Iterator[tuple[st
     kind = type(system)
     if kind.find is not AbstractFileSystem.find or getattr(kind, "_find", None) not in (None, AsyncFileSystem._find):
         # A system that has a listing of its own for whole trees tells of every error.
-        yield from ((each, "") for each in sorted(system.glob(path) if is_pattern(path) else system.find(path)))
+        yield from ((address, "") for address in sorted(system.glob(path) if is_pattern(path) else system.find(path)))
         return
     fits = re.compile(glob_translate(path) if is_pattern(path) else "")
-    found = list(_walk(system, base if is_pattern(path) else path, stop))
-    yield from ((each, reason) for each, reason in sorted(found) if reason or fits.match(without_query(each)))
+    entries = list(_walk(system, base if is_pattern(path) else path, stop))
+    yield from (
+        (address, reason) for address, reason in sorted(entries) if reason or fits.match(without_query(address))
+    )
 
 
 def _walk(system: Any, base: str, stop: Event) -> Iterator[tuple[str, str]]:
@@ -162,7 +164,7 @@ def _is_model(name: str) -> bool:
 
 
 def _url_of(url: str, system: Any, name: str) -> str:
-    """The URL of a file that was listed for another URL; an archive at a URL stays what it is in."""
+    """Return the URL of a file that was listed for another URL; a file in an archive keeps the URL of the archive."""
     first, chain, rest = url.partition("::")
     if not chain:
         return str(system.unstrip_protocol(name))
@@ -171,8 +173,9 @@ def _url_of(url: str, system: Any, name: str) -> str:
 
 
 def localized(name: str, seconds: float | None = None) -> Path:
-    """The path of a model; one at a URL is read into the cache first, with its data files. seconds: the limit for that.
-    Raises SplitgraphError.
+    """Return the local path of a model; a model at a URL is first read into the cache, with its data files.
+
+    seconds: the limit for that. Raises SplitgraphError.
     """
     if not is_url(name):
         return Path(name)
@@ -195,7 +198,7 @@ def _read_model(name: str) -> Path:
             _read(system, weights + query, local.with_suffix(".bin"), name)
         return local
     for location in external_locations(local):
-        # What lies outside is refused when the model is opened.
+        # Data files outside the folder are refused when the model is opened.
         if is_inside(folder, location):
             there = f"{remote_folder}/{location}" if remote_folder else location
             _read(system, there + query, folder / location, name)
@@ -211,7 +214,7 @@ def _exists(system: Any, path: str) -> bool:
 
 
 def _system(url: str) -> tuple[Any, str]:
-    """The file system of a URL, and the path in it. Its listings are read anew."""
+    """Return the file system of a URL, and the path in it. Old listings are dropped."""
     try:
         import fsspec
     except ImportError as error:
@@ -228,7 +231,7 @@ def _system(url: str) -> tuple[Any, str]:
 
 
 def _require_host(url: str) -> None:
-    """Raises SplitgraphError for a web address without a host that fsspec can read."""
+    """Raise SplitgraphError for a web address without a host that fsspec can read."""
     for address in re.findall(r"https?://[^/?#]*", url, re.IGNORECASE):
         problem = "it names no host"
         if "[" in address or "]" in address:
@@ -244,7 +247,7 @@ def _require_host(url: str) -> None:
 
 
 def _said(error: Exception) -> str:
-    """What an error of another package says, in one line."""
+    """Return the message of an error of another package in one line."""
     if isinstance(error, FileNotFoundError):
         return "it is not there"
     return " ".join(str(error).split()) or type(error).__name__
@@ -257,13 +260,13 @@ def _unreadable(url: str, how: str, error: Exception) -> SplitgraphError:
     return SplitgraphError(text, [diagnostic("SG601", text, url, help="Check the URL, its protocol and its server.")])
 
 
-def _in_time(seconds: float | None, url: str, work: Callable[[Event], _Found]) -> _Found:
-    """Do work that waits for another machine. Raises SplitgraphError (SG605) where that takes too long: the work is
-    told to stop, and is left behind where it does not listen.
+def _in_time(seconds: float | None, url: str, work: Callable[[Event], _Result]) -> _Result:
+    """Do work that waits for another machine. Raises SplitgraphError (SG605) after the limit: the work is told to stop,
+    and is left behind if it does not.
     """
     if seconds is None:
         return work(Event())
-    stop, results, errors = Event(), list[_Found](), list[BaseException]()
+    stop, results, errors = Event(), list[_Result](), list[BaseException]()
 
     def run() -> None:
         try:
@@ -284,7 +287,7 @@ def _in_time(seconds: float | None, url: str, work: Callable[[Event], _Found]) -
 
 
 def _state(told: Mapping[str, Any]) -> str | None:
-    """What a file system tells of the state of a file, None where a change might not show in it."""
+    """Return how a file system describes the state of a file, None if the description may miss a change."""
     known = {re.sub("[-_]", "", name).lower(): value for name, value in told.items() if value not in (None, "")}
     content = {name: value for name, value in known.items() if name in _CONTENT}
     times = {name: value for name, value in known.items() if name in _TIMES}
@@ -298,7 +301,7 @@ def _state(told: Mapping[str, Any]) -> str | None:
 
 
 def _is_settled(changed: object) -> bool:
-    """True for a time of change that lies back far enough."""
+    """Return True if a time of change is long enough ago."""
     try:
         if isinstance(changed, str):
             changed = parsedate_to_datetime(changed)
@@ -313,7 +316,7 @@ def _is_settled(changed: object) -> bool:
 
 
 def _read(system: Any, path: str, local: Path, url: str) -> None:
-    """Read a file into the cache, unless the cache has the file in the state that it has now."""
+    """Read a file into the cache, unless the cache already has its present state."""
     state = local.with_name(f".{local.name}{_STATE}")
     try:
         told = system.info(path)
@@ -338,7 +341,7 @@ def _read(system: Any, path: str, local: Path, url: str) -> None:
 
 
 def _limited(folder: Path, size: int | None) -> Any:
-    """A callback for a download that ends it where it takes more than half of the free space of a folder."""
+    """Return a callback for a download that ends it if it takes more than half of the free space of a folder."""
     from fsspec.callbacks import Callback
 
     most = shutil.disk_usage(folder).free // 2

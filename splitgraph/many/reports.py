@@ -20,14 +20,14 @@ from splitgraph.report.documents import outcome_json
 # The report of many models
 
 
-_Key = tuple[str, str | None]
+_PairKey = tuple[str, str | None]
 
 
 class ReportFile:
-    """A report that is being written. Each line is on the disk before the next model is waited for."""
+    """A report that is being written. Each line is on the disk before the call waits for the next model."""
 
     def __init__(self, path: Path, kept: Iterable[Outcome] = ()) -> None:
-        """Begin a report with what is kept of an earlier one; a link is followed. Raises SplitgraphError."""
+        """Begin a report with the kept outcomes of an earlier one; a link is followed. Raises SplitgraphError."""
         self._path = Path(os.path.realpath(path))
         # An interrupted run must not lose the earlier report.
         write_text("".join(map(_line, kept)), self._path, overwrite=True)
@@ -49,7 +49,7 @@ class ReportFile:
             raise _cannot_write(self._path, error) from error
 
     def close(self) -> None:
-        """Close the file. What could not be written was told when it was added."""
+        """Close the file. `add` already reported lines that could not be written."""
         with contextlib.suppress(OSError):
             self._file.close()
 
@@ -59,13 +59,13 @@ def _line(outcome: Outcome) -> str:
 
 
 def _cannot_write(path: Path, error: OSError) -> SplitgraphError:
-    """The error of a file that cannot be written."""
+    """Return the error for a file that cannot be written."""
     text = f"{path} cannot be written: {error.strerror or error}"
     return SplitgraphError(text, [diagnostic("SG109", text, str(path))])
 
 
 def read_report(path: Path) -> list[Outcome]:
-    """The outcomes of a report; none where there is no file. A last line that is cut off is left out.
+    """Return the outcomes of a report; none if there is no file. A truncated last line is left out.
 
     Raises SplitgraphError for a file that is no report.
     """
@@ -75,13 +75,13 @@ def read_report(path: Path) -> list[Outcome]:
         lines = path.read_text("utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise _not_a_report(path, str(error)) from error
-    found: list[Outcome] = []
+    outcomes: list[Outcome] = []
     for number, line in enumerate(lines[:-1], 1):
         try:
-            found.append(outcome_from(json.loads(line)))
+            outcomes.append(outcome_from(json.loads(line)))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise _not_a_report(path, f"line {number} is no outcome of a model") from error
-    return found
+    return outcomes
 
 
 def _not_a_report(path: Path, why: str) -> SplitgraphError:
@@ -89,9 +89,9 @@ def _not_a_report(path: Path, why: str) -> SplitgraphError:
     return SplitgraphError(text, [diagnostic("SG601", text, str(path), help="Give another file with --report.")])
 
 
-def done_before(jobs: Iterable[Job], report: Iterable[Outcome]) -> dict[_Key, Outcome]:
-    """The outcomes of a report that need not be found again: of the same verb, options and version, of files that have
-    not changed, and with a result that is still there. What failed is tried again.
+def done_before(jobs: Iterable[Job], report: Iterable[Outcome]) -> dict[_PairKey, Outcome]:
+    """Return the outcomes of a report that are still valid: of the same verb, options and version, of unchanged files,
+    and with a result that is still there. Failed models are tried again.
     """
     known = {(outcome.model, outcome.after): outcome for outcome in report}
     asked = [(job, known.get((job.model, job.after))) for job in jobs]
@@ -99,14 +99,14 @@ def done_before(jobs: Iterable[Job], report: Iterable[Outcome]) -> dict[_Key, Ou
     limits = [job.seconds for job, outcome in asked if outcome is not None and _is_of(outcome, job)]
     pool = ThreadPoolExecutor()
     try:
-        found = zip(same, pool.map(_is_unchanged, same, limits), strict=True)
-        return {(outcome.model, outcome.after): outcome for outcome, is_so in found if is_so}
+        checked = zip(same, pool.map(_is_unchanged, same, limits), strict=True)
+        return {(outcome.model, outcome.after): outcome for outcome, is_so in checked if is_so}
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _is_of(outcome: Outcome, job: Job) -> bool:
-    """True for the outcome of this job, whose result went where that of the job goes."""
+    """Return True for the outcome of this job, if its result went to the same place."""
     if outcome.status == "failed" or outcome.options != job.options or not outcome.files:
         return False
     wanted = job.place
@@ -119,7 +119,7 @@ def _is_of(outcome: Outcome, job: Job) -> bool:
 
 def _is_unchanged(outcome: Outcome, seconds: float | None) -> bool:
     try:
-        if outcome.output is not None and not all(each.is_file() for each in files_of_model(Path(outcome.output))):
+        if outcome.output is not None and not all(file.is_file() for file in files_of_model(Path(outcome.output))):
             return False
         if is_url(outcome.model):
             # Its files are in the cache, which is brought up to date.
@@ -134,8 +134,8 @@ def _is_unchanged(outcome: Outcome, seconds: float | None) -> bool:
 
 
 def write_junit(path: Path, verb: str, outcomes: Sequence[Outcome], seconds: float) -> None:
-    """Write one test case for each model: a failure for findings, an error where no result was found, skipped for a
-    model beyond the opset. An existing file is replaced, all or nothing. Raises ModelError.
+    """Write one test case for each model: a failure for findings, an error if there is no result, skipped for a model
+    beyond the opset. An existing file is replaced, all or nothing. Raises ModelError.
     """
     failed = [outcome for outcome in outcomes if _kind(outcome) == "failure"]
     broken = [outcome for outcome in outcomes if _kind(outcome) == "error"]
@@ -166,7 +166,7 @@ def _add_case(suite: ET.Element, outcome: Outcome) -> None:
     name = _allowed(outcome.model)
     names = {"classname": f"splitgraph.{outcome.verb}", "name": name, "file": name}
     case = ET.SubElement(suite, "testcase", {**names, "time": f"{outcome.seconds:.3f}"})
-    premises = [("accepted", _text(found)) for found in outcome.accepted]
+    premises = [("accepted", _text(finding)) for finding in outcome.accepted]
     premises += [("assumed_default", name) for name in outcome.assumed_defaults]
     if premises:
         properties = ET.SubElement(case, "properties")
@@ -176,18 +176,18 @@ def _add_case(suite: ET.Element, outcome: Outcome) -> None:
     if kind == "skipped":
         ET.SubElement(case, kind, {"message": "beyond the opset"})
     elif kind:
-        errors = [found for found in outcome.diagnostics if found.severity == "error"]
+        errors = [finding for finding in outcome.diagnostics if finding.severity == "error"]
         message = _text(errors[0]) if errors else outcome.status
         element = ET.SubElement(case, kind, {"type": outcome.status, "message": _allowed(message)})
-        element.text = _allowed("\n".join(f"{_text(found)}\n    {found.help}" for found in errors))
+        element.text = _allowed("\n".join(f"{_text(finding)}\n    {finding.help}" for finding in errors))
 
 
-def _text(found: Diagnostic) -> str:
-    return " ".join(filter(None, (found.code, found.location, found.message)))
+def _text(finding: Diagnostic) -> str:
+    return " ".join(filter(None, (finding.code, finding.location, finding.message)))
 
 
 def _allowed(text: str) -> str:
-    """The text with each character that XML does not allow as an escape."""
+    """Return the text; each character that XML does not allow becomes an escape."""
     return "".join(char if _is_allowed(char) else f"\\x{ord(char):02x}" for char in text)
 
 

@@ -1,5 +1,5 @@
-"""Runs jobs in worker processes, on threads of this process or on an executor; the outcomes come in the order in which
-the jobs end. A model that crashes its process, or hangs, takes no other model with it: the process is replaced.
+"""Run jobs in worker processes, on threads of this process or on an executor; yield the outcomes in the order in which
+the jobs end. If a model crashes its process, or hangs, only this process is replaced.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _GRACE = 2.0
 
 
 class Workers:
-    """Worker processes for jobs. May be used from several threads, each of which has a process for itself meanwhile."""
+    """Worker processes for jobs. Several threads may use them; each thread has a process of its own meanwhile."""
 
     def __init__(self) -> None:
         self._processes = KeptProcesses("splitgraph.many.job:run_job", grace=_GRACE)
@@ -35,11 +35,11 @@ class Workers:
 
     @property
     def running(self) -> list[str]:
-        """The models that are worked on now."""
+        """Return the models that are in work now."""
         return list(self._models.values())
 
     def run(self, job: Job) -> Outcome:
-        """Do a job: its outcome, whatever happens to the process. A job that ends its process is tried once more."""
+        """Do a job and return its outcome, even if its process dies. A job that ends its process is tried once more."""
         limits = ProcessLimits(job.seconds, data=job.memory or 0)
         # Engines that a process keeps have its limit of memory, and the paths of models begin in its current folder.
         key = f"{job.memory} {os.getcwd()}"
@@ -63,7 +63,7 @@ class Workers:
             del self._models[threading.get_ident()]
 
     def close(self) -> None:
-        """End all processes for good. To be called again where something interrupts that."""
+        """End all processes for good. Call it again if something interrupts it."""
         self._processes.close()
 
 
@@ -71,8 +71,8 @@ _OF_PROCESS = Workers()
 
 
 def run_in_worker(job: Job) -> Outcome:
-    """Do a job in a worker process of this process. Any executor of `concurrent.futures` can run this function, on
-    whatever machine.
+    """Do a job in a worker process of this process. Any executor of `concurrent.futures` can run this function, on any
+    machine.
     """
     return _OF_PROCESS.run(job)
 
@@ -80,7 +80,7 @@ def run_in_worker(job: Job) -> Outcome:
 def run_jobs(
     jobs: Sequence[Job], executor: Executor | None, workers: Workers, count: int | None
 ) -> Generator[Outcome, None, None]:
-    """The outcome of each job, as the jobs end. Jobs that have not begun are dropped when the iterator is closed.
+    """Yield the outcome of each job as it ends. Closing the iterator drops the jobs that have not begun.
 
     executor: None for threads of this process, each with a worker of `workers`. count: of the threads.
     """
@@ -117,7 +117,9 @@ def _collected(jobs: dict[Future[Outcome], Job]) -> Iterator[Outcome]:
 
 
 def _outcome(future: Future[Outcome], job: Job) -> Outcome:
-    """The outcome of a job; an executor that lost its workers, or cannot run splitgraph, says so in an exception."""
+    """Return the outcome of a job. An executor that lost its workers, or cannot run splitgraph, raises an exception,
+    which becomes a failure.
+    """
     try:
         return future.result()
     except Exception as error:
@@ -126,7 +128,7 @@ def _outcome(future: Future[Outcome], job: Job) -> Outcome:
 
 
 def default_jobs() -> int:
-    """How many models at a time: one for each core that this process may use."""
+    """Return how many models run at a time: one for each core that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -134,7 +136,7 @@ def default_jobs() -> int:
 
 @contextmanager
 def dask_executor(address: str) -> Iterator[Executor]:
-    """An executor whose workers are those of a dask.distributed cluster. Raises SplitgraphError."""
+    """Return an executor whose workers are those of a dask.distributed cluster. Raises SplitgraphError."""
     try:
         from distributed import Client
     except ImportError as error:

@@ -22,9 +22,9 @@ _ONNX, _IR = ".onnx", ".xml"
 class Source:
     """A model of a call.
 
-    name: the path or URL, as it is shown. relative: the path below the folder, or below the first folder of the
-    pattern, that led to the model, as it was found (`places` says where the result goes); None for a file that was
-    named. problem: why there is nothing to read, as for a folder that is closed.
+    name: the path or URL, as shown to the user. relative: the path below the folder, or below the first folder of the
+    pattern, in which the model was found (`places` says where the result goes); None for a file that the user named.
+    problem: the reason why the model, or a folder, cannot be read.
     """
 
     name: str
@@ -33,18 +33,19 @@ class Source:
 
     @property
     def is_found_ir(self) -> bool:
-        """True for an OpenVINO IR that was not named, but found."""
+        """Return True for an OpenVINO IR that was found, not named."""
         return self.relative is not None and self.relative.suffix.lower() == _IR
 
     @property
     def is_url(self) -> bool:
-        """True for the URL of a model on another machine."""
+        """Return True for the URL of a model on another machine."""
         return is_url(self.name)
 
 
 def needs_onnx(verb: str, goal: Goal) -> bool:
-    """True for a verb that OpenVINO IR has no meaning for: it has no opset and no IR version of ONNX, and targets
-    read ONNX."""
+    """Return True for a verb that has no meaning for OpenVINO IR: an IR has no opset and no IR version of ONNX, and
+    targets read ONNX.
+    """
     if verb in ("upgrade", "downgrade", "check") or goal.opset or goal.target:
         return True
     return verb == "convert" and goal.to is None
@@ -58,30 +59,34 @@ def find_sources(
     only_onnx: bool = False,
     seconds: float | None = None,
 ) -> list[Source]:
-    """The models of the arguments, each once, in order; and the folders in them that cannot be read.
+    """Find the models of the arguments, each once, in order; and the folders in them that cannot be read.
 
-    exclude: patterns of models that are left out. below: a folder whose models are none, that of the results.
-    only_onnx: leave out OpenVINO IR, except files that were named. seconds: the limit for listing a URL.
-    Raises SplitgraphError (SG601) for a folder or a pattern without a model. A file that was named is not looked at.
+    exclude: patterns of models that are left out. below: the folder of the results, whose models are left out.
+    only_onnx: leave out OpenVINO IR, except files that the user named. seconds: the limit for listing a URL. Raises
+    SplitgraphError (SG601) for a folder or a pattern without a model. Named files are not opened.
     """
-    found: dict[str, Source] = {}
+    by_identity: dict[str, Source] = {}
     for argument in arguments:
-        sources = [each for each in _sources(argument, below, seconds) if not (only_onnx and each.is_found_ir)]
-        sources = [each for each in sources if not _is_result(each, argument, below)]
+        sources = [
+            candidate for candidate in _sources(argument, below, seconds) if not (only_onnx and candidate.is_found_ir)
+        ]
+        sources = [candidate for candidate in sources if not _is_result(candidate, argument, below)]
         if not sources:
             raise _nothing_found(argument)
         for source in sources:
             if not _is_excluded(source, exclude):
-                found.setdefault(_identity(source), source)
-    if not found:
+                identity = source.name if source.is_url else os.path.realpath(source.name)
+                by_identity.setdefault(identity, source)
+    if not by_identity:
         text = f"--exclude leaves out every model of {', '.join(arguments)}"
         raise SplitgraphError(text, [diagnostic("SG601", text)])
-    return list(found.values())
+    return list(by_identity.values())
 
 
 def without_results(sources: Sequence[Source], is_tag: Callable[[str], bool]) -> tuple[list[Source], list[Source]]:
-    """The models, and those that were found and are results of earlier calls, beside their models: a.opset18.onnx where
-    a.onnx is among the models. is_tag: whether the part of a name is that of a result.
+    """Return the models, and apart from them the results of earlier calls that were found beside their models:
+    a.opset18.onnx is a result if a.onnx is among the models. is_tag: tells whether a part of a name is the tag of a
+    result.
     """
     names = {source.name for source in sources}
 
@@ -105,16 +110,12 @@ def _nothing_found(argument: str) -> SplitgraphError:
     return SplitgraphError(text, [diagnostic("SG601", text, argument)])
 
 
-def _identity(source: Source) -> str:
-    return source.name if source.is_url else os.path.realpath(source.name)
-
-
 def _sources(argument: str, below: Path | None, seconds: float | None) -> Iterator[Source]:
     # fsspec puts what reads another URL before it: zip://a.onnx::http://host/b.zip, simplecache::http://host/a.onnx.
     if is_url(argument):
         for url, relative, reason in find_urls(argument, seconds):
-            found = _cannot_be_read(url, reason) if reason else None
-            yield Source(url, None if relative is None else PurePosixPath(relative), found)
+            problem = _cannot_be_read(url, reason) if reason else None
+            yield Source(url, None if relative is None else PurePosixPath(relative), problem)
     elif os.path.isdir(argument):
         yield from _in_folder(Path(argument), below)
     elif os.path.lexists(argument) or not is_pattern(argument):
@@ -124,7 +125,7 @@ def _sources(argument: str, below: Path | None, seconds: float | None) -> Iterat
 
 
 def _in_folder(folder: Path, below: Path | None) -> Iterator[Source]:
-    """The models in a folder and its subfolders, but not in hidden ones."""
+    """Find the models in a folder and its subfolders, but not in hidden ones."""
     closed: list[OSError] = []
     for parent, folders, files in os.walk(folder, onerror=closed.append):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and not _is_at(parent, name, below))
@@ -135,8 +136,8 @@ def _in_folder(folder: Path, below: Path | None) -> Iterator[Source]:
     # Their models must not be left out in silence.
     for error in closed:
         path = Path(error.filename)
-        found = _cannot_be_read(str(path), error.strerror or str(error))
-        yield Source(str(path), PurePosixPath(path.relative_to(folder).as_posix()), found)
+        problem = _cannot_be_read(str(path), error.strerror or str(error))
+        yield Source(str(path), PurePosixPath(path.relative_to(folder).as_posix()), problem)
 
 
 def _cannot_be_read(folder: str, reason: str) -> Diagnostic:
@@ -151,19 +152,19 @@ def _of_pattern(pattern: str, below: Path | None) -> Iterator[Source]:
         path = Path(name)
         if path.is_dir():
             # "models/*" names the folders in models, too.
-            found = _in_folder(path, below)
-            yield from (Source(each.name, _below(base, Path(each.name)), each.problem) for each in found)
+            sources = _in_folder(path, below)
+            yield from (Source(source.name, _below(base, Path(source.name)), source.problem) for source in sources)
         elif _is_model(path):
             yield Source(name, _below(base, path))
 
 
 def _below(base: Path, path: Path) -> PurePosixPath:
-    """The path below a folder, by names alone; it begins with .. where the pattern leaves the folder."""
+    """Return the path below a folder, by names alone; it begins with .. if the pattern leaves the folder."""
     return PurePosixPath(Path(os.path.relpath(os.path.normpath(path), os.path.normpath(base))).as_posix())
 
 
 def _is_result(source: Source, argument: str, below: Path | None) -> bool:
-    """True for a model that was found in the folder of the results, unless that folder is what was named."""
+    """Return True for a model that was found in the folder of the results, unless the user named that folder."""
     if below is None or source.relative is None or source.is_url or not below.exists():
         return False
     if os.path.isdir(argument) and os.path.samefile(argument, below):
@@ -176,13 +177,13 @@ def _is_at(parent: str, name: str, below: Path | None) -> bool:
 
 
 def _is_model(path: Path) -> bool:
-    """True for a file that is to be read as a model: every .onnx, and an .xml that is an IR."""
+    """Return True for a file to read as a model: every .onnx, and an .xml that is an IR."""
     ending = path.suffix.lower()
     return ending == _ONNX or (ending == _IR and begins_as_ir(path))
 
 
 def _is_excluded(source: Source, patterns: Iterable[str]) -> bool:
-    """True for a model whose path, name, or one of whose folders matches."""
+    """Return True if the path or the name of a model, or one of its folders, matches."""
     path = PurePosixPath(source.name.replace(os.sep, "/"))
     relative = path if source.relative is None else source.relative
     texts = {str(path), str(relative), path.name}
@@ -197,9 +198,9 @@ def _is_excluded(source: Source, patterns: Iterable[str]) -> bool:
 
 
 def find_pairs(before: Sequence[Source], after: Sequence[Source]) -> list[tuple[str, str | None]]:
-    """For each first model the second one, None where there is none: the model at the same path, or else the only one
-    beside that path whose name is the first one's with a tag: model.opset18.onnx for model.onnx. A second model belongs
-    to the first model with the longest such name.
+    """Find the second model for each first model, None without one. It is the model at the same path, or else the only
+    one beside that path whose name is the first name with a tag: model.opset18.onnx for model.onnx. A second model
+    belongs to the first model with the longest such name.
     """
     exact = {source.relative: source.name for source in after}
     names = {key: source.relative for source in before if source.relative is not None for key in _keys(source.relative)}
@@ -211,24 +212,22 @@ def find_pairs(before: Sequence[Source], after: Sequence[Source]) -> list[tuple[
             tagged[owner].append(source.name)
     pairs: list[tuple[str, str | None]] = []
     for source in before:
-        found = exact.get(source.relative)
-        if found is None and source.relative is not None:
+        second = exact.get(source.relative)
+        if second is None and source.relative is not None:
             candidates = [name for name in tagged[source.relative] if name != source.name]
-            found = candidates[0] if len(candidates) == 1 else None
-        pairs.append((source.name, found))
+            second = candidates[0] if len(candidates) == 1 else None
+        pairs.append((source.name, second))
     return pairs
 
 
 def _without_tags(path: PurePosixPath) -> list[PurePosixPath]:
-    """The names that a name may be a tagged form of: model.opset18 and model, for model.opset18.onnx."""
+    """Return the names of which a name may be a tagged form: model.opset18 and model, for model.opset18.onnx."""
     parts = path.stem.split(".")
     return [path.with_name(".".join(parts[:length])) for length in range(1, len(parts))]
 
 
 def _keys(path: PurePosixPath) -> list[PurePosixPath]:
-    """What a tagged name without its tags is: the name without its ending, and without the tag of an opset that a
-    conversion replaces.
-    """
+    """Return a name without its ending, and without the opset tag that a conversion replaces."""
     stem = path.stem
     head, _, tag = stem.rpartition(".")
     known = [stem, head] if head and tag.startswith("opset") else [stem]

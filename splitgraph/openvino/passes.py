@@ -37,20 +37,20 @@ class _SplitPass(ModelPass):  # type: ignore[misc]  # openvino's passes are unty
         self.diagnostics: list[Diagnostic] = []
 
     def run_on_model(self, model: Any) -> bool:
-        """Rewrite the splits of a model; True when there were any to rewrite."""
+        """Rewrite the splits of a model; return True if there were any to rewrite."""
         self.changes.clear()
         self.diagnostics.clear()
         return self._run(model, "main")
 
     def _run(self, model: Any, path: str) -> bool:
-        done = len(self.changes)
+        count = len(self.changes)
         for node in model.get_ordered_ops():
             location = f"{path}/{node.get_friendly_name()}"
             for name, body in _bodies(node):
                 self._run(body, f"{location}/{name}")
             if node.get_type_name() == self._replaced:
                 self._replace(node, location)
-        if len(self.changes) == done:
+        if len(self.changes) == count:
             return False
         model.validate_nodes_and_infer_types()
         return True
@@ -66,7 +66,7 @@ class _SplitPass(ModelPass):  # type: ignore[misc]  # openvino's passes are unty
         self.changes.append(Change(location, f"{self._replaced}-1", f"{self._written}-1", why))
 
     def _make(self, node: Any) -> Any:
-        """The node that takes the place of a split, or why there is none."""
+        """Return the node that replaces a split, or the reason why there is none."""
         raise NotImplementedError
 
 
@@ -128,7 +128,7 @@ def _constant(values: Sequence[int] | int) -> Any:
 
 
 def _numbers(value: Any) -> list[int] | None:
-    """The elements of a constant, None for what is computed."""
+    """Return the elements of a constant, None for a computed value."""
     node = value.get_node()
     if node.get_type_name() != "Constant":
         return None
@@ -136,7 +136,9 @@ def _numbers(value: Any) -> list[int] | None:
 
 
 def _constant_axis(node: Any) -> int | None:
-    """The axis from 0 on, None where it or the rank is known only at run time, or where there is no such axis."""
+    """Return the axis from 0 on. Return None if the axis or the rank is known only at run time, or if there is no such
+    axis.
+    """
     numbers, shape = _numbers(node.input_value(1)), node.input_value(0).get_partial_shape()
     if numbers is None or len(numbers) != 1 or shape.rank.is_dynamic:
         return None
@@ -152,7 +154,7 @@ def _static_dim(value: Any, axis: int | None) -> int | None:
 
 
 def _lengths(node: Any, axis: int, size: int) -> list[int] | None:
-    """The lengths as given, the rest in place of a -1; where they are computed, as OpenVINO inferred them."""
+    """Return the lengths with the rest in place of a -1; computed lengths as OpenVINO inferred them."""
     given = _numbers(node.input_value(2))
     if given is not None:
         rest = size - sum(given) - 1
@@ -168,7 +170,7 @@ def _equal_lengths(data: Any, axis: Any, count: int) -> Any:
 
 
 def _take_place(old: Any, new: Any) -> None:
-    """Put a node in place of another: name, runtime information, tensor names and all that read its outputs."""
+    """Replace a node by another, which gets its name, runtime information, tensor names and readers."""
     new.set_friendly_name(old.get_friendly_name())
     _copy_runtime_info(old, new)
     for before, after in zip(old.outputs(), new.outputs(), strict=True):

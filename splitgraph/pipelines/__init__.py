@@ -15,9 +15,9 @@ from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError
 # What stops a pipeline
 
 
-def raise_errors(found: Iterable[Diagnostic]) -> None:
+def raise_errors(diagnostics: Iterable[Diagnostic]) -> None:
     """Raise a SplitgraphError with every finding of severity "error", if there are any."""
-    errors = [each for each in found if each.severity == "error"]
+    errors = [finding for finding in diagnostics if finding.severity == "error"]
     if not errors:
         return
     first, more = errors[0], len(errors) - 1

@@ -101,8 +101,8 @@ class SplitgraphConversion(Pass):  # type: ignore[misc]  # Olive has no types
             ir_version=config.ir_version,
             verify=config.verify,
         )
-        for found in rewrite.diagnostics:
-            _LOG.warning("%s %s: %s", found.code, found.location, found.message)
+        for finding in rewrite.diagnostics:
+            _LOG.warning("%s %s: %s", finding.code, finding.location, finding.message)
         path = Path(resolve_onnx_path(output_model_path, Path(model.model_path).name))
         rewrite.save(path, external_data="beside" if config.save_as_external_data else None)
         # The files of weights belong to the model, so that the model is the folder.

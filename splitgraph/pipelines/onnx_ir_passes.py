@@ -114,9 +114,13 @@ class CheckPass(PassBase):
 
 
 def _types(model: onnx_ir.Model) -> Iterator[tuple[str | None, str, str]]:
-    """The name, type and shape of every value, as texts: two unknown dimensions of onnx_ir are not equal."""
+    """Return the name, type and shape of every value, as texts: two unknown dimensions of onnx_ir are not equal."""
     functions = list(model.functions.values())
-    graphs: list[Any] = [*model.graphs(), *functions, *(graph for each in functions for graph in each.subgraphs())]
+    graphs: list[Any] = [
+        *model.graphs(),
+        *functions,
+        *(graph for function in functions for graph in function.subgraphs()),
+    ]
     for graph in graphs:
         produced = (value for node in graph for value in node.outputs)
         for value in (*graph.inputs, *produced, *graph.outputs):

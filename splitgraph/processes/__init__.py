@@ -1,1 +1,1 @@
-"""Worker processes, and what a process that is killed leaves behind: its children, temporary folders and locks."""
+"""Worker processes, and the care for what a killed process leaves behind: its children, temporary folders and locks."""

@@ -60,8 +60,8 @@ def cache_folder() -> Path:
 
 @contextlib.contextmanager
 def owned(owner: Path) -> Iterator[None]:
-    """Have a file with a lock on it while the block runs. Where there are no locks, there is no such file, and nobody
-    else removes what belongs to it. Raises OSError where no file can be made.
+    """Keep a file with a lock on it while the block runs. Without locks, there is no such file, and nobody else removes
+    what belongs to it. Raises OSError if the file cannot be made.
     """
     made = owner.with_name(f"{owner.name}-new")
     descriptor = os.open(made, os.O_RDWR | os.O_CREAT, 0o600)
@@ -81,7 +81,7 @@ def owned(owner: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def taken_over(owner: str) -> Iterator[bool]:
-    """Give True if the process that made this file has ended, and was of this user; nobody else gets True meanwhile."""
+    """Yield True if the process that made this file has ended and was of this user; nobody else gets True meanwhile."""
     try:
         descriptor = os.open(owner, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
     except OSError:

@@ -34,7 +34,7 @@ _LENGTH = struct.Struct("!Q")
 
 
 class ProcessLimits(NamedTuple):
-    """What the work on one message may use.
+    """The limits for the work on one message.
 
     seconds: None for no limit. address_space: bytes, in addition to what earlier messages left. data: bytes that the
     process and each of its children may allocate. Only Linux enforces both; 0 leaves the limit as it is.
@@ -83,7 +83,7 @@ def serve(work: str, *, cleans_up: bool) -> None:
         while not is_last:
             message = messages.get()
             write_message(BEGAN, answers)
-            # What was made before the message is no garbage of its work.
+            # Objects from before the message are no garbage of its work.
             gc.freeze()
             subject, limits = pickle.loads(message)
             _limit(limits, _used_memory().size - at_start.size)
@@ -141,8 +141,9 @@ def _limit(limits: ProcessLimits, left: int) -> None:
 
 
 class _Memory(NamedTuple):
-    """How much memory this process has, in bytes. size: of the address space. resident: in the memory of the machine.
-    0 where the system does not say so.
+    """The memory of this process in bytes; 0 if the system does not say it.
+
+    size: of the address space. resident: the part in the memory of the machine.
     """
 
     size: int = 0

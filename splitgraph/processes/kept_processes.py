@@ -65,8 +65,8 @@ class KeptProcesses:
     ) -> Any:
         """Let a process work on a message; return its answer. Raises ProcessEnded and OSError.
 
-        key: for what a process is used; it is used for nothing else. folder: the current folder of a new process.
-        is_kept: says of an answer whether its process may take another message.
+        key: the purpose of the process; a process serves no other purpose. folder: the current folder of a new process.
+        is_kept: tells from an answer whether its process may take another message.
         """
         idle = IDLE_SECONDS
         start = start_of(self._work, cleans_up=self._grace > 0)
@@ -98,15 +98,15 @@ class KeptProcesses:
         """Return the process that was used last, None if none waits. One that was started in another way is ended."""
         with self._lock:
             waiting = self._waiting.pop(key, [])
-            useful = [process for other, process in waiting if other == start and not process.has_ended]
+            useful = [process for began, process in waiting if began == start and not process.has_ended]
             useless = [process for _, process in waiting if process not in useful]
-            found = useful.pop() if useful else None
+            taken = useful.pop() if useful else None
             self._waiting[key] += [(start, process) for process in useful]
         end_processes(useless)
-        return found
+        return taken
 
     def close(self) -> None:
-        """End all processes for good. To be called again where something interrupts that."""
+        """End all processes for good. Call it again if something interrupts it."""
         self._is_closed = True
         self.end_all()
 
@@ -117,7 +117,7 @@ class KeptProcesses:
         end_processes(processes)
 
     def forget_all(self) -> None:
-        """Let go of the processes of the parent, in a fork: they stay its own, and end when it ends."""
+        """Forget the processes of the parent, in a fork: they stay the parent's, and end when it ends."""
         processes = self._busy + [process for waiting in self._waiting.values() for _, process in waiting]
         self._begin()
         for process in processes:

@@ -1,4 +1,4 @@
-"""What holds for this process: garbage collection while a verb works, signals, standard output, its end.
+"""Settings of this process: garbage collection while a verb works, signals, standard output, its end.
 
 Modules that help texts do not need are imported late.
 """
@@ -15,10 +15,10 @@ _PR_SET_PDEATHSIG = 1
 
 @contextmanager
 def collection_paused() -> Iterator[None]:
-    """Look for no reference cycles for a while.
+    """Pause the search for reference cycles.
 
-    A model is a million small objects of which hardly any are part of a cycle; looking for some again and again takes a
-    third of the time of its inference. What the caller had set is set again afterwards.
+    A model has millions of small objects, and hardly any is part of a cycle. The repeated search takes a third of the
+    time of an inference. At the end, the setting of the caller is restored.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -57,12 +57,12 @@ def stopped_cleanly() -> Iterator[None]:
 
 
 class OutputError(OSError):
-    """Standard output cannot be written, as on a full disk: nothing can be told there."""
+    """Raised if standard output cannot be written, for example on a full disk. No message can be shown there."""
 
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Write to standard output in the block. Raises OutputError where that fails, BrokenPipeError where nobody reads it
+    """Write to standard output in the block. Raises OutputError if that fails, and BrokenPipeError if nobody reads it
     any more.
     """
     try:
@@ -74,7 +74,9 @@ def writing() -> Iterator[None]:
 
 
 def killed_with_parent() -> None:
-    """Let the kernel kill this process when the thread that started it ends, whatever it does. Only Linux has this."""
+    """Let the kernel kill this process when the thread that started it ends, for whatever reason. Only Linux can do
+    this.
+    """
     if sys.platform == "linux":
         import ctypes
         import signal

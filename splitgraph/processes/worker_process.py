@@ -37,8 +37,8 @@ _CODE = (
 class ProcessEnded(Exception):
     """Raised for a process that ended, or was ended, before it answered.
 
-    cause: the signal or the exit status, with the last line on stderr. is_late: it was over its time limit. has_begun:
-    it had taken the message; otherwise, the message has nothing to do with it.
+    cause: the signal or the exit status, with the last line on stderr. is_late: the process exceeded its time limit.
+    has_begun: the process had taken the message; otherwise, the message did not cause the end.
     """
 
     def __init__(self, message: str, cause: str = "", *, is_late: bool = False, has_begun: bool = True) -> None:
@@ -49,7 +49,7 @@ class ProcessEnded(Exception):
 
 
 class Start(NamedTuple):
-    """How a process is started: two processes with an equal start do the same work in the same way."""
+    """The way in which a process is started. Two processes with an equal start do the same work in the same way."""
 
     command: tuple[str, ...]
     environment: Mapping[str, str]
@@ -101,7 +101,7 @@ class WorkerProcess:
         self._process: Popen[bytes] = started
 
     def _talk(self, start: Start, folder: Path | None, idle: float | None) -> None:
-        """Start the process, and pass on what goes to it and what it says; None once it has ended."""
+        """Start the process, pass messages to it, and queue its answers; queue None once it has ended."""
         try:
             process = Popen(
                 start.command,
@@ -135,10 +135,10 @@ class WorkerProcess:
         self._said.put(None)
 
     def run(self, message: Any, limits: ProcessLimits) -> Any:
-        """Let the process work on a message; return its answer. Raises ProcessEnded; the process must be ended then."""
+        """Let the process work on a message; return its answer. After ProcessEnded, the caller must end the process."""
         deadline = None if limits.seconds is None else time.monotonic() + max(limits.seconds, 0.0)
         self.is_healthy = has_begun = False
-        # What cannot be pickled raises an error here.
+        # A message that cannot be pickled raises an error here.
         self._messages.put(pickle.dumps((message, limits)))
         try:
             has_begun = self._next(deadline) == BEGAN
@@ -157,7 +157,7 @@ class WorkerProcess:
         return answer
 
     def _next(self, deadline: float | None) -> bytes | None:
-        """Return what the process says next, None if it has ended. Raises queue.Empty after the deadline."""
+        """Return the next answer of the process, None if it has ended. Raises queue.Empty after the deadline."""
         had_ended = False
         while True:
             left = _LOOK_SECONDS if deadline is None else deadline - time.monotonic()
@@ -194,19 +194,19 @@ class WorkerProcess:
         return self._process.poll() is not None
 
     def end(self) -> None:
-        """End the process and those that it started, and wait for its end."""
+        """End the process and its children, and wait for its end."""
         end_processes([self])
 
     def forget(self) -> None:
-        """Close this end of the pipes to the process, which a fork of this process has, too."""
+        """Close this end of the pipes to the process. A fork of this process has these pipes, too."""
         for stream in (self._process.stdin, self._process.stdout):
             assert stream is not None
             stream.close()
 
 
 def end_processes(processes: Sequence[WorkerProcess]) -> None:
-    """End processes, all at once, and wait for their end. Whatever interrupts the wait, no process is left."""
-    running = [(each._process, each.grace) for each in processes if not each.has_ended]
+    """End processes, all at once, and wait for their end. No process is left, even if something interrupts the wait."""
+    running = [(worker._process, worker.grace) for worker in processes if not worker.has_ended]
     try:
         asked = [(process, grace) for process, grace in running if grace]
         for process, _ in asked:
@@ -220,15 +220,15 @@ def end_processes(processes: Sequence[WorkerProcess]) -> None:
             if process.poll() is None:
                 _signal_group(process, _KILL)
                 process.wait()
-        for each in processes:
-            each._messages.put(None)
+        for worker in processes:
+            worker._messages.put(None)
 
 
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
 def _signal_group(process: Popen[bytes], number: int) -> None:
-    """Send a signal to a process and to those that it started."""
+    """Send a signal to a process and its children."""
     with contextlib.suppress(OSError):
         if process.poll() is not None:
             return

@@ -1,1 +1,1 @@
-"""Results as a person reads them (pages of lines and tables) and as a program reads them (JSON documents)."""
+"""Results for people (pages of lines and tables) and for programs (JSON documents)."""

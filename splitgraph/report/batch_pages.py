@@ -1,4 +1,4 @@
-"""What a command prints of many models: a line for each, and a summary."""
+"""The output of a command on many models: a line for each, and a summary."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # The codes that say why a result could not be verified.
 UNVERIFIED = ("SG501", "SG506")
 
-# What each status is called on the page, and its style.
+# The name of each status on the page, and its style.
 _WORDS: dict[Status, tuple[str, str]] = {
     "clean": ("clean", "green"),
     "findings": ("wrong", "bold red"),
@@ -33,17 +33,17 @@ _MESSAGE = 300
 
 
 def outcome_lines(outcome: Outcome) -> list[Block]:
-    """One line for a model; a second one with the first error of a model that is not as it should be, and with why a
+    """Return one line for a model. A second line shows the first error of a model that is not as it should be, or why a
     result could not be verified.
     """
     word, style = _WORDS[outcome.status]
     parts = (outcome.model, _opset(outcome), *_counts(outcome), *_premises(outcome), _wrote(outcome))
     facts = " · ".join(filter(None, parts))
     blocks: list[Block] = [line((f"{word:<16}", style), f"  {facts}")]
-    errors = [found for found in outcome.diagnostics if found.severity == "error"]
+    errors = [finding for finding in outcome.diagnostics if finding.severity == "error"]
     if outcome.is_unverified:
-        told = [found for found in outcome.diagnostics if found.code in UNVERIFIED]
-        blocks += [_finding(found, outcome, "warning") for found in told[:1]]
+        told = [finding for finding in outcome.diagnostics if finding.code in UNVERIFIED]
+        blocks += [_finding(finding, outcome, "warning") for finding in told[:1]]
     elif not outcome.ok and errors:
         first = errors[0]
         more = f" (and {count(len(errors) - 1, 'more finding')})" if len(errors) > 1 else ""
@@ -51,10 +51,10 @@ def outcome_lines(outcome: Outcome) -> list[Block]:
     return blocks
 
 
-def _finding(found: Diagnostic, outcome: Outcome, severity: Severity, more: str = "") -> Block:
-    where = "" if found.location == outcome.model else found.location
-    text = " ".join(filter(None, (where, shortened(found.message, _MESSAGE))))
-    return line(f"{'':<16}  ", (found.code, SEVERITY_STYLES[severity]), f" {text}{more}")
+def _finding(finding: Diagnostic, outcome: Outcome, severity: Severity, more: str = "") -> Block:
+    where = "" if finding.location == outcome.model else finding.location
+    text = " ".join(filter(None, (where, shortened(finding.message, _MESSAGE))))
+    return line(f"{'':<16}  ", (finding.code, SEVERITY_STYLES[severity]), f" {text}{more}")
 
 
 def _opset(outcome: Outcome) -> str:
@@ -74,8 +74,8 @@ def _counts(outcome: Outcome) -> list[str]:
 
 
 def _premises(outcome: Outcome) -> list[str]:
-    """Return what the caller took for granted."""
-    codes = sorted({found.code for found in outcome.accepted})
+    """Return the assumptions that the caller allowed."""
+    codes = sorted({finding.code for finding in outcome.accepted})
     texts = [f"accepted {count(len(outcome.accepted), 'error')} ({', '.join(codes)})"] if codes else []
     if outcome.assumed_defaults:
         texts.append(
@@ -104,9 +104,9 @@ def summary_page(verb: Verb, outcomes: Sequence[Outcome], *, seconds: float, res
         codes = Counter(code for outcome in outcomes if outcome.status == status for code in _codes(outcome))
         told = ", ".join(f"{code} {number:,}" for code, number in sorted(codes.items()))
         rows.append([Cell((word,), style), f"{numbers[status]:,}", told])
-        if status == "converted" and (unverified := [each for each in outcomes if each.is_unverified]):
+        if status == "converted" and (unverified := [judged for judged in outcomes if judged.is_unverified]):
             reasons = Counter(
-                found.code for each in unverified for found in each.diagnostics if found.code in UNVERIFIED
+                finding.code for judged in unverified for finding in judged.diagnostics if finding.code in UNVERIFIED
             )
             told = ", ".join(f"{code} {number:,}" for code, number in sorted(reasons.items()))
             rows.append([Cell(("not verified",), "bold yellow"), f"{len(unverified):,}", f"of those converted: {told}"])
@@ -120,7 +120,7 @@ def _codes(outcome: Outcome) -> set[str]:
     """Return the codes of the errors of a model that is not as it should be."""
     if outcome.ok:
         return set()
-    return {found.code for found in outcome.diagnostics if found.severity == "error"}
+    return {finding.code for finding in outcome.diagnostics if finding.severity == "error"}
 
 
 def _duration(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""What differs between two models, as a page."""
+"""The page of the differences between two models."""
 
 from __future__ import annotations
 
@@ -35,8 +35,10 @@ def difference_page(
 def difference_blocks(
     difference: ModelDifference, *, with_all: bool = False, more: str = "--all shows them"
 ) -> list[Block]:
-    """Return the differences as tables, one for each kind of difference, with a blank line between them; none where
-    nothing differs. more: what to do to see what is left out, as the end of a sentence.
+    """Return the differences as tables, one for each kind of difference, with a blank line between them; nothing if
+    there is no difference.
+
+    more: how to see the rows that are left out, as the end of a sentence.
     """
     extent = Extent(with_all, more)
     groups = [
@@ -54,13 +56,13 @@ def difference_blocks(
 
 def opsets_phrase(before: Mapping[str, int], after: Mapping[str, int]) -> str:
     """Return the opsets of both models: "opset 11 → 18"."""
-    one, two = opset_text(before), opset_text(after)
-    if one == two:
-        return one
+    first, second = opset_text(before), opset_text(after)
+    if first == second:
+        return first
     others = {name: version for name, version in before.items() if name}
     if "" in before and "" in after and others == {name: version for name, version in after.items() if name}:
         return f"opset {before['']} → {after['']}"
-    return f"{one} → {two}"
+    return f"{first} → {second}"
 
 
 def nodes_phrase(difference: ModelDifference) -> str:
@@ -69,20 +71,20 @@ def nodes_phrase(difference: ModelDifference) -> str:
         return f"no difference in {count(difference.after_nodes, 'node')}"
     if not difference.nodes:
         return f"all {count(difference.after_nodes, 'node')} are the same"
-    changed = [each for each in difference.nodes if each.kind == "changed" and not each.only_names]
-    splits = sum(each.is_split for each in changed)
+    changed = [node for node in difference.nodes if node.kind == "changed" and not node.only_names]
+    splits = sum(node.is_split for node in changed)
     others = len(changed) - splits
     phrases = []
     if changed:
-        other = count(others, "other node" if splits else "node")
-        named = [*([count(splits, "split")] if splits else []), *([other] if others else [])]
+        others_phrase = count(others, "other node" if splits else "node")
+        named = [*([count(splits, "split")] if splits else []), *([others_phrase] if others else [])]
         phrases.append(f"{' and '.join(named)} changed")
     for kind in ("added", "removed"):
-        number = sum(each.kind == kind for each in difference.nodes)
+        number = sum(node.kind == kind for node in difference.nodes)
         if number:
             phrases.append(f"{count(number, 'node')} {kind}")
-    versions = sum(each.only_version for each in difference.nodes)
-    names = sum(each.only_names for each in difference.nodes) - versions
+    versions = sum(node.only_version for node in difference.nodes)
+    names = sum(node.only_names for node in difference.nodes) - versions
     if names:
         phrases.append(f"{count(names, 'node')} only with other names or notes")
     if versions:
@@ -95,10 +97,10 @@ def nodes_phrase(difference: ModelDifference) -> str:
 
 def _parts(parts: Sequence[PartDifference], extent: Extent) -> list[Block]:
     rows: list[list[str | Cell]] = [
-        [each.part, _part_name(each), *_part_cells(each, extent.with_all)]
-        for each in parts
+        [part.part, _part_name(part), *_part_cells(part, extent.with_all)]
+        for part in parts
         # The line above the tables says it.
-        if extent.with_all or (each.part, each.location, each.name) != ("opset", "", "")
+        if extent.with_all or (part.part, part.location, part.name) != ("opset", "", "")
     ]
     if not rows:
         return []
@@ -113,26 +115,26 @@ def _part_name(part: PartDifference) -> str:
 
 def _part_cells(part: PartDifference, with_all: bool) -> tuple[Cell, Cell]:
     most = LONGEST_TEXT if with_all else _PART
-    one, two = (_NONE if text is None else shortened(text, most) for text in (part.before, part.after))
-    return Cell((one,), "red"), Cell(("other elements" if part.before == part.after else two,), "green")
+    old, new = (_NONE if text is None else shortened(text, most) for text in (part.before, part.after))
+    return Cell((old,), "red"), Cell(("other elements" if part.before == part.after else new,), "green")
 
 
 def _values(difference: ModelDifference, extent: Extent) -> list[Block]:
-    told = {each.name for each in difference.parts if each.part in ("input", "output") and each.location == "main"}
+    told = {part.name for part in difference.parts if part.part in ("input", "output") and part.location == "main"}
     shown = [
-        each
-        for each in difference.values
-        if extent.with_all or (each.kind == "changed" and not (each.location == "main" and each.name in told))
+        value
+        for value in difference.values
+        if extent.with_all or (value.kind == "changed" and not (value.location == "main" and value.name in told))
     ]
     blocks: list[Block] = []
     if shown:
         rows: list[list[str | Cell]] = [
-            [_value_name(each), Cell((_type(each.before),), "red"), Cell((_type(each.after),), "green")]
-            for each in shown
+            [_value_name(value), Cell((_type(value.before),), "red"), Cell((_type(value.after),), "green")]
+            for value in shown
         ]
         kept, more = extent.cut(rows)
         blocks += [table(("value", "before", "after"), ("bold", "", ""), kept), *more]
-    left = 0 if extent.with_all else sum(each.kind != "changed" for each in difference.values)
+    left = 0 if extent.with_all else sum(value.kind != "changed" for value in difference.values)
     if left:
         text = f"{count(left, 'value')} of added and removed nodes"
         blocks += [*([BLANK] if blocks else []), extent.left_out(text)]
@@ -148,10 +150,10 @@ def _type(value: object) -> str:
     return _NONE if value is None else abridged(str(value), LONGEST_TEXT)
 
 
-def _findings(title: str, found: Sequence[Diagnostic], extent: Extent) -> list[Block]:
-    if not found:
+def _findings(title: str, findings: Sequence[Diagnostic], extent: Extent) -> list[Block]:
+    if not findings:
         return []
-    kept, more = extent.cut(found)
+    kept, more = extent.cut(findings)
     return [line((title, "dim")), findings_table(kept), *more]
 
 
@@ -161,16 +163,16 @@ def _findings(title: str, found: Sequence[Diagnostic], extent: Extent) -> list[B
 # Rows of each table that a page shows unless everything is asked for.
 _MOST_ROWS = 20
 
-Row = TypeVar("Row")
+RowT = TypeVar("RowT")
 
 
 class Extent(NamedTuple):
-    """How much is shown: everything or not, and what to do to see more."""
+    """The extent of a page: everything or not, and how to see more."""
 
     with_all: bool
     more: str
 
-    def cut(self, rows: Sequence[Row]) -> tuple[Sequence[Row], list[Block]]:
+    def cut(self, rows: Sequence[RowT]) -> tuple[Sequence[RowT], list[Block]]:
         """Return the rows that are shown, and a line that says how many are not."""
         # One row takes no more place than the line that stands for it.
         if self.with_all or len(rows) <= _MOST_ROWS + 1:
@@ -178,7 +180,7 @@ class Extent(NamedTuple):
         return rows[:_MOST_ROWS], [line((f"  … and {len(rows) - _MOST_ROWS:,} more; {self.more}", "dim"))]
 
     def left_out(self, text: str) -> Block:
-        """Return a line about what is not shown."""
+        """Return a line about rows that are not shown."""
         return line((f"  {text}; {self.more}", "dim"))
 
 
@@ -194,13 +196,13 @@ _Elements = Mapping[str, str]
 
 
 def nodes_blocks(difference: ModelDifference, extent: Extent) -> list[Block]:
-    """Return the table, splits first, and how many nodes of which only the version of the operator differs are not
-    in it.
+    """Return the table, splits first, and how many nodes it leaves out because only the version of the operator
+    differs.
     """
-    shown = [each for each in difference.nodes if extent.with_all or not each.only_version]
+    shown = [changed for changed in difference.nodes if extent.with_all or not changed.only_version]
     if not extent.with_all:
-        # What is cut off is not what the reader came for.
-        shown.sort(key=lambda each: (not each.is_split, each.only_names))
+        # The most important nodes come first, because the rest may be cut off.
+        shown.sort(key=lambda changed: (not changed.is_split, changed.only_names))
     blocks: list[Block] = []
     if shown:
         elements = _elements(difference, "before"), _elements(difference, "after")
@@ -214,7 +216,7 @@ def nodes_blocks(difference: ModelDifference, extent: Extent) -> list[Block]:
         ]
         kept, more = extent.cut(rows)
         blocks += [table(("node", "operator", "what"), ("bold", "cyan", ""), kept), *more]
-    left = 0 if extent.with_all else sum(each.only_version for each in difference.nodes)
+    left = 0 if extent.with_all else sum(changed.only_version for changed in difference.nodes)
     if left:
         text = f"{count(left, 'node')} only of another operator version"
         blocks += [*([BLANK] if blocks else []), extent.left_out(text)]
@@ -229,7 +231,7 @@ def _operators(node: NodeDifference) -> str:
 def _elements(difference: ModelDifference, side: Literal["before", "after"]) -> _Elements:
     """Return the elements of small constants that only one of the models has, by name: "1, 2, 3"."""
     texts: dict[str, str | None] = {
-        each.name: getattr(each, side) for each in difference.parts if each.part == "initializer"
+        part.name: getattr(part, side) for part in difference.parts if part.part == "initializer"
     }
     for form in (getattr(node, side) for node in difference.nodes):
         if form is not None and form.operator.startswith("Constant-") and form.outputs:
@@ -245,7 +247,7 @@ def _what(node: NodeDifference, elements: tuple[_Elements, _Elements], with_all:
 
 
 def _sentences(node: NodeDifference, elements: tuple[_Elements, _Elements]) -> Iterator[str]:
-    """Return what is to be said of a node, a line each. elements: of constants in the two models, by name."""
+    """Return the sentences about a node, a line each. elements: of constants in the two models, by name."""
     before, after = node.before, node.after
     others = ", ".join(map(short_location, node.others))
     if before is None or after is None:
@@ -258,11 +260,11 @@ def _sentences(node: NodeDifference, elements: tuple[_Elements, _Elements]) -> I
     if "attributes" in node.aspects:
         yield from _attributes(node.attributes, before, after)
     if "inputs" in node.aspects:
-        one, two = _with_elements(before.inputs, elements[0]), _with_elements(after.inputs, elements[1])
-        yield from _places("input", one, two, node.inputs)
+        old, new = _with_elements(before.inputs, elements[0]), _with_elements(after.inputs, elements[1])
+        yield from _places("input", old, new, node.inputs)
     if "outputs" in node.aspects:
         pairs = enumerate(zip_longest(before.outputs, after.outputs, fillvalue=""))
-        places = [place for place, (one, two) in pairs if one != two]
+        places = [place for place, (old, new) in pairs if old != new]
         yield from _places("output", before.outputs, after.outputs, places)
     if others:
         yield f"other outputs come from {others}"
@@ -282,13 +284,13 @@ def _reading(form: NodeForm) -> str:
 def _attributes(names: Sequence[str], before: NodeForm, after: NodeForm) -> Iterator[str]:
     gone, new = [], []
     for name in names:
-        one, two = before.attributes.get(name), after.attributes.get(name)
-        if one is not None and two is not None:
-            yield f"{name}: other elements" if one == two else f"{name} {one} → {two}"
-        elif one is not None:
-            gone.append(f"{name} {one}")
+        text_before, text_after = before.attributes.get(name), after.attributes.get(name)
+        if text_before is not None and text_after is not None:
+            yield f"{name}: other elements" if text_before == text_after else f"{name} {text_before} → {text_after}"
+        elif text_before is not None:
+            gone.append(f"{name} {text_before}")
         else:
-            new.append(f"{name} {two}")
+            new.append(f"{name} {text_after}")
     if gone and new:
         yield f"{', '.join(gone)} → {', '.join(new)}"
     elif gone or new:
@@ -302,16 +304,16 @@ def _with_elements(names: Sequence[str], elements: _Elements) -> list[str]:
 def _places(noun: str, before: Sequence[str], after: Sequence[str], places: Iterable[int]) -> Iterator[str]:
     """Return the inputs or outputs that differ, counted from 0 as the specification does."""
     for place in places:
-        one = before[place] if place < len(before) else ""
-        two = after[place] if place < len(after) else ""
-        if one and two and one == two:
-            yield f"{noun} {place}: {two} is another value"
-        elif one and two:
-            yield f"{noun} {place}: {one} → {two}"
-        elif one or two:
-            yield f"{noun} {place} {'added' if two else 'removed'}: {two or one}"
+        old = before[place] if place < len(before) else ""
+        new = after[place] if place < len(after) else ""
+        if old and new and old == new:
+            yield f"{noun} {place}: {new} is another value"
+        elif old and new:
+            yield f"{noun} {place}: {old} → {new}"
+        elif old or new:
+            yield f"{noun} {place} {'added' if new else 'removed'}: {new or old}"
 
 
 def short_location(location: str) -> str:
-    """Return a location without the main graph, which goes without saying."""
+    """Return a location without the name of the main graph."""
     return abridged(location.removeprefix("main/"))

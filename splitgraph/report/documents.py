@@ -119,8 +119,9 @@ def _document(command: str, **known: Any) -> Document:
 
 def analysis_json(analysis: Analysis, model_name: str, with_values: bool = False) -> Document:
     """Return what `infer --json` prints. with_values: with `values` of the main graph, and `graphs`, by location."""
-    found, branches = analysis.completeness, [each for each in analysis.obligations if each.branches]
-    origin = found.first_unknown
+    completeness = analysis.completeness
+    branches = [obligation for obligation in analysis.obligations if obligation.branches]
+    origin = completeness.first_unknown
     values: Document = {}
     if with_values:
         values["values"] = {name: type_json(value) for name, value in analysis.types.items()}
@@ -135,19 +136,21 @@ def analysis_json(analysis: Analysis, model_name: str, with_values: bool = False
         ok=analysis.ok,
         splits=[_split_json(split) for split in analysis.splits],
         symbols={name: {"min": low, "max": high} for name, (low, high) in analysis.symbols.items()},
-        obligations=[str(each) for each in analysis.obligations if not each.branches],
-        branch_obligations=[{"obligation": str(each), "branch": name} for each in branches for name in each.branches],
-        assumptions=[str(each) for each in analysis.assumptions],
+        obligations=[str(obligation) for obligation in analysis.obligations if not obligation.branches],
+        branch_obligations=[
+            {"obligation": str(obligation), "branch": name} for obligation in branches for name in obligation.branches
+        ],
+        assumptions=[str(obligation) for obligation in analysis.assumptions],
         diagnostics=diagnostics_json(analysis.diagnostics),
         accepted=diagnostics_json(analysis.accepted),
         completeness={
-            "dims": found.dims,
-            "known": found.known,
-            "symbolic": found.symbolic,
-            "unknown_rank": found.unknown_rank,
-            "nodes": found.nodes,
-            "unknown_operators": list(found.unknown_operators),
-            "left_open": found.left_open,
+            "dims": completeness.dims,
+            "known": completeness.known,
+            "symbolic": completeness.symbolic,
+            "unknown_rank": completeness.unknown_rank,
+            "nodes": completeness.nodes,
+            "unknown_operators": list(completeness.unknown_operators),
+            "left_open": completeness.left_open,
             "first_unknown": None if origin is None else {"location": origin.location, "reason": origin.reason},
         },
     )
@@ -169,7 +172,7 @@ def rewrite_json(
         ok=output is not None,
         model=model_name,
         output=output,
-        data_files=[{"path": str(each.path), "how": each.how} for each in data_files],
+        data_files=[{"path": str(data_file.path), "how": data_file.how} for data_file in data_files],
         **{"from": dict(rewrite.from_opset)},
         to=dict(rewrite.to_opset),
         changes=[
@@ -190,7 +193,7 @@ def report_json(models: Iterable[tuple[str, Analysis]], output: str) -> Document
         {"model": name, "ok": analysis.ok, "diagnostics": diagnostics_json(analysis.diagnostics)}
         for name, analysis in models
     ]
-    return _document("report", ok=all(each["ok"] for each in drawn), output=output, models=drawn)
+    return _document("report", ok=all(model["ok"] for model in drawn), output=output, models=drawn)
 
 
 def verification_json(verification: Verification) -> Document:
@@ -217,7 +220,7 @@ def _comparison_json(verification: Verification) -> Document:
 def check_json(
     model_name: str,
     opset: Mapping[str, int],
-    found: Iterable[tuple[Target, Sequence[Diagnostic]]],
+    by_target: Iterable[tuple[Target, Sequence[Diagnostic]]],
     accepted: Iterable[Diagnostic] = (),
 ) -> Document:
     """Return what `check --json` prints: for each target whether anything is in the way, and what.
@@ -230,16 +233,16 @@ def check_json(
             "title": target.title,
             "version": target.version,
             "measured": target.measured,
-            "ok": all(each.severity != "error" for each in diagnostics),
+            "ok": all(finding.severity != "error" for finding in diagnostics),
             "diagnostics": diagnostics_json(diagnostics),
         }
-        for target, diagnostics in found
+        for target, diagnostics in by_target
     ]
     return _document(
         "check",
         model=model_name,
         opset=dict(opset),
-        ok=all(each["ok"] for each in checked),
+        ok=all(result["ok"] for result in checked),
         targets=checked,
         accepted=diagnostics_json(accepted),
     )
@@ -259,9 +262,9 @@ def difference_document(difference: ModelDifference, before_name: str, after_nam
 def difference_json(difference: ModelDifference) -> Document:
     """Return the differences alone, for documents of other commands and for the report."""
     return {
-        "parts": [_part(each) for each in difference.parts],
-        "nodes": [_node(each) for each in difference.nodes],
-        "values": [_value(each) for each in difference.values],
+        "parts": [_part(part) for part in difference.parts],
+        "nodes": [_node(node) for node in difference.nodes],
+        "values": [_value(value) for value in difference.values],
         "new_findings": diagnostics_json(difference.new_findings),
         "gone_findings": diagnostics_json(difference.gone_findings),
     }
@@ -319,7 +322,7 @@ def _value(value: ValueDifference) -> Document:
 
 
 def doctor_json(report: InstallationReport) -> Document:
-    """Return what `doctor --json` prints: everything that was looked at, and what is wrong."""
+    """Return what `doctor --json` prints: the installation, and what is wrong with it."""
     return _document(
         "doctor",
         ok=report.ok,
@@ -357,7 +360,7 @@ def outcome_json(outcome: Outcome) -> Document:
 
 
 def diagnostics_json(diagnostics: Iterable[Diagnostic]) -> list[Document]:
-    """Diagnostics, in the order they were found."""
+    """Return diagnostics, in the order of the findings."""
     return [
         {"code": d.code, "severity": d.severity, "message": d.message, "location": d.location, "help": d.help}
         for d in diagnostics
@@ -365,7 +368,7 @@ def diagnostics_json(diagnostics: Iterable[Diagnostic]) -> list[Document]:
 
 
 def type_json(value: ValueType) -> Document:
-    """A value's kind, element type and shape; `element` only where tensors of that type and shape do not say it all."""
+    """Return a value's kind, element type and shape; and `element` unless it is a tensor of that type and shape."""
     document: Document = {
         "kind": value.kind,
         "dtype": value.dtype,

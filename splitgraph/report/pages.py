@@ -46,15 +46,15 @@ def analysis_page(
     """Return what `infer` prints: the model, its splits, what they require, how complete the types are, and the
     findings.
     """
-    found = analysis.completeness
-    header = (opset_text(analysis.opset), count(found.nodes, "node"), count(len(analysis.splits), "split"))
+    completeness = analysis.completeness
+    header = (opset_text(analysis.opset), count(completeness.nodes, "node"), count(len(analysis.splits), "split"))
     blocks: list[Block] = [line((model_name, "bold"), *(f" · {part}" for part in header)), BLANK]
     if analysis.splits:
         blocks += [_splits_table(analysis.splits, brief), BLANK]
     blocks += _obligations(analysis, with_values, brief)
     if with_values:
         blocks += _values(analysis)
-    blocks.append(_summary(found, analysis.diagnostics, analysis.accepted))
+    blocks.append(_summary(completeness, analysis.diagnostics, analysis.accepted))
     if analysis.diagnostics:
         blocks += [BLANK, findings_table(analysis.diagnostics)]
     return [*blocks, *([BLANK] if analysis.accepted else []), *accepted_findings(analysis.accepted)]
@@ -62,8 +62,8 @@ def analysis_page(
 
 def rewrite_findings(rewrite: Rewrite) -> list[Block]:
     """Return the findings of a rewrite, and the errors that the user accepts; empty where there are none."""
-    found = [findings_table(rewrite.diagnostics)] if rewrite.diagnostics else []
-    return [*found, *accepted_findings(rewrite.accepted)]
+    blocks = [findings_table(rewrite.diagnostics)] if rewrite.diagnostics else []
+    return [*blocks, *accepted_findings(rewrite.accepted)]
 
 
 def accepted_findings(accepted: Sequence[Diagnostic]) -> list[Block]:
@@ -107,15 +107,15 @@ def rewrite_page(
     verification = rewrite.verification
     checked = "not verified" if verification is None else verification_phrase(verification)
     verdict_style = "" if verification is None else VERDICT_STYLES[verification.verdict]
-    done = changes_phrase(rewrite.changes, to_form)
+    changes = changes_phrase(rewrite.changes, to_form)
     if ir_versions is not None:
-        done = f"IR version {ir_versions[0]} → {ir_versions[1]}"
-    summary = line((opset, "bold"), f" · {done} · ", (checked, verdict_style))
+        changes = f"IR version {ir_versions[0]} → {ir_versions[1]}"
+    summary = line((opset, "bold"), f" · {changes} · ", (checked, verdict_style))
     notes = [] if verification is None else verification_notes(verification)
     return [summary, *notes, line("would write " if is_dry else "wrote ", (output, "bold"))]
 
 
-# What is said of a model that was written with each kind of data file.
+# The phrase for a written model with each kind of data file.
 _DATA_FILES = {
     "needed": "needs the data file of the original, ",
     "copied": "copied the data file that it needs, ",
@@ -126,10 +126,10 @@ _MOST_DATA_FILES = 3
 
 
 def data_lines(data_files: Sequence[DataFile]) -> list[Block]:
-    """Which data files a model that was written depends on, a line for each kind."""
+    """Return a line for each kind of data file that a written model depends on."""
     blocks: list[Block] = []
     for how, phrase in _DATA_FILES.items():
-        names = [str(each.path) for each in data_files if each.how == how]
+        names = [str(data_file.path) for data_file in data_files if data_file.how == how]
         if names:
             more = f" and {len(names) - _MOST_DATA_FILES:,} more" if len(names) > _MOST_DATA_FILES else ""
             blocks.append(line(phrase, (", ".join(map(abridged, names[:_MOST_DATA_FILES])), "bold"), more))
@@ -169,16 +169,16 @@ def _engine_of(verification: Verification) -> str:
 
 
 def verification_notes(verification: Verification) -> list[Line]:
-    """Which engines did not decide, and what else limits a verdict, a short line each; none where nothing was run, as
-    the findings say why. Warnings are findings, too.
+    """Return short lines: which engines did not decide, and what else limits a verdict. Without a run there are none,
+    because the findings say why. Warnings are findings, too.
     """
     if verification.verdict == "not-run":
         return []
     first = verification.first_difference
     texts = [
-        f"not decided by {found.message}" if found.severity == "warning" else found.message
-        for found in verification.diagnostics
-        if found not in verification.warnings and (first is None or first.reason not in found.message)
+        f"not decided by {finding.message}" if finding.severity == "warning" else finding.message
+        for finding in verification.diagnostics
+        if finding not in verification.warnings and (first is None or first.reason not in finding.message)
     ]
     return [line("  ", (shortened(text, _NOTE), "dim")) for text in texts]
 
@@ -191,12 +191,12 @@ def verification_page(verification: Verification) -> list[Block]:
     blocks: list[Block] = [line(*spans)]
     blocks += [Line((("  " + text, ""),)) for text in _measured(verification)]
     blocks += verification_notes(verification)
-    found = verification.diagnostics if verification.verdict == "not-run" else verification.warnings
-    return [*blocks, BLANK, findings_table(found)] if found else blocks
+    findings = verification.diagnostics if verification.verdict == "not-run" else verification.warnings
+    return [*blocks, BLANK, findings_table(findings)] if findings else blocks
 
 
 def blockers_page(headline: str, diagnostics: Sequence[Diagnostic]) -> list[Block]:
-    """Why nothing was rewritten: a line, every blocker, and that nothing was written."""
+    """Return why nothing was rewritten: a line, every blocker, and that nothing was written."""
     number = count(sum(d.severity == "error" for d in diagnostics), "blocker")
     return [line(f"{headline}: {number}"), BLANK, findings_table(diagnostics), BLANK, line("Nothing was written.")]
 
@@ -261,16 +261,16 @@ def _obligations(analysis: Analysis, with_values: bool, brief: bool) -> list[Blo
     """
     of_splits = {text for split in analysis.splits for text in split.obligations}
     rows = [
-        (abridged(f"requires {each}{_where(each)}", LONGEST_TEXT), _who(list(map(_node, locations)), brief))
-        for each, locations in analysis.required_by.items()
-        if with_values or analysis.generated.isdisjoint(each.symbols) or str(each) in of_splits
+        (abridged(f"requires {obligation}{_where(obligation)}", LONGEST_TEXT), _who(list(map(_node, locations)), brief))
+        for obligation, locations in analysis.required_by.items()
+        if with_values or analysis.generated.isdisjoint(obligation.symbols) or str(obligation) in of_splits
     ]
     rows += [
         (
-            abridged(f"assumes {_upper_limit(each)}", LONGEST_TEXT),
+            abridged(f"assumes {_upper_limit(assumption)}", LONGEST_TEXT),
             f"otherwise {_node(location)} broadcasts an empty dimension",
         )
-        for each, location in analysis.assumed_by.items()
+        for assumption, location in analysis.assumed_by.items()
     ]
     if not rows:
         return []
@@ -278,7 +278,7 @@ def _obligations(analysis: Analysis, with_values: bool, brief: bool) -> list[Blo
 
 
 def _where(required: Obligation) -> str:
-    """In which runs something must hold: nothing is said where it is in all."""
+    """Return in which runs something must hold; "" for all runs."""
     return f" where {' or '.join(map(_node, required.branches))} runs" if required.branches else ""
 
 
@@ -308,16 +308,16 @@ def _values(analysis: Analysis) -> list[Block]:
     return [*blocks, table(("symbol", "at least", "at most"), ("bold", "", ""), ranges), BLANK]
 
 
-def _summary(found: Completeness, diagnostics: Sequence[Diagnostic], accepted: Sequence[Diagnostic]) -> Line:
-    symbolic = f", {found.symbolic:,} symbolic" if found.symbolic else ""
-    sentences = [f"{found.known:,} of {count(found.dims, 'dimension')} known{symbolic}."]
-    if found.unknown_rank:
-        origin = found.first_unknown
+def _summary(completeness: Completeness, diagnostics: Sequence[Diagnostic], accepted: Sequence[Diagnostic]) -> Line:
+    symbolic = f", {completeness.symbolic:,} symbolic" if completeness.symbolic else ""
+    sentences = [f"{completeness.known:,} of {count(completeness.dims, 'dimension')} known{symbolic}."]
+    if completeness.unknown_rank:
+        origin = completeness.first_unknown
         first = f", the first at {_node(origin.location)} ({origin.reason})" if origin else ""
-        sentences.append(f"{count(found.unknown_rank, 'value')} of unknown rank{first}.")
-    if found.unknown_operators:
-        names = ", ".join(map(abridged, found.unknown_operators))
-        open_values = f", which leave {count(found.left_open, 'value')} open" if found.left_open else ""
+        sentences.append(f"{count(completeness.unknown_rank, 'value')} of unknown rank{first}.")
+    if completeness.unknown_operators:
+        names = ", ".join(map(abridged, completeness.unknown_operators))
+        open_values = f", which leave {count(completeness.left_open, 'value')} open" if completeness.left_open else ""
         sentences.append(f"Unknown operators: {names}{open_values}.")
     if accepted:
         sentences.append(f"{count(len(accepted), 'error')} accepted.")

@@ -1,4 +1,4 @@
-"""Printing on the two streams: results on stdout, and on stderr everything else."""
+"""Print results on stdout, and everything else on stderr."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def print_result(blocks: Sequence[Block]) -> None:
 
 
 def print_notice(blocks: Sequence[Block]) -> None:
-    """Print a page on stderr; where that is full, there is nobody to tell."""
+    """Print a page on stderr; if stderr is full, nobody can be told."""
     from splitgraph.report.text import print_page
 
     try:
@@ -60,9 +60,9 @@ def say_error(text: str, diagnostics: Sequence[Diagnostic] = ()) -> None:
 
 @contextmanager
 def working(text: str, hint: str = "") -> Iterator[Callable[[str], None]]:
-    """Show on stderr, if that is a terminal, that something takes its time. What is yielded changes the text.
+    """Show on stderr, if that is a terminal, that work takes its time. Yields a function that changes the text.
 
-    hint: what is added to the text after LONG seconds.
+    hint: an addition to the text after LONG seconds.
     """
     if not sys.stderr.isatty():
         yield lambda text: None

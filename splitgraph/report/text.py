@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 INDENT = "  "
 GAP = "  "
-# Where no terminal limits it: no column but one of sentences is wider.
+# The widest column without a terminal; only a column of sentences may be wider.
 _WIDEST = 100
 
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "blue"}
@@ -129,7 +129,7 @@ def _print_on_terminal(blocks: Iterable[Block], stream: TextIO) -> None:
 
 
 def _grid(block: Table) -> Padding:
-    """Return the table as rich has it. Notices and errors are lines, most of them, and need nothing of this."""
+    """Return the table as a table of rich. Most notices and errors are lines and need no rich."""
     from rich.padding import Padding
     from rich.table import Table as Grid
     from rich.text import Text
@@ -164,16 +164,14 @@ def printable(text: str) -> str:
 
 
 def display_width(text: str) -> int:
-    """Columns that the text takes on a terminal: 2 for a wide East Asian character, 0 for a combining one."""
+    """Return the width of a text in columns of a terminal: 2 for a wide East Asian character, 0 for a combining one."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def folded(text: str, width: int) -> list[str]:
-    """Return the text in lines of about so many columns, broken at spaces only: a name stays whole for whoever
-    searches it.
-    """
+    """Return the text in lines of about so many columns, broken at spaces only, so that names can be searched."""
     if display_width(text) <= width:
         return [text]
     lines: list[str] = []

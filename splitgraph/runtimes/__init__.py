@@ -1,1 +1,1 @@
-"""What runtimes read: the table of targets, the traits of a model in its words, and the check of a model."""
+"""The table of targets, the traits of a model in the words of this table, and the check of a model."""

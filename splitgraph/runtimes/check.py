@@ -1,4 +1,4 @@
-"""Checking a model for a target: what the runtime refuses or computes wrong, node by node, and what to do."""
+"""Check a model for a target: which nodes the runtime refuses or computes wrong, and what to do."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from splitgraph.inference.input_defaults import told_defaults
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.options import STRICT, Leeway
 from splitgraph.runtimes.node_traits import NodeTraits, traits_of
-from splitgraph.runtimes.target import Answer, Failure, Target
+from splitgraph.runtimes.target import Reading, Refusal, Target
 from splitgraph.runtimes.traits import FORMS, MODIFIERS, title
 
-_CODES: dict[Answer, str] = {"refuses": "SG701", "wrong": "SG702", "rank": "SG702", "dies": "SG703"}
-_VERBS: dict[Answer, str] = {
+_CODES: dict[Reading, str] = {"refuses": "SG701", "wrong": "SG702", "rank": "SG702", "dies": "SG703"}
+_VERBS: dict[Reading, str] = {
     "refuses": "refuses",
     "wrong": "silently computes wrong results of",
     "rank": "gives results of another rank for",
@@ -32,18 +32,20 @@ class Examined(NamedTuple):
 
     @property
     def errors(self) -> list[Diagnostic]:
-        """What is wrong with the model itself."""
-        return [found for found in self.walked.diagnostics if found.severity == "error"]
+        """Return the errors of the model itself."""
+        return [finding for finding in self.walked.diagnostics if finding.severity == "error"]
 
     @property
     def notes(self) -> list[Diagnostic]:
-        """What is no error: stale acceptances, defaults taken for constants, and equal initializers of one name."""
+        """Return the findings that are no errors: stale acceptances, defaults taken for constants, and equal
+        initializers of one name.
+        """
         assumed = told_defaults(self.model, assumed=self.walked.leeway.assume_defaults)
         return [*self.walked.stale, *assumed, *self.walked.doubled]
 
     @property
     def opset(self) -> int:
-        """The opset of ai.onnx, 0 where none is imported."""
+        """Return the opset of ai.onnx, 0 if none is imported."""
         return self.walked.opset.get("", 0)
 
 
@@ -54,7 +56,7 @@ def examine(model: ModelProto, leeway: Leeway = STRICT) -> Examined:
 
 
 def check_model(examined: Examined, target: Target) -> Iterator[Diagnostic]:
-    """Return what the target will not read in the model, in graph order, after what is wrong with the model itself."""
+    """Return the errors of the model itself, then what the target does not read in the model, in graph order."""
     yield from examined.errors
     yield from examined.notes
     yield from _against_schema(examined, target)
@@ -77,23 +79,27 @@ def check_model(examined: Examined, target: Target) -> Iterator[Diagnostic]:
 
 
 def _against_schema(examined: Examined, target: Target) -> Iterator[Diagnostic]:
-    """Nodes with element types or numbers of outputs that only the schema forbids: onnxruntime checks the schema, other
-    runtimes may not.
+    """Find nodes with element types or numbers of outputs that only the schema forbids: onnxruntime checks the schema,
+    other runtimes may not.
     """
-    missing = [each for each in examined.walked.diagnostics if (each.code, each.severity) == ("SG209", "warning")]
-    for found in [*examined.walked.lenient, *missing]:
+    missing = [
+        finding for finding in examined.walked.diagnostics if (finding.code, finding.severity) == ("SG209", "warning")
+    ]
+    for finding in [*examined.walked.lenient, *missing]:
         if target.name == "onnxruntime":
-            lacks_outputs = found.code == "SG209"
+            lacks_outputs = finding.code == "SG209"
             advice = "Cast the input, or upgrade the model to an opset that allows the type."
-            advice = found.help if lacks_outputs else advice
-            yield diagnostic("SG701", f"{target.label} refuses the node: {found.message}", found.location, help=advice)
+            advice = finding.help if lacks_outputs else advice
+            yield diagnostic(
+                "SG701", f"{target.label} refuses the node: {finding.message}", finding.location, help=advice
+            )
         else:
-            yield found
+            yield finding
 
 
 def _empty_at_run_time(examined: Examined, target: Target) -> Iterator[Diagnostic]:
-    """One note for all parts whose length only the run tells, where the target does not read empty parts."""
-    failure = next((each for each in target.failures if each.traits == {"part-empty"}), None)
+    """Return one note for all parts whose length is known only at run time, if the target does not read empty parts."""
+    failure = next((refusal for refusal in target.failures if refusal.traits == {"part-empty"}), None)
     open_lengths = [
         node
         for node in examined.nodes
@@ -106,7 +112,7 @@ def _empty_at_run_time(examined: Examined, target: Target) -> Iterator[Diagnosti
 
 
 def _limits(examined: Examined, target: Target) -> Iterator[Diagnostic]:
-    """Return the opset and the IR version, where the target does not know them yet."""
+    """Report the opset and the IR version if the target does not support them yet."""
     help = f"Run splitgraph convert --target {target.key}."
     if target.newest_opset is not None and examined.opset > target.newest_opset:
         text = f"{target.label} reads opsets up to {target.newest_opset}; the model has opset {examined.opset}"
@@ -117,11 +123,11 @@ def _limits(examined: Examined, target: Target) -> Iterator[Diagnostic]:
         yield diagnostic("SG704", text, "main", help=help)
 
 
-def _finding(node: NodeTraits, failure: Failure, target: Target) -> Diagnostic:
-    what = " + ".join(map(title, sorted(failure.traits, key=_form_first)))
-    if len(failure.traits) == 1 and what != node.label and not failure.traits & FORMS.keys():
-        what = f"{node.label} with {what}"
-    text = f"{target.label} {_VERBS[failure.answer]} {what}"
+def _finding(node: NodeTraits, failure: Refusal, target: Target) -> Diagnostic:
+    subject = " + ".join(map(title, sorted(failure.traits, key=lambda trait: (trait not in FORMS, trait))))
+    if len(failure.traits) == 1 and subject != node.label and not failure.traits & FORMS.keys():
+        subject = f"{node.label} with {subject}"
+    text = f"{target.label} {_VERBS[failure.answer]} {subject}"
     if failure.note:
         text += f": {failure.note}"
     return diagnostic(
@@ -129,12 +135,8 @@ def _finding(node: NodeTraits, failure: Failure, target: Target) -> Diagnostic:
     )
 
 
-def _form_first(trait: str) -> tuple[bool, str]:
-    return trait not in FORMS, trait
-
-
 def _not_known(unknown: Mapping[str, NodeTraits], target: Target) -> Iterator[Diagnostic]:
-    """One note for each trait that was not measured, at the first node that has it."""
+    """Yield one note for each trait that was not measured, at the first node that has it."""
     severity: Severity = "info" if target.measured else "warning"
     for trait, node in unknown.items():
         text = f"it is not known whether {target.label} reads this: {title(trait)}"

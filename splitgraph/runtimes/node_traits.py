@@ -1,4 +1,4 @@
-"""The traits of the nodes of a model, as its inference knows them."""
+"""Find the traits of the nodes of a model, from its inference."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class NodeTraits:
 
     @property
     def location(self) -> str:
-        """The location of the node for messages."""
+        """Return the location of the node for messages."""
         return f"{self.scope.location}/{node_label(self.node, self.index)}"
 
 
@@ -46,14 +46,14 @@ def traits_of(model: ModelProto, walked: Walked) -> Iterator[NodeTraits]:
         for scope in root:
             detail = walked.graphs.get(scope.path) or GraphDetail()
             seen, outputs = producers.seen_from(scope), _outputs(scope)
-            reader = _Reader(scope, detail, seen, read, joined, inputs, defaults, outputs, origins)
+            reader = _TraitReader(scope, detail, seen, read, joined, inputs, defaults, outputs, origins)
             for index, node in enumerate(scope.nodes):
-                found = reader.traits(index, node)
+                traits = reader.traits(index, node)
                 if called_function(node) in functions:
-                    found = {*found, "local-function"}
-                if found:
+                    traits = {*traits, "local-function"}
+                if traits:
                     label = _versioned(node, scope) or node.op_type
-                    yield NodeTraits(scope, index, node, label, frozenset(found), detail.splits.get(index))
+                    yield NodeTraits(scope, index, node, label, frozenset(traits), detail.splits.get(index))
 
 
 def _versioned(node: NodeProto, scope: Scope) -> str | None:
@@ -94,13 +94,13 @@ def _inputs(root: Sequence[Scope]) -> tuple[Collection[str], Collection[str]]:
 
 @dataclass(slots=True)
 class _Origins:
-    """What the values of a root are computed from; each node is asked once, however many values depend on it.
+    """The origins of the values of a root. Each node is asked once, even if many values depend on it.
 
     inputs: as `_inputs`.
     """
 
     inputs: Collection[str]
-    _found: dict[Hashable, tuple[bool, bool]] = field(default_factory=dict)
+    _states: dict[Hashable, tuple[bool, bool]] = field(default_factory=dict)
 
     def of(self, producers: Producers, name: str) -> tuple[bool, bool]:
         """Return whether a value is computed from shapes, and whether from the elements of inputs. producers: as
@@ -110,24 +110,24 @@ class _Origins:
         waiting = [first]
         while waiting:
             value = waiting[-1]
-            if value.key in self._found:
+            if value.key in self._states:
                 waiting.pop()
                 continue
             read = value.read()
             # In a model that is wrong, a value may depend on itself.
-            missing = [each for each in read if each.key not in self._found and each.key not in opened]
+            missing = [wanted for wanted in read if wanted.key not in self._states and wanted.key not in opened]
             if missing:
                 opened.add(value.key)
                 waiting += missing
             else:
-                self._found[value.key] = self._joined(value, read)
-        return self._found[first.key]
+                self._states[value.key] = self._joined(value, read)
+        return self._states[first.key]
 
     def _joined(self, value: _Value, read: Sequence[_Value]) -> tuple[bool, bool]:
         if value.node is None:
             return False, value.name in self.inputs
-        found = [self._found.get(each.key, (False, False)) for each in read]
-        return value.is_shape or any(shapes for shapes, _ in found), any(inputs for _, inputs in found)
+        states = [self._states.get(known.key, (False, False)) for known in read]
+        return value.is_shape or any(shapes for shapes, _ in states), any(inputs for _, inputs in states)
 
 
 class _Value(NamedTuple):
@@ -147,7 +147,9 @@ class _Value(NamedTuple):
 
     @property
     def is_shape(self) -> bool:
-        """True where the value tells of a shape, so that the elements of what its node reads do not matter."""
+        """Return True if the value depends on shapes only, so that the elements of the inputs of its node do not
+        matter.
+        """
         return self.node is not None and self.node.op_type in ("Shape", "Size")
 
     def read(self) -> Sequence[_Value]:
@@ -158,7 +160,7 @@ class _Value(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Reader:
+class _TraitReader:
     """Reads the traits of the nodes of one graph. read, joined: as `_read_values`. inputs, defaults: as `_inputs`.
     origins: of the values of the root.
     """
@@ -176,9 +178,9 @@ class _Reader:
 
     def traits(self, index: int, node: NodeProto) -> set[str]:
         """Return the traits of a node; empty for an operator of another domain."""
-        found = self.detail.splits.get(index)
-        if found is not None:
-            return self._of_split(node, found)
+        split = self.detail.splits.get(index)
+        if split is not None:
+            return self._of_split(node, split)
         if plain_domain(node.domain):
             return set()
         if node.op_type not in self._versions:
@@ -197,13 +199,13 @@ class _Reader:
             return versions | self._of_gather(node)
         return versions
 
-    def _of_split(self, node: NodeProto, found: SplitDetail) -> set[str]:
-        variant, split = found.variant, found.split
+    def _of_split(self, node: NodeProto, detail: SplitDetail) -> set[str]:
+        variant, split = detail.variant, detail.split
         if variant.op_type == "StringSplit":
             return {"string-split"}
         if split is None:
             return set()
-        traits = data_traits(found.data, split.axis) | part_traits(split, node.output, self.joined)
+        traits = data_traits(detail.data, split.axis) | part_traits(split, node.output, self.joined)
         traits |= self._of_axis(node)
         if "" in node.input:
             traits.add("input-unnamed")
@@ -212,10 +214,10 @@ class _Reader:
         given = node.input[1] if len(node.input) > 1 else ""
         if given:
             traits |= self._of_lengths(given)
-            if found.lengths_dtype == "int32":
+            if detail.lengths_dtype == "int32":
                 traits.add("lengths-int32")
         if variant.op_type == "SplitToSequence":
-            return traits | self._of_sequence(node, found, given)
+            return traits | self._of_sequence(node, detail, given)
         if any(name and name not in self.read for name in node.output):
             traits.add("output-unread")
         if len({name in self.outputs for name in node.output}) == 2:
@@ -223,10 +225,10 @@ class _Reader:
         kind: Given = self._given(given)
         if any(attribute.name == "split" for attribute in node.attribute):
             kind = "attribute"
-        return {*traits, split_form(variant.since_version, kind, split, found.divisible)}
+        return {*traits, split_form(variant.since_version, kind, split, detail.divisible)}
 
-    def _of_sequence(self, node: NodeProto, found: SplitDetail, given: str) -> set[str]:
-        traits, split = {f"SplitToSequence-{found.variant.since_version}", "SplitToSequence"}, found.split
+    def _of_sequence(self, node: NodeProto, detail: SplitDetail, given: str) -> set[str]:
+        traits, split = {f"SplitToSequence-{detail.variant.since_version}", "SplitToSequence"}, detail.split
         if any(attribute.name == "keepdims" and attribute.i == 0 for attribute in node.attribute):
             traits.add("keepdims-0")
         if not given:
@@ -253,7 +255,8 @@ class _Reader:
         worst = max(given, key=_WORST.index, default="constant")
         kind = f"slice-{worst}"
         known = [self._contents(name) for name in node.input[1:]]
-        starts, ends, axes, steps = (*(None if held is None else held.integers for held in known), None, None, None)[:4]
+        integers = [None if contents is None else contents.integers for contents in known]
+        starts, ends, axes, steps = (*integers, None, None, None)[:4]
         traits = {kind, *data_traits(data, _only(axes))}
         if self.detail.types.get(node.input[1], UNKNOWN).dtype == "int32":
             traits.add("bounds-int32")
@@ -282,7 +285,7 @@ class _Reader:
         node = self.producers.node(name)
         if node is None and name in self.defaults:
             return {"lengths-overridable"}
-        if node is not None and node.op_type == "Constant" and "value" not in {held.name for held in node.attribute}:
+        if node is not None and node.op_type == "Constant" and all(item.name != "value" for item in node.attribute):
             return {"lengths-value-ints"}
         return set()
 
@@ -297,9 +300,9 @@ class _Reader:
         node = self.producers.node(name)
         if node is not None and node.op_type == "Constant":
             return "constant"
-        held = self._contents(name)
+        contents = self._contents(name)
         of_shapes, of_inputs = self.origins.of(self.producers, name)
-        if held is None or held.integers is None:
+        if contents is None or contents.integers is None:
             return "input" if of_inputs else "computed"
         return "fixed" if of_shapes else "folded"
 
@@ -309,12 +312,12 @@ class _Reader:
 
     def _is_empty(self, name: str) -> bool:
         """Return True for a constant without elements."""
-        held = self.producers.constant(name)
-        return held is not None and 0 in held.dims
+        tensor = self.producers.constant(name)
+        return tensor is not None and 0 in tensor.dims
 
     def _contents(self, name: str) -> Contents | None:
-        held = self.detail.constants.get(name)
-        return tensor_contents(held) if isinstance(held, TensorProto) else held
+        tensor = self.detail.constants.get(name)
+        return tensor_contents(tensor) if isinstance(tensor, TensorProto) else tensor
 
 
 def _only(axes: Sequence[int] | None) -> int | None:

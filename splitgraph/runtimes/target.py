@@ -1,4 +1,4 @@
-"""A target: one version of a runtime, and what it reads. The table has one file of plain data for each."""
+"""A target: one version of a runtime, and the traits that it reads. The table has one data file for each."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from typing import Any, Literal
 
 from splitgraph.findings.diagnostics import SplitgraphError
 
-# What a runtime does with a trait: right results, a refusal, wrong results, right data of another rank, a dead process.
-Answer = Literal["reads", "refuses", "wrong", "rank", "dies"]
+# How a runtime reads a trait: right results, a refusal, wrong results, right data of another rank, a dead process.
+Reading = Literal["reads", "refuses", "wrong", "rank", "dies"]
 # From the least harm to the most.
-ANSWERS: tuple[Answer, ...] = ("reads", "refuses", "rank", "wrong", "dies")
+ANSWERS: tuple[Reading, ...] = ("reads", "refuses", "rank", "wrong", "dies")
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """Traits that a runtime does not read together, what it does with them, and a note in words ("" for none)."""
+class Refusal:
+    """Traits that a runtime does not read together, the result, and a note in words ("" for none)."""
 
     traits: frozenset[str]
-    answer: Answer
+    answer: Reading
     note: str
 
 
@@ -49,7 +49,7 @@ class Target:
     newest_opset: int | None
     newest_ir_version: int | None
     reads: frozenset[str]
-    failures: tuple[Failure, ...]
+    failures: tuple[Refusal, ...]
 
     @property
     def label(self) -> str:
@@ -61,10 +61,10 @@ class Target:
         """The name with the version, as `--target` takes it: "mnn@3.6.1"."""
         return self.name if self.version is None else f"{self.name}@{self.version}"
 
-    def failures_of(self, traits: Collection[str]) -> list[Failure]:
+    def failures_of(self, traits: Collection[str]) -> list[Refusal]:
         """Why a node with these traits is not read; empty where nothing is known against it."""
-        held = frozenset(traits)
-        return [failure for failure in self.failures if failure.traits <= held]
+        present = frozenset(traits)
+        return [failure for failure in self.failures if failure.traits <= present]
 
     def gets_another_form(self, traits: Collection[str]) -> bool:
         """Return True for a node that a conversion writes in another form: the target does not read it; or its parts
@@ -92,8 +92,8 @@ def targets() -> Mapping[str, Target]:
 
 
 def find_target(spec: str) -> Target:
-    """Return the target of a name, or of NAME@VERSION where a version may be shortened ("opencv@4"). Raise
-    SplitgraphError with the nearest names for an unknown one.
+    """Return the target of a name, or of NAME@VERSION; the version may be shortened ("opencv@4"). Raises
+    SplitgraphError with the nearest names for an unknown target.
     """
     name, _, version = spec.partition("@")
     versions = [target for target in _table().values() if target.name == name]
@@ -129,10 +129,10 @@ def names() -> list[str]:
 @cache
 def _table() -> Mapping[str, Target]:
     folder = files("splitgraph.runtimes").joinpath("table")
-    held = [json.loads(entry.read_text("utf-8")) for entry in folder.iterdir() if entry.name.endswith(".json")]
-    found = sorted((read_target(each) for each in held), key=_newest_first)
+    documents = [json.loads(entry.read_text("utf-8")) for entry in folder.iterdir() if entry.name.endswith(".json")]
+    known = sorted((read_target(document) for document in documents), key=_newest_first)
     table: dict[str, Target] = {}
-    for target in found:
+    for target in known:
         table[target.name if target.name not in table else target.key] = target
     return MappingProxyType(table)
 
@@ -142,26 +142,26 @@ def _newest_first(target: Target) -> tuple[str, list[int]]:
     return target.name, [-number for number in numbers]
 
 
-def read_target(held: Mapping[str, Any]) -> Target:
+def read_target(document: Mapping[str, Any]) -> Target:
     """Return the target that a file of the table describes."""
     reads, failures = set(), []
     for group in ("forms", "modifiers", "types", "operators"):
-        for trait, answer in held[group].items():
+        for trait, answer in document[group].items():
             if answer == "reads":
                 reads.add(trait)
             else:
-                failures.append(Failure(frozenset([trait]), answer, held["notes"].get(trait, "")))
-    for each in held["together"]:
-        failures.append(Failure(frozenset(each["traits"]), each["answer"], each.get("note", "")))
+                failures.append(Refusal(frozenset([trait]), answer, document["notes"].get(trait, "")))
+    for combination in document["together"]:
+        failures.append(Refusal(frozenset(combination["traits"]), combination["answer"], combination.get("note", "")))
     return Target(
-        name=held["name"],
-        title=held["title"],
-        version=held["version"],
-        measured=held["measured"],
-        how=held["how"],
-        sources=tuple(held["sources"]),
-        newest_opset=held["newest_opset"],
-        newest_ir_version=held["newest_ir_version"],
+        name=document["name"],
+        title=document["title"],
+        version=document["version"],
+        measured=document["measured"],
+        how=document["how"],
+        sources=tuple(document["sources"]),
+        newest_opset=document["newest_opset"],
+        newest_ir_version=document["newest_ir_version"],
         reads=frozenset(reads),
         failures=tuple(sorted(failures, key=lambda failure: len(failure.traits))),
     )

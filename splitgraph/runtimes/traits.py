@@ -51,7 +51,7 @@ FORMS = {
     "variadic-split": "VariadicSplit as a local function",
 }
 
-# What is unusual about a node. Types other than float32 and ranks have traits of their own ("float16", "rank-1").
+# Unusual properties of a node. Types other than float32 and ranks have traits of their own ("float16", "rank-1").
 MODIFIERS = {
     "axis-omitted": "axis left out",
     "axis-negative": "axis counted from the end",
@@ -111,39 +111,39 @@ def split_form(since: int, given: Given, split: CanonicalSplit, divisible: bool)
 
 def data_traits(data: ValueType, axis: int | None) -> set[str]:
     """Return the traits of the data that is split along an axis."""
-    found = set() if data.dtype in ("float32", None) else {data.dtype}
+    traits = set() if data.dtype in ("float32", None) else {data.dtype}
     if data.shape is None:
-        return {*found, "rank-unknown", "dimension-unknown"}
+        return {*traits, "rank-unknown", "dimension-unknown"}
     if len(data.shape) == 1:
-        found.add("rank-1")
+        traits.add("rank-1")
     if any(dim == 0 for dim in data.shape):
-        found.add("data-empty")
+        traits.add("data-empty")
     if axis is not None and axis < 0:
         axis += len(data.shape)
     unknown = [position for position, dim in enumerate(data.shape) if not isinstance(dim, int)]
     if axis is None or axis in unknown:
-        found.add("dimension-unknown")
+        traits.add("dimension-unknown")
     if any(position != axis for position in unknown):
-        found.add("shape-unknown")
-    return found
+        traits.add("shape-unknown")
+    return traits
 
 
 def part_traits(split: CanonicalSplit, outputs: Sequence[str], joined: Container[str]) -> set[str]:
     """Return the traits of the parts. outputs: their names, "" for an omitted one. joined: values that only Concat
     reads.
     """
-    found = set()
+    traits = set()
     if "" in outputs:
-        found.add("output-omitted")
+        traits.add("output-omitted")
     if split.lengths is not None and len(split.lengths) == 1:
-        found.add("part-single")
+        traits.add("part-single")
     if split.total != 0 and split.lengths is not None and len(split.lengths) == len(outputs):
         empty = [name for name, length in zip(outputs, split.lengths, strict=True) if length == 0]
         if empty and split.form == "chunks":
-            found.add("parts-overrun")
+            traits.add("parts-overrun")
             first, total = split.lengths[0], split.total
             if isinstance(first, int) and isinstance(total, int) and first * (len(outputs) - 1) > total:
-                found.add("parts-beyond")
+                traits.add("parts-beyond")
         elif empty:
-            found.add("part-empty-joined" if all(name in joined for name in empty) else "part-empty")
-    return found
+            traits.add("part-empty-joined" if all(name in joined for name in empty) else "part-empty")
+    return traits

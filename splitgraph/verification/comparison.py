@@ -27,7 +27,7 @@ import numpy.typing as npt
 import onnx
 
 from splitgraph.model.value_type import DTYPE_NAMES
-from splitgraph.verification.values import Array, Block, Value, blocks, is_text
+from splitgraph.verification.values import Array, Value, ValueBlock, blocks, is_text
 from splitgraph.verification.verification import Difference
 
 # Returns which differences of an output rounding explains: see `RoundingAllowance.excuse`.
@@ -130,13 +130,17 @@ class Comparison:
     def _told(self, before: object, after: object) -> str:
         return f"{self.sides[0]} {before}, {self.sides[1]} {after}"
 
-    def _first_wrong(self, before: Array, after: Array, parts: Iterable[tuple[Block, npt.NDArray[np.bool_]]]) -> str:
-        """parts: which elements differ, in blocks, in the order of the elements."""
+    def _first_wrong(
+        self, before: Array, after: Array, parts: Iterable[tuple[ValueBlock, npt.NDArray[np.bool_]]]
+    ) -> str:
+        """Describe the first elements that differ. parts: which elements differ, in blocks, in the order of the
+        elements.
+        """
         first, count = None, 0
         for block, wrong in parts:
             number = int(np.count_nonzero(wrong))
             if number and first is None:
-                starts = [each.start for each in block[:-1]] + [0] * before.ndim
+                starts = [part.start for part in block[:-1]] + [0] * before.ndim
                 within = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
                 first = tuple(int(place) + start for place, start in zip(within, starts, strict=False))
             count += number

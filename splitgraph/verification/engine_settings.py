@@ -1,4 +1,4 @@
-"""What engines load and run on: libraries of operators, execution providers, devices."""
+"""The settings of engines: libraries of operators, execution providers, devices."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def refuse_missing(engine: str, wanted: Sequence[str], available: Sequence[str])
             raise ValueError(f"{title} has no {kind} {name} here; it has: {', '.join(available) or 'none'}")
 
 
-# What engines load and use besides the models, and their limits
+# The libraries, devices and limits of engines
 
 
 _ENGINES = ("onnxruntime", "openvino")
@@ -69,7 +69,7 @@ OLDEST_OPSET = 7
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """What engines load and use besides the models, the same for both models.
+    """The settings of engines, the same for both models.
 
     custom_ops: absolute paths of libraries with operators. providers: names of execution providers of onnxruntime and
     of devices of OpenVINO, the preferred one first; none for the CPU.
@@ -88,9 +88,9 @@ class EngineSettings:
         return asdict(self)
 
     @staticmethod
-    def from_json(held: Mapping[str, Any]) -> EngineSettings:
+    def from_json(document: Mapping[str, Any]) -> EngineSettings:
         """Read what `as_json` returned."""
-        return EngineSettings(tuple(held["custom_ops"]), tuple(held["providers"]))
+        return EngineSettings(tuple(document["custom_ops"]), tuple(document["providers"]))
 
 
 DEFAULT = EngineSettings()

@@ -1,4 +1,4 @@
-"""What is installed and works: packages, engines, folders, memory. `splitgraph doctor` shows it."""
+"""Examine the installation: packages, engines, folders, memory. `splitgraph doctor` shows the result."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -45,19 +46,19 @@ class InstallationReport:
 
     @property
     def ok(self) -> bool:
-        """Whether everything that is installed works."""
-        return all(each.severity != "error" for each in self.diagnostics)
+        """Return True if everything that is installed works."""
+        return all(finding.severity != "error" for finding in self.diagnostics)
 
 
 def examine(say: Callable[[str], None] = lambda text: None) -> InstallationReport:
-    """Look at everything, and run a small model in each engine. say: is told what is being done."""
+    """Examine the installation, and run a small model in each engine. say: is told the present step."""
     packages, extras = required_packages(), optional_packages()
-    folders = examine_folders()
+    folders = [_temporary_folder(), _cache_folder()]
     engines = []
     for name in ENGINES:
         say(f"running {name}")
         engines.append(_engine(name))
-    found = [*_of_packages(packages), *_of_extras(extras), *_of_folders(folders), *_of_engines(engines)]
+    findings = [*_of_packages(packages), *_of_extras(extras), *_of_folders(folders), *_of_engines(engines)]
     return InstallationReport(
         f"{platform.python_version()} ({platform.python_implementation()})",
         sys.executable,
@@ -67,7 +68,7 @@ def examine(say: Callable[[str], None] = lambda text: None) -> InstallationRepor
         tuple(engines),
         tuple(folders),
         examine_machine(),
-        tuple(found),
+        tuple(findings),
     )
 
 
@@ -79,18 +80,18 @@ def _engine(name: str) -> EngineReport:
 
 
 def _of_packages(packages: list[PackageReport]) -> Iterator[Diagnostic]:
-    for each in packages:
-        if each.version is None:
-            yield diagnostic("SG802", f"{each.name} is required and not installed", each.name)
-        elif each.is_too_old:
-            yield diagnostic("SG802", _too_old(each), each.name)
+    for package in packages:
+        if package.version is None:
+            yield diagnostic("SG802", f"{package.name} is required and not installed", package.name)
+        elif package.is_too_old:
+            yield diagnostic("SG802", _too_old(package), package.name)
 
 
 def _of_extras(extras: dict[str, PackageReport]) -> Iterator[Diagnostic]:
-    # Nothing but what the extra adds depends on such a package.
-    for each in extras.values():
-        if each.is_too_old:
-            yield diagnostic("SG802", _too_old(each), each.name, severity="warning")
+    # Only the functions of the extra depend on such a package.
+    for package in extras.values():
+        if package.is_too_old:
+            yield diagnostic("SG802", _too_old(package), package.name, severity="warning")
 
 
 def _too_old(package: PackageReport) -> str:
@@ -98,15 +99,17 @@ def _too_old(package: PackageReport) -> str:
 
 
 def _of_folders(folders: list[FolderReport]) -> Iterator[Diagnostic]:
-    for each in folders:
-        if not each.writable:
-            yield diagnostic("SG803", f"the folder for {each.purpose} cannot be written to: {each.reason}", each.path)
+    for folder in folders:
+        if not folder.writable:
+            yield diagnostic(
+                "SG803", f"the folder for {folder.purpose} cannot be written to: {folder.reason}", folder.path
+            )
 
 
 def _of_engines(engines: list[EngineReport]) -> Iterator[Diagnostic]:
-    for each in engines:
-        if each.status == "broken":
-            yield diagnostic("SG801", f"the engine {each.name} does not work: {each.reason}", each.name)
+    for engine in engines:
+        if engine.status == "broken":
+            yield diagnostic("SG801", f"the engine {engine.name} does not work: {engine.reason}", engine.name)
 
 
 # The machine
@@ -127,8 +130,8 @@ class MachineReport:
 
 @dataclass(frozen=True, slots=True)
 class FolderReport:
-    """A folder that splitgraph writes to. free: bytes; None where the folder does not tell. reason: why nothing can be
-    written, "" where something can.
+    """A folder that splitgraph writes to. free: bytes; None if the folder does not tell. reason: why nothing can be
+    written, "" if something can.
     """
 
     purpose: str
@@ -139,14 +142,9 @@ class FolderReport:
 
 
 def examine_machine() -> MachineReport:
-    """What this machine has."""
+    """Return the resources of this machine."""
     has_limit = hasattr(os, "sysconf") and sys.platform != "darwin"
     return MachineReport(_cpus(), _memory(), _available_memory(), memory_limit(0) if has_limit else None)
-
-
-def examine_folders() -> list[FolderReport]:
-    """The folders that splitgraph writes to by itself."""
-    return [_temporary_folder(), _cache_folder()]
 
 
 def _temporary_folder() -> FolderReport:
@@ -164,7 +162,7 @@ def _temporary_folder() -> FolderReport:
 
 
 def _cache_folder() -> FolderReport:
-    """The folder of models that were read from URLs. It is made when there is one."""
+    """Examine the folder for models from URLs. It is made when the first one is read."""
     purpose, path = "models at URLs", cache_folder()
     existing = next(folder for folder in (path, *path.parents) if folder.exists())
     is_writable = existing.is_dir() and os.access(existing, os.W_OK)
@@ -192,13 +190,13 @@ def _memory() -> int | None:
 
 
 def _available_memory() -> int | None:
-    """As Linux estimates it; other systems have no such number."""
+    """Return the estimate of Linux; other systems have none."""
     try:
         lines = Path("/proc/meminfo").read_text("ascii").splitlines()
     except OSError:
         return None
-    found = next((line.split()[1] for line in lines if line.startswith("MemAvailable:")), None)
-    return None if found is None else 1024 * int(found)
+    kibibytes = next((line.split()[1] for line in lines if line.startswith("MemAvailable:")), None)
+    return None if kibibytes is None else 1024 * int(kibibytes)
 
 
 # The packages that splitgraph requires, and the optional ones
@@ -218,7 +216,7 @@ if sys.version_info < (3, 11):
     REQUIRED = {**REQUIRED, "tomli": "2"}
 
 
-class Extra(NamedTuple):
+class OptionalPackage(NamedTuple):
     """An optional package: the oldest version that is supported, the module to import, and what it adds."""
 
     package: str
@@ -228,12 +226,16 @@ class Extra(NamedTuple):
 
 
 # By the names of the extras in pyproject.toml.
-EXTRAS: Mapping[str, Extra] = {
-    "onnxruntime": Extra("onnxruntime", "1.20", "onnxruntime", "verification with ONNX Runtime"),
-    "openvino": Extra("openvino", "2025.0", "openvino", "verification with OpenVINO, ONNX to IR, passes for ov.Model"),
-    "onnx-ir": Extra("onnx-ir", "0.1.7", "onnx_ir", "models of the type onnx_ir.Model, passes for onnx_ir"),
-    "distributed": Extra("distributed", "2024.1", "distributed", "many models on a cluster of dask.distributed"),
-    "fsspec": Extra("fsspec", "2024.2", "fsspec", "models at URLs"),
+EXTRAS: Mapping[str, OptionalPackage] = {
+    "onnxruntime": OptionalPackage("onnxruntime", "1.20", "onnxruntime", "verification with ONNX Runtime"),
+    "openvino": OptionalPackage(
+        "openvino", "2025.0", "openvino", "verification with OpenVINO, ONNX to IR, passes for ov.Model"
+    ),
+    "onnx-ir": OptionalPackage("onnx-ir", "0.1.7", "onnx_ir", "models of the type onnx_ir.Model, passes for onnx_ir"),
+    "distributed": OptionalPackage(
+        "distributed", "2024.1", "distributed", "many models on a cluster of dask.distributed"
+    ),
+    "fsspec": OptionalPackage("fsspec", "2024.2", "fsspec", "models at URLs"),
 }
 
 
@@ -247,23 +249,23 @@ class PackageReport:
 
     @property
     def is_too_old(self) -> bool:
-        """Whether the installed version is older than the oldest that is supported."""
+        """Return True if the installed version is older than the oldest supported one."""
         return self.version is not None and _numbers(self.version) < _numbers(self.oldest)
 
 
 def required_packages() -> list[PackageReport]:
-    """Every package that splitgraph requires."""
+    """Return every package that splitgraph requires."""
     return [PackageReport(name, _version(name), oldest) for name, oldest in REQUIRED.items()]
 
 
 def optional_packages() -> dict[str, PackageReport]:
-    """The package of every extra, by the name of the extra. A variant such as onnxruntime-gpu counts."""
+    """Return the package of every extra, by the name of the extra. A variant such as onnxruntime-gpu counts."""
     providers = metadata.packages_distributions()
-    found = {}
+    reports = {}
     for name, extra in EXTRAS.items():
         package = next(iter(providers.get(extra.module, ())), extra.package)
-        found[name] = PackageReport(package, _version(package), extra.oldest)
-    return found
+        reports[name] = PackageReport(package, _version(package), extra.oldest)
+    return reports
 
 
 def _version(name: str) -> str | None:
@@ -274,7 +276,7 @@ def _version(name: str) -> str | None:
 
 
 def _numbers(version: str) -> list[int]:
-    """The numbers of a release: [1, 20] for "1.20"; what comes after them, such as "rc1", does not count."""
+    """Return the numbers of a release: [1, 20] for "1.20". A suffix such as "rc1" does not count."""
     release = re.match(r"[\d.]*", version)
     return [int(number) for number in re.findall(r"\d+", release.group() if release else "")]
 
@@ -287,20 +289,20 @@ ENGINES: Mapping[str, str] = {"reference": "onnx", "onnxruntime": "onnxruntime",
 # Importing an engine on a busy machine takes seconds.
 SECONDS = 60.0
 
-Status = Literal["works", "broken", "not installed"]
+TrialStatus = Literal["works", "broken", "not installed"]
 
 
 @dataclass(frozen=True, slots=True)
 class EngineReport:
-    """What is known of an engine.
+    """The state of an engine.
 
-    version: of its package; None where it could not be imported. newest_opset: the newest opset of ai.onnx at which it
-    runs a Split; None where it does not work. devices: what it can run on; the providers of onnxruntime. reason: why it
-    is broken, "" where it is not.
+    version: of its package; None if it could not be imported. newest_opset: the newest opset of ai.onnx at which it
+    runs a Split; None if it does not work. devices: what it can run on; the providers of onnxruntime. reason: why it is
+    broken, "" if it is not.
     """
 
     name: str
-    status: Status
+    status: TrialStatus
     version: str | None = None
     newest_opset: int | None = None
     devices: tuple[str, ...] = ()
@@ -320,21 +322,15 @@ def try_engine(name: str, seconds: float = SECONDS) -> EngineReport:
             run_once("splitgraph.verification.engines.capabilities:main", (name, folder), folder, seconds)
         except ProcessEnded as ended:
             abnormal = str(ended)
-        found = _found(folder / "found.json")
-    newest = found.get("newest_opset")
-    version, devices = found.get("version"), tuple(found.get("devices", ()))
+        # A process that ended early wrote nothing, or a part.
+        abilities: dict[str, Any] = {}
+        with suppress(FileNotFoundError, ValueError):
+            abilities = json.loads((folder / "found.json").read_text("utf-8"))
+    newest = abilities.get("newest_opset")
+    version, devices = abilities.get("version"), tuple(abilities.get("devices", ()))
     if newest is not None and not abnormal:
         return EngineReport(name, "works", version, newest, devices)
-    reason = abnormal or found.get("reason") or "runs no model"
-    if abnormal and found.get("opset") is not None:
-        reason = f"{abnormal}, with a Split of opset {found['opset']}"
+    reason = abnormal or abilities.get("reason") or "runs no model"
+    if abnormal and abilities.get("opset") is not None:
+        reason = f"{abnormal}, with a Split of opset {abilities['opset']}"
     return EngineReport(name, "broken", version, None, devices, reason)
-
-
-def _found(path: Path) -> dict[str, Any]:
-    """What the process of the engine wrote; nothing where it ended before, or while it wrote."""
-    try:
-        found: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    except (FileNotFoundError, ValueError):
-        return {}
-    return found

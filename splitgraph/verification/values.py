@@ -26,8 +26,8 @@ Value = Any
 Array = npt.NDArray[Any]
 # Runs a loaded model: takes the inputs by name and returns the outputs in the order of the model.
 Run = Callable[[Mapping[str, Value]], list[Value]]
-# What selects a part of an array.
-Block = tuple[Any, ...]
+# The index of a part of an array.
+ValueBlock = tuple[Any, ...]
 
 # A tensor of at least so many bytes stays in its file. Windows removes no file that is mapped.
 _MAPPED = 2**24
@@ -59,34 +59,34 @@ def write_values(path: Path, values: Mapping[str, Value], most_objects: float = 
 
 def are_identical(path: Path, values: Sequence[Value]) -> bool:
     """Return True if the values in a file are the same, bit for bit. Texts and what is no tensor are never the same."""
-    held = list(read_values(path).values())
-    return len(held) == len(values) and all(map(_is_identical, held, values))
+    stored = list(read_values(path).values())
+    return len(stored) == len(values) and all(map(_is_identical, stored, values))
 
 
-def _is_identical(one: Value, other: Value) -> bool:
-    if not isinstance(one, np.ndarray) or not isinstance(other, np.ndarray) or is_text(one) or is_text(other):
+def _is_identical(first: Value, second: Value) -> bool:
+    if not isinstance(first, np.ndarray) or not isinstance(second, np.ndarray) or is_text(first) or is_text(second):
         return False
-    if one.dtype != other.dtype or one.shape != other.shape:
+    if first.dtype != second.dtype or first.shape != second.shape:
         return False
-    for block in blocks(one):
-        left, right = (np.ascontiguousarray(array[block]).reshape(-1).view(np.uint8) for array in (one, other))
+    for block in blocks(first):
+        left, right = (np.ascontiguousarray(array[block]).reshape(-1).view(np.uint8) for array in (first, second))
         if left.data != right.data:
             return False
     return True
 
 
-def blocks(array: Array, *others: Array) -> Iterator[Block]:
+def blocks(array: Array, *others: Array) -> Iterator[ValueBlock]:
     """Yield what selects each part of an array, in the order of its elements; a part is never too large for memory.
 
     Once a part was used, the memory of mapped files is given back. others: arrays of which the same parts are used.
     """
     for block in _blocks(array.shape):
         yield block
-        for each in (array, *others):
-            _give_back(each)
+        for mapped in (array, *others):
+            _give_back(mapped)
 
 
-def _blocks(shape: Sequence[int]) -> Iterator[Block]:
+def _blocks(shape: Sequence[int]) -> Iterator[ValueBlock]:
     if not shape or math.prod(shape) <= _BLOCK:
         yield (...,)
         return
@@ -99,12 +99,12 @@ def _blocks(shape: Sequence[int]) -> Iterator[Block]:
 
 def _give_back(array: Array) -> None:
     """Give back the memory of a mapped file; its elements are read again where they are used again."""
-    held: Any = array
-    while isinstance(held, np.ndarray):
-        held = held.base
-    held = getattr(held, "obj", held)
-    if isinstance(held, mmap.mmap) and hasattr(held, "madvise"):
-        held.madvise(mmap.MADV_DONTNEED)
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    owner = getattr(owner, "obj", owner)
+    if isinstance(owner, mmap.mmap) and hasattr(owner, "madvise"):
+        owner.madvise(mmap.MADV_DONTNEED)
 
 
 def _count_objects(value: Value) -> int:

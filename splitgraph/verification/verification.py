@@ -61,12 +61,14 @@ class Verification:
             return self.warnings
         if self.verdict == "different":
             return (diagnostic("SG502", self.difference_text or "the rewritten model gives another result"),)
-        reasons = "; ".join(found.message for found in self.diagnostics) or "no engine could run both models"
-        cause = next((found for found in self.diagnostics if found.code in ("SG501", "SG506")), None)
+        reasons = "; ".join(finding.message for finding in self.diagnostics) or "no engine could run both models"
+        cause = next((finding for finding in self.diagnostics if finding.code in ("SG501", "SG506")), None)
         code, help = ("SG501", None) if cause is None else (cause.code, cause.help)
         return (diagnostic(code, reasons, severity="error" if must_run else "warning", help=help),)
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
         """The warnings besides the verdict, such as outputs that prove nothing."""
-        return tuple(each for each in self.diagnostics if each.severity == "warning" and each.code != "SG503")
+        return tuple(
+            finding for finding in self.diagnostics if finding.severity == "warning" and finding.code != "SG503"
+        )

@@ -76,9 +76,10 @@ from splitgraph.verification.models.comparability import (
     repair_first,
     with_sorted_nodes,
 )
-from splitgraph.verification.models.model_pair import ComparedModel, Model, compare_interfaces, read_model_pair
+from splitgraph.verification.models.model_files import Model
+from splitgraph.verification.models.model_pair import ComparedModel, compare_interfaces, read_model_pair
 from splitgraph.verification.verdict.engine_trial import EngineTrial, Question
-from splitgraph.verification.verdict.judge import Outcome
+from splitgraph.verification.verdict.judge import EngineVerdict
 from splitgraph.verification.verdict.proofs import prove_equal_splits
 from splitgraph.verification.verification import Difference, Verification
 
@@ -212,7 +213,7 @@ class _EngineQueue:
     def _ask(
         self, place: Workplace, engines: Sequence[str], deadline: float, progress: Callable[[str], None]
     ) -> Verification:
-        refusal: tuple[str, Outcome] | None = None
+        refusal: tuple[str, EngineVerdict] | None = None
         for position, engine in enumerate(engines):
             is_last = position == len(engines) - 1
             progress(f"running both models on {self.question.samples} inputs with {engine}{_size_of(place)}")
@@ -235,7 +236,7 @@ class _EngineQueue:
         name, outcome = refusal
         return self._decided(name, replace(outcome, verdict="different", difference=outcome.refusal))
 
-    def _decided(self, engine: str, outcome: Outcome) -> Verification:
+    def _decided(self, engine: str, outcome: EngineVerdict) -> Verification:
         difference = outcome.difference
         # A difference without a case is an invalid second model, whose values do not matter.
         is_of_values = difference is not None and difference.case is not None
@@ -256,8 +257,8 @@ class _EngineQueue:
         )
 
     def _undecided(self, reason: str, help: str) -> Verification:
-        found = diagnostic("SG501", reason, severity="warning", help=help)
-        return replace(self.not_run, diagnostics=(*self.diagnostics, found))
+        warning = diagnostic("SG501", reason, severity="warning", help=help)
+        return replace(self.not_run, diagnostics=(*self.diagnostics, warning))
 
     def _nothing_ran(self) -> Verification:
         text = "no engine could run both models"

@@ -1,3 +1,3 @@
 """The work of a command on one model, from file to file. Nothing is printed here: `commands` prints the results, and
-`batch` collects them.
+`many` collects them.
 """

@@ -10,31 +10,31 @@ from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.findings.exit_codes import CLEAN, FINDINGS
 from splitgraph.runtimes.check import Examined, check_model
 from splitgraph.runtimes.target import Target, find_target, targets
-from splitgraph.work.task import Task
+from splitgraph.work.task import FileTask
 
-Found = Sequence[tuple[Target, Sequence[Diagnostic]]]
+ByTarget = Sequence[tuple[Target, Sequence[Diagnostic]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What is in the way of each target."""
+    """The findings for each target."""
 
     examined: Examined
-    found: Found
+    by_target: ByTarget
 
     @property
     def code(self) -> int:
-        """The exit code."""
-        return CLEAN if all(is_clean(each) for _, each in self.found) else FINDINGS
+        """Return the exit code."""
+        return CLEAN if all(is_clean(findings) for _, findings in self.by_target) else FINDINGS
 
 
-def check_file(task: Task) -> Checked:
+def check_file(task: FileTask) -> Checked:
     """Check a model for its targets. Raises SplitgraphError."""
-    wanted = [find_target(each) for each in task.targets] if task.targets else list(targets().values())
+    wanted = [find_target(target) for target in task.targets] if task.targets else list(targets().values())
     examined = api.examined_model(task.model, task.leeway)
-    return Checked(examined, [(each, list(check_model(examined, each))) for each in wanted])
+    return Checked(examined, [(target, list(check_model(examined, target))) for target in wanted])
 
 
-def is_clean(found: Sequence[Diagnostic]) -> bool:
+def is_clean(findings: Sequence[Diagnostic]) -> bool:
     """Return True if nothing is known to be in the way."""
-    return all(each.severity != "error" for each in found)
+    return all(finding.severity != "error" for finding in findings)

@@ -14,7 +14,7 @@ from splitgraph.inference.analysis import Analysis
 from splitgraph.model.names import dimension_names
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.results import require_valid_types
-from splitgraph.work.task import Task, parse_input_shapes, refuse_existing
+from splitgraph.work.task import FileTask, parse_input_shapes, refuse_existing
 
 if TYPE_CHECKING:
     from splitgraph.formats import Model
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Inferred:
-    """A model that was inferred. written: the file of the model with its types, None for none. data_files: those that
-    the file depends on.
+    """An inferred model.
+
+    written: the file of the model with its types, None for none. data_files: the files that `written` depends on.
     """
 
     analysis: Analysis
@@ -32,11 +33,11 @@ class Inferred:
 
     @property
     def code(self) -> int:
-        """The exit code."""
+        """Return the exit code."""
         return CLEAN if self.analysis.ok else FINDINGS
 
 
-def infer_file(task: Task) -> Inferred:
+def infer_file(task: FileTask) -> Inferred:
     """Infer a model; write the model with its types only if it has no errors. Raises SplitgraphError."""
     path = task.path()
     if path is not None:
@@ -53,7 +54,7 @@ def infer_file(task: Task) -> Inferred:
 
 
 def _known_names(model: Model) -> tuple[Collection[str], Collection[str]]:
-    """The names of a model's dimensions, and of its inputs. IR has no names for dimensions."""
+    """Return the names of a model's dimensions, and of its inputs. IR has no names for dimensions."""
     if not isinstance(model, ModelProto):
         from splitgraph.inference.openvino_ir import input_names
 

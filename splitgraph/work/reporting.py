@@ -17,7 +17,7 @@ from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import model_imports
 from splitgraph.options import NO_SIZES, STRICT, Form, Goal, Running
 from splitgraph.rewrites import rewritten
-from splitgraph.work.task import Task, refuse_existing
+from splitgraph.work.task import FileTask, refuse_existing
 
 if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Change
@@ -35,25 +35,25 @@ class Reported:
 
     @property
     def code(self) -> int:
-        """The exit code."""
+        """Return the exit code."""
         return CLEAN if all(analysis.ok for analysis in self.analyses) else FINDINGS
 
 
-def report_file(task: Task, working: Working = lambda text: nullcontext()) -> Reported:
-    """Draw a model; a model with errors is drawn, too. Raises SplitgraphError."""
+def report_file(task: FileTask, working: Working = lambda text: nullcontext()) -> Reported:
+    """Draw a model, even one with errors. Raises SplitgraphError."""
     path, sources = task.path(), sources_of(task)
     assert path is not None
     for source in sources:
         refuse_existing(path, source, force=task.output.force, advice="give another name with -o")
     with working(f"reading {task.model.name}"):
         opened = [open_model(source, weights="leave") for source in sources]
-        analyses = [api.inferred(each.content_only(), NO_SIZES, STRICT) for each in opened]
+        analyses = [api.inferred(model.content_only(), NO_SIZES, STRICT) for model in opened]
         text = _picture(analyses[0], task.svg) if task.svg is not None else _page(task, opened, analyses)
     write_text(text, path, overwrite=task.output.force, kept=sources)
     return Reported(analyses, path)
 
 
-def sources_of(task: Task) -> list[Path]:
+def sources_of(task: FileTask) -> list[Path]:
     """Return the models that are read."""
     return [task.model] if task.before is None else [task.before, task.model]
 
@@ -64,7 +64,7 @@ def _picture(analysis: Analysis, wanted: str) -> str:
     return split_svg(analysis, find_split(analysis, wanted))
 
 
-def _page(task: Task, opened: Sequence[LoadedModel], analyses: Sequence[Analysis]) -> str:
+def _page(task: FileTask, opened: Sequence[LoadedModel], analyses: Sequence[Analysis]) -> str:
     names = [str(source) for source in sources_of(task)]
     if len(names) == 1:
         from splitgraph.report.html.model_page import model_page
@@ -78,7 +78,8 @@ def _page(task: Task, opened: Sequence[LoadedModel], analyses: Sequence[Analysis
 
 
 def reasons(before: LoadedModel, after: LoadedModel) -> Sequence[Change]:
-    """Why each node changed, if the second model is what splitgraph makes of the first one; else nothing is claimed.
+    """Return why each node changed if the second model is the result of splitgraph for the first one; otherwise return
+    nothing.
 
     A file does not say how it was made. So the first model is converted to the opset of the second one, or to another
     form of splits, and the result is compared with the second model.
@@ -86,7 +87,7 @@ def reasons(before: LoadedModel, after: LoadedModel) -> Sequence[Change]:
     first, second = before.content, after.content
     if not isinstance(first, ModelProto) or not isinstance(second, ModelProto):
         return ()
-    opsets = [model_imports(each).get("") for each in (first, second)]
+    opsets = [model_imports(model).get("") for model in (first, second)]
     opset = None if opsets[0] == opsets[1] else opsets[1]
     goals = [Goal(opset=opset, to=form) for form in get_args(Form)]
     for goal in goals if opset is None else [Goal(opset=opset), *goals]:

@@ -19,11 +19,11 @@ from splitgraph.inference.analysis import IR
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import model_imports
 from splitgraph.options import NO_SIZES, Running
-from splitgraph.work.task import Task, refuse_existing
+from splitgraph.work.task import FileTask, refuse_existing
 
 # "there": the model is as wanted. "beyond": its opset is beyond the one that is wanted. "refused": the model cannot be
 # converted. "different", "not-verified": the result was kept back after its verification.
-Status = Literal["converted", "there", "beyond", "refused", "different", "not-verified"]
+RewriteStatus = Literal["converted", "there", "beyond", "refused", "different", "not-verified"]
 # Shows a text while something takes its time; what is yielded changes the text.
 Working = Callable[..., AbstractContextManager[Callable[[str], None]]]
 
@@ -33,15 +33,15 @@ _ANOTHER_NAME = "pass --in-place to overwrite the model, or another name with -o
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """What became of a model.
+    """The outcome of a rewrite.
 
-    opset: the model's own. rewrite: the result, None if the model cannot be converted; then `blockers` say why. path:
-    of the result. output: the file that was written, None for none. data_files: those that it depends on. before:
-    the model. compared: the result in the format of the model, to be compared with the model. seconds_verifying:
-    how long both models were run.
+    opset: of the model before. rewrite: the result, None if the model cannot be converted; then `blockers` say why.
+    path: of the result. output: the written file, None for none. data_files: the files that the output depends on.
+    before: the model. compared: the result in the format of the model, for a comparison with it. seconds_verifying: how
+    long both models were run.
     """
 
-    status: Status
+    status: RewriteStatus
     opset: Mapping[str, int]
     path: Path
     before: LoadedModel
@@ -54,7 +54,7 @@ class Rewritten:
 
     @property
     def ir_versions(self) -> tuple[int, int] | None:
-        """The IR version of the model and that of the result; None where one of them is no ONNX model."""
+        """Return the IR versions of the model and of the result; None if one of them is no ONNX model."""
         result = None if self.rewrite is None else self.rewrite.model
         if not isinstance(self.before.content, ModelProto) or not isinstance(result, ModelProto):
             return None
@@ -62,7 +62,7 @@ class Rewritten:
 
     @property
     def code(self) -> int:
-        """The exit code."""
+        """Return the exit code."""
         return CODES.get(self.status, CLEAN)
 
 
@@ -70,7 +70,7 @@ def _unseen(text: str, hint: str = "") -> AbstractContextManager[Callable[[str],
     return nullcontext(lambda text: None)
 
 
-def rewrite_file(task: Task, working: Working = _unseen) -> Rewritten:
+def rewrite_file(task: FileTask, working: Working = _unseen) -> Rewritten:
     """Load, rewrite, verify and save; the model is written only if all other steps succeed. Raises SplitgraphError for
     a model that cannot be read, and for an output that cannot be written.
     """
@@ -89,8 +89,8 @@ def rewrite_file(task: Task, working: Working = _unseen) -> Rewritten:
         if is_ir_name(path) and isinstance(result.model, ModelProto):
             result = _as_ir(result, model, working)
     except ConversionError as error:
-        is_beyond = [found.code for found in error.diagnostics] == [_OTHER_DIRECTION]
-        status: Status = "beyond" if is_beyond and task.goal.skip_newer else "refused"
+        is_beyond = [finding.code for finding in error.diagnostics] == [_OTHER_DIRECTION]
+        status: RewriteStatus = "beyond" if is_beyond and task.goal.skip_newer else "refused"
         return Rewritten(status, opset, path, loaded, blockers=error.diagnostics)
     if may_be_there and not result.changes and result.model == loaded.content:
         there = Rewritten("there", opset, path, loaded, result)
@@ -108,12 +108,12 @@ def rewrite_file(task: Task, working: Working = _unseen) -> Rewritten:
             verification.verdict, status
         )
     seconds = time.monotonic() - began
-    done = Rewritten(status, opset, path, loaded, result, compared, seconds_verifying=seconds)
-    return _written(task, done) if status == "converted" else done
+    rewritten = Rewritten(status, opset, path, loaded, result, compared, seconds_verifying=seconds)
+    return _written(task, rewritten) if status == "converted" else rewritten
 
 
-def _may_be_there(task: Task, opset: int | None) -> bool:
-    """Return whether a model with this opset may be what is wanted as it is."""
+def _may_be_there(task: FileTask, opset: int | None) -> bool:
+    """Return True if a model with this opset may already be what the user wants."""
     if task.sizes.bind:
         return False
     if task.goal.target is not None or task.ir_version is not None:
@@ -121,17 +121,17 @@ def _may_be_there(task: Task, opset: int | None) -> bool:
     return task.goal.to is None and task.goal.opset is not None and task.goal.opset == opset
 
 
-def _refuse_existing(task: Task, path: Path) -> None:
+def _refuse_existing(task: FileTask, path: Path) -> None:
     if not task.output.in_place:
         refuse_existing(path, task.model, force=task.output.force, advice=_ANOTHER_NAME)
 
 
-def _written(task: Task, done: Rewritten) -> Rewritten:
+def _written(task: FileTask, rewritten: Rewritten) -> Rewritten:
     """Write the result, except in a dry run."""
-    if task.output.dry_run or done.rewrite is None:
-        return done
-    data_files = task.write(done.rewrite.model, done.path, done.before)
-    return replace(done, output=done.path, data_files=data_files)
+    if task.output.dry_run or rewritten.rewrite is None:
+        return rewritten
+    data_files = task.write(rewritten.rewrite.model, rewritten.path, rewritten.before)
+    return replace(rewritten, output=rewritten.path, data_files=data_files)
 
 
 def _as_ir(result: Rewrite, source: Path, working: Working) -> Rewrite:

@@ -1,4 +1,4 @@
-"""What a command does with one model, from file to file, and where its result goes."""
+"""The work of a command on one model, from file to file, and the place of its result."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _DEFAULTS = Goal(), Running(), Output()
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """What a command does with one model.
+class FileTask:
+    """The work of a command on one model.
 
     model: a URL before a worker has read it. after: the second model of `verify`. before: of `report`, the model before
-    a rewrite whose result `model` is. targets: of `check`; none for all. svg: the split that `report` draws as SVG
-    instead of a page. title: of the page. place: the file of the result, in a folder that is made if need be;
-    None for what `output` says.
+    a rewrite whose result is `model`. targets: of `check`; none for all. svg: the split that `report` draws as SVG
+    instead of a page. title: of the page. place: the file of the result, in a folder that is made if needed; None for
+    the file that `output` says.
     """
 
     verb: Verb
@@ -52,23 +52,23 @@ class Task:
 
     @property
     def is_rewrite(self) -> bool:
-        """True for upgrade, downgrade and convert."""
+        """Return True for upgrade, downgrade and convert."""
         return self.verb in ("upgrade", "downgrade", "convert")
 
     @property
     def runs_models(self) -> bool:
-        """True where models are run, within the limit of `running.timeout`."""
+        """Return True if models are run, within the limit of `running.timeout`."""
         return self.is_rewrite or self.verb == "verify"
 
     @property
     def ir_version(self) -> int | str | None:
-        """The new IR version where nothing else is wanted, or "keep"; None where something else is."""
+        """Return the new IR version if the user wants nothing else, or "keep"; None otherwise."""
         is_alone = self.goal.opset is None and self.goal.to is None and self.goal.target is None
         return self.goal.ir_version if is_alone else None
 
     @property
     def tag(self) -> str:
-        """Part of the name of a rewritten model: "opset18"."""
+        """Return the tag in the name of a rewritten model: "opset18"."""
         tags = (
             None if self.goal.opset is None else f"opset{self.goal.opset}",
             self.goal.to,
@@ -78,8 +78,8 @@ class Task:
         return ".".join(filter(None, tags))
 
     def path(self) -> Path | None:
-        """Return the file of the result, None for none. Raises SplitgraphError (SG601, SG109) where nothing can be
-        written, before any work.
+        """Return the file of the result, None for none. Raises SplitgraphError (SG601, SG109) before any work if
+        nothing can be written.
         """
         output = self.output.output
         if self.verb in ("check", "verify"):
@@ -109,16 +109,16 @@ class Task:
 
 
 class Call(NamedTuple):
-    """A call of a command on models: files, folders, patterns and URLs. task: what is done with each of them."""
+    """A call of a command on models: files, folders, patterns and URLs. task: the work on each of them."""
 
     models: Sequence[str]
-    task: Task
+    task: FileTask
     shown: Shown
     many: Many
 
 
 def output_path(output: str, name: str) -> Path:
-    """The file for an output. A folder, or a path with a separator at its end, means this name in the folder.
+    """Return the file for an output. A folder, or a path with a separator at its end, means this name in the folder.
 
     Raises SplitgraphError (SG109) if nothing can be written there.
     """
@@ -140,7 +140,7 @@ def output_path(output: str, name: str) -> Path:
     return path
 
 
-# What the endings of files say that is in them, and the option that writes it.
+# The kind of file that an ending stands for, and the option that writes it.
 _KINDS = {
     ".onnx": ("a model", "-o FILE"),
     ".pb": ("a model", "-o FILE"),
@@ -154,7 +154,7 @@ _KINDS = {
     ".ndjson": ("lines of JSON", "--report FILE"),
 }
 _XML = {"-o": ("OpenVINO IR", "-o FILE"), "page": ("OpenVINO IR", "-o FILE")}
-# What each option writes, and the endings of the table that it may have.
+# The file that each option writes, and the endings of the table that the file may have.
 _WRITES = {
     "--report": ("one line of JSON for each model", (".json", ".jsonl", ".ndjson")),
     "--junit": ("JUnit XML", (".xml",)),
@@ -164,8 +164,9 @@ _WRITES = {
 
 
 def refuse_other_kind(option: str, file: str) -> None:
-    """Raises SplitgraphError (SG601) where the ending of a file says that something else is meant than what an option
-    writes. option: "--report", "--junit", "-o" of a model, or "page" for the -o of pages.
+    """Raise SplitgraphError (SG601) if the ending of a file belongs to another kind of file than the option writes.
+
+    option: "--report", "--junit", "-o" of a model, or "page" for the -o of pages.
     """
     told, endings = _WRITES[option]
     ending = Path(file).suffix.lower()
@@ -180,7 +181,7 @@ def refuse_other_kind(option: str, file: str) -> None:
 
 
 def refuse_existing(path: Path, model: Path, *, force: bool, advice: str) -> None:
-    """Raises SplitgraphError if the path is the model itself (SG601), or if the path exists and force is not given
+    """Raise SplitgraphError if the path is the model itself (SG601), or if the path exists and force is not given
     (SG108). advice: help for SG601.
     """
     # Path.exists raises for a name that is too long.
@@ -204,7 +205,9 @@ _DIMENSION = "integers of at least 0, names, expressions such as N + 2 or (N + 1
 
 
 def parse_bindings(texts: Iterable[str], option: str = "--bind") -> dict[str, int]:
-    """The values of `--bind N=4` or `--try N=4`, by symbol. Raises SplitgraphError (SG601) for all but NAME=NUMBER."""
+    """Return the values of `--bind N=4` or `--try N=4`, by symbol. Raises SplitgraphError (SG601) for all but
+    NAME=NUMBER.
+    """
     from splitgraph.dim import is_size
 
     bindings: dict[str, int] = {}
@@ -221,11 +224,11 @@ def parse_bindings(texts: Iterable[str], option: str = "--bind") -> dict[str, in
 def parse_input_shapes(
     texts: Iterable[str], names: Collection[str], inputs: Collection[str] | None = None
 ) -> dict[str, tuple[int | Dim | None, ...]]:
-    """The shapes of `--input-shape x=1,3,H,W`, by input; `x=` is a scalar, `?` an unknown dimension.
+    """Return the shapes of `--input-shape x=1,3,H,W`, by input; `x=` is a scalar, `?` an unknown dimension.
 
-    A shape may stand in brackets, its dimensions may be separated by x (1x3x224x224), and a colon may stand for `=`.
-    names: the dimension names of the model. inputs: the names of its inputs, None where any may be one.
-    Raises SplitgraphError (SG601) for anything else.
+    A shape may be in brackets, its dimensions may be separated by x (1x3x224x224), and a colon may replace the `=`.
+    names: the dimension names of the model. inputs: the names of its inputs, None if any name may be one. Raises
+    SplitgraphError (SG601) for anything else.
     """
     shapes: dict[str, tuple[int | Dim | None, ...]] = {}
     for text in texts:
@@ -237,7 +240,7 @@ def parse_input_shapes(
 
 
 def _input_and_shape(text: str, inputs: Collection[str] | None) -> tuple[str, str]:
-    """The name of an input and the text of its shape. A name may contain = and :, a dimension may contain :."""
+    """Return the name of an input and the text of its shape. A name may contain = and :, a dimension may contain :."""
     for sign in "=:":
         places = [place for place, char in enumerate(text) if char == sign]
         for place in reversed(places[-1:] if inputs is None else places):
@@ -266,7 +269,7 @@ def _parse_dimension(text: str, argument: str, names: Collection[str]) -> int | 
 
 
 def _dimensions(text: str, names: Collection[str]) -> list[str]:
-    """The texts of the dimensions of a shape."""
+    """Return the texts of the dimensions of a shape."""
     text = text.strip()
     listed = _is_enclosed(text, "[]") or _is_enclosed(text, "()")
     if listed and text not in names:
@@ -280,7 +283,7 @@ def _dimensions(text: str, names: Collection[str]) -> list[str]:
 
 
 def _split_at_x(text: str, names: Collection[str]) -> list[str]:
-    """The dimensions of 4x3x640x640, 1x3xHxW or Nx3x224: numbers and names of the model; after a number also new
+    """Return the dimensions of 4x3x640x640, 1x3xHxW or Nx3x224: numbers and names of the model; after a number also new
     names. Any other text is one dimension.
     """
     if text in names:
@@ -299,13 +302,13 @@ def _is_size(text: str) -> bool:
 
 
 def _is_enclosed(text: str, pair: str) -> bool:
-    """True for a text whose first bracket is closed by its last character."""
+    """Return True for a text whose first bracket is closed by its last character."""
     depths = list(accumulate((char in "([") - (char in ")]") for char in text))
     return text[:1] == pair[0] and text[-1:] == pair[1] and 0 not in depths[:-1]
 
 
 def _split_at_commas(text: str) -> list[str]:
-    """The pieces between the commas outside parentheses: min(N, 8) is one dimension."""
+    """Return the pieces between the commas outside parentheses: min(N, 8) is one dimension."""
     pieces = [""]
     depth = 0
     for char in text:

@@ -22,13 +22,13 @@ from splitgraph.rewrites import tolerance_of
 from splitgraph.verification import values
 from splitgraph.verification.engine_settings import DEFAULT
 from splitgraph.verification.engines.engine import normalise
-from splitgraph.verification.engines.engine_process import Attempt, EngineRun, Extras, Failure, Probe, Workplace
+from splitgraph.verification.engines.engine_process import Attempt, EngineFailure, EngineRun, Extras, Probe, Workplace
 from splitgraph.verification.engines.error_texts import reason_of
 from splitgraph.verification.inputs.input_maker import InputMaker
 from splitgraph.verification.models.comparability import engines_for, find_incomparable, repair_first, with_sorted_nodes
 from splitgraph.verification.models.model_pair import ComparedModel, compare_interfaces, read_model_pair
 from splitgraph.verification.verdict.engine_trial import EngineTrial, Question
-from splitgraph.verification.verdict.judge import Outcome
+from splitgraph.verification.verdict.judge import EngineVerdict
 from splitgraph.verification.verification import Difference
 
 WORKER = Path(__file__).resolve().parent / "old_runtimes_worker.py"
@@ -62,7 +62,7 @@ class OldPlace(Workplace):
         super().__init__(folder, [before], [None], [None])
         self._export = export
         self._python = python
-        self.fault: Failure | None = None
+        self.fault: EngineFailure | None = None
 
     def run(
         self,
@@ -87,7 +87,7 @@ class OldPlace(Workplace):
         self.fault = self.fault or next(iter(found), None)
         return run
 
-    def _run_old(self, folder: Path, accepted: Sequence[tuple[int, int]], seconds: float) -> list[Failure]:
+    def _run_old(self, folder: Path, accepted: Sequence[tuple[int, int]], seconds: float) -> list[EngineFailure]:
         """Run the export on these cases in a process of its own; what failed."""
         cases = [
             {"case": case, "attempt": attempt, "inputs": f"inputs_{case}_{attempt}.bin", "outputs": f"old_{case}.bin"}
@@ -114,10 +114,10 @@ def _events(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines if line.endswith("\n")]  # a process that dies may leave half a line
 
 
-def _failure(event: Mapping[str, Any], text: str) -> Failure:
+def _failure(event: Mapping[str, Any], text: str) -> EngineFailure:
     # Not loading ends the trial, as an engine that lacks something does; a failure at a case belongs to that case.
     reason = reason_of(RuntimeError(text))
-    return Failure(event["stage"], 1, event.get("case"), unsupported=event["stage"] == "load", reason=reason)
+    return EngineFailure(event["stage"], 1, event.get("case"), unsupported=event["stage"] == "load", reason=reason)
 
 
 def try_export(original: onnx.ModelProto, rewrite: Rewrite, export: Path, python: Path, timeout: float) -> Finding:
@@ -169,7 +169,7 @@ def _in_engine(question: Question, export: Path, python: Path, engine: str, name
     return Finding(_status(outcome, place.fault), _reason(outcome, place.fault), engine, outcome.cases)
 
 
-def _status(outcome: Outcome, fault: Failure | None) -> str:
+def _status(outcome: EngineVerdict, fault: EngineFailure | None) -> str:
     """What an outcome says of the export; "" where the engine did not run the original."""
     if outcome.verdict == "not-run":
         return "silent"
@@ -180,7 +180,7 @@ def _status(outcome: Outcome, fault: Failure | None) -> str:
     return ""
 
 
-def _reason(outcome: Outcome, fault: Failure | None) -> str:
+def _reason(outcome: EngineVerdict, fault: EngineFailure | None) -> str:
     if outcome.difference is not None:
         return ": ".join(filter(None, (outcome.difference.name, outcome.difference.reason)))
     if outcome.verdict is None and fault is not None:

@@ -14,7 +14,7 @@ from onnx.reference import ReferenceEvaluator
 import splitgraph
 from splitgraph.conversion.targets.convert import convert_for_target
 from splitgraph.options import leeway_of
-from splitgraph.runtimes.target import Failure, find_target
+from splitgraph.runtimes.target import Refusal, find_target
 
 
 def model(opset: int = 13, ir_version: int = 8, lengths: str = "w") -> onnx.ModelProto:
@@ -100,7 +100,7 @@ def test_other_verbs() -> None:
 
 def test_a_target_that_reads_no_overridable_lengths() -> None:
     known = find_target("onnxruntime")
-    failures = (*known.failures, Failure(frozenset({"lengths-overridable"}), "refuses", ""))
+    failures = (*known.failures, Refusal(frozenset({"lengths-overridable"}), "refuses", ""))
     target = replace(known, reads=known.reads - {"lengths-overridable", "split-13-computed"}, failures=failures)
     assert splitgraph.convert(model(lengths="v"), target="onnxruntime").changes == ()
     kept = convert_for_target(model(lengths="v"), target)

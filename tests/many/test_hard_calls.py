@@ -250,10 +250,10 @@ def test_threads_that_end_give_their_workers_back(zoo: Path) -> None:
 def test_workers_that_do_not_listen_end_together(zoo: Path) -> None:
     shutil.copy("zoo/a.onnx", "zoo/deaf.onnx")
     from splitgraph.many.job import Job
-    from splitgraph.work.task import Task
+    from splitgraph.work.task import FileTask
 
     workers = Workers()
-    job = Job("zoo/deaf.onnx", Task("infer", Path("zoo/deaf.onnx")))
+    job = Job("zoo/deaf.onnx", FileTask("infer", Path("zoo/deaf.onnx")))
     with ThreadPoolExecutor(3) as pool:
         futures = [pool.submit(workers.run, job) for _ in range(3)]
         while len(workers.running) < 3:

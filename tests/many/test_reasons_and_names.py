@@ -15,7 +15,7 @@ from splitgraph.many.plan import Limits, plan_jobs
 from splitgraph.many.sources import find_sources
 from splitgraph.report.batch_pages import outcome_lines, summary_page
 from splitgraph.report.printing import print_result
-from splitgraph.work.task import Task
+from splitgraph.work.task import FileTask
 
 UPGRADE = ("upgrade", "--opset", "18", "--no-verify")
 
@@ -73,7 +73,7 @@ def test_a_folder_that_is_closed_fails_alone(zoo: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(os, "scandir", closed)
     for argument in ("zoo", "zo?", "zoo/**"):
-        plan = plan_jobs(Task("infer"), find_sources([argument]), Limits(), None)
+        plan = plan_jobs(FileTask("infer"), find_sources([argument]), Limits(), None)
         assert [job.model for job in plan.jobs] == ["zoo/a.onnx"]
         assert [outcome.diagnostics[0].message for outcome in plan.failed] in (
             ["the folder zoo/deep cannot be read: Permission denied"],

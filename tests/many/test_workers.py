@@ -23,7 +23,7 @@ from many.conftest import hearing_interrupts
 from splitgraph import Outcome, SplitgraphError
 from splitgraph.many.job import Job
 from splitgraph.many.run_jobs import Workers
-from splitgraph.work.task import Task
+from splitgraph.work.task import FileTask
 
 IR = Path(__file__).parents[2] / "models" / "interval_split.xml"
 FAULTY = Path(__file__).parent / "faulty"
@@ -102,7 +102,7 @@ def test_a_model_that_does_not_listen(zoo: Path) -> None:
 def test_a_lost_result_is_not_taken_for_another_one(zoo: Path) -> None:
     # The file appears while the call runs, but is not what a lost worker would have written.
     shutil.copy("zoo/a.onnx", "zoo/once.onnx")
-    job = Job("zoo/once.onnx", Task("infer", Path("zoo/once.onnx"), place=Path("out.onnx")), is_new=True)
+    job = Job("zoo/once.onnx", FileTask("infer", Path("zoo/once.onnx"), place=Path("out.onnx")), is_new=True)
     Path("out.onnx").write_bytes(b"another")
     workers = Workers()
     try:
@@ -120,7 +120,7 @@ def waiting(workers: Workers) -> list[subprocess.Popen[bytes]]:
 
 def test_a_worker_is_used_again(zoo: Path) -> None:
     workers = Workers()
-    job = Job("zoo/a.onnx", Task("infer", Path("zoo/a.onnx")))
+    job = Job("zoo/a.onnx", FileTask("infer", Path("zoo/a.onnx")))
     try:
         assert [workers.run(job).status for _ in range(3)] == ["clean"] * 3
         (first,) = waiting(workers)

@@ -9,7 +9,7 @@ import pytest
 from verifying import verify_models
 
 from splitgraph.verification import help_texts
-from splitgraph.verification.engines.engine_process import EngineRun, Failure, Workplace
+from splitgraph.verification.engines.engine_process import EngineFailure, EngineRun, Workplace
 from splitgraph.verification.help_texts import after_failure, where_engines_fail
 
 from .small_models import model_of, node, split_model, value
@@ -77,7 +77,7 @@ def test_an_engine_under_another_name_goes_without_its_version(monkeypatch: pyte
 def test_the_engine_that_comes_first_is_what_the_advice_is_about(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(self: Workplace, name: str, attempts: object, seconds: float, probe: object, extras: object) -> EngineRun:
         lacks = "Could not find an implementation for Split(99)" if name == "onnxruntime" else "crashed"
-        return EngineRun(failures=[Failure("load", 0, None, True, lacks)])
+        return EngineRun(failures=[EngineFailure("load", 0, None, True, lacks)])
 
     monkeypatch.setattr(Workplace, "run", run)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())

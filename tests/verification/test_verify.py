@@ -13,7 +13,7 @@ from verifying import verify_models
 
 from splitgraph.conversion.splits.forms import convert_forms
 from splitgraph.options import Goal
-from splitgraph.verification.engines.engine_process import EngineRun, Failure, Workplace
+from splitgraph.verification.engines.engine_process import EngineFailure, EngineRun, Workplace
 
 from .small_models import constant, graph_of, halves, model_of, node, split_model, value
 
@@ -315,7 +315,7 @@ def test_splits_that_are_equal_for_every_size(
         Workplace,
         "run",
         lambda self, name, attempts, seconds, probe, extras: EngineRun(
-            failures=[Failure("load", 1, None, True, "NOT_IMPLEMENTED")]
+            failures=[EngineFailure("load", 1, None, True, "NOT_IMPLEMENTED")]
         ),
     )
     assert verify_models(before, after).proofs == proofs

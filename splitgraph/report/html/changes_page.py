@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from splitgraph.inference.analysis import Analysis
 from splitgraph.report.html.model_data import model_data
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Change
     from splitgraph.differences import ModelDifference, NodeDifference, NodeForm, PartDifference, ValueDifference
     from splitgraph.findings.diagnostics import Diagnostic
+    from splitgraph.report.documents import Document
 
 
-Document = dict[str, Any]
 Places = Mapping[str, tuple[int, int]]
 
 # Entries of each list beside the nodes.
@@ -34,18 +34,18 @@ def difference_data(
     difference: ModelDifference, places: tuple[Places, Places], changes: Sequence[Change] = ()
 ) -> Document:
     """Return the data of the differences. places: of the nodes of both models. changes: the reasons, by location."""
-    reasons = {each.location: each.why for each in changes}
-    listed = [each for each in difference.nodes if is_listed(each)]
+    reasons = {change.location: change.why for change in changes}
+    listed = [node for node in difference.nodes if is_listed(node)]
     others = len(difference.nodes) - len(listed)
-    parts = [_part_text(each) for each in difference.parts]
+    parts = [_part_text(part) for part in difference.parts]
     if others:
         parts.append(f"{count(others, 'node')} with another version of the operator or other names, otherwise the same")
     return {
-        "changes": [_change(each, places, reasons) for each in listed],
+        "changes": [_change(node, places, reasons) for node in listed],
         "parts": _limited(parts),
-        "values": _limited([_value_text(each) for each in difference.values if each.kind == "changed"]),
-        "new_findings": [_finding(each) for each in difference.new_findings[:_MOST_LISTED]],
-        "gone_findings": [_finding(each) for each in difference.gone_findings[:_MOST_LISTED]],
+        "values": _limited([_value_text(value) for value in difference.values if value.kind == "changed"]),
+        "new_findings": [_finding(finding) for finding in difference.new_findings[:_MOST_LISTED]],
+        "gone_findings": [_finding(finding) for finding in difference.gone_findings[:_MOST_LISTED]],
     }
 
 
@@ -93,8 +93,8 @@ def _part_text(part: PartDifference) -> str:
     named = " ".join(filter(None, (part.part, part.name)))
     where = f" of {part.location}" if part.location not in ("", "main") else ""
     if part.before is None or part.after is None:
-        held = part.after if part.before is None else part.before
-        return f"{named}{where} {part.kind}: {held}"
+        content = part.after if part.before is None else part.before
+        return f"{named}{where} {part.kind}: {content}"
     values = "other elements" if part.before == part.after else f"{part.before} → {part.after}"
     return f"{named}{where}: {values}"
 
@@ -109,9 +109,9 @@ def _limited(texts: Sequence[str]) -> list[str]:
     return [*shown, f"and {more:,} more: splitgraph diff --all lists them"] if more > 0 else shown
 
 
-def _finding(found: Diagnostic) -> Document:
-    texts = {"message": found.message, "help": found.help, "loc": found.location}
-    return {"code": found.code, "severity": found.severity, **{key: printable(text) for key, text in texts.items()}}
+def _finding(finding: Diagnostic) -> Document:
+    texts = {"message": finding.message, "help": finding.help, "loc": finding.location}
+    return {"code": finding.code, "severity": finding.severity, **{key: printable(text) for key, text in texts.items()}}
 
 
 def changes_page(
@@ -129,11 +129,11 @@ def changes_page(
     models, such as their paths. changes: of the rewrite that made the second model, `Rewrite.changes`, which have
     the reason of each change. title: of the page; by default the last parts of the names.
     """
-    forms = [(each.before, each.after) for each in difference.nodes if is_listed(each)]
+    forms = [(node.before, node.after) for node in difference.nodes if is_listed(node)]
     data = [
         model_data(analysis, name, [form.location for pair in forms if (form := pair[side]) is not None])
         for side, (analysis, name) in enumerate(((before, names[0]), (after, names[1])))
     ]
     shown = printable(title or " → ".join(map(last_part, names)))
-    found = difference_data(difference, (data[0].places, data[1].places), changes)
-    return page_of({"title": shown, "models": [each.document for each in data], **found})
+    differences = difference_data(difference, (data[0].places, data[1].places), changes)
+    return page_of({"title": shown, "models": [model.document for model in data], **differences})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import splitgraph
 from splitgraph.dim import Dim, symbols_of
@@ -29,13 +29,16 @@ from splitgraph.report.html.split_svg import KINDS, bar_weights, operator_label,
 from splitgraph.report.text import dim_text, opset_text, printable
 from splitgraph.splits.openvino_split_1 import DOMAIN as OPENVINO
 
+if TYPE_CHECKING:
+    from splitgraph.report.documents import Document
+
 # The graphs of a model as a page draws them
 
 
 T = TypeVar("T")
 
 
-class Table(Generic[T]):
+class EntryTable(Generic[T]):
     """Distinct entries in the order of first use; the data of a page refers to an entry by its index."""
 
     def __init__(self) -> None:
@@ -47,14 +50,12 @@ class Table(Generic[T]):
         hash.
         """
         known = entry if key is None else key
-        found = self._indices.get(known)
-        if found is None:
-            found = self._indices[known] = len(self.entries)
+        position = self._indices.get(known)
+        if position is None:
+            position = self._indices[known] = len(self.entries)
             self.entries.append(entry)
-        return found
+        return position
 
-
-Document = dict[str, Any]
 
 # A page stops to add the bodies of called functions at this many nodes; it still lists their splits and findings.
 MOST_NODES = 200_000
@@ -62,7 +63,7 @@ MOST_NODES = 200_000
 
 @dataclass(slots=True)
 class GraphSources:
-    """What graphs are read from.
+    """The data from which graphs are read.
 
     types: the types of values by graph path. calls: the types of values in the body of a called function, by the
     location of the call. wanted: locations of splits and findings; a call without one of them is not opened. versions:
@@ -89,8 +90,8 @@ class Graphs:
     documents: list[Document] = field(default_factory=list)
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
     repeated: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
-    ops: Table[str] = field(default_factory=Table)
-    types: Table[str] = field(default_factory=Table)
+    ops: EntryTable[str] = field(default_factory=EntryTable)
+    types: EntryTable[str] = field(default_factory=EntryTable)
     _type_indices: dict[int, tuple[int, ValueType]] = field(default_factory=dict)
 
     def output_names(self, place: tuple[int, int]) -> list[str]:
@@ -103,10 +104,10 @@ class Graphs:
         if value is None or value.kind == "unknown":
             return self.types.index("")
         # Equal nodes share one object for the types of their outputs; the object is kept, so that its identity stays.
-        found = self._type_indices.get(id(value))
-        if found is None:
-            found = self._type_indices[id(value)] = self.types.index(printable(str(value))), value
-        return found[0]
+        entry = self._type_indices.get(id(value))
+        if entry is None:
+            entry = self._type_indices[id(value)] = self.types.index(printable(str(value))), value
+        return entry[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,15 +122,12 @@ class _Waiting:
     function: str = ""
 
 
-def read_graphs(sources: GraphSources) -> Graphs:
-    """Return every graph of the model: the main graph first, then those inside its nodes."""
-    return _Reading(sources).run()
-
-
 class _Reading:
     def __init__(self, sources: GraphSources) -> None:
         self._sources = sources
-        self._functions: dict[FunctionKey, Any] = {function_key(each): each for each in sources.model.functions}
+        self._functions: dict[FunctionKey, Any] = {
+            function_key(function): function for function in sources.model.functions
+        }
         self._prefixes = _prefixes(sources.wanted) if self._functions else frozenset()
         self._nodes = 0
         self._graphs = Graphs()
@@ -137,6 +135,7 @@ class _Reading:
         self._graphs.type_index(None)
 
     def run(self) -> Graphs:
+        """Return every graph of the model: the main graph first, then those inside its nodes."""
         main = self._sources.model.graph
         waiting = [_Waiting(main, MAIN, "main", "main", None, self._sources.types.get(MAIN, {}))]
         while waiting:
@@ -177,7 +176,7 @@ class _Reading:
         return inner
 
     def _note_repeated(self, location: str, number: int, index: int) -> None:
-        """Note a further node of the name of a split."""
+        """Record a further node with the name of a split."""
         if location in self._sources.splits:
             self._graphs.repeated.setdefault(location, [self._graphs.places[location]]).append((number, index))
 
@@ -190,14 +189,14 @@ class _Reading:
         return self._graphs.ops.index(shown)
 
     def _inside(self, node: Any, graph: _Waiting, index: int, label: str, parent: tuple[int, int]) -> list[_Waiting]:
-        found = []
+        waiting = []
         for attribute, position, body in subgraphs(node):
             location = subgraph_location(graph.location, label, attribute, position)
             # A body in a function has types of its call, which are not kept apart by graph.
             path = (*graph.path, index, attribute, position)
             types = self._sources.types.get(path, {}) if graph.path[:1] != ("call",) else {}
             title = f"{label} · {attribute}" + (f"[{position}]" if position else "")
-            found.append(_Waiting(body, path, location, title, parent, types))
+            waiting.append(_Waiting(body, path, location, title, parent, types))
         function = self._functions.get(called_function(node))
         location = f"{graph.location}/{label}"
         if function is not None and location in self._prefixes and self._nodes < MOST_NODES:
@@ -205,8 +204,8 @@ class _Reading:
             path = ("call", location)
             types = self._sources.calls.get(location, {})
             written = function_location(function)
-            found.append(_Waiting(function, path, location, title, parent, types, written))
-        return found
+            waiting.append(_Waiting(function, path, location, title, parent, types, written))
+        return waiting
 
 
 class _Values:
@@ -222,23 +221,23 @@ class _Values:
         """Return the index of a value; -1 for an omitted one."""
         if not name:
             return -1
-        found = self._indices.get(name)
-        if found is None:
-            found = self._indices[name] = len(self.names)
+        position = self._indices.get(name)
+        if position is None:
+            position = self._indices[name] = len(self.names)
             self.names.append(printable(name))
             self.types.append(self._graphs.type_index(self._known.get(name)))
-        return found
+        return position
 
 
 def _prefixes(locations: Iterable[str]) -> frozenset[str]:
     """Return every location that one of these locations may be inside of."""
-    found: set[str] = set()
+    prefixes: set[str] = set()
     for location in locations:
         place = location.rfind("/")
-        while place > 0 and (start := location[:place]) not in found:
-            found.add(start)
+        while place > 0 and (start := location[:place]) not in prefixes:
+            prefixes.add(start)
             place = location.rfind("/", 0, place)
-    return frozenset(found)
+    return frozenset(prefixes)
 
 
 # The data of a model's page
@@ -255,10 +254,10 @@ def model_data(analysis: Analysis, name: str, wanted: Iterable[str] = ()) -> Mod
     """Return the data of a model. name: of the model, such as its path. wanted: locations of further nodes that
     must be in the data; calls of functions without a split, a finding or such a node are not opened.
     """
-    graphs = read_graphs(_sources(analysis, wanted))
+    graphs = _Reading(_sources(analysis, wanted)).run()
     splits = _Splits(analysis, graphs)
-    written = [splits.document(each) for each in analysis.splits]
-    found = analysis.completeness
+    written = [splits.document(split) for split in analysis.splits]
+    completeness = analysis.completeness
     document = {
         "splitgraph": splitgraph.__version__,
         "name": printable(name),
@@ -269,38 +268,48 @@ def model_data(analysis: Analysis, name: str, wanted: Iterable[str] = ()) -> Mod
         "types": graphs.types.entries,
         "dims": splits.dims.entries,
         "splits": written,
-        "findings": [_finding(each, graphs) for each in analysis.diagnostics],
+        "findings": [_finding(finding, graphs) for finding in analysis.diagnostics],
         "symbols": [[printable(symbol), low, high] for symbol, (low, high) in analysis.symbols.items()],
         "obligations": [
             [
-                printable(f"{each} (if {' or '.join(each.branches)} runs)" if each.branches else str(each)),
+                printable(
+                    f"{obligation} (if {' or '.join(obligation.branches)} runs)"
+                    if obligation.branches
+                    else str(obligation)
+                ),
                 [printable(location) for location in locations[:20]],
             ]
-            for each, locations in analysis.required_by.items()
+            for obligation, locations in analysis.required_by.items()
         ],
-        "assumptions": [[printable(str(each)), [printable(at)]] for each, at in analysis.assumed_by.items()],
-        "completeness": {"dims": found.dims, "known": found.known, "symbolic": found.symbolic},
+        "assumptions": [
+            [printable(str(assumption)), [printable(at)]] for assumption, at in analysis.assumed_by.items()
+        ],
+        "completeness": {"dims": completeness.dims, "known": completeness.known, "symbolic": completeness.symbolic},
     }
     return ModelData(document, graphs.places)
 
 
 def _sources(analysis: Analysis, more: Iterable[str]) -> GraphSources:
     details = analysis.details
-    wanted = [*(each.location for each in analysis.splits), *(each.location for each in analysis.diagnostics), *more]
+    wanted = [
+        *(split.location for split in analysis.splits),
+        *(finding.location for finding in analysis.diagnostics),
+        *more,
+    ]
     return GraphSources(
         model=_proto(analysis),
         types={MAIN: analysis.types} if details is None else details.types,
         calls={} if details is None else _call_types(analysis),
         wanted=wanted,
-        splits={each.location for each in analysis.splits},
-        versions={each.location: each.since_version for each in analysis.splits if not each.domain},
+        splits={split.location for split in analysis.splits},
+        versions={split.location: split.since_version for split in analysis.splits if not split.domain},
     )
 
 
 def _proto(analysis: Analysis) -> ModelProto:
     """Return the model without its weights; of an OpenVINO IR the nodes that mirror its layers."""
-    held: Any = analysis.held
-    content = held.content if isinstance(held, HeldModel) else open_model(held, weights="leave").content
+    source: Any = analysis.held
+    content = source.content if isinstance(source, HeldModel) else open_model(source, weights="leave").content
     if isinstance(content, ModelProto):
         return content
     from splitgraph.inference.openvino_ir import mirror
@@ -332,7 +341,7 @@ class _Splits:
     """Writes the splits of a model. Splits of repeated layers have equal lengths, which are written once."""
 
     def __init__(self, analysis: Analysis, graphs: Graphs) -> None:
-        self.dims: Table[list[Any]] = Table()
+        self.dims: EntryTable[list[Any]] = EntryTable()
         self._bounds, self._graphs, self._rests = analysis.symbols, graphs, rest_parts(analysis)
         self._written: dict[tuple[int | Dim | None, ...], list[int]] = {}
 
@@ -350,7 +359,7 @@ class _Splits:
             "lengths": self._lengths(split.lengths),
         }
         if split.obligations:
-            document["needs"] = [printable(each) for each in split.obligations]
+            document["needs"] = [printable(obligation) for obligation in split.obligations]
         if split.location in self._rests:
             document["rest"] = self._rests[split.location]
         return document
@@ -364,22 +373,22 @@ class _Splits:
         return next((place for place in repeated if self._graphs.output_names(place) == names), None)
 
     def _lengths(self, lengths: tuple[int | Dim | None, ...]) -> list[int]:
-        found = self._written.get(lengths)
-        if found is None:
+        indices = self._written.get(lengths)
+        if indices is None:
             texts = [printable(dim_text(length)) for length in lengths]
             weights = [round(weight, 3) for weight in bar_weights(lengths, self._bounds)]
             pairs = zip(texts, weights, strict=True)
-            found = [self.dims.index([text, weight], (text, weight)) for text, weight in pairs]
-            self._written[lengths] = found
-        return found
+            indices = [self.dims.index([text, weight], (text, weight)) for text, weight in pairs]
+            self._written[lengths] = indices
+        return indices
 
 
-def _finding(found: Diagnostic, graphs: Graphs) -> Document:
+def _finding(finding: Diagnostic, graphs: Graphs) -> Document:
     return {
-        "at": graphs.places.get(found.location),
-        "code": found.code,
-        "severity": found.severity,
-        "message": printable(found.message),
-        "help": printable(found.help),
-        "loc": printable(found.location),
+        "at": graphs.places.get(finding.location),
+        "code": finding.code,
+        "severity": finding.severity,
+        "message": printable(finding.message),
+        "help": printable(finding.help),
+        "loc": printable(finding.location),
     }

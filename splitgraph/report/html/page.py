@@ -71,7 +71,9 @@ def html_page(
 
 
 def json_in_html(data: Any) -> str:
-    """JSON for a script element: ASCII, and without the characters that could end the element or begin a comment."""
+    """Return JSON for a script element: ASCII, and without the characters that could end the element or begin a
+    comment.
+    """
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from html import escape
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from splitgraph.dim import Dim, evaluate, symbols_of
 from splitgraph.findings.diagnostics import SplitgraphError, diagnostic
@@ -17,7 +17,6 @@ from splitgraph.report.text import count, dim_text, printable
 # The splits of a model as pages and SVG pictures draw them
 
 
-Document = dict[str, Any]
 Bounds = Mapping[str, tuple[int, int | None]]
 
 # The size of every symbol while bars are cut: many divisors, so that equal parts look equal.
@@ -57,10 +56,10 @@ def bar_weights(lengths: Iterable[int | Dim | None], bounds: Bounds) -> list[flo
     """Return the width of each part of a bar, relative to the others. An unknown part gets the mean of the known
     ones.
     """
-    found = [part_weight(length, bounds) for length in lengths]
-    known = [weight for weight in found if weight is not None]
+    weights = [part_weight(length, bounds) for length in lengths]
+    known = [weight for weight in weights if weight is not None]
     mean = sum(known) / len(known) if known else 1.0
-    return [float(mean if weight is None else weight) for weight in found]
+    return [float(mean if weight is None else weight) for weight in weights]
 
 
 def rest_parts(analysis: Analysis) -> dict[str, int]:
@@ -68,9 +67,9 @@ def rest_parts(analysis: Analysis) -> dict[str, int]:
 
     Splits in the bodies of model-local functions are left out: a call may give them other lengths.
     """
-    found: dict[str, int] = {}
+    rests: dict[str, int] = {}
     if analysis.details is None:
-        return found
+        return rests
     for scope in analysis.details.scopes:
         detail = analysis.details.graphs.get(scope.path)
         for index, split in ({} if detail is None or scope.in_function else detail.splits).items():
@@ -78,8 +77,8 @@ def rest_parts(analysis: Analysis) -> dict[str, int]:
             has_rest = split.rest_possible and split.split is not None
             items = getattr(detail.constants.get(node.input[2]), "items", ()) if has_rest else ()
             if -1 in items:
-                found[f"{scope.location}/{node_label(node, index)}"] = items.index(-1)
-    return found
+                rests[f"{scope.location}/{node_label(node, index)}"] = items.index(-1)
+    return rests
 
 
 # One split as an SVG picture for documentation, drawn without a browser.
@@ -117,7 +116,8 @@ def split_svg(analysis: Analysis, split: SplitReport) -> str:
     body = [*_head(split), *captions, *_rows(split, rest, top + (14 if narrow else 0))]
     rows = len(_row_parts(split)) + len(split.obligations)
     height = top + (14 if narrow else 0) + _ROW * max(rows, 1) + 14
-    label = f"{operator_label(split)} {split.name}: {_lengths(split)}"
+    lengths = " | ".join(map(dim_text, split.lengths)) or "parts of unknown length"
+    label = f"{operator_label(split)} {split.name}: {lengths}"
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
@@ -135,10 +135,6 @@ def _safe(text: str) -> str:
     return escape(printable(text))
 
 
-def _lengths(split: SplitReport) -> str:
-    return " | ".join(dim_text(each) for each in split.lengths) or "parts of unknown length"
-
-
 def _shortened(text: str, most: int) -> str:
     """Return a name with its two ends, because names differ in both."""
     text = printable(text)
@@ -151,7 +147,7 @@ def _text(x: float, y: float, kind: str, text: str) -> str:
 
 
 def _line(x: float, y: float, *parts: tuple[str, str]) -> str:
-    """Texts of several classes in a line. The browser knows the widths of its fonts."""
+    """Return a line of text with pieces of several classes. The browser knows the widths of its fonts."""
     spans = [
         f'<tspan class="{kind}"{_APART if place else ""}>{escape(text)}</tspan>'
         for place, (kind, text) in enumerate(parts)
@@ -186,10 +182,10 @@ def _segments(split: SplitReport, analysis: Analysis) -> list[_Segment]:
 
 
 def _widths(segments: Sequence[_Segment]) -> list[float]:
-    """In proportion to the weights; the narrowest stay visible, and the wide ones give them room."""
+    """Return widths in proportion to the weights. Narrow parts stay visible, and wide ones make room for them."""
     room = _BAR - _GAP * (len(segments) - 1)
-    total = sum(each.weight for each in segments)
-    widths = [max(_NARROWEST, each.weight / total * room if total else room / len(segments)) for each in segments]
+    total = sum(segment.weight for segment in segments)
+    widths = [max(_NARROWEST, segment.weight / total * room if total else room / len(segments)) for segment in segments]
     excess = sum(widths) - room
     wide = sum(width for width in widths if width > 4 * _NARROWEST)
     if excess > 0 and wide > excess:
@@ -223,8 +219,8 @@ def _bar(split: SplitReport, segments: Sequence[_Segment], rest: int | None) -> 
 
 def _row_parts(split: SplitReport) -> list[int | None]:
     """Return the outputs in the table; None if some are left out."""
-    every: list[int | None] = list(range(len(split.outputs)))
-    return every if len(every) <= _MOST_ROWS else [*every[: _MOST_ROWS - 2], None, every[-1]]
+    parts: list[int | None] = list(range(len(split.outputs)))
+    return parts if len(parts) <= _MOST_ROWS else [*parts[: _MOST_ROWS - 2], None, parts[-1]]
 
 
 def _rows(split: SplitReport, rest: int | None, top: float) -> Iterator[str]:
@@ -262,19 +258,19 @@ _MOST_SHOWN = 5
 
 
 def find_split(analysis: Analysis, wanted: str) -> SplitReport:
-    """Return the split with this location ("main/h.0/Split") or this name. Raise SplitgraphError (SG601) for none
-    and for several, and lists the locations that may be meant.
+    """Return the split with this location ("main/h.0/Split") or this name. Raises SplitgraphError (SG601) for none and
+    for several; the error lists the possible locations.
     """
-    found = [each for each in analysis.splits if each.location == wanted]
-    found = found or [each for each in analysis.splits if each.name == wanted]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        places = [each.location for each in found]
-        raise _usage(f"{len(found)} splits are named {wanted!r}. Give the location of one: {_listed(places)}")
+    matches = [split for split in analysis.splits if split.location == wanted]
+    matches = matches or [split for split in analysis.splits if split.name == wanted]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        places = [split.location for split in matches]
+        raise _usage(f"{len(matches)} splits are named {wanted!r}. Give the location of one: {_listed(places)}")
     if not analysis.splits:
         raise _usage(f"there is no split {wanted!r}: the model has no splits")
-    names = list(dict.fromkeys(text for each in analysis.splits for text in (each.name, each.location)))
+    names = list(dict.fromkeys(text for split in analysis.splits for text in (split.name, split.location)))
     close = get_close_matches(wanted, names, n=_MOST_SHOWN, cutoff=0.5)
     advice = (
         f"did you mean {_listed(close)}?" if close else f"the model has {_listed([e.name for e in analysis.splits])}"

@@ -36,11 +36,11 @@ _GIVEN: Array = np.arange(6, dtype=np.float32).reshape(3, 2)
 def main(message: tuple[str, Path]) -> None:
     """Try an engine, and write `found.json` in a folder. message: the name of the engine, and the folder."""
     engine, folder = message
-    found: dict[str, Any] = {"version": None, "devices": [], "opset": None, "newest_opset": None, "reason": ""}
+    abilities: dict[str, Any] = {"version": None, "devices": [], "opset": None, "newest_opset": None, "reason": ""}
 
     def keep(**known: Any) -> None:
-        found.update(known)
-        (folder / "found.json").write_text(json.dumps(found), "utf-8")
+        abilities.update(known)
+        (folder / "found.json").write_text(json.dumps(abilities), "utf-8")
 
     keep()
     try:

@@ -53,31 +53,31 @@ def load_library(engines: Sequence[str], path: str) -> list[str]:
 
     Raises UnsupportedError if it is made for none of them, or cannot be loaded.
     """
-    found, missing = [], []
+    loaded, missing = [], []
     for engine in dict.fromkeys(engines):
         kind = _KINDS.get(engine)
         if kind is None:
             continue
         try:
             kind.load(path)
-            found.append(engine)
+            loaded.append(engine)
         except Exception as error:  # of the engine's own types
             if kind.function not in str(error):
-                # What the loader of the system says follows the path.
+                # The message of the system's loader follows the path.
                 text = reason_of(error)
                 text = text.rpartition(f"{path}: ")[2] or text
                 raise UnsupportedError(f"the library {path} cannot be loaded: {text}") from None
             missing.append(f"the library {path} is not {kind.title}: it has no function {kind.function}")
-    if not found:
+    if not loaded:
         raise UnsupportedError("; ".join(missing) or f"no engine of this run loads the library {path}")
-    return found
+    return loaded
 
 
 def find_providers(engine: str, names: Sequence[str]) -> tuple[str, ...]:
     """Return the providers of an engine among these names, in its spelling. Raises ValueError for a provider that is
     not available on this machine.
     """
-    wanted = tuple(found for name in names if (found := provider_of(engine, name)) is not None)
+    wanted = tuple(provider for name in names if (provider := provider_of(engine, name)) is not None)
     if wanted:
         refuse_missing(engine, wanted, _available(engine))
     return wanted

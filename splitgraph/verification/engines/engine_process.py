@@ -39,7 +39,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class EngineFailure:
     """Describes why an engine failed.
 
     stage, model (0 first, 1 second): what the engine was doing. case: None while loading. unsupported: the engine
@@ -99,7 +99,7 @@ class EngineRun:
     outputs: tuple[dict[tuple[int, int], list[Value]], dict[tuple[int, int], list[Value]]] = field(
         default_factory=lambda: ({}, {})
     )
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[EngineFailure] = field(default_factory=list)
     moving: set[int] = field(default_factory=set)
     undeployed: dict[int, dict[str, str]] = field(default_factory=dict)
     providers: list[str] = field(default_factory=list)
@@ -257,8 +257,8 @@ def _add_extra(run: EngineRun, folder: Path, event: Mapping[str, Any]) -> None:
         run.extras[event["extra"]] = first, second
 
 
-def _failure(event: Mapping[str, Any], unsupported: bool, reason: str, *, invalid: bool = False) -> Failure:
-    return Failure(event["stage"], event["model"], event.get("case"), unsupported, reason, invalid)
+def _failure(event: Mapping[str, Any], unsupported: bool, reason: str, *, invalid: bool = False) -> EngineFailure:
+    return EngineFailure(event["stage"], event["model"], event.get("case"), unsupported, reason, invalid)
 
 
 def _read_events(path: Path) -> Iterator[dict[str, Any]]:

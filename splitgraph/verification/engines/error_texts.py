@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from splitgraph.verification.models.model_files import is_default_domain
 from splitgraph.verification.values import UnsupportedError
 
-# What NumPy, onnxruntime and the C++ library say when an allocation fails.
+# The messages of NumPy, onnxruntime and the C++ library after a failed allocation.
 _OUT_OF_MEMORY = ("unable to allocate", "failed to allocate memory", "bad_alloc", "bad allocation", "memoryerror")
 # How onnxruntime refuses a node: In Node, ("name", Split, "domain", -1) : ("x": tensor(float),) -> ("y",) , Error ...
 _REFUSED_NODE = re.compile(

@@ -41,11 +41,11 @@ def load_onnx(path: Path, settings: EngineSettings = DEFAULT) -> tuple[Run, Sequ
     model = onnx.load(str(path), load_external_data=False)
     names = [value.name for value in model.graph.output]
     read = read_onnx(path, model, settings.custom_ops)
-    found = [next((index for index, port in enumerate(read.outputs) if name in port.names), None) for name in names]
-    if None in found:
+    positions = [next((index for index, port in enumerate(read.outputs) if name in port.names), None) for name in names]
+    if None in positions:
         raise UnsupportedError("OpenVINO lost the name of an output")
     inputs = {name: index for index, port in enumerate(read.inputs) for name in port.names}
-    return _compiled(read, inputs, [index for index in found if index is not None], settings)
+    return _compiled(read, inputs, [index for index in positions if index is not None], settings)
 
 
 def load_ir(
@@ -110,9 +110,9 @@ def _compiled(
             index = inputs[name]
             tensors[index] = _tensor(value, model.inputs[index].get_element_type())
         if guard is not None:
-            found = guard.infer(tensors)
+            ended = guard.infer(tensors)
             for index, name in enumerate(splits):
-                _check_remainder(name, *(found.get_output_tensor(2 * index + part) for part in (0, 1)))
+                _check_remainder(name, *(ended.get_output_tensor(2 * index + part) for part in (0, 1)))
         request = compiled.infer(tensors)
         return [_array(request.get_output_tensor(index)) for index in outputs]
 
@@ -172,8 +172,8 @@ def _remainders(model: Any) -> tuple[list[str], Any]:
         if node.get_type_name() != "VariadicSplit" or not _may_have_negative_remainder(node):
             continue
         names.append(node.get_friendly_name())
-        one = opset8.constant(np.array([1], np.int64))
-        axis = opset8.reshape(node.input_value(1), one, False)
+        length = opset8.constant(np.array([1], np.int64))
+        axis = opset8.reshape(node.input_value(1), length, False)
         dim = opset8.gather(opset8.shape_of(node.input_value(0), "i64"), axis, opset8.constant(np.int64(0)))
         for value in (dim, opset8.convert(node.input_value(2), "i64")):
             results.append(op.Result(value.output(0)))

@@ -50,10 +50,10 @@ def find_moving(
     kinds = [value.dtype.kind if isinstance(value, np.ndarray) else "" for value in values]
     integers = {position for position, kind in enumerate(kinds) if kind in ("i", "u", "b")} & wanted
     comparison = Comparison(probe["rtol"], probe["atol"])
-    found: set[int] = set()
+    moving: set[int] = set()
     is_decided = False
     for move in MOVES:
-        sought = integers - found if move.is_for_integers else set() if is_decided else wanted - found
+        sought = integers - moving if move.is_for_integers else set() if is_decided else wanted - moving
         if not sought:
             continue
         is_ir = path.suffix == ".xml"
@@ -66,11 +66,11 @@ def find_moving(
         for inputs, outputs in ran:
             changed = _find_changed(run, inputs, outputs, comparison)
             is_decided |= changed is not None and all(changed[position] is not None for position in sought)
-            more = {position for position in sought - found if changed is not None and changed[position]}
+            more = {position for position in sought - moving if changed is not None and changed[position]}
             if more:
-                found |= more
-                yield sorted(found)
-            if sought <= found:
+                moving |= more
+                yield sorted(moving)
+            if sought <= moving:
                 break
 
 
@@ -92,8 +92,8 @@ def _has_changed(before: Value, after: Value, comparison: Comparison) -> bool | 
     if isinstance(before, list) and isinstance(after, list):
         if len(before) != len(after):
             return True
-        each = [_has_changed(*pair, comparison) for pair in zip(before, after, strict=True)]
-        return True if True in each else None if None in each else False
+        changes = [_has_changed(*pair, comparison) for pair in zip(before, after, strict=True)]
+        return True if True in changes else None if None in changes else False
     if not isinstance(before, np.ndarray) or not isinstance(after, np.ndarray):
         return (before is None) != (after is None)
     if before.shape != after.shape:
@@ -109,7 +109,7 @@ def _has_changed(before: Value, after: Value, comparison: Comparison) -> bool | 
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class WeightChange:
     """Says how weights change: each is multiplied by a factor between `least` and `most`.
 
     smallest: tensors with fewer elements do not change. is_for_integers: only integer and boolean outputs count.
@@ -123,7 +123,12 @@ class Move:
 
 # Tried in this order, until the copy runs: a deep model may overflow, and a small tensor may be a ratio or a threshold.
 # An index, such as that of ArgMax, needs larger factors in both directions.
-MOVES = (Move(), Move(1.02, 1.04), Move(smallest=9), Move(0.25, 4.0, is_for_integers=True))
+MOVES = (
+    WeightChange(),
+    WeightChange(1.02, 1.04),
+    WeightChange(smallest=9),
+    WeightChange(0.25, 4.0, is_for_integers=True),
+)
 
 # At most so many bytes of external weights change.
 _MOST_READ = 2**25
@@ -134,7 +139,7 @@ _MOSTLY = 0.75
 _FACTORS = np.random.default_rng(0).uniform(size=1009)
 
 
-def move_onnx(path: Path, folder: Path | None, kept: Collection[str], move: Move) -> Path:
+def move_onnx(path: Path, folder: Path | None, kept: Collection[str], move: WeightChange) -> Path:
     """Write a copy of an ONNX file with moved weights beside it, and return its path.
 
     External weights may be large: small ones are moved first, up to a limit. folder: of the external data. kept: names
@@ -171,7 +176,7 @@ def _change_weights(
     model = onnx.load(str(path), load_external_data=False)
     movable = [(name, tensor) for name, tensor in _tensors(model) if name not in kept and is_weight(tensor)]
     taken = 0
-    for name, tensor in sorted(movable, key=lambda each: byte_size(each[1]) or 0):
+    for name, tensor in sorted(movable, key=lambda pair: byte_size(pair[1]) or 0):
         if is_external(tensor):
             taken += byte_size(tensor) or 0
             if taken > most_read:
@@ -190,7 +195,7 @@ def _change_weights(
     return save_model(model, path.with_name(f"moved_{path.name}"))
 
 
-def moved(array: Array, name: str, move: Move) -> Array:
+def moved(array: Array, name: str, move: WeightChange) -> Array:
     """Return the moved array, finite wherever it was finite; the result depends on nothing but the arguments."""
     if array.size < move.smallest:
         return array

@@ -16,7 +16,7 @@ that the last line shows what a crash interrupted:
     {"event": "start", "stage": "load" | "run", "model": 0 | 1, "case": 0, "attempt": 0}
     {"event": "end", ..., "providers": [...], "idle": [...], "opset": 26}   for stage "load": see `engine.Loaded`
     {"event": "end", ..., "outputs": file}                      for stage "run": its values are named "0", "1", ...
-    {"event": "failed", ..., "unsupported": true, "invalid": false, "reason": ""}   see `engine_process.Failure`
+    {"event": "failed", ..., "unsupported": true, "invalid": false, "reason": ""}   see `engine_process.EngineFailure`
 
 Outputs of the second model that are the same as those of the first one, bit for bit, are in one file with them.
 
@@ -233,7 +233,7 @@ def _run(run: Run, feeds: Mapping[str, Any], where: Mapping[str, Any], task: _Ta
 
 def _write(path: Path, outputs: Sequence[Value]) -> None:
     written = sum(file.stat().st_size for file in path.parent.glob("outputs_*.bin"))
-    if written + sum(each.nbytes for value in outputs for each in tensors_of(value)) > _MOST_WRITTEN:
+    if written + sum(array.nbytes for value in outputs for array in tensors_of(value)) > _MOST_WRITTEN:
         raise UnsupportedError(f"the outputs take more than {_MOST_WRITTEN >> 30} GiB; smaller sizes may fit")
     try:
         write_values(path, {str(index): value for index, value in enumerate(outputs)}, _MOST_OBJECTS)
@@ -273,9 +273,9 @@ def _probe(task: _Task, ran: Sequence[CaseFiles]) -> None:
     if probe["movable"] and ran:
         where = {"stage": "move"}
         task.events.write({"event": "start", **where})
-        held = task.path(0), task.data_folder(0), task.job["ports"][0]
-        for found in find_moving(task.job["engines"][0], *held, probe, ran, task.settings_of(0)):
-            task.events.write({"event": "moving", **where, "outputs": found})
+        model = task.path(0), task.data_folder(0), task.job["ports"][0]
+        for moving in find_moving(task.job["engines"][0], *model, probe, ran, task.settings_of(0)):
+            task.events.write({"event": "moving", **where, "outputs": moving})
     if probe["deploy"] and not _deploys(1, task):
         _deploys(0, task)
 

@@ -17,7 +17,7 @@ from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN
 from splitgraph.verification.inputs.later_attempts import AttemptRule
 from splitgraph.verification.inputs.model_inputs import ModelInput, is_float, value_for
 from splitgraph.verification.inputs.operator_roles import Request
-from splitgraph.verification.inputs.solver import Sizes
+from splitgraph.verification.inputs.solver import SymbolSizes
 from splitgraph.verification.models.model_files import is_default_domain, scoped_nodes
 from splitgraph.verification.values import Array, dtype_by_name
 
@@ -159,15 +159,15 @@ class ElementHints:
         self.divides_integers = _divides_integers(analysis)
 
     def valid_numbers(
-        self, item: ModelInput, shape: tuple[int, ...], sizes: Sizes, rng: np.random.Generator
+        self, item: ModelInput, shape: tuple[int, ...], sizes: SymbolSizes, rng: np.random.Generator
     ) -> Array | None:
         """Return numbers that are valid for the role of an input; None if any number is."""
         splits = (split for split in self._analysis.splits if split.axis is not None)
         axes = {tuple(name for name, _ in split.outputs): split.axis or 0 for split in splits}
         opset = self._analysis.opset.get("", 0)
         request = Request(shape, rng, lambda name: self._dims(name, sizes), axes, opset)
-        found = (value_for(use, request) for use in item.uses)
-        return next((numbers for numbers in found if numbers is not None), None)
+        choices = (value_for(use, request) for use in item.uses)
+        return next((numbers for numbers in choices if numbers is not None), None)
 
     def compared_number(self, item: ModelInput) -> int | None:
         """Return a number that the model compares an input with, such as a sampling rate; None without one."""
@@ -188,16 +188,16 @@ class ElementHints:
         """Return the bound beyond which the model clips a floating-point input, or a quantization saturates; or 0."""
         if not is_float(item.type.innermost):
             return 0.0
-        found = [0.0]
+        distances = [0.0]
         for node in (use.node for use in item.uses if use.position == 0):
             if node.op_type == "Clip":
                 bounds = [float(abs(array).max()) for array in self._constants(node.input[1:]) if array.size]
-                bounds += [abs(each.f) for each in node.attribute if each.name in ("min", "max")]
-                found += [bound for bound in bounds if bound < _NO_BOUND]
+                bounds += [abs(attribute.f) for attribute in node.attribute if attribute.name in ("min", "max")]
+                distances += [bound for bound in bounds if bound < _NO_BOUND]
             elif node.op_type == "QuantizeLinear":
                 scales = [float(abs(array).max()) for array in self._constants(node.input[1:2]) if array.size]
-                found += [_STEPS * scale for scale in scales]
-        return max(found)
+                distances += [_STEPS * scale for scale in scales]
+        return max(distances)
 
     def _constants(self, names: Collection[str]) -> Iterator[Array]:
         """Yield the constants of the main graph with these names."""
@@ -207,7 +207,7 @@ class ElementHints:
             if node.op_type == "Constant" and node.output[0] in names:
                 yield from (onnx.numpy_helper.to_array(a.t) for a in node.attribute if a.name == "value")
 
-    def _dims(self, name: str, sizes: Sizes) -> list[int] | None:
+    def _dims(self, name: str, sizes: SymbolSizes) -> list[int] | None:
         """Return the shape of a value for given sizes of the inputs; None if it is unknown."""
         inner = (split.input for split in self._analysis.splits if split.input_name == name)
         known = next((item.type for item in self._inputs if item.name == name), None)
@@ -230,8 +230,8 @@ def _divides_integers(analysis: Analysis) -> bool:
 
 
 def _delimiters(model: onnx.ModelProto) -> tuple[str, ...]:
-    found = []
+    delimiters = []
     for node, _ in scoped_nodes(model):
         if node.op_type == "StringSplit" and is_default_domain(node.domain):
-            found += [a.s.decode("utf-8", "replace") for a in node.attribute if a.name == "delimiter" and a.s]
-    return tuple(dict.fromkeys(found))
+            delimiters += [a.s.decode("utf-8", "replace") for a in node.attribute if a.name == "delimiter" and a.s]
+    return tuple(dict.fromkeys(delimiters))

@@ -26,8 +26,8 @@ _FITTING = {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}
 
 @dataclass(frozen=True, slots=True)
 class GivenCase:
-    """What the caller gave for one case. name: how messages call it. inputs: by name. outputs: what the first model is
-    expected to give, by position.
+    """The arrays that the caller gave for one case. name: of the case in messages. inputs: by name. outputs: the
+    expected outputs of the first model, by position.
     """
 
     name: str = ""
@@ -45,13 +45,13 @@ def as_cases(given: Any) -> list[GivenCase]:
     if not isinstance(given, Sequence) or isinstance(given, (str, bytes)):
         raise ValueError(f"inputs is {given!r}; it must be a mapping of arrays by name, or a list of such mappings")
     cases = []
-    for index, each in enumerate(given):
-        if isinstance(each, GivenCase):
-            cases.append(each)
-        elif isinstance(each, Mapping):
-            cases.append(GivenCase(f"case {index}", each))
+    for index, case in enumerate(given):
+        if isinstance(case, GivenCase):
+            cases.append(case)
+        elif isinstance(case, Mapping):
+            cases.append(GivenCase(f"case {index}", case))
         else:
-            raise ValueError(f"inputs[{index}] is {each!r}; it must be a mapping of arrays by name")
+            raise ValueError(f"inputs[{index}] is {case!r}; it must be a mapping of arrays by name")
     if not cases:
         raise ValueError("inputs is an empty list; give a mapping of arrays for at least one case")
     return cases
@@ -94,9 +94,9 @@ def _fitted(value: Value, declared: ValueType) -> Value:
     if not isinstance(value, np.ndarray):
         raise ValueError(f"is {_kind_of(value)}; the model takes an array")
     array = _plain(value, declared.dtype)
-    found = "string" if is_text(array) else array.dtype.name
-    if declared.dtype is not None and found != numpy_name(declared.dtype):
-        raise ValueError(f"is of type {found}; the model takes {declared.dtype}")
+    dtype = "string" if is_text(array) else array.dtype.name
+    if declared.dtype is not None and dtype != numpy_name(declared.dtype):
+        raise ValueError(f"is of type {dtype}; the model takes {declared.dtype}")
     if declared.shape is not None and len(declared.shape) != array.ndim:
         raise ValueError(f"has the shape {list(array.shape)}; the model takes {declared}")
     return array
@@ -105,25 +105,25 @@ def _fitted(value: Value, declared: ValueType) -> Value:
 def _fitted_map(value: Value, declared: ValueType) -> Value:
     if not isinstance(value, Mapping):
         raise ValueError(f"is {_kind_of(value)}; the model takes a mapping")
-    held = UNKNOWN if declared.element is None else declared.element
-    if held.kind not in ("tensor", "unknown"):
-        raise ValueError(f"is a map of {held.kind} values, which no engine takes")
+    element = UNKNOWN if declared.element is None else declared.element
+    if element.kind not in ("tensor", "unknown"):
+        raise ValueError(f"is a map of {element.kind} values, which no engine takes")
     for key, item in value.items():
         _check_in_map(key, declared.dtype, "key")
-        _check_in_map(item, held.dtype, "value")
+        _check_in_map(item, element.dtype, "value")
     return dict(value)
 
 
-def _check_in_map(item: Any, dtype: str | None, what: str) -> None:
+def _check_in_map(item: Any, dtype: str | None, role: str) -> None:
     """Raise ValueError for a key or a value of a map that is no number, or no text, of a type."""
-    found = np.asarray(item)
+    number = np.asarray(item)
     allowed = _IN_MAPS if dtype is None else "U" if dtype == "string" else _FITTING.get(numpy_dtype(dtype).kind, "iuf")
-    is_right = found.ndim == 0 and found.dtype.kind in allowed
+    is_right = number.ndim == 0 and number.dtype.kind in allowed
     if is_right and dtype is not None and dtype.startswith(("int", "uint")):
         limits = np.iinfo(numpy_dtype(dtype))
-        is_right = limits.min <= found.item() <= limits.max
+        is_right = limits.min <= number.item() <= limits.max
     if not is_right:
-        raise ValueError(f"has the {what} {item!r}; the model takes {dtype or 'a number or a text'} there")
+        raise ValueError(f"has the {role} {item!r}; the model takes {dtype or 'a number or a text'} there")
 
 
 def _of_unknown_type(value: Value) -> Value:

@@ -21,8 +21,8 @@ from splitgraph.verification.inputs.given_inputs import GivenCase, as_cases, fit
 from splitgraph.verification.inputs.later_attempts import RETRY_POLICY, AttemptRule, refill, suggested_numbers
 from splitgraph.verification.inputs.model_inputs import InputError, ModelInput, describe_inputs, has_role, numpy_dtype
 from splitgraph.verification.inputs.sizes import SizeChooser
-from splitgraph.verification.inputs.solver import Sizes
-from splitgraph.verification.inputs.unusual import Kind, fixed_inputs, has_open_loops, unusual_inputs
+from splitgraph.verification.inputs.solver import SymbolSizes
+from splitgraph.verification.inputs.unusual import UnusualKind, fixed_inputs, has_open_loops, unusual_inputs
 from splitgraph.verification.models.model_pair import caller_inputs
 from splitgraph.verification.values import Value
 
@@ -44,7 +44,7 @@ class UnknownRank:
 class _Draw:
     """The state of one draw. conditions: how many boolean scalars were drawn so far."""
 
-    sizes: Sizes
+    sizes: SymbolSizes
     rng: np.random.Generator
     case: int
     rule: AttemptRule
@@ -82,7 +82,7 @@ class InputMaker:
         self.given = names_of(self._cases)
         self._hints = ElementHints(analysis, self._inputs)
         fixed = [fixed_symbols(self._inputs, analysis.symbols, bind or {}, case) for case in self._cases]
-        self._sizes = [SizeChooser(analysis, self._inputs, each) for each in fixed]
+        self._sizes = [SizeChooser(analysis, self._inputs, sizes) for sizes in fixed]
 
     def case_of(self, case: int) -> GivenCase:
         """Return what the caller gave for a case."""
@@ -117,7 +117,9 @@ class InputMaker:
         """Return True if every open dimension is 1 in all of these attempts."""
         return all(sizes.has_only_ones(attempts) for sizes in self._sizes)
 
-    def draw(self, case: int, attempt: int = 0, earlier: Sequence[Sizes] = ()) -> tuple[dict[str, Value], Sizes]:
+    def draw(
+        self, case: int, attempt: int = 0, earlier: Sequence[SymbolSizes] = ()
+    ) -> tuple[dict[str, Value], SymbolSizes]:
         """Draw the inputs of a case, by name, and their sizes, which differ from the `earlier` ones.
 
         Every attempt has other elements and sizes. An input with a default is drawn only in the first attempt at the
@@ -126,17 +128,19 @@ class InputMaker:
         sizes = self._sizes[case % len(self._sizes)].choose(case, attempt, earlier)
         return self._drawn(sizes, case, attempt), sizes
 
-    def unusual(self, base: Mapping[str, Value], kinds: Collection[Kind]) -> Iterator[tuple[Kind, dict[str, Value]]]:
+    def unusual(
+        self, base: Mapping[str, Value], kinds: Collection[UnusualKind]
+    ) -> Iterator[tuple[UnusualKind, dict[str, Value]]]:
         """Yield inputs with unusual elements and the shapes of `base` (see `unusual_inputs`), each with its kind."""
         model = self._analysis.model
-        held = {self._names.get(name, name) for name in (*self.given, *self._fixed)}
+        kept_names = {self._names.get(name, name) for name in (*self.given, *self._fixed)}
         for kind in kinds:
             if kind == "steps" or not has_open_loops(model):
-                yield from ((kind, inputs) for inputs in unusual_inputs(model, base, held, kind))
+                yield from ((kind, inputs) for inputs in unusual_inputs(model, base, kept_names, kind))
 
     @cached_property
     def _fixed(self) -> set[str]:
-        """The inputs whose elements have a meaning: lengths, positions, masks."""
+        """Return the inputs whose elements have a meaning: lengths, positions, masks."""
         model = self._analysis.model
         roles = {item.name for item in self._inputs if self._hints.is_index(item) or self._hints.is_mask(item)}
         return roles | fixed_inputs(model) | {item.name for item in self._inputs if any(map(has_role, item.uses))}
@@ -147,7 +151,7 @@ class InputMaker:
             with contextlib.suppress(InputError, ArithmeticError):
                 yield self._drawn(sizes, 0, _SMALL_ATTEMPT)
 
-    def _drawn(self, sizes: Sizes, case: int, attempt: int) -> dict[str, Value]:
+    def _drawn(self, sizes: SymbolSizes, case: int, attempt: int) -> dict[str, Value]:
         given = self.case_of(case).inputs
         draw = _Draw(sizes, np.random.default_rng([self._seed, case, attempt]), case, RETRY_POLICY[attempt])
         values: dict[str, Value] = {}
@@ -163,13 +167,13 @@ class InputMaker:
 
         Arrays that the caller gave do not change. numbers: of the added cases.
         """
-        held = {self._names.get(name, name) for name in self.given}
+        kept_names = {self._names.get(name, name) for name in self.given}
         suggested = suggested_numbers(self._analysis.model)
         for number in numbers:
             rng = np.random.default_rng([self._seed, number])
             values = accepted[number % len(accepted)].items()
             yield {
-                name: value if name in held else refill(value, number, place, rng, suggested)
+                name: value if name in kept_names else refill(value, number, place, rng, suggested)
                 for place, (name, value) in enumerate(values)
             }
 
@@ -226,7 +230,7 @@ class InputMaker:
         return length if wanted.dtype in ("int32", "int64") else None
 
 
-def _shape_of(item: ModelInput, wanted: ValueType, sizes: Sizes) -> tuple[int, ...]:
+def _shape_of(item: ModelInput, wanted: ValueType, sizes: SymbolSizes) -> tuple[int, ...]:
     shape = tuple(evaluate(dim, sizes) for dim in wanted.shape or () if dim is not None)
     if any(dim < 0 for dim in shape):
         raise InputError(f"the input {item.name!r} would have the shape {list(shape)}")

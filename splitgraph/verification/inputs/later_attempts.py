@@ -167,12 +167,14 @@ def suggested_numbers(model: onnx.ModelProto) -> list[float]:
     """Return candidates for single numbers: usual numbers, and constants and sizes of the model, in turn."""
     tensors = [*model.graph.initializer]
     for node, _ in scoped_nodes(model):
-        tensors += [each.t for each in node.attribute if node.op_type == "Constant" and each.name == "value"]
-    held = (_single(tensor) for tensor in tensors if list(tensor.dims) in ([], [1]))
-    own = [number for number in held if number is not None and _SMALLEST < abs(number) < _LARGEST]
+        tensors += [
+            attribute.t for attribute in node.attribute if node.op_type == "Constant" and attribute.name == "value"
+        ]
+    single = (_single(tensor) for tensor in tensors if list(tensor.dims) in ([], [1]))
+    own = [number for number in single if number is not None and _SMALLEST < abs(number) < _LARGEST]
     sizes = [float(dim) for tensor in tensors for dim in tensor.dims if 1 < dim < _LARGEST]
-    found = list(dict.fromkeys([*dict.fromkeys(own), *dict.fromkeys(sizes)]))[:_MOST_SUGGESTED]
-    return list(dict.fromkeys(_in_turn(_USUAL, found)))
+    suggested = list(dict.fromkeys([*dict.fromkeys(own), *dict.fromkeys(sizes)]))[:_MOST_SUGGESTED]
+    return list(dict.fromkeys(_in_turn(_USUAL, suggested)))
 
 
 def _in_turn(first: Sequence[float], second: Sequence[float]) -> Iterable[float]:

@@ -64,10 +64,10 @@ def describe_inputs(analysis: Analysis) -> list[ModelInput]:
     defaults = default_names(model)
     described = []
     for name in caller_inputs(model):
-        found = tuple(uses.get(name, ()))
+        uses_of_input = tuple(uses.get(name, ()))
         declared = analysis.types.get(name, UNKNOWN)
-        named = _name_dimensions(declared, name, found)
-        described.append(ModelInput(name, named, found, name in defaults, declared))
+        named = _name_dimensions(declared, name, uses_of_input)
+        described.append(ModelInput(name, named, uses_of_input, name in defaults, declared))
     return described
 
 
@@ -122,27 +122,27 @@ class Use:
 def find_uses(model: onnx.ModelProto) -> dict[str, list[Use]]:
     """Return every use of every graph input; uses by splits come first."""
     functions = {(function.domain, function.name, function.overload): function for function in model.functions}
-    search = _Search(functions, {value.name: [] for value in model.graph.input})
+    search = _RoleSearch(functions, {value.name: [] for value in model.graph.input})
     finish(search.follow(model.graph.node, {name: name for name in search.uses}))
-    for found in search.uses.values():
-        found.sort(key=lambda use: "Split" not in use.node.op_type)
+    for uses in search.uses.values():
+        uses.sort(key=lambda use: "Split" not in use.node.op_type)
     return search.uses
 
 
-_Key = tuple[str, str, str]
+_FunctionKey = tuple[str, str, str]
 
 
 @dataclass(slots=True)
-class _Search:
+class _RoleSearch:
     """Follows the graph inputs through all graphs.
 
     followed: the functions that were followed, with the graph inputs that they get. They are not followed again,
     because functions that call each other twice would take exponential time.
     """
 
-    functions: Mapping[_Key, onnx.FunctionProto]
+    functions: Mapping[_FunctionKey, onnx.FunctionProto]
     uses: dict[str, list[Use]]
-    followed: set[tuple[_Key, frozenset[tuple[str, str]]]] = field(default_factory=set)
+    followed: set[tuple[_FunctionKey, frozenset[tuple[str, str]]]] = field(default_factory=set)
 
     def follow(self, nodes: Iterable[onnx.NodeProto], roots: dict[str, str]) -> Steps:
         """Record the uses in some nodes. roots: the graph input behind each name."""
@@ -163,7 +163,7 @@ class _Search:
                     names = [value.name for value in attribute.g.input][2 if node.op_type == "Loop" else 0 :]
                     yield self.follow(attribute.g.node, {**roots, **_renamed(names, carried, roots)})
 
-    def _call(self, key: _Key, node: onnx.NodeProto, roots: Mapping[str, str]) -> Steps:
+    def _call(self, key: _FunctionKey, node: onnx.NodeProto, roots: Mapping[str, str]) -> Steps:
         function = self.functions[key]
         inner = _renamed(function.input, node.input, roots)
         call = key, frozenset(inner.items())

@@ -15,7 +15,7 @@ import onnx
 
 Integers = npt.NDArray[np.int64]
 Shape = Sequence[int]
-Dims = Callable[[str], "Shape | None"]
+ShapeOf = Callable[[str], "Shape | None"]
 Make = Callable[[onnx.NodeProto, "Request"], "Integers | None"]
 
 # Operators whose first input's dimension along `axis` bounds the indices in their second.
@@ -38,7 +38,7 @@ class Request:
 
     shape: Shape | None
     rng: np.random.Generator
-    dims: Dims
+    dims: ShapeOf
     axes: Mapping[tuple[str, ...], int]
     opset: int
 

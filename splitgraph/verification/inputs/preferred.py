@@ -17,7 +17,7 @@ from splitgraph.dim import Dim, DimLike, evaluate, substitute, symbol, symbols_o
 from splitgraph.inference.analysis import Analysis
 from splitgraph.model.scopes import MAIN
 from splitgraph.model.value_type import UNKNOWN, ValueType
-from splitgraph.verification.inputs.solver import Constraint, Solver
+from splitgraph.verification.inputs.solver import Condition, Solver
 
 # Each dimension should have so many windows: the first, the last, and one that sees no edge.
 _WINDOWS = 3
@@ -52,8 +52,8 @@ Shape = Sequence[DimLike | None]
 class Preferred:
     """Constraints that should hold, the most important first."""
 
-    broadcasts: tuple[Constraint, ...]
-    windows: tuple[Constraint, ...]
+    broadcasts: tuple[Condition, ...]
+    windows: tuple[Condition, ...]
 
 
 def read_preferred(analysis: Analysis, inputs: Mapping[str, ValueType]) -> Preferred:
@@ -61,7 +61,7 @@ def read_preferred(analysis: Analysis, inputs: Mapping[str, ValueType]) -> Prefe
 
     inputs: the type of each input, with a symbol for each unknown dimension.
     """
-    reader = _Reader()
+    reader = _PreferenceReader()
     inner = analysis.details.graphs
     own = inner[MAIN].types if MAIN in inner else {}
     for name, value in inputs.items():
@@ -76,7 +76,7 @@ def read_preferred(analysis: Analysis, inputs: Mapping[str, ValueType]) -> Prefe
     return Preferred(tuple(reader.broadcasts.values()), tuple(reader.windows()))
 
 
-def with_preferred(solver: Solver, preferred: Sequence[Constraint]) -> Solver:
+def with_preferred(solver: Solver, preferred: Sequence[Condition]) -> Solver:
     """Add the preferred constraints that the solver can satisfy."""
     extended = replace(solver, constraints=[*solver.constraints, *preferred])
     if not preferred or extended.solve() is not None:
@@ -97,7 +97,7 @@ def _graphs(analysis: Analysis) -> Iterator[tuple[Sequence[onnx.NodeProto], Mapp
     """Yield the nodes of every graph with the types of their values: of the main graph, of subgraphs, and of the bodies
     of called functions, once for each call.
     """
-    functions = {(each.domain, each.name): each for each in analysis.model.functions}
+    functions = {(local.domain, local.name): local for local in analysis.model.functions}
     inner = analysis.details.graphs
     for scope in analysis.details.scopes:
         if scope.in_function or scope.path not in inner:
@@ -115,7 +115,7 @@ def _is_symbol(dim: DimLike) -> bool:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _PreferenceReader:
     """Collects the preferred constraints, node after node.
 
     free: the symbols of the inputs. definitions: the other symbols, in terms of these. least: preferred minimum sizes.
@@ -123,7 +123,7 @@ class _Reader:
 
     free: set[str] = field(default_factory=set)
     definitions: dict[str, DimLike] = field(default_factory=dict)
-    broadcasts: dict[tuple[DimLike, DimLike], Constraint] = field(default_factory=dict)
+    broadcasts: dict[tuple[DimLike, DimLike], Condition] = field(default_factory=dict)
     least: dict[Dim, int] = field(default_factory=dict)
 
     def read(self, node: onnx.NodeProto, types: Mapping[str, ValueType]) -> None:
@@ -161,9 +161,9 @@ class _Reader:
             distinct = dict.fromkeys(dim for dim in dims if dim is not None and dim != 1)
             # A number comes first: the symbols must equal it.
             first, *others = sorted(distinct, key=lambda dim: not isinstance(dim, int)) if distinct else [1]
-            for other in others:
-                if isinstance(other, Dim) and symbols_of(other) | symbols_of(first) <= self.free:
-                    self.broadcasts.setdefault((first, other), Constraint(other, "==", first))
+            for further in others:
+                if isinstance(further, Dim) and symbols_of(further) | symbols_of(first) <= self.free:
+                    self.broadcasts.setdefault((first, further), Condition(further, "==", first))
             result = results[axis] if axis < len(results) else None
             if result is not None and _is_symbol(result) and not {str(result)} & (self.free | self.definitions.keys()):
                 self.definitions[str(result)] = first
@@ -171,7 +171,7 @@ class _Reader:
     def _fit_kernel(self, node: onnx.NodeProto, inputs: Sequence[Shape | None]) -> None:
         """Prefer spatial dimensions that are at least as wide as the kernel."""
         dims = inputs[0] or ()
-        given = {each.name: list(each.ints) for each in node.attribute}
+        given = {attribute.name: list(attribute.ints) for attribute in node.attribute}
         rank = max(len(dims) - 2, 0)
         weights = (inputs[1] or ()) if "Conv" in node.op_type and len(inputs) > 1 else ()
         kernel: Shape = given.get("kernel_shape") or weights[max(len(weights) - rank, 0) :]
@@ -186,19 +186,19 @@ class _Reader:
         if isinstance(dim, Dim) and symbols_of(dim) <= self.free:
             self.least[dim] = max(self.least.get(dim, 0), least)
 
-    def windows(self) -> Iterator[Constraint]:
+    def windows(self) -> Iterator[Condition]:
         """Yield a bound for each symbol that alone determines a dimension, and a few constraints on several symbols."""
         bounds: dict[str, int] = {}
         mixed = []
         for dim, least in self.least.items():
             name, *others = sorted(symbols_of(dim))
             if others:
-                mixed.append(Constraint(dim, ">=", least))
+                mixed.append(Condition(dim, ">=", least))
                 continue
             bound = _smallest(dim, name, least)
             if bound is not None:
                 bounds[name] = max(bounds.get(name, 0), bound)
-        yield from (Constraint(symbol(name), ">=", bound) for name, bound in bounds.items())
+        yield from (Condition(symbol(name), ">=", bound) for name, bound in bounds.items())
         yield from mixed[:_MOST_MIXED]
 
 

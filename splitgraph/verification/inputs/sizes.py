@@ -18,7 +18,7 @@ from splitgraph.verification.inputs.model_inputs import (
     symbols_in_order,
 )
 from splitgraph.verification.inputs.preferred import read_preferred, with_preferred
-from splitgraph.verification.inputs.solver import Constraint, Sizes, Solver
+from splitgraph.verification.inputs.solver import Condition, Solver, SymbolSizes
 
 # The most bytes of the inputs in later attempts. Larger inputs get small leading dimensions (a few large images are
 # enough), or only small dimensions. Preferred sizes do not exceed this limit either.
@@ -53,7 +53,7 @@ class SizeChooser:
         is_open = bool(set(self._symbols) - self._fixed.keys())
         return is_open and bool(attempts) and self._sizes_of_one(None) is not None
 
-    def choose(self, case: int, attempt: int, earlier: Sequence[Sizes]) -> Sizes:
+    def choose(self, case: int, attempt: int, earlier: Sequence[SymbolSizes]) -> SymbolSizes:
         """Return sizes for an attempt at a case, different from the `earlier` ones. Raises InputError without any."""
         rule = RETRY_POLICY[attempt]
         if rule.all_ones:
@@ -76,7 +76,7 @@ class SizeChooser:
             return sizes
         return self._preferred(case, attempt, earlier, max(self._bytes(sizes), _LARGEST_RETRY)) or sizes
 
-    def small(self, sizes_of: Sequence[int]) -> list[Sizes]:
+    def small(self, sizes_of: Sequence[int]) -> list[SymbolSizes]:
         """Return sizes in which free dimensions are of each of these sizes: all of them, and each by itself.
 
         The model may refuse them, but they satisfy what its splits require.
@@ -86,8 +86,8 @@ class SizeChooser:
         for size in sizes_of:
             wanted += [dict.fromkeys(free, size)] if free else []
             wanted += [{name: size} for name in free[:_MOST_SMALL]] if len(free) > 1 else []
-        found = (_first_solution(self._make_solvers({**self._fixed, **each}), (), 0) for each in wanted)
-        return [sizes for sizes in found if sizes is not None]
+        solutions = (_first_solution(self._make_solvers({**self._fixed, **given}), (), 0) for given in wanted)
+        return [sizes for sizes in solutions if sizes is not None]
 
     def _with_one(self, number: int) -> list[Solver]:
         """Return solvers that set the free dimension with this number to 1; none without several free dimensions."""
@@ -96,7 +96,7 @@ class SizeChooser:
             return []
         return self._make_solvers({**self._fixed, free[number]: 1})
 
-    def _preferred(self, case: int, attempt: int, earlier: Sequence[Sizes], most: int) -> Sizes | None:
+    def _preferred(self, case: int, attempt: int, earlier: Sequence[SymbolSizes], most: int) -> SymbolSizes | None:
         """Return preferred sizes of inputs with at most so many bytes; None without any.
 
         The first attempt at the first case is small: it ignores the preferred windows.
@@ -118,7 +118,7 @@ class SizeChooser:
         """Return the symbols of the first dimensions of inputs of rank 3 or more, such as batches of images."""
         return {str(item.type.shape[0]) for item in self._inputs if item.type.shape and (item.type.rank or 0) > 2}
 
-    def _sizes_of_one(self, length: int | None) -> Sizes | None:
+    def _sizes_of_one(self, length: int | None) -> SymbolSizes | None:
         """Return sizes of 1, except for the given length of signals."""
         ones = dict.fromkeys(self._symbols, 1)
         if length is not None:
@@ -127,7 +127,7 @@ class SizeChooser:
         ones |= self._fixed
         return _first_solution(self._make_solvers(ones)[-1:], (), 0)
 
-    def _bytes(self, sizes: Sizes) -> int:
+    def _bytes(self, sizes: SymbolSizes) -> int:
         """Return roughly how many bytes the tensors among the inputs have."""
         total = 0
         for item in self._inputs:
@@ -144,11 +144,13 @@ class SizeChooser:
         """
         solvers = []
         for required in (self._required, self._required_by_splits):
-            usable = [each for each in required if each.symbols and each.symbols <= set(self._symbols)]
-            unconditional = [each for each in usable if "_branch" not in each.location]
+            usable = [
+                condition for condition in required if condition.symbols and condition.symbols <= set(self._symbols)
+            ]
+            unconditional = [condition for condition in usable if "_branch" not in condition.location]
             steps = ((usable, 1), (usable, 0), (unconditional, 0))
-            found = (self._solver(constraints, least, fixed) for constraints, least in steps)
-            solvers += [solver for solver in found if solver.solve() is not None][:1]
+            candidates = (self._solver(constraints, least, fixed) for constraints, least in steps)
+            solvers += [solver for solver in candidates if solver.solve() is not None][:1]
         return solvers
 
     def _make_preferring(self) -> list[Solver]:
@@ -159,41 +161,45 @@ class SizeChooser:
         types = {item.name: item.type.innermost for item in self._inputs}
         preferred = read_preferred(self._analysis, types)
         wanted = [
-            [each for each in constraints if each.symbols & free and each.symbols <= set(self._symbols)]
+            [
+                condition
+                for condition in constraints
+                if condition.symbols & free and condition.symbols <= set(self._symbols)
+            ]
             for constraints in (preferred.broadcasts, preferred.windows)
         ]
         broadcasting = with_preferred(self._solvers[0], wanted[0])
         return [with_preferred(broadcasting, wanted[1]), broadcasting]
 
-    def _solver(self, required: Sequence[Constraint], least: int, fixed: Mapping[str, int]) -> Solver:
+    def _solver(self, required: Sequence[Condition], least: int, fixed: Mapping[str, int]) -> Solver:
         static = {dim for item in self._inputs for dim in item.type.shape or () if isinstance(dim, int)}
         bounds = {name: bound for name, bound in self._analysis.symbols.items() if name in self._symbols}
         # A dimension that is no single symbol has a minimum, too.
         shapes = [item.type.innermost.shape or () for item in self._inputs]
         dims = [dim for shape in shapes for dim in shape if isinstance(dim, Dim) and str(dim) not in self._symbols]
-        expressions = [Constraint(dim, ">=", least) for dim in dims]
+        expressions = [Condition(dim, ">=", least) for dim in dims]
         return Solver(self._symbols, [*required, *expressions], bounds, fixed, static)
 
 
 def _first_solution(
-    solvers: Sequence[Solver], earlier: Sequence[Sizes], scale: int, small: Collection[str] = ()
-) -> Sizes | None:
+    solvers: Sequence[Solver], earlier: Sequence[SymbolSizes], scale: int, small: Collection[str] = ()
+) -> SymbolSizes | None:
     solutions = (solver.solve(earlier, scale, small) for solver in solvers)
     return next((sizes for sizes in solutions if sizes is not None), None)
 
 
-def _required_counts(inputs: Iterable[ModelInput]) -> list[Constraint]:
+def _required_counts(inputs: Iterable[ModelInput]) -> list[Condition]:
     """Require that an input of split lengths has as many elements as the split has outputs."""
     required = []
     for item in inputs:
         for use in item.uses:
             count = required_count(use)
             if count is not None and item.type.rank == 1 and item.type.shape and item.type.shape[0] is not None:
-                required.append(Constraint(item.type.shape[0], "==", count, "main"))
+                required.append(Condition(item.type.shape[0], "==", count, "main"))
     return required
 
 
-def _required_room(inputs: Iterable[ModelInput], analysis: Analysis) -> list[Constraint]:
+def _required_room(inputs: Iterable[ModelInput], analysis: Analysis) -> list[Condition]:
     """Require enough positions for a scatter: the order of two writes to one position is undefined."""
     required = []
     for item in inputs:
@@ -203,17 +209,17 @@ def _required_room(inputs: Iterable[ModelInput], analysis: Analysis) -> list[Con
             room = (analysis.types.get(node.input[0], UNKNOWN).shape or ())[: depth if isinstance(depth, int) else 0]
             known = [dim for dim in room if dim is not None], [dim for dim in places if dim is not None]
             if room and (len(known[0]), len(known[1])) == (len(room), len(places)):
-                required.append(Constraint(product(known[0]), ">=", product(known[1]), "main"))
+                required.append(Condition(product(known[0]), ">=", product(known[1]), "main"))
     return required
 
 
-def read_required_by_splits(analysis: Analysis) -> list[Constraint]:
+def read_required_by_splits(analysis: Analysis) -> list[Condition]:
     """Return the constraints that the splits of a model require."""
-    obligations = {str(each): each for each in analysis.obligations}
+    obligations = {str(obligation): obligation for obligation in analysis.obligations}
     return [_constraint(obligations[text], split.location) for split in analysis.splits for text in split.obligations]
 
 
-def read_required(analysis: Analysis, free: Collection[str]) -> list[Constraint]:
+def read_required(analysis: Analysis, free: Collection[str]) -> list[Condition]:
     """Return all constraints that a model requires, expressed in the symbols of its inputs (`free`).
 
     A constraint with an inner symbol is kept if an equation defines that symbol. The location of a constraint is in a
@@ -226,13 +232,13 @@ def read_required(analysis: Analysis, free: Collection[str]) -> list[Constraint]
     return _in_free_symbols(required, set(free))
 
 
-def _constraint(obligation: Obligation, location: str) -> Constraint:
-    return Constraint(obligation.lhs, obligation.relation, obligation.rhs, location)
+def _constraint(obligation: Obligation, location: str) -> Condition:
+    return Condition(obligation.lhs, obligation.relation, obligation.rhs, location)
 
 
-def _in_free_symbols(required: Sequence[Constraint], free: set[str]) -> list[Constraint]:
+def _in_free_symbols(required: Sequence[Condition], free: set[str]) -> list[Condition]:
     """Replace inner symbols by their definitions, and drop the constraints on symbols without a definition."""
-    found: list[Constraint] = []
+    conditions: list[Condition] = []
     definitions: dict[str, DimLike] = {}
     left = list(required)
     while left:
@@ -240,32 +246,32 @@ def _in_free_symbols(required: Sequence[Constraint], free: set[str]) -> list[Con
         for constraint in left:
             inner = constraint.symbols - free - definitions.keys()
             if not inner:
-                found.append(_substituted(constraint, definitions))
+                conditions.append(_substituted(constraint, definitions))
             elif not _add_definition(constraint, definitions, free):
                 later.append(constraint)
         if len(later) == len(left):
             break
         left = later
-    return found
+    return conditions
 
 
-def _add_definition(constraint: Constraint, definitions: dict[str, DimLike], free: set[str]) -> bool:
+def _add_definition(constraint: Condition, definitions: dict[str, DimLike], free: set[str]) -> bool:
     """Add the definition of an inner symbol if the constraint is such an equation; return True if it is."""
     if constraint.relation != "==" or "_branch" in constraint.location:
         return False
-    for side, other in ((constraint.lhs, constraint.rhs), (constraint.rhs, constraint.lhs)):
+    for side, definition in ((constraint.lhs, constraint.rhs), (constraint.rhs, constraint.lhs)):
         names = symbols_of(side)
-        if names == {str(side)} and not names & free and symbols_of(other) <= free | definitions.keys():
-            definitions[str(side)] = _substitute(other, definitions)
+        if names == {str(side)} and not names & free and symbols_of(definition) <= free | definitions.keys():
+            definitions[str(side)] = _substitute(definition, definitions)
             return True
     return False
 
 
-def _substituted(constraint: Constraint, definitions: Mapping[str, DimLike]) -> Constraint:
+def _substituted(constraint: Condition, definitions: Mapping[str, DimLike]) -> Condition:
     if not constraint.symbols & definitions.keys():
         return constraint
     left, right = _substitute(constraint.lhs, definitions), _substitute(constraint.rhs, definitions)
-    return Constraint(left, constraint.relation, right, constraint.location)
+    return Condition(left, constraint.relation, right, constraint.location)
 
 
 def _substitute(dim: DimLike, definitions: Mapping[str, DimLike]) -> DimLike:

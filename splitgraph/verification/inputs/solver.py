@@ -17,9 +17,9 @@ from typing import Literal
 from splitgraph.dim import Dim, DimLike, evaluate, substitute, symbol, symbols_of
 
 # A size for each symbol.
-Sizes = dict[str, int]
+SymbolSizes = dict[str, int]
 Relation = Literal["==", ">="]
-Bounds = Mapping[str, "tuple[int, int | None]"]
+SizeBounds = Mapping[str, "tuple[int, int | None]"]
 
 # Later attempts prefer larger sizes: enough for deep strides, and the usual sizes of images.
 _SCALES = (2, 7, 32, 64, 224)
@@ -31,7 +31,7 @@ _WIDE = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Constraint:
+class Condition:
     """A condition on the symbols: `lhs == rhs` or `lhs >= rhs`.
 
     location: of the node that needs it, "" for the model. symbols: the symbols in it.
@@ -64,27 +64,29 @@ class Solver:
     """
 
     symbols: Sequence[str]
-    constraints: Sequence[Constraint]
-    bounds: Bounds = field(default_factory=dict)
+    constraints: Sequence[Condition]
+    bounds: SizeBounds = field(default_factory=dict)
     fixed: Mapping[str, int] = field(default_factory=dict)
     taken: Collection[int] = ()
 
-    def solve(self, earlier: Sequence[Sizes] = (), scale: int = 0, small: Collection[str] = ()) -> Sizes | None:
+    def solve(
+        self, earlier: Sequence[SymbolSizes] = (), scale: int = 0, small: Collection[str] = ()
+    ) -> SymbolSizes | None:
         """Return sizes that differ from those of earlier cases if possible; None if no sizes satisfy the constraints.
 
         scale: 0 prefers small sizes, 1 to 4 larger ones. small: symbols whose sizes stay small at every scale.
         """
         if not all(constraint.holds({}) for constraint in self.constraints if not constraint.symbols):
             return None
-        chosen: Sizes = {}
+        chosen: SymbolSizes = {}
         used = set(self.taken)
         for group in self._groups():
             scales = {name: _SCALES[0 if name in small else scale % len(_SCALES)] for name in group}
-            found = self._solve_group(group, used, earlier, scales)
-            if found is None:
+            sizes = self._solve_group(group, used, earlier, scales)
+            if sizes is None:
                 return None
-            chosen.update(found)
-            used.update(found.values())
+            chosen.update(sizes)
+            used.update(sizes.values())
         return chosen
 
     def _groups(self) -> list[list[str]]:
@@ -96,8 +98,8 @@ class Solver:
         return list(groups.values())
 
     def _solve_group(
-        self, group: Sequence[str], used: Collection[int], earlier: Sequence[Sizes], scales: Mapping[str, int]
-    ) -> Sizes | None:
+        self, group: Sequence[str], used: Collection[int], earlier: Sequence[SymbolSizes], scales: Mapping[str, int]
+    ) -> SymbolSizes | None:
         constraints_on = {name: _limits(name, self.bounds) for name in group}
         for constraint in self.constraints:
             for name in constraint.symbols & constraints_on.keys():
@@ -108,10 +110,10 @@ class Solver:
         equal = [c for c in self.constraints if c.symbols <= domains.keys() and _are_equal(c)]
         same = _leaders(group, equal)
         for wish in _passes(domains, used, before, same):
-            search = _Search(group, constraints_on, domains, wish, len(group) + _BUDGET // (1 + len(group) // 16))
-            found = search.run()
-            if found is not None:
-                return found
+            search = _SizeSearch(group, constraints_on, domains, wish, len(group) + _BUDGET // (1 + len(group) // 16))
+            sizes = search.run()
+            if sizes is not None:
+                return sizes
         return None
 
     def _sums_last(self, group: Sequence[str]) -> list[str]:
@@ -125,7 +127,7 @@ class Solver:
         }
         return sorted(group, key=lambda name: name in sums)
 
-    def _domain(self, name: str, constraints: Sequence[Constraint], before: Sequence[int], scale: int) -> list[int]:
+    def _domain(self, name: str, constraints: Sequence[Condition], before: Sequence[int], scale: int) -> list[int]:
         """Return the candidates for one symbol that its own constraints allow, the preferred ones first."""
         low = max(self.bounds.get(name, (0, None))[0], 0)
         if name in self.fixed:
@@ -138,7 +140,7 @@ class Solver:
         return sorted(allowed, key=lambda value: _preference(value, before, scale))
 
 
-def _leaders(names: Iterable[str], constraints: Iterable[Constraint]) -> dict[str, str]:
+def _leaders(names: Iterable[str], constraints: Iterable[Condition]) -> dict[str, str]:
     """Return for every symbol the leader of its group: one symbol of those that constraints connect."""
     leader = {name: name for name in names}
 
@@ -154,17 +156,17 @@ def _leaders(names: Iterable[str], constraints: Iterable[Constraint]) -> dict[st
     return {name: find(name) for name in leader}
 
 
-def _are_equal(constraint: Constraint) -> bool:
+def _are_equal(constraint: Condition) -> bool:
     """Return True if a constraint makes two symbols equal."""
     sides = constraint.lhs, constraint.rhs
     return constraint.relation == "==" and all(symbols_of(side) == {str(side)} for side in sides)
 
 
-def _limits(name: str, bounds: Bounds) -> list[Constraint]:
+def _limits(name: str, bounds: SizeBounds) -> list[Condition]:
     """Return the bounds of a symbol as constraints."""
     low, high = bounds.get(name, (0, None))
-    limits = [Constraint(symbol(name), ">=", low)]
-    return limits if high is None else [*limits, Constraint(high, ">=", symbol(name))]
+    limits = [Condition(symbol(name), ">=", low)]
+    return limits if high is None else [*limits, Condition(high, ">=", symbol(name))]
 
 
 def _preference(value: int, before: Sequence[int], scale: int) -> tuple[object, ...]:
@@ -173,14 +175,14 @@ def _preference(value: int, before: Sequence[int], scale: int) -> tuple[object, 
         value < 2,
         scale >= 32 and value % 32 != 0,
         value < scale,
-        any(value % 2 == other % 2 for other in before),
-        any(value % 3 == other % 3 for other in before),
+        any(value % 2 == earlier % 2 for earlier in before),
+        any(value % 3 == earlier % 3 for earlier in before),
         value,
     )
 
 
 # Says whether a value for a symbol fulfils a wish, given the values of the symbols before it.
-Wish = Callable[[str, int, Sizes], bool]
+Wish = Callable[[str, int, SymbolSizes], bool]
 
 
 def _passes(
@@ -199,15 +201,15 @@ def _passes(
     def above(low: int) -> Wish:
         return lambda name, value, _: name not in free or value >= low
 
-    def distinct(name: str, value: int, partial: Sizes) -> bool:
+    def distinct(name: str, value: int, partial: SymbolSizes) -> bool:
         if name not in free or value not in partial.values():
             return name not in free or value not in used
-        return value not in used and all(same[other] == same[name] for other in partial if partial[other] == value)
+        return value not in used and all(same[symbol] == same[name] for symbol in partial if partial[symbol] == value)
 
-    def unseen(name: str, value: int, _: Sizes) -> bool:
+    def unseen(name: str, value: int, _: SymbolSizes) -> bool:
         return name not in free or value not in before[name]
 
-    def other_parity(name: str, value: int, _: Sizes) -> bool:
+    def other_parity(name: str, value: int, _: SymbolSizes) -> bool:
         parities = {earlier % 2 for earlier in before[name]}
         return name not in both or len(parities) != 1 or value % 2 not in parities
 
@@ -230,18 +232,18 @@ def _all_of(wishes: Sequence[Wish]) -> Wish:
 
 
 @dataclass(slots=True)
-class _Search:
+class _SizeSearch:
     """Searches sizes for one group of symbols in one pass, depth first."""
 
     group: Sequence[str]
-    constraints_on: Mapping[str, Sequence[Constraint]]
+    constraints_on: Mapping[str, Sequence[Condition]]
     domains: Mapping[str, Sequence[int]]
     wish: Wish
     budget: int
 
-    def run(self) -> Sizes | None:
+    def run(self) -> SymbolSizes | None:
         """Return sizes for all symbols of the group; None if there are none, or the budget is used up."""
-        values: Sizes = {}
+        values: SymbolSizes = {}
         levels = [self._acceptable(0, values)]
         while levels:
             name = self.group[len(levels) - 1]
@@ -256,7 +258,7 @@ class _Search:
             levels.append(self._acceptable(len(levels), dict(values)))
         return None
 
-    def _acceptable(self, depth: int, partial: Sizes) -> Iterator[int]:
+    def _acceptable(self, depth: int, partial: SymbolSizes) -> Iterator[int]:
         """Yield the values of one symbol that fit the values of the symbols before it."""
         name = self.group[depth]
         known = partial.keys() | {name}
@@ -270,7 +272,7 @@ class _Search:
             if self.wish(name, value, partial) and all(c.holds(trial) for c in due):
                 yield value
 
-    def _candidates(self, name: str, partial: Sizes, due: Sequence[Constraint]) -> Iterable[int]:
+    def _candidates(self, name: str, partial: SymbolSizes, due: Sequence[Condition]) -> Iterable[int]:
         """Return the domain of a symbol, or the solution of a linear equation in which only this symbol is open."""
         if len(self.domains[name]) > 1:
             for constraint in due:
@@ -281,7 +283,7 @@ class _Search:
         return self.domains[name]
 
 
-def _solve_linear(constraint: Constraint, name: str, partial: Sizes) -> int | None:
+def _solve_linear(constraint: Condition, name: str, partial: SymbolSizes) -> int | None:
     """Return the only possible solution of an equation that is linear in one symbol; None if it is not linear.
 
     The caller must check that the solution satisfies the equation.
@@ -299,7 +301,7 @@ def _solve_linear(constraint: Constraint, name: str, partial: Sizes) -> int | No
     return -gaps[0] // slope
 
 
-def _mentioned(constraints: Iterable[Constraint]) -> set[int]:
+def _mentioned(constraints: Iterable[Condition]) -> set[int]:
     """Return values that constraints may need: the numbers in them, their neighbours, multiples and products."""
     numbers: set[int] = set()
     for constraint in constraints:

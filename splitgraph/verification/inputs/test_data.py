@@ -45,7 +45,7 @@ _ARCHIVE = b"PK\x03\x04"
 _PICKLE = b"\x80"
 # As NumPy has it: what follows could run Python's parser out of memory.
 _LONGEST_HEADER = 10_000
-# What NumPy, and the modules that decompress archives, raise for damaged files.
+# The errors of NumPy, and of the modules that decompress archives, for damaged files.
 _DAMAGES = (
     ValueError,
     EOFError,
@@ -68,7 +68,7 @@ _MOST = 2048 * _MIB
 # masks and zeros are compressed better, and are small.
 _MOST_OF_ARCHIVE = 256 * _MIB
 _TIMES_OF_ARCHIVE = 32
-# What a text takes as an object of Python, and what a field takes as a message of its own.
+# The bytes of a text as an object of Python, and of a field as a message of its own.
 TEXT, _FIELD = 64, 256
 # Raw data are there twice for a while; numbers of typed fields become objects of Python, one by one.
 _RAW, _TYPED = 2, 16
@@ -103,12 +103,12 @@ def _read_folder(
     own = _read_case(folder, inputs, outputs, room)
     if own is not None:
         return [own]
-    numbered = sorted((int(found[1]), each) for each in folder.iterdir() if (found := _SET.fullmatch(each.name)))
-    cases = [_read_case(each, inputs, outputs, room) for _, each in numbered if each.is_dir()]
-    held = [case for case in cases if case is not None]
-    if not held:
+    numbered = sorted((int(number[1]), path) for path in folder.iterdir() if (number := _SET.fullmatch(path.name)))
+    cases = [_read_case(set_folder, inputs, outputs, room) for _, set_folder in numbered if set_folder.is_dir()]
+    read = [case for case in cases if case is not None]
+    if not read:
         raise ValueError(f"the folder {folder} holds no test data; give {_WHAT}")
-    return held
+    return read
 
 
 def _read_case(
@@ -140,7 +140,7 @@ def _read_numbered(
             names = ", ".join(value.name for value in declared) or "none"
             raise ValueError(f"{path} is for {kind} {position}, but the model has {len(declared)} {kind}s: {names}")
         kept, value = _read_proto(path, declared[position].type, room)
-        name = kept if kind == "input" and any(kept == each.name for each in declared) else declared[position].name
+        name = kept if kind == "input" and any(kept == info.name for info in declared) else declared[position].name
         yield name, value, path
 
 
@@ -181,8 +181,8 @@ def _check(proto: Any, declared: onnx.TypeProto) -> None:
         if problem is not None:
             raise ValueError(problem)
     elif isinstance(proto, onnx.MapProto):
-        held = onnx.TypeProto.Sequence(elem_type=declared.map_type.value_type)
-        _check(proto.values, onnx.TypeProto(sequence_type=held))
+        sequence_type = onnx.TypeProto.Sequence(elem_type=declared.map_type.value_type)
+        _check(proto.values, onnx.TypeProto(sequence_type=sequence_type))
     elif isinstance(proto, (onnx.SequenceProto, onnx.OptionalProto)):
         _check_held(proto, declared)
     else:
@@ -195,12 +195,12 @@ def _check_held(proto: onnx.SequenceProto | onnx.OptionalProto, declared: onnx.T
     element = (declared.sequence_type if is_sequence else declared.optional_type).elem_type
     wanted = (element.WhichOneof("value") or "tensor_type").removesuffix("_type")
     kind, field = proto.DataType.Name(proto.elem_type).lower(), f"{wanted}_value{'s' * is_sequence}"
-    filled = [each.name for each, _ in proto.ListFields() if each.name.endswith(field.removeprefix(wanted))]
+    filled = [info.name for info, _ in proto.ListFields() if info.name.endswith(field.removeprefix(wanted))]
     is_absent = not is_sequence and kind == "undefined" and not filled
     is_full = kind == wanted and filled in ([field], [] if is_sequence else [field])
     if not is_absent and not is_full:
-        found = ", ".join(filled) or "no value"
-        raise ValueError(f"it has {found} and says that it holds {kind}; the model takes {wanted}")
+        filled_fields = ", ".join(filled) or "no value"
+        raise ValueError(f"it has {filled_fields} and says that it holds {kind}; the model takes {wanted}")
     for name in filled:
         values = getattr(proto, name)
         for value in values if is_sequence else [values]:
@@ -338,7 +338,7 @@ class Room:
         self._left -= needed
 
     def take_message(self, kind: Any, written: bytes) -> None:
-        """The same for a message of ONNX. Raises ValueError also where it is none, or nested too deep."""
+        """Take a message of ONNX. Raises ValueError also if the bytes are none, or nested too deep."""
         needed = _RAW * len(written)
         try:
             for cost in _costs(kind.DESCRIPTOR, written, 0, len(written), 1):
@@ -355,15 +355,15 @@ def _costs(descriptor: Any, written: bytes, start: int, end: int, depth: int) ->
     if depth > _DEEPEST:
         raise ValueError(f"it is nested deeper than {_DEEPEST} levels")
     is_tensor = descriptor.full_name == onnx.TensorProto.DESCRIPTOR.full_name
-    for found in fields(written, start, end):
+    for record in fields(written, start, end):
         yield _FIELD
-        known = descriptor.fields_by_number.get(found.number)
-        if known is None or found.kind != LENGTH:
+        known = descriptor.fields_by_number.get(record.number)
+        if known is None or record.kind != LENGTH:
             continue
         if known.message_type is not None:
-            yield from _costs(known.message_type, written, found.start, found.end, depth + 1)
+            yield from _costs(known.message_type, written, record.start, record.end, depth + 1)
         elif is_tensor and known.name in _NUMBERS:
-            yield _TYPED * (found.end - found.start)
+            yield _TYPED * (record.end - record.start)
 
 
 def _shown(size: int) -> str:

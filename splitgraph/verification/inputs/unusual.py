@@ -23,7 +23,7 @@ from splitgraph.verification.models.dependence import index_inputs, shape_inputs
 from splitgraph.verification.models.model_files import is_default_domain, scoped_nodes
 from splitgraph.verification.values import Array, Value
 
-Kind = Literal["steps", "ends", "gaps"]
+UnusualKind = Literal["steps", "ends", "gaps"]
 
 _STEPS = (0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 3.5, 1.0, -1.0, 2.0, -2.0, 3.0, 0.25, 6.0)
 _ENDS_OF_HALVES = (65504.0, -65504.0, 300.0, -300.0, 2049.0, -2049.0, 1e-7, 1000.0)
@@ -42,17 +42,17 @@ _MOST_BITS = 16
 
 
 def unusual_inputs(
-    model: onnx.ModelProto, base: Mapping[str, Value], held: Collection[str], kind: Kind
+    model: onnx.ModelProto, base: Mapping[str, Value], kept_names: Collection[str], kind: UnusualKind
 ) -> Iterator[dict[str, Value]]:
     """Yield inputs of a kind, with the shapes and types of the inputs in `base`.
 
-    held: names of inputs that do not change. Yields nothing if no input can change.
+    kept_names: names of inputs that do not change. Yields nothing if no input can change.
     """
     constants = _constants(model)
     lists = {
         name: _numbers(value.dtype, kind, constants)
         for name, value in base.items()
-        if name not in held and isinstance(value, np.ndarray) and value.size
+        if name not in kept_names and isinstance(value, np.ndarray) and value.size
     }
     lists = {name: numbers for name, numbers in lists.items() if numbers.size}
     cases = max((-(-numbers.size // base[name].size) for name, numbers in lists.items()), default=0)
@@ -75,7 +75,7 @@ def has_open_loops(model: onnx.ModelProto) -> bool:
     return any(node.op_type == "Loop" for node, _ in scoped_nodes(model))
 
 
-def _filled(value: Array, numbers: Array, kind: Kind) -> Array:
+def _filled(value: Array, numbers: Array, kind: UnusualKind) -> Array:
     filled = np.array(value)
     if kind == "gaps":
         flat = filled.reshape(-1)
@@ -84,7 +84,7 @@ def _filled(value: Array, numbers: Array, kind: Kind) -> Array:
     return np.resize(numbers, value.size).reshape(value.shape)
 
 
-def _numbers(dtype: np.dtype[Any], kind: Kind, constants: Sequence[float]) -> Array:
+def _numbers(dtype: np.dtype[Any], kind: UnusualKind, constants: Sequence[float]) -> Array:
     """Return the numbers of a kind in a type; none if the type has no such numbers."""
     if dtype.kind in "iu":
         return _whole_numbers(dtype, kind, constants)
@@ -102,52 +102,52 @@ def _with_neighbours(dtype: np.dtype[Any], constants: Iterable[float]) -> Iterat
     """Yield each constant, its neighbours in a type, and where a quantization by this scale rounds."""
     for number in constants:
         with np.errstate(over="ignore", under="ignore"):
-            held = np.asarray(number).astype(dtype if dtype.kind == "f" else np.float32)
-            around = [float(np.nextafter(held, held.dtype.type(end))) for end in (np.inf, -np.inf)]
-        if np.isfinite(held):
-            yield from (float(held), *around, 0.5 * number, 1.5 * number, -number)
+            rounded = np.asarray(number).astype(dtype if dtype.kind == "f" else np.float32)
+            around = [float(np.nextafter(rounded, rounded.dtype.type(end))) for end in (np.inf, -np.inf)]
+        if np.isfinite(rounded):
+            yield from (float(rounded), *around, 0.5 * number, 1.5 * number, -number)
 
 
-def _unique(found: Sequence[float], dtype: np.dtype[Any]) -> Array:
+def _unique(candidates: Sequence[float], dtype: np.dtype[Any]) -> Array:
     with np.errstate(over="ignore"):
-        numbers = np.array(found, np.float64).astype(dtype)
+        numbers = np.array(candidates, np.float64).astype(dtype)
     # As bits, because -0.0 is equal to 0.
     bits = numbers.view(np.dtype(f"u{dtype.itemsize}"))
     _, places = np.unique(bits, return_index=True)
     return numbers[np.sort(places)]
 
 
-def _whole_numbers(dtype: np.dtype[Any], kind: Kind, constants: Sequence[float]) -> Array:
+def _whole_numbers(dtype: np.dtype[Any], kind: UnusualKind, constants: Sequence[float]) -> Array:
     if kind == "gaps" or dtype.itemsize * 8 < 8:
         return np.empty(0, dtype)
     info = np.iinfo(dtype)
     if kind == "steps":
         whole = [int(number) + step for number in constants if float(number).is_integer() for step in (0, 1, -1)]
-        found = [*whole, 0, 1, -1, 2, 3]
+        candidates = [*whole, 0, 1, -1, 2, 3]
     else:
         half = int(info.max) // 2
-        found = [info.min, info.max, info.min + 1, info.max - 1, half, half + 1, -1, *_WHOLE_ENDS]
+        candidates = [info.min, info.max, info.min + 1, info.max - 1, half, half + 1, -1, *_WHOLE_ENDS]
         if dtype.itemsize == 1:
-            found += range(info.min, info.max, _SPREAD)
-    return np.array([number for number in dict.fromkeys(map(int, found)) if info.min <= number <= info.max], dtype)
+            candidates += range(info.min, info.max, _SPREAD)
+    return np.array([number for number in dict.fromkeys(map(int, candidates)) if info.min <= number <= info.max], dtype)
 
 
 def _constants(model: onnx.ModelProto) -> list[float]:
     """Return numbers of small constants and of attributes of a model."""
-    found: dict[float, None] = {}
+    constants: dict[float, None] = {}
     tensors = [*model.graph.initializer]
     for node, _ in scoped_nodes(model):
         for attribute in node.attribute:
             if attribute.type == onnx.AttributeProto.FLOAT and is_default_domain(node.domain):
-                found[attribute.f] = None
+                constants[attribute.f] = None
             elif attribute.type == onnx.AttributeProto.TENSOR and node.op_type == "Constant":
                 tensors.append(attribute.t)
     for tensor in tensors:
         if np.prod(tensor.dims) <= _FEW and tensor.data_location != onnx.TensorProto.EXTERNAL:
             array = _elements(tensor)
-            found.update(dict.fromkeys(float(number) for number in array.ravel().tolist()))
+            constants.update(dict.fromkeys(float(number) for number in array.ravel().tolist()))
     # Most models begin with what they do to their inputs.
-    return [number for number in found if np.isfinite(number)][:_MOST_CONSTANTS]
+    return [number for number in constants if np.isfinite(number)][:_MOST_CONSTANTS]
 
 
 def _elements(tensor: onnx.TensorProto) -> Array:

@@ -72,13 +72,17 @@ def repair_first(first: ComparedModel, second: ComparedModel) -> tuple[ComparedM
     """
     fault = _first_fault(first, _REPAIRABLE)
     if fault is not None and isinstance(first.model, onnx.ModelProto):
-        other = _first_fault(second, _REPAIRABLE)
-        if other is not None:
-            return first, _bad_model("both models are invalid", other)
+        second_fault = _first_fault(second, _REPAIRABLE)
+        if second_fault is not None:
+            return first, _bad_model("both models are invalid", second_fault)
         plan = plan_repairs(first.model, walk_model(first.model))
         first = first if plan is None else first.with_onnx(apply_plan(plan, first.model).model)
-    found = (each for each in first.analysis.diagnostics if each.severity == "error" and each.code.startswith("SG2"))
-    invalid = next(found, None)
+    faults = (
+        finding
+        for finding in first.analysis.diagnostics
+        if finding.severity == "error" and finding.code.startswith("SG2")
+    )
+    invalid = next(faults, None)
     return first, None if invalid is None else _bad_model("the first model is invalid", invalid)
 
 
@@ -100,9 +104,9 @@ def find_missing_memory(*pair: ComparedModel) -> Diagnostic | None:
 def _first_fault(
     compared: ComparedModel, codes: frozenset[str] | set[str], severity: Severity | None = None
 ) -> Diagnostic | None:
-    """severity: of the finding, None for any."""
-    found = (fault for fault in compared.analysis.diagnostics if fault.code in codes)
-    return next((fault for fault in found if severity in (None, fault.severity)), None)
+    """Return the first finding with one of the codes. severity: of the finding, None for any."""
+    faults = (fault for fault in compared.analysis.diagnostics if fault.code in codes)
+    return next((fault for fault in faults if severity in (None, fault.severity)), None)
 
 
 def _bad_model(which: str, fault: Diagnostic) -> Diagnostic:
@@ -131,12 +135,13 @@ def engines_for(engine: Engine, settings: EngineSettings, *pair: ComparedModel) 
     if not models:
         return ["openvino"]
     has_all = {
-        name: all(provider_of(name, each) for each in settings.providers) for name in ("onnxruntime", "openvino")
+        name: all(provider_of(name, provider) for provider in settings.providers)
+        for name in ("onnxruntime", "openvino")
     }
     if len(models) == len(pair):
         return ["openvino"] if has_all["openvino"] and not has_all["onnxruntime"] else _for_onnx(models, settings)
-    found = _for_onnx(models, settings)
-    combined = ["+".join("openvino" if compared.is_ir else name for compared in pair) for name in found]
+    names = _for_onnx(models, settings)
+    combined = ["+".join("openvino" if compared.is_ir else name for compared in pair) for name in names]
     return [*combined, "openvino"] if has_all["openvino"] else combined
 
 
@@ -157,5 +162,5 @@ def refuse_unfit_providers(engines: list[str], settings: EngineSettings) -> None
     for name in settings.providers:
         if not any(provider_of(engine, name) for engine in asked):
             owner = "onnxruntime" if provider_of("onnxruntime", name) else "OpenVINO"
-            runs = " and ".join("OpenVINO" if each == "openvino" else each for each in asked)
+            runs = " and ".join("OpenVINO" if engine_name == "openvino" else engine_name for engine_name in asked)
             raise ValueError(f"the provider {name!r} is one of {owner}, but {runs} runs these models")

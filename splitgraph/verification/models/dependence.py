@@ -109,7 +109,7 @@ class Dependence:
 def read_dependence(model: onnx.ModelProto) -> Dependence:
     """Find what the outputs of a model depend on; an IR is given as its ONNX mirror."""
     functions = {function_key(function): function for function in model.functions}
-    reader = _Reader(functions)
+    reader = _BackwardWalk(functions)
     masks: Masks = {}
     for index, value in enumerate(model.graph.output):
         masks[value.name] = masks.get(value.name, 0) | 2 << index
@@ -122,7 +122,7 @@ def read_dependence(model: onnx.ModelProto) -> Dependence:
 
 def shape_inputs(model: onnx.ModelProto) -> set[str]:
     """Return the inputs of a model whose elements a shape, a length or a number of iterations is computed from."""
-    reader = _Reader({function_key(function): function for function in model.functions})
+    reader = _BackwardWalk({function_key(function): function for function in model.functions})
     masks: Masks = dict.fromkeys((value.name for value in model.graph.output), 2)
     finish(reader.read(model.graph.node, masks))
     return {value.name for value in model.graph.input if masks.get(value.name, 0) & _SHAPES}
@@ -134,28 +134,28 @@ def index_inputs(model: onnx.ModelProto) -> set[str]:
     """
     whole = {value.name for value in model.graph.input if value.type.tensor_type.elem_type not in _FRACTIONS}
     roots: dict[str, set[str]] = {name: {name} for name in whole}
-    found: set[str] = set()
+    names: set[str] = set()
     for node in model.graph.node:
         if node.op_type in _SHAPE_ONLY or node.op_type in _POSITIONS_OF:
             continue
         read = [roots.get(name, set()) for name in node.input]
         is_open = node.domain not in _WELL_KNOWN or any(True for _ in _bodies(node, 2)) or node.op_type in _DIVISIONS
         if is_open or any(part in node.op_type for part in _READING_AT):
-            found.update(*(read if is_open else read[1:]))
+            names.update(*(read if is_open else read[1:]))
         for name in node.output:
             roots.setdefault(name, set()).update(*read)
-    return found
+    return names
 
 
 def _union(masks: Iterable[int]) -> int:
-    found = 0
+    union = 0
     for mask in masks:
-        found |= mask
-    return found
+        union |= mask
+    return union
 
 
 @dataclass(slots=True)
-class _Reader:
+class _BackwardWalk:
     """Walks graphs backward, from their outputs to their inputs and constants.
 
     called: the functions that were walked, with the mask of their outputs. They are not walked again, because functions

@@ -25,13 +25,12 @@ from splitgraph.inference.openvino_ir.infer import analyse_mirror
 from splitgraph.model.scopes import MAIN, implies_opset, write_implied_opset
 from splitgraph.model.value_type import DTYPE_NAMES, DTYPE_NUMBERS, UNKNOWN, ValueType
 from splitgraph.verification.comparison import type_name
-from splitgraph.verification.models.model_files import is_default_domain, scoped_nodes
+from splitgraph.verification.models.model_files import Model, is_default_domain, scoped_nodes
 from splitgraph.verification.values import Array, Value
 from splitgraph.verification.verification import Difference
 
-Model = onnx.ModelProto | OpenVINOModel
 # A tensor of an IR: (layer, port).
-Place = tuple[int, int]
+OutputPort = tuple[int, int]
 
 _RANDOM = frozenset(
     {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
@@ -84,7 +83,7 @@ class ComparedModel:
         """Return True for an IR that stores float32 weights as float16, as OpenVINO does by default."""
         if not isinstance(self.model, OpenVINOModel):
             return False
-        return any(each.get("name") == "decompression" for each in self.model.root.iter("attribute"))
+        return any(element.get("name") == "decompression" for element in self.model.root.iter("attribute"))
 
     @property
     def draws_random_numbers(self) -> bool:
@@ -128,8 +127,8 @@ def read_model_pair(
 
     folders: where the external data of each model is. analysis: of the second model, if that is ONNX and was inferred.
     """
-    one, other = _with_imports(before), _with_imports(after)
-    pair = _match_models(one, other, analysis if other is after else None)
+    first, second = _with_imports(before), _with_imports(after)
+    pair = _match_models(first, second, analysis if second is after else None)
     if isinstance(pair, Difference):
         return pair
     return replace(pair[0], folder=folders[0]), replace(pair[1], folder=folders[1])
@@ -151,18 +150,18 @@ def _match_models(
     if isinstance(before, onnx.ModelProto) and isinstance(after, onnx.ModelProto):
         left, right = infer_model(before, fill=False), analysis or infer_model(after, fill=False)
         return ComparedModel(before, before, left), ComparedModel(after, after, right)
-    one, other = _read(before), _read(after)
-    left_out = _left_out(one.inputs, other.inputs), _left_out(other.inputs, one.inputs)
-    kept = _without(one.inputs, left_out[0]), _without(other.inputs, left_out[1])
+    read_before, read_after = _read(before), _read(after)
+    left_out = _left_out(read_before.inputs, read_after.inputs), _left_out(read_after.inputs, read_before.inputs)
+    kept = _without(read_before.inputs, left_out[0]), _without(read_after.inputs, left_out[1])
     inputs = _match("input", *kept)
     if isinstance(inputs, Difference):
         return inputs
-    outputs = _match("output", one.outputs, other.outputs)
+    outputs = _match("output", read_before.outputs, read_after.outputs)
     if isinstance(outputs, Difference):
         return outputs
-    own_inputs, own_outputs = [(slot, slot) for slot in kept[0]], [(slot, slot) for slot in one.outputs]
-    first = _compared_model(one, own_inputs, own_outputs, left_out[0])
-    return first, _compared_model(other, inputs, outputs, left_out[1])
+    own_inputs, own_outputs = [(slot, slot) for slot in kept[0]], [(slot, slot) for slot in read_before.outputs]
+    first = _compared_model(read_before, own_inputs, own_outputs, left_out[0])
+    return first, _compared_model(read_after, inputs, outputs, left_out[1])
 
 
 def _read(model: Model) -> _ReadModel:
@@ -182,22 +181,22 @@ def _read_ir(model: OpenVINOModel) -> _ReadModel:
     for layer in model.graph.layers:
         if layer.type == "Parameter":
             port = layer.outputs[0]
-            held = frozenset({*port.names, layer.name})
-            inputs.append(_Slot(held, layer.name, declared[names[layer.id, port.id]]))
+            tensor_names = frozenset({*port.names, layer.name})
+            inputs.append(_Slot(tensor_names, layer.name, declared[names[layer.id, port.id]]))
         elif layer.type == "Result":
             outputs.append(_result(model.graph, layer, names, analysis))
     return _ReadModel(model, analysis, inputs, outputs)
 
 
-def _result(graph: Graph, layer: Layer, names: Mapping[Place, str], analysis: Analysis) -> _Slot:
-    held = {layer.name, _SINK.sub("", layer.name)}
+def _result(graph: Graph, layer: Layer, names: Mapping[OutputPort, str], analysis: Analysis) -> _Slot:
+    tensor_names = {layer.name, _SINK.sub("", layer.name)}
     source = graph.sources.get((layer.id, layer.inputs[0].id)) if layer.inputs else None
     name = layer.name
     if source is not None:
         name = names[source]
-        ports = {(other.id, port.id): port for other in graph.layers for port in other.outputs}
-        held |= {name, *ports[source].names}
-    return _Slot(frozenset(held), layer.name, _declared(name, analysis.types.get(name, UNKNOWN)))
+        ports = {(source_layer.id, port.id): port for source_layer in graph.layers for port in source_layer.outputs}
+        tensor_names |= {name, *ports[source].names}
+    return _Slot(frozenset(tensor_names), layer.name, _declared(name, analysis.types.get(name, UNKNOWN)))
 
 
 def _declared(name: str, value: ValueType) -> onnx.ValueInfoProto:
@@ -224,19 +223,19 @@ def _without(slots: Sequence[_Slot], names: Collection[str]) -> list[_Slot]:
 def _match(kind: str, before: Sequence[_Slot], after: Sequence[_Slot]) -> list[tuple[_Slot, _Slot]] | Difference:
     """Pair the slots by name and the rest by order; the pairs are in the order of the first model."""
     left = list(after)
-    found: dict[int, _Slot] = {}
+    matches: dict[int, _Slot] = {}
     for index, slot in enumerate(before):
-        match = next((other for other in left if other.names & slot.names), None)
+        match = next((candidate for candidate in left if candidate.names & slot.names), None)
         if match is not None:
-            found[index] = match
-            left = [other for other in left if other is not match]
-    open_places = [index for index in range(len(before)) if index not in found]
+            matches[index] = match
+            left = [candidate for candidate in left if candidate is not match]
+    open_places = [index for index in range(len(before)) if index not in matches]
     if len(open_places) != len(left):
         text = f"the first model has {len(before)} {kind}s, the second {len(after)}"
         odd = before[open_places[0]] if open_places else left[0]
         return Difference(odd.declared.name, None, f"{text}; only one of them has the {kind} {odd.declared.name!r}")
-    found.update(zip(open_places, left, strict=True))
-    return [(slot, found[index]) for index, slot in enumerate(before)]
+    matches.update(zip(open_places, left, strict=True))
+    return [(slot, matches[index]) for index, slot in enumerate(before)]
 
 
 def _compared_model(

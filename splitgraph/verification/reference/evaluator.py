@@ -329,7 +329,7 @@ class _BatchNormalization(OpRun):
         if is_test == 0 or sum(map(bool, self.onnx_node.output)) > 1:
             raise UnsupportedError(f"{self.op_type} is in training mode, which the reference engine does not support")
         shape = (1, -1, *data.shape[2:]) if spatial == 0 else (1, -1, *[1] * (data.ndim - 2))
-        scale, bias, mean, variance = (each.reshape(shape) for each in (scale, bias, mean, variance))
+        scale, bias, mean, variance = (array.reshape(shape) for array in (scale, bias, mean, variance))
         return ((scale * (data - mean) / np.sqrt(variance + epsilon) + bias).astype(data.dtype),)
 
 

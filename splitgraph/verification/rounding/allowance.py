@@ -49,7 +49,7 @@ def rounding_tolerances(model: onnx.ModelProto, rtol: float, atol: float) -> tup
     """
     computed = set(_computed_types(model))
     coarse = [narrow_tolerances(dtype) for dtype in HALF_TYPES if dtype in computed]
-    widest = [max((each[part] for each in coarse), default=0.0) for part in (0, 1)]
+    widest = [max((tolerance[part] for tolerance in coarse), default=0.0) for part in (0, 1)]
     return max(rtol, _ADDED_UP * widest[0]), max(atol, _ADDED_UP * widest[1])
 
 

@@ -56,15 +56,15 @@ def isolate(before: ComparedModel, after: ComparedModel) -> Isolated | None:
     """Isolate the rewritten nodes; None without any, or if one is in a subgraph, which cannot run alone."""
     if not isinstance(before.model, onnx.ModelProto) or not isinstance(after.model, onnx.ModelProto):
         return None
-    search = _Search(before.model, after)
+    search = _CommonValueSearch(before.model, after)
     positions: list[int] = []
     for scope in scopes(before.model):
         if scope.in_function:
             continue
-        found = [index for index, node in enumerate(scope.nodes) if search.is_rewritten(node)]
-        if found and scope.path:
+        rewritten = [index for index, node in enumerate(scope.nodes) if search.is_rewritten(node)]
+        if rewritten and scope.path:
             return None
-        positions += found
+        positions += rewritten
     if not positions:
         return None
     # The noise would also hide a mistake in a node that was only edited.
@@ -74,7 +74,7 @@ def isolate(before: ComparedModel, after: ComparedModel) -> Isolated | None:
     return search.cut_out(positions, outputs, before.analysis.types)
 
 
-class _Search:
+class _CommonValueSearch:
     """Follows the values of a rewrite back to values that the original model has, too."""
 
     def __init__(self, before: onnx.ModelProto, after: ComparedModel) -> None:
@@ -91,9 +91,9 @@ class _Search:
                     self.nodes.update(dict.fromkeys(made, node))
                     self.dtypes.update((name, types.get(name, UNKNOWN).dtype) for name in made)
         self.changed = _changed_functions(before.functions, after.model.functions)
-        held = {tensor.name: tensor for tensor in before.graph.initializer}
-        tensors = (tensor for tensor in after.model.graph.initializer if tensor.name in held)
-        self.altered = {tensor.name for tensor in tensors if tensor != held[tensor.name]}
+        initializers = {tensor.name: tensor for tensor in before.graph.initializer}
+        tensors = (tensor for tensor in after.model.graph.initializer if tensor.name in initializers)
+        self.altered = {tensor.name for tensor in tensors if tensor != initializers[tensor.name]}
 
     def is_rewritten(self, node: onnx.NodeProto) -> bool:
         """Return True if the rewrite replaces a node of the original by other floating-point arithmetic."""
@@ -134,14 +134,14 @@ class _Search:
                 waiting += [name] if is_fresh else []
 
     def _read(self, node: onnx.NodeProto) -> list[str]:
-        return [name for each in nodes_within([node]) for name in each.input if name]
+        return [name for inner in nodes_within([node]) for name in inner.input if name]
 
     def cut_out(self, positions: list[int], outputs: list[str], types: Mapping[str, ValueType]) -> Isolated:
         """Build a model from the nodes that compute the outputs. types: of the values of the original model."""
         behind = list(self._behind(outputs))
         made = {name for name, maker in behind if maker is not None}
         # An output that another isolated node reads becomes an input, too, with the value of the original.
-        inner = {name for each in made for name in self._read(self.nodes[each])}
+        inner = {name for position in made for name in self._read(self.nodes[position])}
         outside = [name for name, maker in behind if maker is None] + [name for name in outputs if name in inner]
         model = onnx.ModelProto(ir_version=self.model.ir_version)
         model.opset_import.extend(self.model.opset_import)
@@ -261,5 +261,5 @@ def _is_close(before: Value, after: Value, rtol: float, atol: float) -> bool:
     gap, size = np.abs(right - left)[finite], np.abs(left[finite])
     if not gap.size:
         return True
-    each, together = float(gap.max()), float(np.sqrt(np.mean(gap**2)))
-    return each <= atol + rtol * float(size.max()) and together <= atol + rtol * float(np.sqrt(np.mean(size**2)))
+    largest, together = float(gap.max()), float(np.sqrt(np.mean(gap**2)))
+    return largest <= atol + rtol * float(size.max()) and together <= atol + rtol * float(np.sqrt(np.mean(size**2)))

@@ -114,11 +114,11 @@ def with_noise(compared: ComparedModel, positions: Collection[int], seed: int) -
     noisy.CopyFrom(compared.model)
     taken = set(used_names(noisy))
     names = (name for number in itertools.count() if (name := f"noise_{number}") not in taken)
-    dtypes = {name: found.dtype for name, found in compared.analysis.types.items()}
+    dtypes = {name: value.dtype for name, value in compared.analysis.types.items()}
     constants = {name for node in noisy.graph.node if node.op_type == "Constant" for name in node.output}
     constants |= {tensor.name for tensor in noisy.graph.initializer}
     maker = _NoiseMaker(dtypes, names, itertools.count(_SEEDS * seed + 1), constants)
-    nodes = [each for index, node in enumerate(noisy.graph.node) for each in maker.around(node, index in positions)]
+    nodes = [added for index, node in enumerate(noisy.graph.node) for added in maker.around(node, index in positions)]
     del noisy.graph.node[:]
     noisy.graph.node.extend(nodes)
     return noisy
@@ -146,7 +146,7 @@ class _NoiseMaker:
             if dtype is not None and dtype in _NOISE and name not in self.constants:
                 noisy = next(self.names)
                 made += self._noise(name, noisy, dtype, _COARSE.get(node.op_type, 1.0))
-                node.input[:] = [noisy if each == name else each for each in node.input]
+                node.input[:] = [noisy if input_name == name else input_name for input_name in node.input]
         return made
 
     def _on_outputs(self, node: onnx.NodeProto) -> list[onnx.NodeProto]:

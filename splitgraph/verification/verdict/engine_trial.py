@@ -11,13 +11,13 @@ from typing import Literal, NamedTuple
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.model.value_type import UNKNOWN
 from splitgraph.verification.comparison import MOST_MEASURED, Comparison, OutOfTimeError
-from splitgraph.verification.engines.engine_process import Attempt, EngineRun, Extras, Failure, Workplace
+from splitgraph.verification.engines.engine_process import Attempt, EngineFailure, EngineRun, Extras, Workplace
 from splitgraph.verification.help_texts import is_installed
 from splitgraph.verification.inputs.input_maker import InputMaker
 from splitgraph.verification.inputs.later_attempts import FURTHER_ROUNDS, RETRY_POLICY, batches
 from splitgraph.verification.inputs.model_inputs import InputError
-from splitgraph.verification.inputs.solver import Sizes
-from splitgraph.verification.inputs.unusual import Kind
+from splitgraph.verification.inputs.solver import SymbolSizes
+from splitgraph.verification.inputs.unusual import UnusualKind
 from splitgraph.verification.models.dependence import read_dependence
 from splitgraph.verification.models.model_files import weights_of
 from splitgraph.verification.models.model_pair import ComparedModel
@@ -26,8 +26,8 @@ from splitgraph.verification.rounding.measure import measure_rounding, rounding_
 from splitgraph.verification.values import Value, tensors_of
 from splitgraph.verification.verdict.evidence import Evidence
 from splitgraph.verification.verdict.judge import (
+    EngineVerdict,
     Judge,
-    Outcome,
     ask_reference,
     deployment_note,
     find_unexpected,
@@ -69,10 +69,10 @@ _ONLY_ONES = (
 )
 
 
-class Extra(NamedTuple):
+class UnusualInputs(NamedTuple):
     """Unusual inputs. kind: what is unusual about them."""
 
-    kind: Kind | Literal["sizes"]
+    kind: UnusualKind | Literal["sizes"]
     inputs: Mapping[str, Value]
 
 
@@ -114,23 +114,23 @@ class EngineTrial:
     share: float
     given: dict[tuple[int, int], Mapping[str, Value]] = field(default_factory=dict)
     ran: EngineRun = field(default_factory=EngineRun)
-    extras: list[Extra] = field(default_factory=list)
+    extras: list[UnusualInputs] = field(default_factory=list)
     notes: list[Diagnostic] = field(default_factory=list)
 
-    def decide(self) -> Outcome:
+    def decide(self) -> EngineVerdict:
         """Run the models and return the outcome. Raises InputError if no inputs can be made, ValueError for a provider
         that is not available.
         """
         lacking = next((name for name in self.engine.split("+") if not is_installed(name)), None)
         fault = "is not installed" if lacking is not None else self._known_fault()
         if fault is not None:
-            return Outcome(None, fault)
+            return EngineVerdict(None, fault)
         try:
             return self._decide()
         except OutOfTimeError:
-            return Outcome(None, "the comparison of the outputs did not finish in the time that was left")
+            return EngineVerdict(None, "the comparison of the outputs did not finish in the time that was left")
 
-    def _decide(self) -> Outcome:
+    def _decide(self) -> EngineVerdict:
         evidence = self._new_evidence()
         too_late = self._run_cases(evidence)
         if too_late is not None:
@@ -153,17 +153,17 @@ class EngineTrial:
             self.notes += self._what_was_run()
         return replace(outcome, notes=(*outcome.notes, *self.notes), providers=tuple(self.ran.providers))
 
-    def _run_cases(self, evidence: Evidence) -> Outcome | None:
+    def _run_cases(self, evidence: Evidence) -> EngineVerdict | None:
         """Run both models on every case, and on other inputs where the first model refuses them.
 
         Returns an outcome if making the inputs takes too long.
         """
         maker, samples = self.question.maker, self.question.samples
-        sizes: list[Sizes] = []
+        sizes: list[SymbolSizes] = []
         drawn: dict[tuple[int, int], Mapping[str, Value]] = {}
         for case in range(samples):
             if time.monotonic() > self.deadline:
-                return Outcome(None, f"the inputs of {samples} cases could not be made in time")
+                return EngineVerdict(None, f"the inputs of {samples} cases could not be made in time")
             drawn[case, 0], chosen = maker.draw(case, 0, sizes)
             sizes.append(chosen)
         is_onnxruntime = self.engine.split("+")[-1] == "onnxruntime" and not self.question.after.is_ir
@@ -183,7 +183,7 @@ class EngineTrial:
         return None
 
     def _further_attempts(
-        self, case: int, attempts: Iterable[int], kept: Sequence[Sizes]
+        self, case: int, attempts: Iterable[int], kept: Sequence[SymbolSizes]
     ) -> Iterator[tuple[tuple[int, int], Mapping[str, Value]]]:
         for attempt in attempts:
             second = self.question.second_maker if RETRY_POLICY[attempt].only_split_rules else None
@@ -207,22 +207,22 @@ class EngineTrial:
         plain = self._comparison()
         extras = tuple(extra.inputs for extra in self.extras) if with_extras else ()
         added = Extras(extras, plain.rtol, plain.atol, plain.only_finite)
-        found = self.place.run(self.engine, attempts, max(left, 0.0), evidence.probe(deploy=deploy), added)
-        if found.refused:
-            raise ValueError(found.refused)
-        self.ran.providers = found.providers or self.ran.providers
-        self.ran.idle = found.idle or self.ran.idle
-        found.failures = [_blame_inputs(failure) for failure in found.failures]
+        run = self.place.run(self.engine, attempts, max(left, 0.0), evidence.probe(deploy=deploy), added)
+        if run.refused:
+            raise ValueError(run.refused)
+        self.ran.providers = run.providers or self.ran.providers
+        self.ran.idle = run.idle or self.ran.idle
+        run.failures = [_blame_inputs(failure) for failure in run.failures]
         self.given.update(drawn)
-        evidence.add(found, drawn)
-        for own, other in zip(self.ran.outputs, found.outputs, strict=True):
-            own.update(other)
-        self.ran.failures.extend(found.failures)
-        self.ran.undeployed.update(found.undeployed)
-        self.ran.opsets.update(found.opsets)
-        self.ran.extras_run += found.extras_run
-        self.ran.extras.update(found.extras)
-        return found
+        evidence.add(run, drawn)
+        for own, outputs in zip(self.ran.outputs, run.outputs, strict=True):
+            own.update(outputs)
+        self.ran.failures.extend(run.failures)
+        self.ran.undeployed.update(run.undeployed)
+        self.ran.opsets.update(run.opsets)
+        self.ran.extras_run += run.extras_run
+        self.ran.extras.update(run.extras)
+        return run
 
     def _draw_extras(self, base: Mapping[str, Value]) -> None:
         """Draw unusual inputs, of the sizes of a case. Two engines treat many of them differently, and a rewrite with
@@ -232,16 +232,18 @@ class EngineTrial:
         size = sum(array.nbytes for value in base.values() for array in tensors_of(value))
         if not maker.varies or self._has_large_weights or size > _LARGEST_BASE:
             return
-        kinds: Sequence[Kind] = () if is_mixed else ("steps",) if self._is_cautious else ("steps", "ends", "gaps")
-        self.extras = [Extra(kind, inputs) for kind, inputs in maker.unusual(base, kinds)]
-        self.extras += [Extra("sizes", inputs) for inputs in maker.small((1,) if self._is_cautious else (1, 0))]
+        kinds: Sequence[UnusualKind] = (
+            () if is_mixed else ("steps",) if self._is_cautious else ("steps", "ends", "gaps")
+        )
+        self.extras = [UnusualInputs(kind, inputs) for kind, inputs in maker.unusual(base, kinds)]
+        self.extras += [UnusualInputs("sizes", inputs) for inputs in maker.small((1,) if self._is_cautious else (1, 0))]
 
     @property
     def _is_cautious(self) -> bool:
         """Return True if unusual numbers show differences that are no mistakes."""
         return self.question.rounding or "openvino" in self.engine
 
-    def _with_extras(self, outcome: Outcome, evidence: Evidence) -> Outcome:
+    def _with_extras(self, outcome: EngineVerdict, evidence: Evidence) -> EngineVerdict:
         """Return the outcome for equal outputs, after the unusual inputs, if one of them shows a difference."""
         if self.extras and (0, 0) not in self.ran.outputs[0]:
             # The model refused the sizes that they were made of.
@@ -255,7 +257,7 @@ class EngineTrial:
             if difference is not None and self._is_confirmed(self.extras[number], outputs, names):
                 diffs = plain.max_abs_diff, plain.max_rel_diff
                 told = f"{difference.reason}, on {_UNUSUAL[self.extras[number].kind]}"
-                return Outcome(
+                return EngineVerdict(
                     "different",
                     difference=replace(difference, reason=told),
                     cases=case + 1,
@@ -264,7 +266,7 @@ class EngineTrial:
                 )
         return outcome
 
-    def _is_confirmed(self, extra: Extra, outputs: tuple[list[Value], list[Value]], names: list[str]) -> bool:
+    def _is_confirmed(self, extra: UnusualInputs, outputs: tuple[list[Value], list[Value]], names: list[str]) -> bool:
         """Return True if a difference on unusual inputs is one of the models."""
         if self.question.rounding:
             isolated = isolate(self.question.before, self.question.after)
@@ -298,7 +300,7 @@ class EngineTrial:
         by_inputs, by_given = dependence.on_inputs(maker.varying()), dependence.on_inputs(maker.given)
         return Evidence(names, dependence, by_inputs, frozenset(empty), self._comparison(), by_given=by_given)
 
-    def _with_evidence(self, outcome: Outcome, evidence: Evidence) -> Outcome:
+    def _with_evidence(self, outcome: EngineVerdict, evidence: Evidence) -> EngineVerdict:
         """Return the outcome for equal outputs, after more cases if some outputs are silent so far."""
         for numbers in batches() if self.question.maker.varies else ():
             if not evidence.silent() or time.monotonic() > self.deadline:
@@ -306,9 +308,9 @@ class EngineTrial:
             bases = evidence.best()
             keys = [(self.question.samples + number, bases[number % len(bases)][1]) for number in numbers]
             refilled = self.question.maker.refill([self.given[key] for key in bases], numbers)
-            found = self._run(dict(zip(keys, refilled, strict=True)), evidence)
+            run = self._run(dict(zip(keys, refilled, strict=True)), evidence)
             # A limit of the engine for unusual numbers proves nothing.
-            limits = [failure for failure in found.failures if failure.unsupported]
+            limits = [failure for failure in run.failures if failure.unsupported]
             self.ran.failures = [failure for failure in self.ran.failures if failure not in limits]
             outcome = self._judge()
             if outcome.verdict != "equal":
@@ -316,7 +318,7 @@ class EngineTrial:
         finding = evidence.finding()
         self.notes += [finding] if finding else []
         if finding is not None and finding.code == "SG506":
-            return Outcome("not-run")
+            return EngineVerdict("not-run")
         return replace(outcome, cases=evidence.meaningful_cases)
 
     def _what_was_run(self) -> Iterator[Diagnostic]:
@@ -326,9 +328,9 @@ class EngineTrial:
             text = f"{name} ran the {which} model as opset {opset}, at which its operators mean the same"
             yield diagnostic("SG511", text, severity="info")
         if self.question.has_half_weights:
-            halved, other = ("first", "second") if self.question.before.has_half_weights else ("second", "first")
+            halved, exact = ("first", "second") if self.question.before.has_half_weights else ("second", "first")
             text = (
-                f"the {halved} model stores its weights as float16, so those of the {other} one were rounded to float16"
+                f"the {halved} model stores its weights as float16, so those of the {exact} one were rounded to float16"
             )
             yield diagnostic("SG511", text, severity="info")
 
@@ -368,7 +370,7 @@ class EngineTrial:
             rtol, atol = max(rtol, _RTOL_OF_HALVES), max(atol, _ATOL_OF_HALVES)
         return Comparison(rtol, atol, only_finite="+" in self.engine, deadline=self.deadline)
 
-    def _judge(self) -> Outcome:
+    def _judge(self) -> EngineVerdict:
         """Return the outcome of the runs so far."""
         judge = Judge(self.question.before, self.question.after, self.question.samples)
         outcome = judge.judge(self.ran, self.given, self._comparison())
@@ -376,7 +378,7 @@ class EngineTrial:
             outcome = self._allow_for_rounding(judge, outcome)
         return self._after_reference(outcome) if outcome.verdict == "different" else outcome
 
-    def _after_reference(self, outcome: Outcome) -> Outcome:
+    def _after_reference(self, outcome: EngineVerdict) -> EngineVerdict:
         """Return no verdict if the outputs differ in onnxruntime, but not in the reference evaluator: onnxruntime has
         kernels that deviate from the specification. Only nodes that were rewritten can show that.
         """
@@ -395,9 +397,9 @@ class EngineTrial:
             return outcome
         told = f"{outcome.difference.name}: {outcome.difference.reason}"
         reason = f"it computes {_WHOSE[who]} differently from the reference evaluator, in which both models are equal"
-        return Outcome(None, f"{reason}; rewritten nodes: {nodes}; {told}")
+        return EngineVerdict(None, f"{reason}; rewritten nodes: {nodes}; {told}")
 
-    def _allow_for_rounding(self, judge: Judge, outcome: Outcome) -> Outcome:
+    def _allow_for_rounding(self, judge: Judge, outcome: EngineVerdict) -> EngineVerdict:
         """Return the outcome again, with differences allowed that rounding explains."""
         before, run, plain = self.question.before, self.ran, self._comparison()
         if judge.judge(run, self.given, replace(plain, atol=math.inf)).verdict == "different":
@@ -410,19 +412,21 @@ class EngineTrial:
         }
         arrays = (array for case in cases.values() for value in case.outputs for array in tensors_of(value))
         if max((array.size for array in arrays), default=0) > MOST_MEASURED:
-            return Outcome(None, "the outputs differ, and are too large to measure how much rounding changes them")
+            return EngineVerdict(
+                None, "the outputs differ, and are too large to measure how much rounding changes them"
+            )
         tolerances = plain.rtol, plain.atol
         for allowance in measure_rounding(
             before, self.question.after, cases, self.engine, self.deadline, tolerances, self.place.settings
         ):
-            found = judge.judge(run, self.given, replace(plain, excuse=allowance.excuse))
-            if found.verdict != "different":
-                note = rounding_note(allowance) if found.verdict == "equal" else None
-                return replace(found, notes=(*found.notes, note)) if note else found
+            verdict = judge.judge(run, self.given, replace(plain, excuse=allowance.excuse))
+            if verdict.verdict != "different":
+                note = rounding_note(allowance) if verdict.verdict == "equal" else None
+                return replace(verdict, notes=(*verdict.notes, note)) if note else verdict
         return outcome
 
 
-def _blame_inputs(failure: Failure) -> Failure:
+def _blame_inputs(failure: EngineFailure) -> EngineFailure:
     """Turn a division by zero in the first model into a refusal of its inputs: if the inputs are too small for a model,
     a size becomes 0, and onnxruntime crashes when it divides by this size.
     """

@@ -24,7 +24,7 @@ from splitgraph.verification import help_texts
 from splitgraph.verification.comparison import Comparison, has_finite, is_finite
 from splitgraph.verification.engines.engine_process import EngineRun, Probe
 from splitgraph.verification.models.dependence import Dependence
-from splitgraph.verification.values import Array, Block, Value, blocks, tensors_of
+from splitgraph.verification.values import Array, Value, ValueBlock, blocks, tensors_of
 
 # The shapes of the tensors in each input, by its name.
 Shapes = dict[str, list[tuple[int, ...]]]
@@ -89,7 +89,9 @@ class Evidence:
             count += has_number or not self._is_tested(position)
             if self._has_inputs(position) and position not in self._varying:
                 seen = self._seen.setdefault(position, [])
-                if any(_differ(other, value, self.comparison, same=sizes == before) for before, other in seen):
+                if any(
+                    _differ(seen_value, value, self.comparison, same=sizes == before) for before, seen_value in seen
+                ):
                     self._varying.add(position)
                     self._seen.pop(position)
                 else:
@@ -100,9 +102,9 @@ class Evidence:
         """Return what the engine process must still find out. deploy: whether to load the second model with
         optimisations.
         """
-        done = self._moving | self.never_filled
+        settled = self._moving | self.never_filled
         wanted = [
-            position for position in range(len(self.names)) if self._has_weights(position) and position not in done
+            position for position in range(len(self.names)) if self._has_weights(position) and position not in settled
         ]
         kept = sorted(self.dependence.of_shapes)
         return Probe(wanted, kept, self.comparison.rtol, self.comparison.atol, deploy)
@@ -152,7 +154,7 @@ class Evidence:
         return diagnostic("SG507", text, severity="warning", help=help_texts.INPUTS)
 
     def _describe(self, silent: Mapping[int, str], silence: str) -> str:
-        names = [self.names[position] for position, found in silent.items() if found == silence]
+        names = [self.names[position] for position, reason in silent.items() if reason == silence]
         return f"{_listed(names)} {_VERBS[silence][len(names) > 1]} {silence}" if names else ""
 
 
@@ -180,7 +182,7 @@ def _differ_where_both_are(before: Array, after: Array, comparison: Comparison) 
         return True
     common = tuple(slice(0, min(pair)) for pair in zip(before.shape, after.shape, strict=True))
     # A text in a tensor without dimensions stays an array.
-    selected: Block = (*common, ...)
+    selected: ValueBlock = (*common, ...)
     left, right = before[selected], after[selected]
     return any(
         bool((comparison.wrong(*pair) & is_finite(pair[0]) & is_finite(pair[1])).any())

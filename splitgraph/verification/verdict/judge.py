@@ -18,7 +18,7 @@ from splitgraph.inference.analysis import Analysis, SplitReport
 from splitgraph.model.scopes import node_label
 from splitgraph.verification import help_texts
 from splitgraph.verification.comparison import Comparison, is_finite
-from splitgraph.verification.engines.engine_process import Attempt, EngineRun, Failure, Workplace
+from splitgraph.verification.engines.engine_process import Attempt, EngineFailure, EngineRun, Workplace
 from splitgraph.verification.engines.error_texts import is_known_limit
 from splitgraph.verification.engines.onnxruntime_engine import LEVELS
 from splitgraph.verification.inputs.given_inputs import GivenCase
@@ -29,7 +29,7 @@ from splitgraph.verification.values import Value, blocks, tensors_of
 from splitgraph.verification.verification import Difference, Verdict
 
 # The inputs of each attempt, by case and attempt.
-Given = Mapping[tuple[int, int], Mapping[str, Value]]
+GivenOutputs = Mapping[tuple[int, int], Mapping[str, Value]]
 # Test data comes from other engines, which round differently: relative to each number, and to the largest number of an
 # output, of which small numbers may be differences.
 _RTOL_OF_TEST_DATA = 1e-3
@@ -43,7 +43,7 @@ _PACKED = ("float4e2m1", "nf4")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class EngineVerdict:
     """Holds the verdict of one engine, or None with the reason why it did not decide.
 
     refusal: the second model failed on inputs that the first one ran on, or is invalid. is_final: no other engine can
@@ -72,7 +72,7 @@ class Judge:
     after: ComparedModel
     samples: int
 
-    def judge(self, run: EngineRun, given: Given, comparison: Comparison) -> Outcome:
+    def judge(self, run: EngineRun, given: GivenOutputs, comparison: Comparison) -> EngineVerdict:
         """Return the outcome of the runs."""
         compared = 0
         for key in sorted(run.outputs[0]):
@@ -82,40 +82,40 @@ class Judge:
                 mistyped = wrong_types(self.before.interface.graph.output, self._named(before))
                 if mistyped:
                     name, reason = next(iter(mistyped.items()))
-                    return Outcome(None, f"gives an output of the wrong type: {name} is {reason}")
+                    return EngineVerdict(None, f"gives an output of the wrong type: {name} is {reason}")
                 difference = self._difference(comparison, key[0], before, after)
                 compared += 1
             if difference is not None and comparison.only_finite and not _are_finite(given[key]):
                 continue  # engines treat NaN and infinite inputs differently
             if difference is not None:
                 diffs = comparison.max_abs_diff, comparison.max_rel_diff
-                return Outcome("different", "", None, False, difference, compared, *diffs)
+                return EngineVerdict("different", "", None, False, difference, compared, *diffs)
         return self._without_difference(run, comparison, compared)
 
-    def _without_difference(self, run: EngineRun, comparison: Comparison, compared: int) -> Outcome:
+    def _without_difference(self, run: EngineRun, comparison: Comparison, compared: int) -> EngineVerdict:
         refusal = self._refusal(run, comparison, compared)
         if refusal is not None and refusal.is_final:
             return refusal
         obstacle = obstacle_of(run)
         if obstacle is not None and obstacle.invalid and run.outputs[0]:
             reason = f"the second model is invalid, but the first one runs: {obstacle.reason}"
-            return Outcome(None, reason, Difference("", None, reason), is_final=True)
+            return EngineVerdict(None, reason, Difference("", None, reason), is_final=True)
         if obstacle is not None:
-            return Outcome(None, _describe(obstacle))
+            return EngineVerdict(None, _describe(obstacle))
         if refusal is not None:
             return refusal
         if not compared:
             first = next((failure.reason for failure in run.failures), "no inputs were tried")
             reason = f"the first model ran on none of the inputs that were tried: {first}"
-            return Outcome(None, reason, inputs_refused=True)
+            return EngineVerdict(None, reason, inputs_refused=True)
         skipped = self.samples - len({case for case, _ in run.outputs[0] if case < self.samples})
         count = f"{skipped} of {self.samples} cases were skipped"
         text = f"{count}: the first model ran on none of the inputs that were tried for them"
         note = diagnostic("SG503", text, severity="info", help=help_texts.INPUTS)
         diffs = comparison.max_abs_diff, comparison.max_rel_diff
-        return Outcome("equal", "", None, False, None, compared, *diffs, notes=(note,) if skipped else ())
+        return EngineVerdict("equal", "", None, False, None, compared, *diffs, notes=(note,) if skipped else ())
 
-    def _refusal(self, run: EngineRun, comparison: Comparison, compared: int) -> Outcome | None:
+    def _refusal(self, run: EngineRun, comparison: Comparison, compared: int) -> EngineVerdict | None:
         """Return the outcome if the second model failed on inputs that the first one ran on; None otherwise."""
         refused = [failure for failure in run.failures if failure.model == 1 and not failure.unsupported]
         if not refused:
@@ -127,7 +127,7 @@ class Judge:
         reason = f"the second model fails on inputs that the first one runs on: {first.reason}"
         difference = Difference("", first.case, reason)
         diffs = comparison.max_abs_diff, comparison.max_rel_diff
-        return Outcome(None, reason, difference, is_final, None, compared, *diffs)
+        return EngineVerdict(None, reason, difference, is_final, None, compared, *diffs)
 
     def _difference(
         self, comparison: Comparison, case: int, before: Sequence[Value], after: Sequence[Value]
@@ -163,12 +163,12 @@ def _are_finite(inputs: Mapping[str, Value]) -> bool:
     return all(bool(is_finite(array[block]).all()) for array in arrays for block in blocks(array))
 
 
-def obstacle_of(run: EngineRun) -> Failure | None:
+def obstacle_of(run: EngineRun) -> EngineFailure | None:
     """Return the first failure that is a limit of the engine and says nothing about the models."""
     return next((failure for failure in run.failures if failure.unsupported), None)
 
 
-def _describe(failure: Failure) -> str:
+def _describe(failure: EngineFailure) -> str:
     if failure.stage == "library":
         return failure.reason
     which = "first" if failure.model == 0 else "second"
@@ -193,9 +193,11 @@ def find_unexpected(
     for key, case in sorted(cases.items(), key=lambda item: item[0]):
         for position, wanted in case.outputs.items():
             comparison = _comparison_with_expected(wanted, plain)
-            found = comparison.compare_outputs([names[position]], [wanted], [outputs[key][position]], key[0])
-            if found is not None:
-                text = f"the first model does not give the outputs of {case.name}: {found.name}: {found.reason}"
+            difference = comparison.compare_outputs([names[position]], [wanted], [outputs[key][position]], key[0])
+            if difference is not None:
+                text = (
+                    f"the first model does not give the outputs of {case.name}: {difference.name}: {difference.reason}"
+                )
                 return diagnostic("SG509", text, severity="warning")
     return None
 
@@ -239,8 +241,8 @@ def ask_reference(
     if left <= 0 or place.settings.custom_ops or place.settings.has_devices:
         return None, ""
     run = place.run(_ARBITER, [Attempt(0, 0, inputs)], left)
-    found = [each.get((0, 0)) for each in run.outputs]
-    first, second = found
+    references = [ran.get((0, 0)) for ran in run.outputs]
+    first, second = references
     if first is None or second is None:
         return None, ""
     plain = replace(comparison, excuse=None)

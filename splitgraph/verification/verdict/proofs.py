@@ -13,7 +13,7 @@ from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import node_label
 from splitgraph.model.value_type import UNKNOWN
 
-Key = tuple[str, tuple[str, ...]]
+ProofKey = tuple[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class _Split:
     obligations: tuple[str, ...] = ()
 
     @property
-    def key(self) -> Key:
+    def key(self) -> ProofKey:
         return self.path, self.outputs
 
 
@@ -48,14 +48,14 @@ def prove_equal_splits(before: Analysis, after: Analysis) -> tuple[str, ...]:
     """
     shared = _input_symbols(before) & _input_symbols(after)
     symbols = {name for _, _, name in shared}
-    known = {str(each): each for each in before.obligations if each.symbols <= symbols}
+    known = {str(obligation): obligation for obligation in before.obligations if obligation.symbols <= symbols}
     ours, others = ({split.key: split for split in map(_reported, side.splits)} for side in (before, after))
     ours.update(_sliced(before, others.keys() - ours.keys(), ()))
     others.update(_sliced(after, ours.keys() - others.keys(), known.values()))
     return tuple(
         split.location
         for key, split in ours.items()
-        if (other := others.get(key)) is not None and _is_equal(split, other, symbols, known)
+        if (counterpart := others.get(key)) is not None and _is_equal(split, counterpart, symbols, known)
     )
 
 
@@ -66,8 +66,10 @@ def _reported(split: SplitReport) -> _Split:
     return _Split(split.location, path, split.input_name, split.axis, split.lengths, names, kinds, split.obligations)
 
 
-def _sliced(analysis: Analysis, wanted: Collection[Key], known: Collection[Obligation]) -> Iterator[tuple[Key, _Split]]:
-    """The splits that slices of a model stand for, of those that the other model has as a node."""
+def _sliced(
+    analysis: Analysis, wanted: Collection[ProofKey], known: Collection[Obligation]
+) -> Iterator[tuple[ProofKey, _Split]]:
+    """Find the splits that slices of a model stand for, among those that the other model has as a node."""
     if not wanted or not isinstance(analysis.model, ModelProto):
         return
     walked = walk_model(analysis.model)
@@ -75,19 +77,19 @@ def _sliced(analysis: Analysis, wanted: Collection[Key], known: Collection[Oblig
         facts = walked.facts.get(scope.path, Facts()).child()
         for obligation in known:
             facts.require(obligation)
-        for found in find_partitions(walked, scope, facts):
-            outputs = tuple(scope.nodes[part.index].output[0] for part in found.parts)
-            first = min(part.index for part in found.parts)
+        for partition in find_partitions(walked, scope, facts):
+            outputs = tuple(scope.nodes[part.index].output[0] for part in partition.parts)
+            first = min(part.index for part in partition.parts)
             path = f"{scope.location}/"
             location = f"{path}{node_label(scope.nodes[first], first)}"
-            kinds = (("tensor", found.data.rank),) * len(outputs)
-            split = _Split(location, path, found.name, found.axis, found.lengths, outputs, kinds)
-            if split.key in wanted and not any(part.squeezed for part in found.parts):
+            kinds = (("tensor", partition.data.rank),) * len(outputs)
+            split = _Split(location, path, partition.name, partition.axis, partition.lengths, outputs, kinds)
+            if split.key in wanted and not any(part.squeezed for part in partition.parts):
                 yield split.key, split
 
 
-def _is_equal(split: _Split, other: _Split, symbols: set[str], known: Mapping[str, Obligation]) -> bool:
-    if split.axis is None or not split.lengths or _form(split) != _form(other):
+def _is_equal(split: _Split, counterpart: _Split, symbols: set[str], known: Mapping[str, Obligation]) -> bool:
+    if split.axis is None or not split.lengths or _form(split) != _form(counterpart):
         return False
     facts = Facts()
     for text in split.obligations:
@@ -98,7 +100,7 @@ def _is_equal(split: _Split, other: _Split, symbols: set[str], known: Mapping[st
         and right is not None
         and symbols_of(left) | symbols_of(right) <= symbols
         and facts.prove_eq(left, right)
-        for left, right in zip(split.lengths, other.lengths, strict=True)
+        for left, right in zip(split.lengths, counterpart.lengths, strict=True)
     )
 
 
@@ -108,10 +110,10 @@ def _form(split: _Split) -> tuple[object, ...]:
 
 def _input_symbols(analysis: Analysis) -> set[tuple[str, int, str]]:
     """Return (input, position, symbol) for each dimension of a graph input that is a single symbol."""
-    found = set()
+    symbols = set()
     for value in analysis.model.graph.input:
         declared = analysis.types.get(value.name, UNKNOWN)
         for position, dim in enumerate(declared.shape or ()):
             if isinstance(dim, Dim) and symbols_of(dim) == {str(dim)}:
-                found.add((value.name, position, str(dim)))
-    return found
+                symbols.add((value.name, position, str(dim)))
+    return symbols

@@ -9,7 +9,7 @@ from verifying import verify_models
 
 from splitgraph.verification.engine_settings import EngineSettings
 from splitgraph.verification.engines import worker
-from splitgraph.verification.engines.engine_process import EngineRun, Failure, Probe, Workplace, _collect
+from splitgraph.verification.engines.engine_process import EngineFailure, EngineRun, Probe, Workplace, _collect
 from splitgraph.verification.engines.onnxruntime_engine import LEVELS, session_at
 from splitgraph.verification.verdict.judge import deployment_note
 
@@ -65,7 +65,7 @@ def test_only_onnxruntime_is_asked_and_only_once(engine: str, monkeypatch: pytes
 def test_a_result_that_differs_is_not_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(self: Workplace, *_: object) -> EngineRun:
         return EngineRun(
-            failures=[Failure("load", 1, None, True, "invalid", invalid=True)], undeployed={1: {ALL: "invalid"}}
+            failures=[EngineFailure("load", 1, None, True, "invalid", invalid=True)], undeployed={1: {ALL: "invalid"}}
         )
 
     monkeypatch.setattr(Workplace, "run", run)

@@ -11,7 +11,7 @@ import pytest
 from splitgraph.inference import infer_model
 from splitgraph.verification.inputs.input_maker import InputMaker
 from splitgraph.verification.inputs.preferred import read_preferred
-from splitgraph.verification.inputs.solver import Sizes
+from splitgraph.verification.inputs.solver import SymbolSizes
 
 from ..small_models import parsed
 
@@ -23,9 +23,9 @@ def preferences(model: onnx.ModelProto) -> list[list[str]]:
     return [[f"{c.lhs} {c.relation} {c.rhs}" for c in kind] for kind in (found.broadcasts, found.windows)]
 
 
-def sizes(model: onnx.ModelProto, cases: int = 3, attempt: int = 0, **options: Any) -> list[Sizes]:
+def sizes(model: onnx.ModelProto, cases: int = 3, attempt: int = 0, **options: Any) -> list[SymbolSizes]:
     made = InputMaker(infer_model(model, fill=False), **options)
-    chosen: list[Sizes] = []
+    chosen: list[SymbolSizes] = []
     for case in range(cases):
         chosen.append(made.draw(case, attempt, chosen)[1])
     return chosen

@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 from obligation_texts import obligation_of
 
 from splitgraph.dim import symbol
-from splitgraph.verification.inputs.solver import Constraint, Sizes, Solver
+from splitgraph.verification.inputs.solver import Condition, Solver, SymbolSizes
 
 
 def solver(texts: list[str], names: list[str], **facts: Any) -> Solver:
     return Solver(names, [constraint_of(text) for text in texts], **facts)
 
 
-def constraint_of(text: str) -> Constraint:
+def constraint_of(text: str) -> Condition:
     said = obligation_of(text)
-    return Constraint(said.lhs, said.relation, said.rhs)
+    return Condition(said.lhs, said.relation, said.rhs)
 
 
-def choose(made: Solver, cases: int) -> list[Sizes]:
-    chosen: list[Sizes] = []
+def choose(made: Solver, cases: int) -> list[SymbolSizes]:
+    chosen: list[SymbolSizes] = []
     for _ in range(cases):
         sizes = made.solve(chosen)
         assert sizes is not None
@@ -46,7 +46,7 @@ OBLIGATIONS = [
 
 
 @pytest.mark.parametrize(("text", "good", "bad"), OBLIGATIONS)
-def test_an_obligation_holds_or_not(text: str, good: Sizes, bad: Sizes) -> None:
+def test_an_obligation_holds_or_not(text: str, good: SymbolSizes, bad: SymbolSizes) -> None:
     constraint = constraint_of(text)
     assert constraint.symbols == good.keys()
     assert constraint.holds(good)
@@ -158,7 +158,7 @@ def test_sizes_are_found_whenever_small_ones_exist(texts: list[str]) -> None:
 
 def test_many_symbols_in_one_group_do_not_recurse() -> None:
     names = [f"n{index}" for index in range(1200)]
-    links = [Constraint(symbol(right), "==", symbol(left)) for left, right in pairwise(names)]
+    links = [Condition(symbol(right), "==", symbol(left)) for left, right in pairwise(names)]
     sizes = Solver(names, links).solve()
     assert sizes is not None
     assert set(sizes.values()) == {2}
@@ -170,8 +170,8 @@ def test_a_solution_of_an_equation_stays_in_bounds() -> None:
 
 
 def test_a_constraint_without_symbols() -> None:
-    assert Constraint(3, ">=", 2).holds({})
-    assert not Constraint(3, "==", 2).holds({})
+    assert Condition(3, ">=", 2).holds({})
+    assert not Condition(3, "==", 2).holds({})
 
 
 @pytest.mark.parametrize("parts", [5, 40])

@@ -7,7 +7,7 @@ import onnx
 import pytest
 from verifying import verify_models
 
-from splitgraph.verification.engines.engine_process import EngineRun, Failure, Workplace
+from splitgraph.verification.engines.engine_process import EngineFailure, EngineRun, Workplace
 
 from ..small_models import constant, model_of, node, split_model, value
 
@@ -120,7 +120,7 @@ def test_a_rank_that_is_unknown_is_named_where_no_inputs_fit(name: str) -> None:
 
 
 def test_memory_that_runs_out_is_the_reason_that_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    failure = Failure("run", 0, 0, True, "needs more than the 8 GiB of memory: std::bad_alloc")
+    failure = EngineFailure("run", 0, 0, True, "needs more than the 8 GiB of memory: std::bad_alloc")
     monkeypatch.setattr(
         Workplace, "run", lambda self, name, attempts, seconds, probe, extras: EngineRun(failures=[failure])
     )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from verifying import verify_models
 
-from splitgraph.verification.engines.engine_process import EngineRun, Failure, Workplace
+from splitgraph.verification.engines.engine_process import EngineFailure, EngineRun, Workplace
 
 from ..small_models import model_of, node, value
 
@@ -19,7 +19,7 @@ def test_a_division_by_0_ends_the_engine_and_says_something_of_the_inputs(
         done = EngineRun()
         for each in attempts:
             if each.inputs["x"].shape[-1] < 250:
-                done.failures.append(Failure("run", 0, each.case, True, f"crashed ({cause})"))
+                done.failures.append(EngineFailure("run", 0, each.case, True, f"crashed ({cause})"))
                 break
             for outputs in done.outputs:
                 outputs[each.case, each.attempt] = [np.full((2, 2), each.case, np.float32)]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from verifying import verify_models
 
-from splitgraph.verification.engines.engine_process import EngineRun, Failure, Workplace
+from splitgraph.verification.engines.engine_process import EngineFailure, EngineRun, Workplace
 
 from ..small_models import halves, split_model
 
@@ -34,13 +34,13 @@ def answers(attempts: list[Any]) -> EngineRun:
 def crashes_on_the_second(attempts: list[Any]) -> EngineRun:
     run = EngineRun()
     run.outputs[0][0, 0] = output(0)
-    run.failures.append(Failure("run", 1, 0, True, "crashed (SIGSEGV)"))
+    run.failures.append(EngineFailure("run", 1, 0, True, "crashed (SIGSEGV)"))
     return run
 
 
 def refuses_the_second(attempts: list[Any]) -> EngineRun:
     run = crashes_on_the_second(attempts)
-    run.failures[:] = [Failure("run", 1, 0, False, "the lengths do not sum")]
+    run.failures[:] = [EngineFailure("run", 1, 0, False, "the lengths do not sum")]
     return run
 
 
@@ -49,7 +49,7 @@ def refuses_the_second_at_times(attempts: list[Any], reason: str = "5 does not d
     run = answers(attempts)
     for case, unsupported, said in ((1, False, reason), (2, True, "not supported")):
         del run.outputs[1][case, 0]
-        run.failures.append(Failure("run", 1, case, unsupported, said))
+        run.failures.append(EngineFailure("run", 1, case, unsupported, said))
     return run
 
 
@@ -62,26 +62,28 @@ def refuses_empty_parts(attempts: list[Any]) -> EngineRun:
 def crashes_at_times(attempts: list[Any]) -> EngineRun:
     run = answers(attempts)
     del run.outputs[1][1, 0]
-    run.failures.append(Failure("run", 1, 1, True, "crashed (SIGSEGV)"))
+    run.failures.append(EngineFailure("run", 1, 1, True, "crashed (SIGSEGV)"))
     return run
 
 
 def cannot_load_the_second(attempts: list[Any]) -> EngineRun:
-    return EngineRun(failures=[Failure("load", 1, None, True, "NOT_IMPLEMENTED")])
+    return EngineRun(failures=[EngineFailure("load", 1, None, True, "NOT_IMPLEMENTED")])
 
 
 def calls_the_second_invalid(attempts: list[Any]) -> EngineRun:
-    run = EngineRun(failures=[Failure("load", 1, None, True, "Split '': has 3 inputs", invalid=True)])
+    run = EngineRun(failures=[EngineFailure("load", 1, None, True, "Split '': has 3 inputs", invalid=True)])
     run.outputs[0].update({(attempt.case, attempt.attempt): output(attempt.case) for attempt in attempts})
     return run
 
 
 def calls_both_invalid(attempts: list[Any]) -> EngineRun:
-    return EngineRun(failures=[Failure("load", 0, None, True, "Split '': has 3 inputs", invalid=True)])
+    return EngineRun(failures=[EngineFailure("load", 0, None, True, "Split '': has 3 inputs", invalid=True)])
 
 
 def refuses_the_first(attempts: list[Any]) -> EngineRun:
-    return EngineRun(failures=[Failure("run", 0, attempt.case, False, "index out of range") for attempt in attempts])
+    return EngineRun(
+        failures=[EngineFailure("run", 0, attempt.case, False, "index out of range") for attempt in attempts]
+    )
 
 
 def differs(attempts: list[Any]) -> EngineRun:
@@ -172,7 +174,9 @@ def test_an_invalid_second_model_is_told_as_soon_as_the_first_one_runs(
 ) -> None:
     def run(self: Workplace, name: str, attempts: list[Any], seconds: float, probe: Any, extras: Any) -> EngineRun:
         found = calls_the_second_invalid([each for each in attempts if each.attempt >= accepted])
-        found.failures.extend(Failure("run", 0, each.case, False, "no") for each in attempts if each.attempt < accepted)
+        found.failures.extend(
+            EngineFailure("run", 0, each.case, False, "no") for each in attempts if each.attempt < accepted
+        )
         return found
 
     monkeypatch.setattr(Workplace, "run", run)
@@ -218,7 +222,7 @@ def test_further_inputs_are_drawn_only_until_one_is_accepted(
     def run(self: Workplace, name: str, attempts: list[Any], seconds: float, probe: Any, extras: Any) -> EngineRun:
         if not ran or extras.inputs == ():  # an accepted case runs again with unusual inputs of its sizes
             ran.append(sorted({attempt.attempt for attempt in attempts}))
-        refused = [Failure("run", 0, each.case, False, "no") for each in attempts if each.attempt < accepted]
+        refused = [EngineFailure("run", 0, each.case, False, "no") for each in attempts if each.attempt < accepted]
         found = answers([each for each in attempts if each.attempt == accepted])
         found.failures.extend(refused)
         return found
