@@ -38,7 +38,7 @@ class NodeBuilder(ABC):
 
     @abstractmethod
     def new_name(self, hint: str) -> str:
-        """A name that is new in every scope of the model and begins with the name of the node."""
+        """Return a name that is new in every scope of the model and begins with the name of the node."""
 
     @abstractmethod
     def add(
@@ -59,7 +59,9 @@ class NodeBuilder(ABC):
         return outputs
 
     def refer(self, attribute: str, kind: int, hint: str) -> str:
-        """The name of a constant with the value of an attribute of the enclosing function, of the type `kind`."""
+        """Return the name of a constant with the value of an attribute of the enclosing function, of the type
+        `kind`.
+        """
         return self.write("Constant", [], hint, **{_CONSTANT_ATTRIBUTES[kind]: reference(attribute, kind)})
 
 
@@ -78,7 +80,7 @@ class SharedLengths:
         self._held: set[str] = set()
 
     def of(self, total: DimLike | None, meaning: Hashable, compute: Callable[[], str]) -> str:
-        """The name of the lengths of a dimension, computed now unless an earlier node computed them.
+        """Return the name of the lengths of a dimension, computed now unless an earlier node computed them.
 
         meaning: equal for equal lengths of this dimension.
         """
@@ -91,7 +93,7 @@ class SharedLengths:
         return name
 
     def holds(self, name: str) -> bool:
-        """True for the name of shared lengths."""
+        """Return True for the name of shared lengths."""
         return name in self._held
 
 
@@ -122,7 +124,7 @@ class Emission(NodeBuilder):
     _references: dict[str, str] = field(default_factory=dict)
 
     def afresh(self, opset: int, initializers: list[TensorProto] | None = None) -> Emission:
-        """An empty emission for the same node; it can share the list of initializers."""
+        """Return an empty emission for the same node; it can share the list of initializers."""
         held = [] if initializers is None else initializers
         return Emission(
             self.names,
@@ -137,7 +139,7 @@ class Emission(NodeBuilder):
 
     @property
     def nodes(self) -> list[NodeProto]:
-        """All emitted nodes in topological order."""
+        """Return all emitted nodes in topological order."""
         return [*self.helpers, *self.mains]
 
     def replacement(self, why: str, before: str = "", after: str = "") -> Replacement:
@@ -145,11 +147,11 @@ class Emission(NodeBuilder):
         return Replacement(self.nodes, self.initializers, why, before, after)
 
     def new_name(self, hint: str) -> str:
-        """A name that is new in every scope of the model and begins with the prefix."""
+        """Return a name that is new in every scope of the model and begins with the prefix."""
         return self.fresh_name(f"{self.prefix}_{hint}")
 
     def fresh_name(self, name: str) -> str:
-        """A name like this one that is new in every scope of the model."""
+        """Return a name like this one that is new in every scope of the model."""
         return self.names.new(name)
 
     def add(
@@ -160,7 +162,7 @@ class Emission(NodeBuilder):
         self.helpers.append(make_node(op_type, inputs, outputs, name=name, graph=self.drafts, **attributes))
 
     def constant(self, values: Sequence[int] | int, hint: str) -> str:
-        """The name of an int64 constant: 1-D for a sequence, 0-D for an int."""
+        """Return the name of an int64 constant: 1-D for a sequence, 0-D for an int."""
         key = values if isinstance(values, int) else tuple(values)
         if key not in self._constants:
             name = self.new_name(hint)
@@ -173,7 +175,9 @@ class Emission(NodeBuilder):
         return self._constants[key]
 
     def reference(self, attribute: str, data: str, hint: str) -> str:
-        """The name of a 1-D int64 tensor with the axis of `data` that an attribute of the enclosing function gives."""
+        """Return the name of a 1-D int64 tensor with the axis of `data` that an attribute of the enclosing function
+        gives.
+        """
         if attribute not in self._references:
             self._references[attribute] = (
                 self._marked_axis(attribute, data, hint)
@@ -190,11 +194,11 @@ class Emission(NodeBuilder):
         return self.write("Reshape", [number, self.constant([1], "one")], hint)
 
     def shared(self, total: DimLike | None, meaning: Hashable, compute: Callable[[], str]) -> str:
-        """The name of lengths that other splits of the graph may read, too; `compute` emits them."""
+        """Return the name of lengths that other splits of the graph may read, too; `compute` emits them."""
         return compute() if self.common is None else self.common.of(total, meaning, compute)
 
     def lengths_reference(self, attribute: str) -> str:
-        """The name of a 1-D int64 tensor with the lengths that an attribute of the enclosing function gives."""
+        """Return the name of a 1-D int64 tensor with the lengths that an attribute of the enclosing function gives."""
         obstacle = self._obstacle_to(attribute, AttributeProto.INTS)
         if obstacle:
             text = f"the lengths are an attribute of the enclosing function, and {obstacle}"
@@ -202,8 +206,8 @@ class Emission(NodeBuilder):
         return self.refer(attribute, AttributeProto.INTS, "lengths")
 
     def _marked_axis(self, attribute: str, data: str, hint: str) -> str:
-        """The axis, computed where Constant cannot refer to the attribute: in a tensor with the rank of `data` and
-        dimensions of 1, Gather doubles the dimension of this axis. A missing axis is 0 for Gather and Split alike.
+        """Return the axis, computed where Constant cannot refer to the attribute: in a tensor with the rank of `data`
+        and dimensions of 1, Gather doubles the dimension of this axis. A missing axis is 0 for Gather and Split alike.
         """
         rank = self.write("Shape", [self.write("Shape", [data], "shape")], "rank")
         ones = self.write("ConstantOfShape", [rank], "ones", value=int64_tensor("", [1]))
@@ -213,7 +217,7 @@ class Emission(NodeBuilder):
         return self.write("Reshape", [self.write("NonZero", [marked], "found"), self.constant([1], "one")], hint)
 
     def draft(self) -> NodeProto:
-        """An empty node, to be filled and emitted."""
+        """Return an empty node, to be filled and emitted."""
         made: NodeProto = self.drafts.node.add()
         return made
 
@@ -242,7 +246,7 @@ def new_emission(
     opset: int,
     common: SharedLengths | None = None,
 ) -> Emission:
-    """An empty emission for one node of a model."""
+    """Return an empty emission for one node of a model."""
     constants_are_nodes = scope.in_function or model.ir_version < 4
     given = partial(is_given, model, plan.left_out, scope)
     left_out = plan.left_out.inputs_in(scope)
@@ -256,7 +260,7 @@ def prefix_of(node: NodeProto, index: int) -> str:
 
 
 def axes_node(emission: Emission, op_type: str, data: str, output: str, axis: int) -> NodeProto:
-    """A Squeeze or Unsqueeze along one axis: axes are an attribute below opset 13 and an input from there on."""
+    """Return a Squeeze or Unsqueeze along one axis: axes are an attribute below opset 13 and an input from there on."""
     name = emission.names.new(f"{output}_node")
     if emission.opset < 13:
         return make_node(op_type, [data], [output], name=name, axes=[axis])
@@ -264,8 +268,8 @@ def axes_node(emission: Emission, op_type: str, data: str, output: str, axis: in
 
 
 def obstacle_to_reference(kind: int, opset: int, *, is_given: bool) -> str:
-    """Why a Constant at an opset cannot refer to an attribute of the enclosing function; "" where it can. kind: its
-    type. is_given: whether the attribute has a value in every call.
+    """Return why a Constant at an opset cannot refer to an attribute of the enclosing function; "" where it can. kind:
+    its type. is_given: whether the attribute has a value in every call.
     """
     if kind not in _CONSTANT_ATTRIBUTES:
         return "Constant cannot refer to one of its type"
@@ -275,5 +279,5 @@ def obstacle_to_reference(kind: int, opset: int, *, is_given: bool) -> str:
 
 
 def reference(attribute: str, kind: int) -> AttributeProto:
-    """The value of an attribute that refers to an attribute of the enclosing function."""
+    """Return the value of an attribute that refers to an attribute of the enclosing function."""
     return AttributeProto(type=AttributeProto.AttributeType.Name(kind), ref_attr_name=attribute)

@@ -97,7 +97,9 @@ class Ladder:
     def _in_its_own_name(
         self, node: NodeProto, key: Key | None, climb: Climb, blockers: Sequence[Diagnostic]
     ) -> Sequence[Diagnostic]:
-        """The blockers, with one in place of those about nodes that conversion wrote, which the user does not know."""
+        """Return the blockers, with one in place of those about nodes that conversion wrote, which the user does not
+        know.
+        """
         foreign = [
             found for found in blockers if found in climb.of_written or not found.message.startswith(node.op_type)
         ]
@@ -115,7 +117,7 @@ class Ladder:
         return [*(found for found in blockers if found not in foreign), made]
 
     def _nearest(self, node: NodeProto, climb: Climb) -> int:
-        """The opset nearest to the target to which the node can be converted."""
+        """Return the opset nearest to the target to which the node can be converted."""
 
         def is_refused(opset: int) -> bool:
             # With a cache of its own: the other one holds what nodes become at the target.
@@ -162,29 +164,29 @@ class Climb:
 
     @property
     def values(self) -> KnownValues:
-        """The types and constants of all values of the graph."""
+        """Return the types and constants of all values of the graph."""
         return self.ladder.values
 
     @property
     def emission(self) -> Emission:
-        """Where constants and names come from."""
+        """Return where constants and names come from."""
         if self.written_to is None:
             raise Inexact("nothing may be written")
         return self.written_to
 
     @property
     def target(self) -> int:
-        """The opset to which the model goes."""
+        """Return the opset to which the model goes."""
         return self.ladder.target
 
     @property
     def in_function(self) -> bool:
-        """True in the body of a function."""
+        """Return True in the body of a function."""
         return self.ladder.in_function
 
     @property
     def assumptions(self) -> dict[str, None]:
-        """Sentences about element types that are unknown and were assumed."""
+        """Return sentences about element types that are unknown and were assumed."""
         return self.ladder.assumptions
 
     def is_read(self, name: str) -> bool:
@@ -438,7 +440,7 @@ class Climb:
 
 
 def _inherit(context: NodeAtBoundary, made: Sequence[Node]) -> None:
-    """Where the node itself is dropped, give its name and documentation to the node with its first output."""
+    """If the node itself is dropped, give its name and documentation to the node with its first output."""
     if not context.dropped:
         return
     first = next((name for name in context.outputs if name), None)
@@ -448,7 +450,7 @@ def _inherit(context: NodeAtBoundary, made: Sequence[Node]) -> None:
 
 
 def _schema_problem(node: Node, version: OperatorVersion | None) -> str:
-    """Why a node that conversion wrote does not fit its schema; "" where it does."""
+    """Return why a node that conversion wrote does not fit its schema; "" where it does."""
     if version is None or version.deprecated:
         return "does not exist"
     if unknown := sorted(node.attributes.keys() - version.attributes.keys()):

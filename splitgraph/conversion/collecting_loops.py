@@ -53,8 +53,8 @@ class _List:
 
 
 def plan_stacking_loops(model: ModelProto, walked: Walked) -> Plan | None:
-    """The plan by which loops stack tensors instead of carrying lists, for an opset whose loops carry none; None where
-    nothing changes.
+    """Return the plan by which loops stack tensors instead of carrying lists, for an opset whose loops carry none; None
+    where nothing changes.
     """
     if not any(map(_collects_in_a_loop, walked.scopes)):
         return None
@@ -65,7 +65,7 @@ def plan_stacking_loops(model: ModelProto, walked: Walked) -> Plan | None:
 
 
 def _collects_in_a_loop(scope: Scope) -> bool:
-    """True for the body of a loop that may collect a list."""
+    """Return True for the body of a loop that may collect a list."""
     in_loop = len(scope.path) > 2 and scope.path[-2] == "body"
     return in_loop and any(node.op_type == "SequenceInsert" for node in scope.nodes)
 
@@ -93,7 +93,7 @@ class _Finder:
         self._definitions = Definitions(root)
 
     def lists(self, scope: Scope, index: int, body: Scope) -> list[_List]:
-        """The lists that the loop with this index collects."""
+        """Return the lists that the loop with this index collects."""
         node = scope.nodes[index]
         carried = len(node.input) - 2
         if (
@@ -124,7 +124,7 @@ class _Finder:
         return None if member is None or joins is None else _List(number, node.output[number], before, member, joins)
 
     def _readers(self, path: GraphPath, name: str) -> list[tuple[Scope, int]]:
-        """The nodes that read the value that a graph defines with a name."""
+        """Return the nodes that read the value that a graph defines with a name."""
         within = self._within(path, name)
         return [(scope, index) for scope in within for index, node in enumerate(scope.nodes) if name in node.input]
 
@@ -132,7 +132,7 @@ class _Finder:
         return [scope.nodes[index] for scope, index in self._readers(path, name)]
 
     def _given(self, path: GraphPath, name: str) -> int:
-        """How many outputs of graphs are the value that a graph defines with a name."""
+        """Return how many outputs of graphs are the value that a graph defines with a name."""
         found = 0
         for scope in self._within(path, name):
             outputs = scope.proto.output
@@ -140,13 +140,13 @@ class _Finder:
         return found
 
     def _within(self, path: GraphPath, name: str) -> Iterator[Scope]:
-        """The graphs that can read the value that a graph defines with a name."""
+        """Return the graphs that can read the value that a graph defines with a name."""
         for scope in self._root:
             if scope.path[: len(path)] == path and self._definitions.home(scope.path, name) == path:
                 yield scope
 
     def _is_empty(self, scope: Scope, name: str) -> bool:
-        """True for a list without members."""
+        """Return True for a list without members."""
         if not name:
             return False
         home = self.scopes[self._definitions.home(scope.path, name)]
@@ -154,7 +154,7 @@ class _Finder:
         return given is not None and _is_operator(given, "SequenceEmpty")
 
     def _joins(self, scope: Scope, name: str, member: ValueType | None) -> list[Join] | None:
-        """The nodes that join a list of such members, None where anything else reads the list."""
+        """Return the nodes that join a list of such members, None where anything else reads the list."""
         if member is None or member.kind != "tensor" or member.dtype is None:
             return None
         if name and self._given(scope.path, name):
@@ -169,13 +169,13 @@ class _Finder:
 
 
 def _is_operator(node: NodeProto, op_type: str) -> bool:
-    """True for a node of this operator of ai.onnx."""
+    """Return True for a node of this operator of ai.onnx."""
     return node.op_type == op_type and plain_domain(node.domain) == ""
 
 
 def _joined_axis(node: NodeProto, dims: Sequence[DimLike | None] | None) -> tuple[int, bool] | None:
-    """The axis along which a node joins members with these dimensions, and whether the axis is new; None for another
-    node, and where stacked members cannot be joined so.
+    """Return the axis along which a node joins members with these dimensions, and whether the axis is new; None for
+    another node, and where stacked members cannot be joined so.
 
     Along an axis that they have, members may differ in length; such members cannot be stacked. Where they are longer
     than 1 along it, the dimensions from the axis on are written out for Reshape. None of them may be 0, which Reshape
@@ -198,7 +198,7 @@ def _joined_axis(node: NodeProto, dims: Sequence[DimLike | None] | None) -> tupl
 
 
 def _plan_loop(plan: Plan, scope: Scope, index: int, lists: Sequence[_List], names: FreshNames) -> dict[int, str]:
-    """Plan that a loop stacks lists instead of carrying them. Returns the name of each stack by the list's number."""
+    """Plan that a loop stacks lists instead of carrying them. Return the name of each stack by the list's number."""
     node, label = scope.nodes[index], node_label(scope.nodes[index], index)
     stacks = {found.number: names.new(f"{found.name or label}_stacked") for found in lists}
     inputs = [*node.input[:2], *(name for number, name in enumerate(node.input[2:]) if number not in stacks)]
@@ -257,7 +257,7 @@ def _plan_join(
 
 
 def _joined_shape(emission: Emission, moved: str, dims: Sequence[DimLike | None], axis: int) -> str:
-    """The shape in which the axis of the stack is merged into the axis behind it."""
+    """Return the shape in which the axis of the stack is merged into the axis behind it."""
     lengths = [dim for dim in dims[axis:] if isinstance(dim, int)]
     count = emission.write(
         "Gather", [emission.write("Shape", [moved], "shape"), emission.constant([axis], "axis")], "count"

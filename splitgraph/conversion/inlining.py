@@ -34,7 +34,7 @@ _MOST_NODES = 1_000_000
 
 
 def told_inlined(model: ModelProto, *, ours_too: bool = True) -> str:
-    """One line about the functions that inlining replaces: how many, and the first names."""
+    """Return one line about the functions that inlining replaces: how many, and the first names."""
     gone = [
         f"{function.domain}.{function.name}"
         for function in model.functions
@@ -45,8 +45,8 @@ def told_inlined(model: ModelProto, *, ours_too: bool = True) -> str:
 
 
 def inline_functions(model: ModelProto, *, ours_too: bool = False) -> ModelProto:
-    """A copy of a valid model with every call of a local function replaced by the function's nodes; the model itself
-    where there are none. ours_too: also the functions that stand for VariadicSplit.
+    """Return a copy of a valid model with every call of a local function replaced by the function's nodes; the model
+    itself where there are none. ours_too: also the functions that stand for VariadicSplit.
 
     The inliner does not get the weights, because it takes at most 2 GiB. The result imports the domains of all its
     nodes. Raises ValueError where it refuses the model, where nodes need two versions of one domain, where a default
@@ -137,7 +137,7 @@ def _bring_imports(model: ModelProto, functions: Mapping[FunctionKey, FunctionPr
 
 
 def _called(model: ModelProto, functions: Mapping[FunctionKey, FunctionProto]) -> Collection[FunctionKey]:
-    """The functions that the main graph calls, directly or through other functions."""
+    """Return the functions that the main graph calls, directly or through other functions."""
     found: set[FunctionKey] = set()
     waiting = [model.graph.node]
     while waiting:
@@ -150,14 +150,14 @@ def _called(model: ModelProto, functions: Mapping[FunctionKey, FunctionProto]) -
 
 
 def _remaining(node: NodeProto, functions: Mapping[FunctionKey, FunctionProto], kept: Collection[object]) -> str | None:
-    """The domain of a node that is still there after inlining; None for a call of a function that is inlined."""
+    """Return the domain of a node that is still there after inlining; None for a call of a function that is inlined."""
     function = functions.get(called_function(node))
     is_inlined = function is not None and (function.domain, function.name) not in kept
     return None if is_inlined else plain_domain(node.domain)
 
 
 def _without_default(functions: Iterable[FunctionProto]) -> set[str]:
-    """The names of attributes without a default, which a call may omit."""
+    """Return the names of attributes without a default, which a call may omit."""
     return {name for function in functions for name in function.attribute}
 
 
@@ -178,7 +178,7 @@ def _give_outputs_of_its_own(function: FunctionProto, model: ModelProto) -> None
 
 
 def _all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
-    """The nodes and those in their subgraphs."""
+    """Return the nodes and those in their subgraphs."""
     for node in nodes:
         yield node
         for _, _, graph in subgraphs(node):
@@ -186,7 +186,7 @@ def _all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
 
 
 def _without_weights(model: ModelProto) -> ModelProto:
-    """The model with empty initializers: only their names matter, which new names must avoid."""
+    """Return the model with empty initializers: only their names matter, which new names must avoid."""
     light = ModelProto()
     for field, content in model.ListFields():
         if field.name != "graph":

@@ -55,7 +55,7 @@ def convert_ir_version(model: ModelProto, version: IRVersion) -> Rewrite:
 def fit_ir_version(
     model: ModelProto, version: IRVersion, opset: int | None, own: int, *, lowers: bool
 ) -> tuple[ModelProto, list[Diagnostic]]:
-    """Edit the model to have its new IR version. Returns the model and notes.
+    """Edit the model to have its new IR version. Return the model and notes.
 
     version: the requested one. opset: of the model; None where it imports no ai.onnx. own: the IR version before the
     conversion. lowers: whether the conversion went to an older opset, which never raises the IR version.
@@ -91,7 +91,7 @@ def fit_ir_version(
 
 
 def told_kept(model: ModelProto, opset: int, version: IRVersion) -> list[Diagnostic]:
-    """The note for a model that stays at its opset and has an IR version that runtimes of that time refuse."""
+    """Return the note for a model that stays at its opset and has an IR version that runtimes of that time refuse."""
     came_with = minimum_ir_version(opset)
     if version is not None or model.ir_version <= came_with:
         return []
@@ -215,7 +215,7 @@ class IRNeeds:
 
 
 def ir_needs(model: ModelProto, version: int) -> IRNeeds:
-    """The parts of a model that are newer than an IR version."""
+    """Return the parts of a model that are newer than an IR version."""
     found = IRNeeds()
     pending: list[Any] = [model]
     while pending:
@@ -264,7 +264,9 @@ def _note_type(found: IRNeeds, number: int, version: int) -> None:
 
 
 def _initializers(model: ModelProto) -> Iterator[Need]:
-    """What keeps initializers from being inputs: an input that has a default, and subgraphs, whose inputs are given."""
+    """Return what keeps initializers from being inputs: an input that has a default, and subgraphs, whose inputs are
+    given.
+    """
     for scope in scopes(model):
         if scope.is_function:
             continue
@@ -291,7 +293,7 @@ _WHY = "an output without a name makes onnxruntime crash"
 
 
 def has_unnamed_parts(walked: Walked) -> bool:
-    """True where a split of the model omits an output."""
+    """Return True where a split of the model omits an output."""
     graphs = ((scope, walked.graphs.get(scope.path)) for scope in walked.scopes)
     return any("" in scope.nodes[index].output for scope, found in graphs if found for index in found.splits)
 
@@ -311,7 +313,7 @@ def name_parts(model: ModelProto) -> list[Change]:
 
 
 def _form(scope: Scope, node: NodeProto) -> str | None:
-    """The operator and version of a split, None for another operator."""
+    """Return the operator and version of a split, None for another operator."""
     domain = plain_domain(node.domain)
     if domain == variadic_split_1.DOMAIN:
         return "VariadicSplit-1"
@@ -323,7 +325,7 @@ def _form(scope: Scope, node: NodeProto) -> str | None:
 
 
 def unknown_version(op_type: str, opset: int) -> int | None:
-    """The version of an operator of ai.onnx at an opset, if splitgraph does not know it; otherwise None."""
+    """Return the version of an operator of ai.onnx at an opset, if splitgraph does not know it; otherwise None."""
     found = version_at(op_type, opset)
     if found is None:
         return None
@@ -335,7 +337,9 @@ def unknown_version(op_type: str, opset: int) -> int | None:
 
 
 def refusal(op_type: str, since_version: int, location: str, *, is_target: bool) -> Diagnostic:
-    """The blocker for a node of a version that splitgraph does not know. is_target: a lower target opset would help."""
+    """Return the blocker for a node of a version that splitgraph does not know. is_target: a lower target opset would
+    help.
+    """
     text = f"{op_type} changes at opset {since_version}: {UNDECIDED.reason}"
     newer = f"a splitgraph that knows {op_type}-{since_version}"
     help = f"Ask for opset {since_version - 1} or older, or install {newer}." if is_target else f"Install {newer}."

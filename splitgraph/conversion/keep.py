@@ -43,7 +43,9 @@ class Route:
 
 @cache
 def route_of(op: str, source: int, target: int) -> Route | str | None:
-    """The route of an operator's nodes between two opsets; None where all are kept, a message where there is none."""
+    """Return the route of an operator's nodes between two opsets; None where all are kept, a message where there is
+    none.
+    """
     if op in SPLIT_OPERATORS:
         raise ValueError(f"{op} has conversions of its own")
     meant = meant_opset(op, source)
@@ -68,8 +70,8 @@ def route_of(op: str, source: int, target: int) -> Route | str | None:
 
 
 def is_unknown(op: str) -> bool:
-    """True for an operator that ai.onnx does not have, such as the plugin of a runtime, or that onnxruntime has at old
-    opsets only.
+    """Return True for an operator that ai.onnx does not have, such as the plugin of a runtime, or that onnxruntime has
+    at old opsets only.
     """
     return not versions_of("", op) and (rule_of("", op) is None or removed_at(op, 0) > 0)
 
@@ -102,7 +104,7 @@ def _changed_meaning(node: NodeAtBoundary, rule: Rule) -> Diagnostic:
 
 
 def leaves_every_node_alone(old: OperatorVersion, new: OperatorVersion) -> bool:
-    """True when attributes, inputs and outputs of every node fit both versions without an edit."""
+    """Return True when attributes, inputs and outputs of every node fit both versions without an edit."""
     if old.attributes.keys() != new.attributes.keys() or new.deprecated > old.deprecated:
         return False
     for name, formal in new.attributes.items():
@@ -117,7 +119,7 @@ def leaves_every_node_alone(old: OperatorVersion, new: OperatorVersion) -> bool:
 def carry_attributes(node: NodeAtBoundary) -> list[Diagnostic]:
     """Edit a node's attributes for the other version: write out defaults that differ, remove attributes without effect.
 
-    Returns the blockers: attributes whose value the other version cannot express, and missing ones that it requires.
+    Return the blockers: attributes whose value the other version cannot express, and missing ones that it requires.
     """
     old, new = node.old.attributes, node.new.attributes
     blockers: list[Diagnostic] = []
@@ -137,7 +139,9 @@ def carry_attributes(node: NodeAtBoundary) -> list[Diagnostic]:
 
 
 def carry_slots(node: NodeAtBoundary) -> list[Diagnostic]:
-    """The blockers for inputs and outputs that the other version lacks, and for missing ones that it requires."""
+    """Return the blockers for inputs and outputs that the other version lacks, and for missing ones that it
+    requires.
+    """
     came, old, new = node.came, node.old, node.new
     problems = _slot_problems("input", came.inputs, old.inputs, new.inputs, new.max_inputs)
     problems += _slot_problems("output", came.outputs, old.outputs, new.outputs, new.max_outputs)
@@ -187,7 +191,7 @@ def _means_absent(name: str, value: Any) -> bool:
 
 
 def _as_type(value: Any, number: int) -> int | float | None:
-    """The value as INT or FLOAT, None where that is not exact."""
+    """Return the value as INT or FLOAT, None where that is not exact."""
     if number == AttributeProto.INT and isinstance(value, float) and value.is_integer():
         return int(value)
     if number == AttributeProto.FLOAT and isinstance(value, int) and abs(value) <= 2**24:
@@ -270,13 +274,15 @@ def _unequal_message(op: str, one: Slot, other: Slot, side: str) -> str:
 
 
 def type_advice(stop: int, *slots: Slot) -> str:
-    """The advice about element types; only tensors can be cast."""
+    """Return the advice about element types; only tensors can be cast."""
     cast = ", or cast the input" if all(slot.is_castable for slot in slots) else ""
     return f"Stop at opset {stop}{cast}."
 
 
 def misfit_message(op: str, slot: Slot, side: str, in_function: bool) -> str:
-    """The message for an element type that an operator does not take on one side of a boundary ("below opset 13")."""
+    """Return the message for an element type that an operator does not take on one side of a boundary ("below opset
+    13").
+    """
     if slot.found:
         return f"{op} does not take {slot.found} {side} ({slot.label})"
     why = " (the body of a function declares no types)" if in_function else ""

@@ -46,7 +46,7 @@ class KnownValues:
         self._added: dict[str, tuple[Sequence[NodeProto], int]] = {}
 
     def type_of(self, name: str) -> ValueType:
-        """The type of a value, or UNKNOWN."""
+        """Return the type of a value, or UNKNOWN."""
         known = self._here.get(name)
         if known is not None or not name:
             return known or UNKNOWN
@@ -59,8 +59,8 @@ class KnownValues:
         return UNKNOWN if path is None else self._details[path].types[name]
 
     def elements(self, name: str) -> Array | None:
-        """The elements of a value that is constant in every run, otherwise None. A default that a caller may override
-        is not constant. The elements of tensors in other files are not read.
+        """Return the elements of a value that is constant in every run, otherwise None. A default that a caller may
+        override is not constant. The elements of tensors in other files are not read.
         """
         self.asked.add(name)
         if name in self._added:
@@ -74,7 +74,7 @@ class KnownValues:
         return found
 
     def integers(self, name: str) -> list[int] | None:
-        """The elements of a constant tensor of integers in row-major order, as `elements`."""
+        """Return the elements of a constant tensor of integers in row-major order, as `elements`."""
         if name in self._elements or name in self._added:
             found = self.elements(name)
             return None if found is None else [int(item) for item in found.reshape(-1)]
@@ -83,16 +83,18 @@ class KnownValues:
         return None if contents is None or contents.integers is None else list(contents.integers)
 
     def contents(self, name: str) -> Contents | None:
-        """The known elements of a small value of the model, in symbols where they depend on dimensions, or None."""
+        """Return the known elements of a small value of the model, in symbols where they depend on dimensions, or
+        None.
+        """
         self.asked.add(name)
         return self._contents(name)[0]
 
     def knows_elements(self, name: str) -> bool:
-        """True for a value of which inference knows elements: a constant, or a result of shape arithmetic."""
+        """Return True for a value of which inference knows elements: a constant, or a result of shape arithmetic."""
         return self._held(name)[0] is not None
 
     def branches(self) -> Iterator[Mapping[str, GraphDetail]]:
-        """For each node with subgraphs, the inference of its subgraphs by attribute."""
+        """Return the inference of the subgraphs of each node, by attribute."""
         found: dict[int, dict[str, GraphDetail]] = {}
         for path, detail in self._details.items():
             if path[:-3] == self._path and len(path) == len(self._path) + 3:
@@ -100,12 +102,12 @@ class KnownValues:
         yield from found.values()
 
     def are_named_within(self, symbols: Set[str]) -> bool:
-        """True when a subgraph of the graph declares a dimension with one of these symbols."""
+        """Return True when a subgraph of the graph declares a dimension with one of these symbols."""
         paths = (path for name in symbols for path in self._named.get(name, ()))
         return any(len(path) > len(self._path) and path[: len(self._path)] == self._path for path in paths)
 
     def fingerprint(self, name: str, most: int) -> bytes | None:
-        """Bytes that are equal for equal constants: with the same type, shape and elements, or the same symbolic
+        """Return bytes that are equal for equal constants: with the same type, shape and elements, or the same symbolic
         elements; b"" for values that are not constant. None for constants of more than `most` bytes or of strings.
         """
         if name not in self._types and name not in self._added:
@@ -158,12 +160,12 @@ class KnownValues:
                 self.define(name, known, _as_array(detail.constants.get(name), known))
 
     def split_detail(self, node: NodeProto, opset: int) -> SplitDetail:
-        """The inference of an added split node."""
+        """Return the inference of an added split node."""
         detail: SplitDetail = self._analysed([node], opset).graphs[()].splits[0]
         return detail
 
     def _analysed(self, nodes: Sequence[NodeProto], opset: int) -> Walked:
-        """The inference of added nodes as a model of their own, given the types and constants that they read."""
+        """Return the inference of added nodes as a model of their own, given the types and constants that they read."""
         within = set(_made(nodes))
         read = dict.fromkeys(name for node in nodes for name in reads_of(node) if name not in within)
         inputs, initializers = [], []
@@ -180,7 +182,7 @@ class KnownValues:
         return walk_model(model)
 
     def _home_of(self, name: str) -> GraphPath | None:
-        """The innermost of this graph and the enclosing ones that defines the value."""
+        """Return the innermost of this graph and the enclosing ones that defines the value."""
         path = self._path
         while True:
             detail = self._details.get(path)
@@ -191,7 +193,7 @@ class KnownValues:
             path = path[:-3]
 
     def _held(self, name: str) -> tuple[Contents | TensorProto | None, ValueType]:
-        """The elements of a value as inference keeps them, and its type."""
+        """Return the elements of a value as inference keeps them, and its type."""
         path = self._home_of(name)
         if path is None:
             return None, UNKNOWN
@@ -199,7 +201,7 @@ class KnownValues:
         return detail.constants.get(name), detail.types[name]
 
     def _contents(self, name: str) -> tuple[Contents | None, ValueType]:
-        """The elements of a small constant, otherwise None; and the type."""
+        """Return the elements of a small constant, otherwise None; and the type."""
         held, known = self._held(name)
         return tensor_contents(held) if isinstance(held, TensorProto) else held, known
 
@@ -211,7 +213,7 @@ def _refers(node: NodeProto) -> bool:
 
 
 def _referred_type(node: NodeProto) -> ValueType:
-    """The type that the attribute of a Constant node implies; UNKNOWN for other nodes."""
+    """Return the type that the attribute of a Constant node implies; UNKNOWN for other nodes."""
     for attribute in node.attribute:
         if node.op_type == "Constant" and attribute.name in CONSTANT_DTYPES:
             shape = (None,) if attribute.name.endswith("s") else ()
@@ -220,7 +222,7 @@ def _referred_type(node: NodeProto) -> ValueType:
 
 
 def _made(nodes: Iterable[NodeProto]) -> Iterator[str]:
-    """All outputs of the nodes, and all values of their subgraphs."""
+    """Return all outputs of the nodes, and all values of their subgraphs."""
     for node in nodes:
         yield from (name for name in node.output if name)
         for _, _, graph in subgraphs(node):
@@ -230,7 +232,7 @@ def _made(nodes: Iterable[NodeProto]) -> Iterator[str]:
 
 
 def _decoded(held: TensorProto) -> Array | None:
-    """The elements of a tensor; None for a malformed one, which onnx's checker reports."""
+    """Return the elements of a tensor; None for a malformed one, which onnx's checker reports."""
     try:
         found: Array = array_of(held)
     except (ValueError, TypeError, KeyError):
@@ -243,7 +245,7 @@ def _is_complete(contents: Contents) -> bool:
 
 
 def _as_array(held: Contents | TensorProto | None, known: ValueType) -> Array | None:
-    """The elements of a constant as an array of its element type, None where one of them is unknown."""
+    """Return the elements of a constant as an array of its element type, None where one of them is unknown."""
     if held is None:
         return None
     if isinstance(held, TensorProto):
@@ -277,12 +279,12 @@ class LeftOut:
     attributes: Mapping[int, frozenset[str]] = field(default_factory=dict)
 
     def inputs_in(self, scope: Scope) -> frozenset[str]:
-        """Those inputs among the names that a graph of a function can read."""
+        """Return the inputs that a graph of a function can read and some call leaves out."""
         return self.inputs.get(scope.path[1], frozenset()) if self.inputs and scope.in_function else frozenset()
 
 
 def find_left_out(model: ModelProto, every: Sequence[Scope]) -> LeftOut:
-    """What the calls of a model leave out. every: its scopes."""
+    """Return what the calls of a model leave out. every: its scopes."""
     indices = {function_key(function): index for index, function in enumerate(model.functions)}
     if not indices:
         return LeftOut()
@@ -318,7 +320,7 @@ def _missing_attributes(function: FunctionProto, call: NodeProto, absent: Collec
 
 
 def is_given(model: ModelProto, left_out: LeftOut, scope: Scope, attribute: str) -> bool:
-    """True when an attribute of the function that a scope is in has a default, or a value in every call."""
+    """Return True when an attribute of the function that a scope is in has a default, or a value in every call."""
     if not scope.in_function:
         return False
     index = scope.path[1]
@@ -328,12 +330,12 @@ def is_given(model: ModelProto, left_out: LeftOut, scope: Scope, attribute: str)
 
 
 def reads_left_out(node: NodeProto, left_out: Collection[str]) -> bool:
-    """True for a node that reads one of them."""
+    """Return True for a node that reads one of them."""
     return bool(left_out) and any(name in left_out for name in node.input)
 
 
 def without_left_out(node: NodeProto, left_out: Collection[str]) -> NodeProto:
-    """The node as it is in the calls that leave all of them out."""
+    """Return the node as it is in the calls that leave all of them out."""
     made = NodeProto()
     made.CopyFrom(node)
     made.input[:] = ["" if name in left_out else name for name in node.input]
@@ -341,7 +343,7 @@ def without_left_out(node: NodeProto, left_out: Collection[str]) -> NodeProto:
 
 
 def blocker(node: NodeProto, left_out: Collection[str], code: str, location: str) -> Diagnostic:
-    """Why a node that reads one of them cannot be written anew."""
+    """Return why a node that reads one of them cannot be written anew."""
     name = next(name for name in node.input if name in left_out)
     text = f"{node.op_type} reads {name!r}, an input of the function that a call leaves out, and would have to change"
     return diagnostic(code, text, location, help=_HELP)

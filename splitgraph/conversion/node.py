@@ -53,17 +53,17 @@ class Node:
 
     @property
     def has_graphs(self) -> bool:
-        """True for a node with subgraphs."""
+        """Return True for a node with subgraphs."""
         return any(attribute.type in HOLDING_GRAPHS for attribute in self.attributes.values())
 
     @property
     def reads(self) -> list[str]:
-        """All names that the node and the nodes in its subgraphs read."""
+        """Return all names that the node and the nodes in its subgraphs read."""
         return [name for name in self.inputs if name] + _read_in_graphs(self.attributes.values())
 
     @property
     def new_reads(self) -> list[str]:
-        """As `reads`, without what is read in graphs of the model: these are scopes, whose nodes are counted there."""
+        """Return `reads` without what graphs of the model read: these are scopes, whose nodes are counted there."""
         held = () if self.original is None else self.original.attribute
         graphs = [attribute for attribute in self.attributes.values() if attribute.type in HOLDING_GRAPHS]
         written = [attribute for attribute in graphs if attribute not in held]
@@ -104,7 +104,7 @@ def needed(nodes: Sequence[Node], wanted: Iterable[str]) -> list[Node]:
 
 
 def reads_of(node: NodeProto) -> list[str]:
-    """All names that a node and the nodes in its subgraphs read."""
+    """Return all names that a node and the nodes in its subgraphs read."""
     return [name for name in node.input if name] + _read_in_graphs(node.attribute)
 
 
@@ -157,12 +157,12 @@ class Slot:
 
     @property
     def group(self) -> str:
-        """Equal for slots with the same type: the type variable, otherwise the label."""
+        """Return a text that is equal for slots of one type: the type variable, otherwise the label."""
         return self.old.type_variable if self.old.is_generic and self.old.homogeneous else self.label
 
     @property
     def found(self) -> str:
-        """The type in words; "" where the element type is unknown."""
+        """Return the type in words; "" where the element type is unknown."""
         if len(self.types) == 1:
             return _in_words(next(iter(self.types)))
         dtypes = {_element(text) for text in self.types}
@@ -174,12 +174,12 @@ class Slot:
 
     @property
     def is_castable(self) -> bool:
-        """True where the value may be a tensor; only tensors can be cast."""
+        """Return True where the value may be a tensor; only tensors can be cast."""
         return any(text.startswith("tensor(") for text in self.types)
 
 
 def slots_of(node: Node, type_of: Callable[[str], ValueType], old: OperatorVersion) -> list[Slot]:
-    """The inputs and outputs of a node with the types that they may have.
+    """Return the inputs and outputs of a node with the types that they may have.
 
     The known type of one value also restricts the others with the same type variable.
     """
@@ -205,7 +205,7 @@ _YOUNG_TYPES = (
 
 
 def fits_but_for_young_types(slot: Slot, new: OperatorVersion) -> str:
-    """The new types that another version does not take, in words, if these are the only obstacle for a value of
+    """Return the new types that another version does not take, in words, if these are the only obstacle for a value of
     unknown type; otherwise "".
     """
     formal = formal_at(new.inputs if slot.is_input else new.outputs, slot.position)
@@ -219,7 +219,9 @@ def fits_but_for_young_types(slot: Slot, new: OperatorVersion) -> str:
 
 
 def misfits(slots: Sequence[Slot], new: OperatorVersion, *, skip_renamed: bool) -> list[Slot]:
-    """The slots with a type that another version of the operator may not take. Slots that it lacks are not included."""
+    """Return the slots with a type that another version of the operator may not take. Slots that it lacks are not
+    included.
+    """
     found = []
     for slot in slots:
         formal = formal_at(new.inputs if slot.is_input else new.outputs, slot.position)
@@ -230,7 +232,9 @@ def misfits(slots: Sequence[Slot], new: OperatorVersion, *, skip_renamed: bool) 
 
 
 def unequal_pair(slots: Sequence[Slot], new: OperatorVersion) -> tuple[Slot, Slot] | None:
-    """Two slots that need one type in another version of the operator, but may have different types; None without."""
+    """Return two slots that need one type in another version of the operator, but may have different types; None
+    without.
+    """
     firsts: dict[str, Slot] = {}
     for slot in slots:
         formal = formal_at(new.inputs if slot.is_input else new.outputs, slot.position)
@@ -245,7 +249,7 @@ def unequal_pair(slots: Sequence[Slot], new: OperatorVersion) -> tuple[Slot, Slo
 
 
 def types_always_fit(old: OperatorVersion, new: OperatorVersion) -> bool:
-    """True when every node with valid types for one version has valid types for the other."""
+    """Return True when every node with valid types for one version has valid types for the other."""
     pairs = list(zip(old.inputs, new.inputs, strict=False)) + list(zip(old.outputs, new.outputs, strict=False))
     partners: dict[str, Formal] = {}
     for before, after in pairs:
@@ -262,7 +266,7 @@ def types_always_fit(old: OperatorVersion, new: OperatorVersion) -> bool:
 
 
 def formal_at(formals: Sequence[Formal], position: int) -> Formal | None:
-    """The formal parameter at a position, None where there is none."""
+    """Return the formal parameter at a position, None where there is none."""
     if position < len(formals):
         return formals[position]
     return formals[-1] if formals and formals[-1].option == "variadic" else None
@@ -296,7 +300,9 @@ def _slots(
 
 
 def possible_types(formal: Formal, dtype: str | None, kind: str | None) -> frozenset[str]:
-    """The types of the formal parameter that the value may have; the known type of the value if there is none."""
+    """Return the types of the formal parameter that the value may have; the known type of the value if there is
+    none.
+    """
     if dtype is None:
         prefixes = _PREFIXES.get(kind, (f"{kind}(",))
         return frozenset(text for text in formal.types if text.startswith(prefixes)) or formal.types
@@ -306,7 +312,7 @@ def possible_types(formal: Formal, dtype: str | None, kind: str | None) -> froze
 
 
 def _dtype_from_attributes(node: Node) -> str | None:
-    """The element type of a node's first output if an attribute gives it, otherwise None."""
+    """Return the element type of a node's first output if an attribute gives it, otherwise None."""
     for attribute in node.attributes.values():
         if attribute.ref_attr_name:
             continue

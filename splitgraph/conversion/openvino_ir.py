@@ -46,7 +46,7 @@ class _Plan:
 
 
 def convert_ir(model: OpenVINOModel, to: str, *, explicit_lengths: bool = False, leeway: Leeway = STRICT) -> Rewrite:
-    """A copy of the model with its splits as Split or as VariadicSplit; names, ports and all other layers stay.
+    """Return a copy of the model with its splits as Split or as VariadicSplit; names, ports and all other layers stay.
 
     explicit_lengths: replace a -1 of a VariadicSplit by its length where that is known. leeway: what the user permits;
     conversion changes splits only, so that no other layer is needed. Raises ConversionError with
@@ -129,7 +129,7 @@ def _plan_variadic(
 
 
 def _no_plain_split(layer: Layer, detail: SplitDetail) -> str | None:
-    """Why a VariadicSplit cannot become a Split; None where it can."""
+    """Return why a VariadicSplit cannot become a Split; None where it can."""
     split = detail.split
     assert split is not None
     lengths = split.lengths or ()
@@ -290,7 +290,7 @@ class GraphEditor:
         inputs: Sequence[tuple[Place, NewPort]],
         outputs: Sequence[NewPort],
     ) -> Place:
-        """Add a layer with its edges. Returns the place of its first output."""
+        """Add a layer with its edges. Return the place of its first output."""
         name = f"{before.name}/{hint}"
         while name in self._names:
             name += "_"
@@ -399,7 +399,7 @@ def _remove(parent: Element, child: Element) -> None:
 
 
 def _indentation(text: str | None) -> str | None:
-    """The whitespace before the children of an element, None where the file has none."""
+    """Return the whitespace before the children of an element, None where the file has none."""
     return None if not text or "\n" not in text or text.strip() else text[text.rindex("\n") :]
 
 

@@ -41,7 +41,7 @@ def convert_opset(
     *,
     owned: bool = False,
 ) -> Rewrite:
-    """A copy of the model at another opset of ai.onnx, every node exact; the model itself is not changed.
+    """Return a copy of the model at another opset of ai.onnx, every node exact; the model itself is not changed.
 
     ir_version: of the result. None is the model's own, raised to what a newer opset needs or lowered to the one that
     came with an older opset; "keep" lowers nothing. leeway: what the user permits. owned: nobody else has the model, so
@@ -93,8 +93,8 @@ def _draft(model: ModelProto, target: int, leeway: Leeway) -> _Draft:
 
 
 def _with_functions_inlined(first: _Draft, model: ModelProto, target: int) -> _Draft:
-    """The draft of the model with its local functions inlined, where it has fewer blockers; otherwise the first draft.
-    In a function body, attributes and types may be unknown that each call gives.
+    """Return the draft of the model with its local functions inlined, where it has fewer blockers; otherwise the first
+    draft. In a function body, attributes and types may be unknown that each call gives.
     """
     # Runtimes disagree about a function with the name of an operator of ai.onnx.
     # Inlining would give other names and places to the nodes with accepted findings.

@@ -264,7 +264,7 @@ class UseCounts:
         self._held: list[tuple[Scope, int]] = []
 
     def is_read(self, path: GraphPath, name: str) -> bool:
-        """True when a node reads the value with this name, or when a graph outputs it."""
+        """Return True when a node reads the value with this name, or when a graph outputs it."""
         self._count()
         return self._reads[self._definitions.key(path, name)] > 0
 
@@ -280,7 +280,7 @@ class UseCounts:
         return self._definitions.keys(scope.path, names)
 
     def exchange(self, scope: Scope, index: int, inputs: Sequence[str]) -> Effects:
-        """Record that nodes that read `inputs` replace a node. Returns what is gone afterwards, with everything that
+        """Record that nodes that read `inputs` replace a node. Return what is gone afterwards, with everything that
         only this read, and what is back.
         """
         # One by one: Counter's own methods for few names take ten times as long.

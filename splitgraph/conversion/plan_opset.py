@@ -52,7 +52,7 @@ _ARITHMETIC = frozenset(
 
 
 def plan_opset(model: ModelProto, walked: Walked, target: int) -> Plan:
-    """The plan of the conversion to opset `target`: all edits, or all blockers."""
+    """Return the plan of the conversion to opset `target`: all edits, or all blockers."""
     main = walked.graphs.get(MAIN)
     if main is not None:
         # The names of all nodes take as much memory as the rest of the plan, and a fresh name is hardly ever one of
@@ -199,7 +199,7 @@ def _reads_forbidden(node: NodeProto, replacement: Replacement) -> bool:
 
 
 def _written_anew(found: Diagnostic) -> Diagnostic:
-    """The blocker for a node with element types that only the schema forbids, if the node has to be replaced."""
+    """Return the blocker for a node with element types that only the schema forbids, if the node has to be replaced."""
     help = f"The conversion has to write this node in another way, for which the types must be allowed. {found.help}"
     return replace(found, severity="error", help=help)
 
@@ -217,7 +217,7 @@ class _ScopePlanner:
     cache: ConversionCache
 
     def plan_nodes(self, indices: Sequence[int]) -> list[Sequence[Diagnostic]]:
-        """Plan the nodes with these indices, the last one first. Returns the blockers of each, in that order.
+        """Plan the nodes with these indices, the last one first. Return the blockers of each, in that order.
 
         From the end, because a node whose only reader no longer needs it is removed and not converted.
         """
@@ -291,7 +291,7 @@ _CASTS_ARE_INFERRED_FROM = 6
 
 
 def loses_cast_types(source: int, target: int) -> bool:
-    """Whether the target opset is one where onnx does not infer the type of Cast."""
+    """Return whether the target opset is one where onnx does not infer the type of Cast."""
     return target < _CASTS_ARE_INFERRED_FROM <= source
 
 
@@ -331,8 +331,8 @@ def stays(node: NodeProto, ladder: Ladder) -> bool:
 
 
 def gaining_meaning(walked: Walked, target: int) -> list[Diagnostic]:
-    """The blockers of nodes with accepted findings that have something which only the version at the target knows: an
-    attribute, or more inputs or outputs. At the source, runtimes ignore it or refuse the node.
+    """Return the blockers of nodes with accepted findings that have something which only the version at the target
+    knows: an attribute, or more inputs or outputs. At the source, runtimes ignore it or refuse the node.
     """
     held = {scope.path: scope for scope in walked.scopes}
     found = []

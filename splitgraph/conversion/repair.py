@@ -39,7 +39,9 @@ def repaired(model: ModelProto, leeway: Leeway = STRICT) -> tuple[Rewrite[ModelP
 
 
 def plan_repairs(model: ModelProto, walked: Walked) -> Plan | None:
-    """The plan that repairs the model's nodes; None where there is nothing to repair. walked: the model's inference."""
+    """Return the plan that repairs the model's nodes; None where there is nothing to repair. walked: the model's
+    inference.
+    """
     plan, names = Plan(), FreshNames(used_names(model, walked.scopes))
     for root in roots(walked.scopes):
         plan.start(root)
@@ -51,8 +53,8 @@ def plan_repairs(model: ModelProto, walked: Walked) -> Plan | None:
 
 
 def _in_order(model: ModelProto, walked: Walked) -> tuple[ModelProto, Diagnostic | None]:
-    """A copy of the model with its nodes in topological order, and a note. The model itself where they are in order,
-    and where its graphs are nested too deep for any conversion.
+    """Return a copy of the model with its nodes in topological order, and a note. The model itself where they are in
+    order, and where its graphs are nested too deep for any conversion.
     """
     found = [each.location for each in walked.diagnostics if each.code == "SG112"]
     if not found or any(each.code == "SG114" for each in walked.diagnostics):

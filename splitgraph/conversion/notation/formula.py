@@ -29,7 +29,7 @@ _KEPT = 2**16
 
 
 def _quotient(one: Array, other: Array) -> Any:
-    """Divides as Div does: integers are rounded towards 0."""
+    """Divide as Div does: integers are rounded towards 0."""
     if one.dtype.kind not in "iu":
         return np.true_divide(one, other)
     down = np.floor_divide(one, other)
@@ -72,7 +72,7 @@ class Term:
 
     @property
     def name(self) -> str:
-        """The name of the value; adds a constant where the elements are known."""
+        """Return the name of the value; add a constant where the elements are known."""
         return self.value if self.elements is None else self.formula.constant(self.elements)
 
     def __add__(self, other: Term | float) -> Term:
@@ -95,7 +95,7 @@ class Term:
         return self.like(other) / self
 
     def __mod__(self, other: Term | float) -> Term:
-        """Give the remainder of integers, with the sign of the divisor."""
+        """Return the remainder of integers, with the sign of the divisor."""
         return self.formula.node("Mod", self, self.like(other))
 
     def __neg__(self) -> Term:
@@ -225,7 +225,7 @@ class Term:
         return self.formula.node(op_type, self, self.formula.number(list(axes)), **attributes)
 
     def sliced(self, start: Term | int, end: Term | int = GREATEST_INT64, axis: int | None = None) -> Term:
-        """Give a slice along an axis, or along the only one. Terms are int64[1]. Needs opset 10."""
+        """Return a slice along an axis, or along the only one. Terms are int64[1]. Needs opset 10."""
         bounds = [start, end] if axis is None else [start, end, axis]
         return self.formula.node(
             "Slice", self, *(self.formula.integers(bound if isinstance(bound, Term) else [bound]) for bound in bounds)
@@ -242,7 +242,7 @@ class Formula:
 
     @property
     def opset(self) -> int:
-        """The opset of the nodes that are written."""
+        """Return the opset of the nodes that are written."""
         return self.context.dialect or self.context.opset
 
     def term(self, elements: Array) -> Term:
@@ -281,13 +281,13 @@ class Formula:
         return self.input(index, dtype) if elements is None else self.term(np.asarray(elements))
 
     def size(self, index: int, axis: int) -> Term:
-        """Give one dimension of an input of the node, as an int64 scalar."""
+        """Return one dimension of an input of the node, as an int64 scalar."""
         shape = self.context.input_type(index).shape
         size = None if shape is None else shape[axis]
         return self.number(size) if isinstance(size, int) else self.shape(self.context.inputs[index]).take(axis)
 
     def sizes(self, name: str, rank: int) -> list[Term]:
-        """Give the dimensions of a value, each as an int64 scalar."""
+        """Return the dimensions of a value, each as an int64 scalar."""
         known = self.context.values.type_of(name).shape or (None,) * rank
         return [
             self.number(size) if isinstance(size, int) else self.shape(name).take(axis)
@@ -295,7 +295,7 @@ class Formula:
         ]
 
     def shape(self, name: str) -> Term:
-        """Give the shape of a value, int64[rank]."""
+        """Return the shape of a value, int64[rank]."""
         known = static_shape(self.context, name)
         if known is not None:
             return self.number(known)
@@ -322,7 +322,7 @@ class Formula:
         return self.positions(self.filled(count if is_row else count.reshape(1), 1))
 
     def positions(self, mask: Term) -> Term:
-        """Give the positions where a 1-D mask is not 0, int64."""
+        """Return the positions where a 1-D mask is not 0, int64."""
         return self.node("NonZero", mask, gives="int64").reshape(-1)
 
     def filled(self, shape: Term, value: int, dtype: str = "int64") -> Term:
@@ -355,13 +355,13 @@ class Formula:
         return self.term(whole)
 
     def mask_of_axes(self, axes: Term, rank: Term) -> Term:
-        """Give a boolean for each of `rank` (int64[1]) dimensions: whether the axes name it. Axes may be negative, and
-        there may be none. Needs opset 11, and the axes in one dimension.
+        """Return a boolean for each of `rank` (int64[1]) dimensions: whether the axes name it. Axes may be negative,
+        and there may be none. Needs opset 11, and the axes in one dimension.
         """
         return self.put(self.filled(rank, 0), axes, self.filled(self.shape(axes.name), 1)).cast("bool")
 
     def one_or_zero(self, shape: Term) -> Term:
-        """Give 1 for each length of a shape that is not 0 (it may be -1), and 0 for the others."""
+        """Return 1 for each length of a shape that is not 0 (it may be -1), and 0 for the others."""
         # From opset 13 on onnx and onnxruntime remove a cast to bool and back, and keep the numbers.
         return abs(self.node("Sign", shape)) if self.opset >= 13 else shape.cast("bool").cast("int64")
 
@@ -460,7 +460,7 @@ class Formula:
 
 
 def _is_small(known: Sequence[Array]) -> bool:
-    """True when the result from these elements needs little memory."""
+    """Return True when the result from these elements needs little memory."""
     try:
         return math.prod(np.broadcast_shapes(*(elements.shape for elements in known))) <= MAX_WRITTEN
     except ValueError:
@@ -474,12 +474,12 @@ def _declared(term: Term, dims: Sequence[int | None] | None) -> Any:
 
 
 def wide_float(dtype: str) -> str:
-    """Give the type in which floating-point numbers are computed: float64 for float64, float32 for the others."""
+    """Return the type in which floating-point numbers are computed: float64 for float64, float32 for the others."""
     return "float64" if dtype == "float64" else "float32"
 
 
 def static_shape(node: NodeAtBoundary, name: str) -> tuple[int, ...] | None:
-    """Give the shape of a value, None unless every dimension is known."""
+    """Return the shape of a value, None unless every dimension is known."""
     shape = node.values.type_of(name).shape
     if shape is None:
         return None
@@ -488,6 +488,6 @@ def static_shape(node: NodeAtBoundary, name: str) -> tuple[int, ...] | None:
 
 
 def has_no_zero(node: NodeAtBoundary, name: str) -> bool:
-    """True when every dimension of a value is known and not 0."""
+    """Return True when every dimension of a value is known and not 0."""
     shape = static_shape(node, name)
     return shape is not None and 0 not in shape

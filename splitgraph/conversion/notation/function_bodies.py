@@ -26,7 +26,7 @@ _HOLDS_NODES_OF_MODEL = frozenset({"SequenceMap"})
 
 
 def expand(node: NodeAtBoundary) -> None:
-    """Replaces the node by the function body of its operator, at the version that the node comes from.
+    """Replace the node by the function body of its operator, at the version that the node comes from.
 
     Raises Inexact where there is no body, and where the body depends on something unknown.
     """
@@ -49,14 +49,14 @@ def expand(node: NodeAtBoundary) -> None:
 
 
 def has_body(op_type: str, since_version: int) -> bool:
-    """True when the specification gives a function body for this version of an operator."""
+    """Return True when the specification gives a function body for this version of an operator."""
     version = version_at(op_type, since_version)
     return version is not None and version.has_function
 
 
 def _schema_with_body(op_type: str, since_version: int) -> Any:
-    """Gives the schema that holds the body; raises Inexact where there is none, or where the installed onnx
-    is too old.
+    """Return the schema that holds the body; raise Inexact where there is none, or where the installed onnx is too
+    old.
     """
     if not has_body(op_type, since_version):
         raise Inexact("has no function body to expand")
@@ -67,7 +67,7 @@ def _schema_with_body(op_type: str, since_version: int) -> Any:
 
 
 def _body(node: NodeAtBoundary) -> tuple[Any, int]:
-    """Gives the body and the opset of its nodes: the specification has bodies for several opsets, and this is the one
+    """Return the body and the opset of its nodes: the specification has bodies for several opsets, and this is the one
     nearest to the target.
     """
     op = node.op_type
@@ -92,7 +92,7 @@ def _body(node: NodeAtBoundary) -> tuple[Any, int]:
 
 
 def _set_apart(node: NodeAtBoundary) -> dict[str, str]:
-    """Renames everything in the subgraphs of a node, so that no name in the function body can clash. Gives what each
+    """Rename everything in the subgraphs of a node, so that no name in the function body can clash. Return what each
     new name means: the outer name that the subgraphs read, or the new name itself.
     """
     own: dict[str, str] = {}
@@ -113,7 +113,7 @@ def _set_apart(node: NodeAtBoundary) -> dict[str, str]:
 
 
 def _defined(graph: GraphProto) -> Iterator[str]:
-    """Gives every name that a graph and its subgraphs define."""
+    """Return every name that a graph and its subgraphs define."""
     yield from (value.name for value in graph.input)
     yield from (tensor.name for tensor in graph.initializer)
     for node in graph.node:
@@ -123,7 +123,7 @@ def _defined(graph: GraphProto) -> Iterator[str]:
 
 
 def _all_attributes(node: NodeProto) -> Iterator[AttributeProto]:
-    """Gives the attributes of a node and of the nodes in its subgraphs."""
+    """Return the attributes of a node and of the nodes in its subgraphs."""
     yield from node.attribute
     for _, _, graph in subgraphs(node):
         for inner in graph.node:
@@ -131,19 +131,19 @@ def _all_attributes(node: NodeProto) -> Iterator[AttributeProto]:
 
 
 def _nearest(opsets: Sequence[int], target: int) -> int:
-    """Gives the opset nearest to the target."""
+    """Return the opset nearest to the target."""
     return min(opsets, key=lambda opset: abs(opset - target))
 
 
 def _parsed(written: Any) -> Any:
-    """Parses a function."""
+    """Parse a function."""
     body = FunctionProto()
     body.ParseFromString(written if isinstance(written, bytes) else written.SerializeToString())
     return body
 
 
 def _renaming(node: NodeAtBoundary, body: Any) -> dict[str, str]:
-    """Maps the formal inputs and outputs of the body to the names of the node."""
+    """Map the formal inputs and outputs of the body to the names of the node."""
     names = {"": ""}
     for position, name in enumerate(body.input):
         names[name] = node.inputs[position] if position < len(node.inputs) else ""
@@ -156,7 +156,7 @@ def _renaming(node: NodeAtBoundary, body: Any) -> dict[str, str]:
 def _attributes(
     node: NodeAtBoundary, body: Any, attributes: Sequence[AttributeProto], names: Mapping[str, str]
 ) -> dict[str, AttributeProto]:
-    """Gives the attributes of a node in the body; references take the node's own values."""
+    """Return the attributes of a node in the body; references take the node's own values."""
     made: dict[str, AttributeProto] = {}
     for attribute in attributes:
         held = AttributeProto()
@@ -179,14 +179,14 @@ def _attributes(
 
 
 def _default(node: NodeAtBoundary, body: Any, name: str) -> AttributeProto | None:
-    """Gives the default of an attribute that the node omits."""
+    """Return the default of an attribute that the node omits."""
     own: dict[str, AttributeProto] = {attribute.name: attribute for attribute in body.attribute_proto}
     formal = node.old.attributes.get(name)
     return own.get(name) or (formal.default if formal is not None else None)
 
 
 def _literal(attributes: Mapping[str, AttributeProto]) -> TensorProto | None:
-    """Gives the tensor of a Constant with these attributes; None for strings, and where only a call tells."""
+    """Return the tensor of a Constant with these attributes; None for strings, and where only a call tells."""
     for name, attribute in attributes.items():
         if attribute.ref_attr_name:
             return None
@@ -200,7 +200,7 @@ def _literal(attributes: Mapping[str, AttributeProto]) -> TensorProto | None:
 
 
 def _rewrite_graph(node: NodeAtBoundary, body: Any, graph: GraphProto, outer: Mapping[str, str]) -> None:
-    """Renames everything in a subgraph of the body and gives every attribute its value."""
+    """Rename everything in a subgraph of the body and give every attribute its value."""
     names = dict(outer)
 
     def define(name: str) -> str:
@@ -232,7 +232,7 @@ _REAL = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, T
 
 
 def check_body(node: NodeAtBoundary) -> None:
-    """Raises Inexact where the function body is not exact for this node. Drops attributes without effect that would
+    """Raise Inexact where the function body is not exact for this node. Drop attributes without effect that would
     change the result of the body.
     """
     check = _CHECKS.get(node.op_type)
@@ -249,7 +249,7 @@ def _affine_grid(node: NodeAtBoundary) -> NoReturn:
 
 
 def _attention(node: NodeAtBoundary) -> None:
-    """Checks that weights and values have one type, as the body needs, and that a mask is boolean or real: the body
+    """Check that weights and values have one type, as the body needs, and that a mask is boolean or real: the body
     casts -inf to the type of the mask.
 
     The body recognizes inputs of rank 3 by the numbers of heads, so these are dropped from inputs of rank 4.
@@ -276,7 +276,7 @@ def _window(node: NodeAtBoundary) -> None:
 
 
 def _shrink(node: NodeAtBoundary) -> None:
-    """Checks that lambd, its negative and bias are exact in the type of the input: the body casts them, runtimes do
+    """Check that lambd, its negative and bias are exact in the type of the input: the body casts them, runtimes do
     not.
     """
     dtype = node.input_type(0).dtype
@@ -308,8 +308,8 @@ _CHECKS: dict[str, Callable[[NodeAtBoundary], None]] = {
 
 
 def drop_heads_of_rank_4(node: NodeAtBoundary) -> bool:
-    """Drops the numbers of heads from an Attention whose inputs have rank 4 and so a dimension for the heads, as from
-    25 on; False when the rank is unknown.
+    """Drop the numbers of heads from an Attention whose inputs have rank 4 and so a dimension for the heads, as from 25
+    on; False when the rank is unknown.
     """
     names, rank = ("q_num_heads", "kv_num_heads"), node.rank(0)
     if node.old.since_version >= 25 or rank == 3 or not any(map(node.has, names)):

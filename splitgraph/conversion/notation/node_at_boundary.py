@@ -43,34 +43,34 @@ class Surroundings(Protocol):
 
     @property
     def values(self) -> KnownValues:
-        """The types and constants of all values that the node can read."""
+        """Return the types and constants of all values that the node can read."""
 
     @property
     def emission(self) -> Emission:
-        """Where constants and names come from."""
+        """Return where constants and names come from."""
 
     @property
     def target(self) -> int:
-        """The opset to which the model goes."""
+        """Return the opset to which the model goes."""
 
     @property
     def location(self) -> str:
-        """Where the node of the model is, for messages."""
+        """Return where the node of the model is, for messages."""
 
     @property
     def in_function(self) -> bool:
-        """True in the body of a function, where types may be unknown."""
+        """Return True in the body of a function, where types may be unknown."""
 
     @property
     def assumptions(self) -> dict[str, None]:
-        """Sentences about element types that are unknown and were assumed."""
+        """Return sentences about element types that are unknown and were assumed."""
 
     def is_read(self, name: str) -> bool:
         """Return True when anything in the model reads a value."""
 
 
 def elements_of(tensor: TensorProto) -> Array:
-    """Gives the elements of a tensor that is an attribute. Raises Inexact where they are in another file, or
+    """Return the elements of a tensor that is an attribute. Raises Inexact where they are in another file, or
     malformed.
     """
     if is_in_other_file(tensor):
@@ -83,20 +83,20 @@ def elements_of(tensor: TensorProto) -> Array:
 
 
 def require_few_axes(count: int) -> None:
-    """Raises Inexact for more axes than a tensor has in any runtime: some nodes would be written for each."""
+    """Raise Inexact for more axes than a tensor has in any runtime: some nodes would be written for each."""
     if count > MAX_RANK:
         raise Inexact(f"nothing is written out for more than {MAX_RANK} axes")
 
 
 def require_few(*sizes: int) -> None:
-    """Raises Inexact where a constant of this shape, or this number of nodes, is too large to be written out."""
+    """Raise Inexact where a constant of this shape, or this number of nodes, is too large to be written out."""
     many = math.prod(sizes)
     if many > MAX_WRITTEN:
         raise Inexact(f"it takes {many:,} constants, and at most {MAX_WRITTEN:,} are written out")
 
 
 def _require_known(name: str, value: Any) -> Any:
-    """Gives the value of an attribute; raises Inexact when it refers to an attribute of the enclosing function."""
+    """Return the value of an attribute; raise Inexact when it refers to an attribute of the enclosing function."""
     if value is UNRESOLVED:
         raise Inexact(f"{name} is an attribute of the enclosing function", INLINE_FIRST)
     return value
@@ -158,87 +158,89 @@ class NodeAtBoundary(Node, NodeBuilder):
 
     @property
     def made(self) -> list[Node]:
-        """The nodes that the node became, in order."""
+        """Return the nodes that the node became, in order."""
         return [*self.before, *([] if self.dropped else [self.copy()]), *self.after]
 
     @property
     def values(self) -> KnownValues:
-        """The types and constants of all values that the node can read."""
+        """Return the types and constants of all values that the node can read."""
         return self.around.values
 
     @property
     def emission(self) -> Emission:
-        """Where constants and names come from."""
+        """Return where constants and names come from."""
         return self.around.emission
 
     @property
     def target(self) -> int:
-        """The opset to which the model goes."""
+        """Return the opset to which the model goes."""
         return self.around.target
 
     @property
     def opset(self) -> int:
-        """The opset next to the boundary, on the side that the node goes to."""
+        """Return the opset next to the boundary, on the side that the node goes to."""
         version = self.upper.since_version
         return version if self.upward else version - 1
 
     @property
     def old(self) -> OperatorVersion:
-        """The version that the node comes from."""
+        """Return the version that the node comes from."""
         return self.lower if self.upward else self.upper
 
     @property
     def new(self) -> OperatorVersion:
-        """The version that the node goes to."""
+        """Return the version that the node goes to."""
         return self.upper if self.upward else self.lower
 
     @property
     def side(self) -> str:
-        """Where the new version holds, in words."""
+        """Return where the new version holds, in words."""
         return f"from opset {self.upper.since_version} on" if self.upward else f"below opset {self.upper.since_version}"
 
     # Attributes ----------------------------------------------------------------------------------------------------
 
     def has(self, name: str) -> bool:
-        """True when the node has the attribute."""
+        """Return True when the node has the attribute."""
         return name in self.attributes
 
     def value(self, name: str, absent: Any = None) -> Any:
-        """The attribute's value, `absent` without it, UNRESOLVED when it refers to an attribute of the function."""
+        """Return the attribute's value, `absent` without it, UNRESOLVED when it refers to an attribute of the
+        function.
+        """
         attribute = self.attributes.get(name)
         if attribute is None:
             return absent
         return UNRESOLVED if attribute.ref_attr_name else attribute_value(attribute)
 
     def value_or_default(self, name: str) -> Any:
-        """The attribute's value; where the node omits it, the default of the version that the node comes from.
+        """Return the attribute's value; where the node omits it, the default of the version that the node comes from.
 
         UNRESOLVED when the attribute refers to an attribute of the function.
         """
         return self.value(name, self.old.attributes[name].default_value)
 
     def is_set(self, name: str) -> bool:
-        """True when an integer attribute is known and not 0."""
+        """Return True when an integer attribute is known and not 0."""
         value = self.value(name, 0)
         return value is not UNRESOLVED and value != 0
 
     def set(self, name: str, value: Any, why: str) -> None:
-        """Gives the attribute a value: int, float, str, bytes, TensorProto or a non-empty sequence of them."""
+        """Give the attribute a value: int, float, str, bytes, TensorProto or a non-empty sequence of them."""
         self.attributes[name] = make_attribute(name, value)
         self.reasons[name] = why
 
     def set_default(self, name: str, default: AttributeProto, why: str) -> None:
-        """Writes a default out."""
+        """Write a default out."""
         self.set(name, attribute_value(default), why)
 
     def drop(self, *names: str, why: str) -> None:
-        """Removes attributes that the node has."""
+        """Remove attributes that the node has."""
         for name in names:
             if self.attributes.pop(name, None) is not None:
                 self.reasons[name] = why
 
     def accept_default(self, *names: str) -> None:
-        """Says that leaving these attributes out means the same on both sides, though the schemas' defaults differ."""
+        """Say that leaving these attributes out means the same on both sides, though the schemas' defaults differ."""
         self.same_defaults.update(names)
 
     # What is known of inputs and outputs ---------------------------------------------------------------------------
@@ -278,71 +280,71 @@ class NodeAtBoundary(Node, NodeBuilder):
         return self.around.is_read(name)
 
     def input_type(self, index: int) -> ValueType:
-        """Gives the type of an input; UNKNOWN where the node omits it."""
+        """Return the type of an input; UNKNOWN where the node omits it."""
         return self.values.type_of(self.inputs[index] if index < len(self.inputs) else "")
 
     def output_type(self, index: int = 0) -> ValueType:
-        """Gives the type of an output; UNKNOWN where the node omits it."""
+        """Return the type of an output; UNKNOWN where the node omits it."""
         return self.values.type_of(self.outputs[index] if index < len(self.outputs) else "")
 
     def elements(self, index: int) -> Array | None:
-        """Gives the elements of an input that is the same in every run; None where this is not certain."""
+        """Return the elements of an input that is the same in every run; None where this is not certain."""
         return self.values.elements(self.inputs[index]) if self.uses_input(index) else None
 
     def integers(self, index: int) -> list[int] | None:
-        """Gives the elements of an input of integers that is the same in every run; None where this is not certain."""
+        """Return the elements of an input of integers that is the same in every run; None where this is not certain."""
         return self.values.integers(self.inputs[index]) if self.uses_input(index) else None
 
     def constant_ints(self, index: int, what: str) -> list[int]:
-        """Gives the elements of an input of integers; raises Inexact when they are known only at run time."""
+        """Return the elements of an input of integers; raise Inexact when they are known only at run time."""
         found = self.integers(index)
         if found is None:
             raise Inexact(f"{what} is an attribute {self.side}, and here it is known only at run time")
         return found
 
     def known_dtype(self, index: int = 0) -> str:
-        """Gives the element type of an input; raises Inexact when it is unknown."""
+        """Return the element type of an input; raise Inexact when it is unknown."""
         dtype = self.input_type(index).dtype
         if dtype is None:
             raise Inexact(f"the element type of {self.inputs[index]!r} is unknown")
         return dtype
 
     def known_rank(self, index: int = 0) -> int:
-        """Gives the rank of an input; raises Inexact when it is unknown."""
+        """Return the rank of an input; raise Inexact when it is unknown."""
         shape = self.input_type(index).shape
         if shape is None:
             raise Inexact(f"the rank of {self.inputs[index]!r} is unknown", "declare the shape of the input")
         return len(shape)
 
     def known_value(self, name: str, absent: Any = None) -> Any:
-        """Gives the value of an attribute; raises Inexact when it refers to an attribute of the enclosing function."""
+        """Return the value of an attribute; raise Inexact when it refers to an attribute of the enclosing function."""
         return _require_known(name, self.value(name, absent))
 
     def known_value_or_default(self, name: str) -> Any:
-        """Gives the value of an attribute; where the node omits the attribute, the default of the version that the node
-        comes from. Raises Inexact when it refers to an attribute of the enclosing function.
+        """Return the value of an attribute; where the node omits the attribute, the default of the version that the
+        node comes from. Raises Inexact when it refers to an attribute of the enclosing function.
         """
         return _require_known(name, self.value_or_default(name))
 
     def known_is_set(self, name: str) -> bool:
-        """True when an integer attribute is not 0; raises Inexact when it refers to an attribute of the enclosing
+        """Return True when an integer attribute is not 0; raise Inexact when it refers to an attribute of the enclosing
         function.
         """
         return bool(self.known_value(name, 0))
 
     def require_types(self) -> None:
-        """Raises Inexact for an element type that the new version does not take."""
+        """Raise Inexact for an element type that the new version does not take."""
         for slot in misfits(slots_of(self.came, self.values.type_of, self.old), self.new, skip_renamed=True):
             raise Inexact(f"it does not take {slot.found or 'every element type'} {self.side} ({slot.label})")
 
     # Writing -------------------------------------------------------------------------------------------------------
 
     def new_name(self, hint: str) -> str:
-        """A name that is new in every scope of the model."""
+        """Return a name that is new in every scope of the model."""
         return self.emission.new_name(hint)
 
     def constant(self, values: ArrayLike, hint: str, dtype: DTypeLike = "int64") -> str:
-        """Adds a constant and gives its name: an initializer, or a Constant node in functions."""
+        """Add a constant and return its name: an initializer, or a Constant node in functions."""
         if isinstance(values, range):
             require_few(len(values))
         if dtype == "int64" and isinstance(values, (int, list, tuple)):
@@ -352,7 +354,7 @@ class NodeAtBoundary(Node, NodeBuilder):
         return self.tensor(numpy_helper.from_array(np.asarray(values, dtype=dtype)), hint)
 
     def tensor(self, held: TensorProto, hint: str) -> str:
-        """Adds a constant that holds a tensor, and gives its name."""
+        """Add a constant that holds a tensor, and return its name."""
         tensor, name = self.emission.drafts.initializer.add(), self.new_name(hint)
         tensor.CopyFrom(held)
         if self.emission.in_function:
@@ -366,7 +368,7 @@ class NodeAtBoundary(Node, NodeBuilder):
         return name
 
     def like_data(self, value: float, hint: str) -> str:
-        """Adds a scalar of the element type of the first input, and gives its name. Where the type is unknown, CastLike
+        """Add a scalar of the element type of the first input, and return its name. Where the type is unknown, CastLike
         finds it.
         """
         dtype = self.input_type(0).dtype
@@ -381,7 +383,7 @@ class NodeAtBoundary(Node, NodeBuilder):
         return self.write("CastLike", [self.constant(value, hint, np.float32), self.inputs[0]], f"{hint}_typed")
 
     def _constant_node(self, tensor: TensorProto, name: str, hint: str) -> None:
-        """Puts a Constant before the node. Below opset 9 Constant gives floats only, and Cast makes the others."""
+        """Put a Constant before the node. Below opset 9 Constant gives floats only, and Cast makes the others."""
         given, output = tensor, name
         is_cast = self.opset < 9 and tensor.data_type not in _FLOATS
         if is_cast:
@@ -396,7 +398,7 @@ class NodeAtBoundary(Node, NodeBuilder):
             self.before.append(cast)
 
     def attribute_as_input(self, name: str, dtype: DTypeLike = "int64") -> str:
-        """Turns an attribute of the node into a constant, and gives its name: 1-D for a list, 0-D for one number."""
+        """Turn an attribute of the node into a constant, and return its name: 1-D for a list, 0-D for one number."""
         attribute = self.attributes.pop(name)
         self.reasons[name] = f"it is an input {self.side}"
         if not attribute.ref_attr_name:
@@ -415,26 +417,26 @@ class NodeAtBoundary(Node, NodeBuilder):
         self.before.append(added(op_type, inputs, outputs, self.new_name(f"{hint}_node"), attributes))
 
     def write_after(self, op_type: str, inputs: Sequence[str], output: str, **attributes: object) -> None:
-        """Puts a node behind the node; its output has this name."""
+        """Put a node behind the node; its output has this name."""
         self.after.append(added(op_type, inputs, [output], self.new_name(f"{op_type.lower()}_node"), attributes))
 
     def rename(self, op_type: str) -> None:
-        """Makes the node another operator with the same inputs, outputs and attributes."""
+        """Make the node another operator with the same inputs, outputs and attributes."""
         self.op_type = op_type
 
     def replace(self, op_type: str, inputs: Sequence[str], **attributes: object) -> None:
-        """Makes the node another operator with the same outputs, these inputs and only these attributes."""
+        """Make the node another operator with the same outputs, these inputs and only these attributes."""
         self.op_type = op_type
         self.inputs[:] = inputs
         self.attributes.clear()
         self.attributes |= added(op_type, [], [], "", attributes).attributes
 
     def redirect(self, index: int, hint: str) -> str:
-        """Renames an output, so that a node behind can give the old name, and gives the old name."""
+        """Rename an output, so that a node behind can give the old name, and return the old name."""
         old = self.outputs[index]
         self.outputs[index] = self.new_name(hint)
         return old
 
     def drop_node(self) -> None:
-        """Removes the node; other nodes must give its outputs."""
+        """Remove the node; other nodes must give its outputs."""
         self.dropped = True

@@ -35,7 +35,7 @@ changed("ConstantFill", 9, "it was experimental, and is gone from then on; Const
 
 @upward("ConstantFill", 9)
 def replace_by_constant_of_shape(node: NodeAtBoundary) -> None:
-    """Replaces the experimental ConstantFill by ConstantOfShape, which takes the value as a tensor and the shape as an
+    """Replace the experimental ConstantFill by ConstantOfShape, which takes the value as a tensor and the shape as an
     input. The shape is the attribute shape, the shape of the input, or (with input_as_shape) the contents of the input,
     each followed by extra_shape.
     """
@@ -50,7 +50,7 @@ def replace_by_constant_of_shape(node: NodeAtBoundary) -> None:
 
 
 def _shape_to_fill(node: NodeAtBoundary) -> str:
-    """Gives the shape that ConstantFill means."""
+    """Return the shape that ConstantFill means."""
     given, extra = node.known_value("shape"), [int(size) for size in node.known_value("extra_shape", ())]
     if not node.uses_input(0):
         if given is None or extra:
@@ -71,7 +71,7 @@ unchanged("ConstantOfShape", 20, 21, 23, 24, 25)
 
 @downward("ConstantOfShape", 9)
 def expand_value(node: NodeAtBoundary) -> None:
-    """Writes ConstantOfShape as a constant where the elements are few and their number is known; otherwise expands one
+    """Write ConstantOfShape as a constant where the elements are few and their number is known; otherwise expand one
     element.
     """
     held = node.known_value("value")
@@ -86,7 +86,7 @@ def expand_value(node: NodeAtBoundary) -> None:
 
 @downward("ConstantOfShape", 20)
 def fill_float32_and_cast(node: NodeAtBoundary) -> None:
-    """Fills with float32, which holds every bfloat16 and float8, and casts to these types."""
+    """Fill with float32, which holds every bfloat16 and float8, and cast to these types."""
     value = node.known_value("value")
     dtype = "" if value is None else DTYPE_NAMES.get(value.data_type, "")
     if not dtype.startswith(("bfloat16", "float8e")):
@@ -103,7 +103,7 @@ unchanged("EyeLike", 22)
 
 @downward("EyeLike", 9)
 def write_diagonal_as_constant(node: NodeAtBoundary) -> None:
-    """Writes the ones and zeros as a constant where the shape is known."""
+    """Write the ones and zeros as a constant where the shape is known."""
     shape = static_shape(node, node.inputs[0])
     if shape is None or math.prod(shape) > _KEPT:
         raise Inexact("the shape of its input is not known, or large", "declare the shape of the input")
@@ -117,7 +117,7 @@ def write_diagonal_as_constant(node: NodeAtBoundary) -> None:
 
 @downward("EyeLike", 22)
 def make_ones_and_cast(node: NodeAtBoundary) -> None:
-    """Makes ones and zeros in float32 and casts to bfloat16; of a bfloat16 input only the shape matters."""
+    """Make ones and zeros in float32 and cast them to bfloat16; of a bfloat16 input only the shape matters."""
     number = node.known_value("dtype")
     dtype = node.known_dtype() if number is None else DTYPE_NAMES.get(number, "")
     if "bfloat16" not in (dtype, node.known_dtype()):
@@ -138,7 +138,7 @@ unchanged("Range", 27)
 
 @downward("Range", 11)
 def count_range(node: NodeAtBoundary) -> None:
-    """Writes start + i * delta for i below ceil((limit - start) / delta). i comes from the positions in a tensor of
+    """Write start + i * delta for i below ceil((limit - start) / delta). i comes from the positions in a tensor of
     ones.
     """
     dtype, f = node.known_dtype(0), Formula(node)
@@ -159,7 +159,7 @@ unchanged("Constant", 9, 11, 13, 19, 21, 23, 24, 25)
 
 @downward("Constant", 9)
 def write_constant_with_floats(node: NodeAtBoundary) -> None:
-    """Casts integers and booleans from floats where this is exact, and makes everything else an initializer. Below 9,
+    """Cast integers and booleans from floats where this is exact, and make everything else an initializer. Below 9,
     Constant gives floats only.
     """
     if not node.has("value") or node.attributes["value"].ref_attr_name:
@@ -178,7 +178,7 @@ def write_constant_with_floats(node: NodeAtBoundary) -> None:
 
 
 def _initializer(node: NodeAtBoundary, held: TensorProto) -> str:
-    """Makes an initializer of a tensor; raises Inexact in functions, which have none."""
+    """Make an initializer of a tensor; raise Inexact in functions, which have none."""
     if node.emission.in_function:
         raise Inexact("its elements are not floating-point numbers, and no initializer can hold them here")
     return node.tensor(held, "value")
@@ -186,7 +186,7 @@ def _initializer(node: NodeAtBoundary, held: TensorProto) -> str:
 
 @downward("Constant", 11)
 def write_zeros_of_sparse_tensor(node: NodeAtBoundary) -> None:
-    """Writes a sparse tensor with its zeros."""
+    """Write a sparse tensor with its zeros."""
     sparse = node.attributes.get("sparse_value")
     if sparse is None or sparse.ref_attr_name:
         raise Inexact("its value is an attribute of the enclosing function", INLINE_FIRST)
@@ -227,7 +227,7 @@ def can_be_a_tensor(node: NodeAtBoundary) -> None:
 
 
 def _cast_back(node: NodeAtBoundary, dtype: str) -> None:
-    """Casts the output of the node to the type that the model expects."""
+    """Cast the output of the node to the type that the model expects."""
     result = node.redirect(0, "wide")
     # Without saturation, infinities of float8 stay.
     saturate = 0 if dtype.startswith("float8") else None

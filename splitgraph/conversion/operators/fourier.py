@@ -34,7 +34,7 @@ class _Transform:
     given: Term
 
     def matrices(self) -> tuple[Term, Term]:
-        """Gives the matrices for real and imaginary parts: the cosines, and the sines with the sign of the
+        """Return the matrices for real and imaginary parts: the cosines, and the sines with the sign of the
         direction.
         """
         f = self.length.formula
@@ -59,7 +59,7 @@ class _Transform:
         return cosines * weights, sines * weights
 
     def apply(self, real: Term, imaginary: Term | None) -> list[Term]:
-        """Multiplies a signal with the matrices. Gives the real part, and the imaginary one unless that is 0."""
+        """Multiply a signal with the matrices. Return the real part, and the imaginary one unless that is 0."""
         f = real.formula
         cosines, sines = self.matrices()
         results = [f.node("MatMul", cosines, real)]
@@ -76,8 +76,8 @@ class _Transform:
 
 @downward("DFT", 17)
 def transform_by_matrices(node: NodeAtBoundary) -> None:
-    """Multiplies the signal with a matrix of cosines and one of sines, the sum that the document gives. Missing
-    elements count as 0 and are omitted; excess elements are cut off.
+    """Multiply the signal with a matrix of cosines and one of sines, the sum that the document gives. Missing elements
+    count as 0 and are omitted; excess elements are cut off.
     """
     dtype, rank = node.known_dtype(), node.known_rank()
     parts = (node.input_type(0).shape or (None,))[-1]
@@ -134,7 +134,7 @@ def axis_is_last_but_one(node: NodeAtBoundary) -> None:
 
 @upward("DFT", 20)
 def make_axis_an_input(node: NodeAtBoundary) -> None:
-    """Turns the attribute axis, 1 when absent, into a constant. The default of the input is another one: the last but
+    """Turn the attribute axis, 1 when absent, into a constant. The default of the input is another one: the last but
     one.
     """
     node.require_types()
@@ -145,7 +145,7 @@ def make_axis_an_input(node: NodeAtBoundary) -> None:
 
 @downward("DFT", 20)
 def make_axis_an_attribute(node: NodeAtBoundary) -> None:
-    """Turns a constant axis into an attribute; the default of the input becomes -2.
+    """Turn a constant axis into an attribute; the default of the input becomes -2.
 
     An axis that is known only at run time: the signal is reshaped to four dimensions, the second of which is the axis,
     the first those before it, and the third those behind it.
@@ -162,7 +162,7 @@ def make_axis_an_attribute(node: NodeAtBoundary) -> None:
 
 
 def _transform_in_four_dimensions(node: NodeAtBoundary) -> None:
-    """Transforms along an axis that is known only at run time."""
+    """Transform along an axis that is known only at run time."""
     rank, f = node.known_rank(), Formula(node)
     modes = {name: node.known_value(name, 0) for name in ("inverse", "onesided")}
     sizes, places = f.sizes(node.inputs[0], rank), f.counting(rank)
@@ -185,7 +185,7 @@ def _transform_in_four_dimensions(node: NodeAtBoundary) -> None:
 
 @downward("STFT", 17)
 def transform_frames(node: NodeAtBoundary) -> None:
-    """Gathers the frames, multiplies them with the window, and transforms them by DFT."""
+    """Gather the frames, multiply them with the window, and transform them by DFT."""
     node.dialect = 17
     f, shape = Formula(node), node.input_type(0).shape
     is_flat = shape is not None and len(shape) == 2
@@ -211,7 +211,7 @@ def transform_frames(node: NodeAtBoundary) -> None:
 
 @downward("MelWeightMatrix", 17)
 def write_triangles(node: NodeAtBoundary) -> None:
-    """Computes the edges of the triangles, whole numbers of frequencies, in float64. Each column rises from one edge to
+    """Compute the edges of the triangles, whole numbers of frequencies, in float64. Each column rises from one edge to
     the next, where it is 1, and falls to the edge after that.
     """
     f = Formula(node)
@@ -236,6 +236,6 @@ def write_triangles(node: NodeAtBoundary) -> None:
 
 
 def _number(node: NodeAtBoundary, f: Formula, index: int, dtype: str) -> Term:
-    """Gives an input of one element as a scalar."""
+    """Return an input of one element as a scalar."""
     node.known_dtype(index)
     return f.given(index).cast(dtype).reshape()

@@ -18,7 +18,7 @@ unchanged("Unique", 28)
 
 @downward("Unique", 11)
 def find_unique_by_sorting(node: NodeAtBoundary) -> None:
-    """Sorts the elements: equal ones are neighbours, in order, and each element that differs from the one before it
+    """Sort the elements: equal ones are neighbours, in order, and each element that differs from the one before it
     begins a group. Without `sorted` the groups are in the order of their first elements. NaN form one group, the last
     one, as in numpy.unique, which the document names.
 
@@ -42,7 +42,7 @@ def find_unique_by_sorting(node: NodeAtBoundary) -> None:
 
 
 def _sort_elements(data: Term, count: Term) -> tuple[Term, Term]:
-    """Gives the order of elements, and where an element equals the one before it."""
+    """Return the order of elements, and where an element equals the one before it."""
     f, order = data.formula, _order(data, count)
     later, earlier = _neighbours(data, order)
     same = later.equals(earlier)
@@ -51,7 +51,7 @@ def _sort_elements(data: Term, count: Term) -> tuple[Term, Term]:
 
 
 def _order(data: Term, count: Term) -> Term:
-    """Gives the places of elements in ascending order. Equal elements keep their order, and NaN is last."""
+    """Return the places of elements in ascending order. Equal elements keep their order, and NaN is last."""
     f = data.formula
     if not data.dtype.startswith("float"):
         return _sorted(data, count)
@@ -61,18 +61,18 @@ def _order(data: Term, count: Term) -> Term:
 
 
 def _sorted(data: Term, count: Term, **directions: int) -> Term:
-    """Gives the places of elements in the order of TopK, ascending unless directions say otherwise."""
+    """Return the places of elements in the order of TopK, ascending unless directions say otherwise."""
     return data.formula.nodes("TopK", [data, count], data.dtype, "int64", **{"largest": 0, **directions})[1]
 
 
 def _neighbours(data: Term, order: Term) -> tuple[Term, Term]:
-    """Gives sorted elements or rows without the first, and without the last."""
+    """Return sorted elements or rows without the first, and without the last."""
     ordered = data.take(order)
     return ordered.sliced(1, axis=0), ordered.sliced(0, -1, axis=0)
 
 
 def _sort_parts(data: Term, count: Term, axis: int, rank: int) -> tuple[Term, Term]:
-    """Gives the order of the parts along an axis, and where a part equals the one before it. Sorts the rows of a matrix
+    """Return the order of the parts along an axis, and where a part equals the one before it. Sort the rows of a matrix
     by each column, from the last to the first; equal rows keep their order.
     """
     f = data.formula
@@ -91,7 +91,7 @@ def _sort_parts(data: Term, count: Term, axis: int, rank: int) -> tuple[Term, Te
 
 
 def _groups(f: Formula, count: Term, order: Term, same: Term, *, in_order: bool) -> tuple[Term, Term, Term]:
-    """Gives the place of the first element in each group, the group of each element, and the size of each group. same:
+    """Return the place of the first element in each group, the group of each element, and the size of each group. same:
     where an element equals the one before it in the order. in_order: the groups stay sorted.
     """
     # Without elements there is no first element.
@@ -107,7 +107,7 @@ def _groups(f: Formula, count: Term, order: Term, same: Term, *, in_order: bool)
 
 
 def _counted(flags: Term) -> Term:
-    """Counts the flags that are set up to each place."""
+    """Count the flags that are set up to each place."""
     return flags.formula.node("CumSum", flags, flags.formula.number(0))
 
 
@@ -115,7 +115,7 @@ def _counted(flags: Term) -> Term:
 
 
 def sort_long_integers(node: NodeAtBoundary) -> None:
-    """Sorts 64-bit integers by their lower halves, and then by their upper halves, where equal elements keep their
+    """Sort 64-bit integers by their lower halves, and then by their upper halves, where equal elements keep their
     order. TopK takes floats only below 11, and float64 does not hold every 64-bit integer.
     """
     node.dialect = 11
@@ -141,8 +141,8 @@ unchanged("NonMaxSuppression", 11)
 
 @downward("NonMaxSuppression", 10)
 def suppress_by_loop(node: NodeAtBoundary) -> None:
-    """Writes a Loop over the boxes of each class in the order of their scores: selects a box that is left, as long as
-    there is room, and leaves out those that overlap it. Computes and compares areas as onnxruntime does.
+    """Write a Loop over the boxes of each class in the order of their scores: select a box that is left, as long as
+    there is room, and leave out those that overlap it. Compute and compare areas as onnxruntime does.
     """
     node.dialect = 10
     f = Formula(node)
@@ -174,7 +174,7 @@ def suppress_by_loop(node: NodeAtBoundary) -> None:
 
 
 def _overlaps(node: NodeAtBoundary, f: Formula) -> Term:
-    """Tells for each two boxes of a batch whether their intersection over union is above the threshold."""
+    """Tell for each two boxes of a batch whether their intersection over union is above the threshold."""
     sides = [f.input(0, "float32").take([place], 2) for place in range(4)]
     if node.known_value_or_default("center_point_box"):
         halves = [size / 2.0 for size in sides[2:]]

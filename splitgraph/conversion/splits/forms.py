@@ -43,8 +43,8 @@ FORMS = ("split", "variadic-split", "slice")
 
 
 def convert_forms(model: ModelProto, goal: Goal, leeway: Leeway = STRICT) -> Rewrite[ModelProto]:
-    """A copy of the model with its splits as plain Split, as VariadicSplit functions, or as slices; the model itself is
-    not changed.
+    """Return a copy of the model with its splits as plain Split, as VariadicSplit functions, or as slices; the model
+    itself is not changed.
 
     goal: the form, one of `FORMS`; whether lengths are written out and local functions inlined, for runtimes that read
     nothing else; and the IR version. leeway: what the user permits. Raises ConversionError with every blocker,
@@ -92,7 +92,9 @@ def convert_forms(model: ModelProto, goal: Goal, leeway: Leeway = STRICT) -> Rew
 
 
 def _with_functions_inlined(plan: Plan, model: ModelProto) -> ModelProto:
-    """The model with local functions inlined, except ours; itself where there are none or onnx cannot inline them."""
+    """Return the model with local functions inlined, except ours; itself where there are none or onnx cannot inline
+    them.
+    """
     try:
         inlined = inline_functions(model)
     except ValueError as error:
@@ -159,8 +161,8 @@ def _plan_plain(
 
 
 def _of_read_parts(found: SplitNode, plan: Plan) -> SplitNode:
-    """The split without the names of outputs that nobody reads, so that no Slice is written for them. If nobody reads
-    any, all stay.
+    """Return the split without the names of outputs that nobody reads, so that no Slice is written for them. If nobody
+    reads any, all stay.
     """
     read = [name if plan.is_read(found.scope.path, name) else "" for name in found.node.output]
     if not any(read) or read == list(found.node.output):
@@ -172,7 +174,7 @@ def _of_read_parts(found: SplitNode, plan: Plan) -> SplitNode:
 
 
 def _as_plain(found: SplitNode, producers: Producers, model: ModelProto, explicit_lengths: bool) -> SplitNode | None:
-    """The split with its axis as an attribute and in its former form; None where the axis must stay an input."""
+    """Return the split with its axis as an attribute and in its former form; None where the axis must stay an input."""
     scope, node, detail = found.scope, found.node, found.detail
     if detail.variant.op_type != "VariadicSplit":
         return found
@@ -189,7 +191,7 @@ def _as_plain(found: SplitNode, producers: Producers, model: ModelProto, explici
 
 
 def _is_counted(node: NodeProto, found: SplitDetail, uncounted: set[str]) -> bool:
-    """Whether the lengths alone show how many there are, and so how many outputs the node has.
+    """Return whether the lengths alone show how many there are, and so how many outputs the node has.
 
     uncounted: the names of lengths that do not; this adds to them.
     """
@@ -202,7 +204,7 @@ def _is_counted(node: NodeProto, found: SplitDetail, uncounted: set[str]) -> boo
 
 
 def _attributes_in(model: ModelProto, scope: Scope) -> Sequence[str]:
-    """The attributes of the function that contains the scope."""
+    """Return the attributes of the function that contains the scope."""
     if not scope.in_function:
         return ()
     function = model.functions[scope.path[1]]
@@ -210,7 +212,7 @@ def _attributes_in(model: ModelProto, scope: Scope) -> Sequence[str]:
 
 
 def _kept(found: SplitNode) -> Diagnostic:
-    """The note that says why a VariadicSplit is kept."""
+    """Return the note that says why a VariadicSplit is kept."""
     text = "the axis is known only at run time, and a plain node needs it as a constant, so the node is kept"
     advice = "Give the axis as a constant."
     if found.scope.in_function:
@@ -220,7 +222,7 @@ def _kept(found: SplitNode) -> Diagnostic:
 
 
 def _with_axis(node: NodeProto, found: SplitDetail, reference: str | None) -> NodeProto:
-    """A copy of a VariadicSplit node with its axis as the attribute that Split has.
+    """Return a copy of a VariadicSplit node with its axis as the attribute that Split has.
 
     reference: the attribute of the enclosing function that the axis is, None for an axis that is known.
     """
@@ -236,7 +238,7 @@ def _with_axis(node: NodeProto, found: SplitDetail, reference: str | None) -> No
 def _with_form(
     node: NodeProto, found: SplitDetail, producers: Producers, opset: int, explicit_lengths: bool
 ) -> SplitDetail:
-    """The split in its former form, if its lengths are still those of that form."""
+    """Return the split in its former form, if its lengths are still those of that form."""
     kept = {entry.key: entry.value for entry in node.metadata_props}.get(FORM_KEY)
     split = found.split
     if split is None or explicit_lengths or kept not in ("equal", "chunks"):
@@ -271,7 +273,7 @@ def _to_plain_domain(replacement: Replacement) -> None:
 
 
 def _still_called(plan: Plan, model: ModelProto) -> set[str]:
-    """The names of the VariadicSplit functions that are still called after the rewrite."""
+    """Return the names of the VariadicSplit functions that are still called after the rewrite."""
     called = set()
     for scope in scopes(model):
         edits = plan.edits.get(scope.path)
@@ -288,7 +290,7 @@ def _still_called(plan: Plan, model: ModelProto) -> set[str]:
 def lengths_are_computed(
     producers: Producers, node: NodeProto, split: CanonicalSplit, data: ValueType, opset: int, form: SplitForm
 ) -> bool:
-    """True when the lengths of a VariadicSplit call are computed by the nodes that lowering writes for the form.
+    """Return True when the lengths of a VariadicSplit call are computed by the nodes that lowering writes for the form.
 
     Where the lengths of equal parts are valid they sum to the dimension, so chunks are the same.
     """
@@ -301,8 +303,8 @@ def lengths_are_computed(
 
 
 def has_no_rest(producers: Producers, node: NodeProto, data: ValueType, opset: int) -> bool:
-    """True when the lengths of a VariadicSplit call come from the nodes that replace a -1 by the rest along the axis of
-    the call, so that none of them is -1.
+    """Return True when the lengths of a VariadicSplit call come from the nodes that replace a -1 by the rest along the
+    axis of the call, so that none of them is -1.
     """
     if len(node.input) < 3:
         return False
@@ -333,7 +335,9 @@ def _number(tensor: TensorProto | None) -> int | None:
 
 
 def _above(producers: Producers, name: str, *steps: tuple[str, int]) -> str | None:
-    """The value at the end of a path upwards: each step names an operator and one of its inputs; None without such."""
+    """Return the value at the end of a path upwards: each step names an operator and one of its inputs; None without
+    such.
+    """
     for op_type, index in steps:
         made = producers.node(name)
         if made is None or made.op_type != op_type or len(made.input) <= index:
@@ -343,7 +347,7 @@ def _above(producers: Producers, name: str, *steps: tuple[str, int]) -> str | No
 
 
 def axis_reference(producers: Producers, node: NodeProto, opset: int, attributes: Iterable[str]) -> str | None:
-    """The attribute of the enclosing function that gives the axis of a VariadicSplit call, None where none does.
+    """Return the attribute of the enclosing function that gives the axis of a VariadicSplit call, None where none does.
 
     attributes: those of the function.
     """

@@ -82,11 +82,11 @@ class _Order:
     _first_read: dict[str, int] = field(default_factory=dict)
 
     def made(self, name: str) -> int:
-        """The index of the node that defines a value, -1 where none of this graph does."""
+        """Return the index of the node that defines a value, -1 where none of this graph does."""
         return self._listed().get(name, -1)
 
     def is_read_before(self, name: str, place: int) -> bool:
-        """Whether a node before this place, or one in its subgraphs, reads a value."""
+        """Return whether a node before this place, or one in its subgraphs, reads a value."""
         self._listed()
         return self._first_read.get(name, place) < place
 
@@ -143,7 +143,7 @@ def _canonical(found: Partition) -> CanonicalSplit:
 
 
 def _stand_in(found: Partition, names: FreshNames) -> NodeProto:
-    """A Split of the parts, with the name and documentation of the first node whose output it has."""
+    """Return a Split of the parts, with the name and documentation of the first node whose output it has."""
     nodes = found.scope.nodes
     outputs = [
         names.new(f"{nodes[part.index].output[0]}_part") if part.squeezed else nodes[part.index].output[0]
@@ -162,7 +162,7 @@ def _stand_in(found: Partition, names: FreshNames) -> NodeProto:
 
 
 def _squeeze(emission: Emission, gather: NodeProto, part: str, axis: int) -> NodeProto:
-    """The Squeeze that stands for a Gather of one element, with its name and documentation."""
+    """Return the Squeeze that stands for a Gather of one element, with its name and documentation."""
     made = axes_node(emission, "Squeeze", part, gather.output[0], axis)
     made.name, made.doc_string = gather.name or made.name, gather.doc_string
     made.metadata_props.extend(gather.metadata_props)
@@ -170,8 +170,8 @@ def _squeeze(emission: Emission, gather: NodeProto, part: str, axis: int) -> Nod
 
 
 def _place(found: Partition, order: _Order, read: Sequence[str]) -> int | None:
-    """The index of the first node of the partition behind everything that the Split reads; None where a node before it
-    reads a part already.
+    """Return the index of the first node of the partition behind everything that the Split reads; None where a node
+    before it reads a part already.
     """
     own = sorted(part.index for part in found.parts)
     last = max((order.made(name) for name in read if name), default=-1)
@@ -183,7 +183,7 @@ def _place(found: Partition, order: _Order, read: Sequence[str]) -> int | None:
 
 
 def _inner_bounds(found: Partition) -> list[Bound] | None:
-    """Between each two parts, the bound that a tensor or a number holds; None where none does."""
+    """Return the bound between each two parts that a tensor or a number holds; None where none does."""
     inner: list[Bound] = []
     position: DimLike = 0
     for left, right in pairwise(found.parts):
@@ -200,7 +200,7 @@ def _inner_bounds(found: Partition) -> list[Bound] | None:
 
 
 def _lengths_between(emission: Emission, found: Partition, inner: Sequence[Bound]) -> str:
-    """The name of a 1-D tensor with the lengths of the parts, given the bounds between them."""
+    """Return the name of a 1-D tensor with the lengths of the parts, given the bounds between them."""
     shape = emission.write("Shape", [found.name], "shape")
     dim = emission.write("Gather", [shape, emission.constant([found.axis], "axis")], "dim", axis=0)
     bounds = [emission.constant([0], "first"), *(_position(emission, found, bound, dim) for bound in inner), dim]
@@ -210,7 +210,7 @@ def _lengths_between(emission: Emission, found: Partition, inner: Sequence[Bound
 
 
 def _position(emission: Emission, found: Partition, bound: Bound, dim: str) -> str:
-    """The name of a 1-D tensor with the position of a bound, which may count from the end and lie outside."""
+    """Return the name of a 1-D tensor with the position of a bound, which may count from the end and lie outside."""
     given, total = bound.given, found.total
     if bound.position == total or given == OPEN_END:
         return dim
@@ -276,7 +276,7 @@ class Part:
 
     @property
     def is_empty(self) -> bool:
-        """True for a part without elements, which fits in anywhere."""
+        """Return True for a part without elements, which fits in anywhere."""
         return self.start.position == self.end.position
 
 
@@ -303,8 +303,8 @@ class Partition:
 
 
 def find_partitions(walked: Walked, scope: Scope, known: Facts | None = None) -> Iterator[Partition]:
-    """The partitions of one graph, in the order of their first nodes. known: what is known of the symbols, if that is
-    more than the graph itself says.
+    """Return the partitions of one graph, in the order of their first nodes. known: what is known of the symbols, if
+    that is more than the graph itself says.
 
     All slices of a value along one axis count: one that overlaps others prevents a partition. A node with steps, of
     several axes, or of bounds that inference does not know is no part of one. Shapes, and values that are computed from
@@ -333,7 +333,9 @@ def find_partitions(walked: Walked, scope: Scope, known: Facts | None = None) ->
 
 
 def _is_of_shapes(name: str, data: ValueType, values: KnownValues) -> bool:
-    """Whether a value may be a shape or computed from one, and so is read element by element: a Split helps nobody."""
+    """Return whether a value may be a shape or computed from one, and so is read element by element: a Split helps
+    nobody.
+    """
     return values.knows_elements(name) or (data.rank == 1 and data.dtype in ("int64", "int32"))
 
 
@@ -352,7 +354,7 @@ def _partition(
 def _part_of(
     index: int, node: NodeProto, dims: Sequence[DimLike | None], values: KnownValues, facts: Facts, opset: int
 ) -> tuple[int, Part] | None:
-    """The axis along which a node takes consecutive elements, and these; None for any other node."""
+    """Return the axis along which a node takes consecutive elements, and these; None for any other node."""
     if node.op_type == "Gather":
         cut = _gather_bounds(node, values)
     else:
@@ -377,7 +379,7 @@ def _positioned(bound: Bound, dim: DimLike, facts: Facts) -> Bound | None:
 
 
 def _slice_attributes(node: NodeProto) -> _Cut | None:
-    """What a Slice cuts along its only axis."""
+    """Return what a Slice cuts along its only axis."""
     starts, ends, axes = _attribute(node, "starts", ()), _attribute(node, "ends", ()), _attribute(node, "axes", (0,))
     if not (starts and ends and axes and len(starts) == len(ends) == len(axes) == 1):
         return None
@@ -385,7 +387,7 @@ def _slice_attributes(node: NodeProto) -> _Cut | None:
 
 
 def _slice_inputs(node: NodeProto, values: KnownValues) -> _Cut | None:
-    """What a Slice of steps of 1 cuts along its only axis."""
+    """Return what a Slice of steps of 1 cuts along its only axis."""
     names = [*node.input, "", "", ""]
     start, end = _only_element(values, names[1]), _only_element(values, names[2])
     axes = values.integers(names[3]) if names[3] else [0]
@@ -396,7 +398,7 @@ def _slice_inputs(node: NodeProto, values: KnownValues) -> _Cut | None:
 
 
 def _only_element(values: KnownValues, name: str) -> Bound | None:
-    """The bound that a 1-D tensor of one element holds."""
+    """Return the bound that a 1-D tensor of one element holds."""
     contents = values.contents(name)
     if contents is None or contents.shape != (1,):
         return None
@@ -405,7 +407,7 @@ def _only_element(values: KnownValues, name: str) -> Bound | None:
 
 
 def _gather_bounds(node: NodeProto, values: KnownValues) -> _Cut | None:
-    """What a Gather of constant, consecutive indices reads; of a scalar index it loses the axis."""
+    """Return what a Gather of constant, consecutive indices reads; of a scalar index it loses the axis."""
     axis = _attribute(node, "axis", 0)
     contents = values.contents(node.input[1]) if len(node.input) > 1 else None
     indices = None if contents is None else contents.integers
@@ -418,8 +420,8 @@ def _gather_bounds(node: NodeProto, values: KnownValues) -> _Cut | None:
 
 
 def _in_order(parts: Sequence[Part], total: DimLike, facts: Facts) -> list[Part] | None:
-    """The parts in the order of their elements; None unless they cover the dimension without gap or overlap, for every
-    value of its symbols.
+    """Return the parts in the order of their elements; None unless they cover the dimension without gap or overlap, for
+    every value of its symbols.
     """
     empty = [part for part in parts if part.is_empty]
     waiting = {part.start.position: part for part in parts if not part.is_empty}
@@ -448,7 +450,7 @@ def _equal_position(waiting: Mapping[DimLike, Part], position: DimLike, facts: F
 
 
 def _attribute(node: NodeProto, name: str, absent: object) -> Any:
-    """The value of an attribute; None for one that refers to an attribute of the enclosing function."""
+    """Return the value of an attribute; None for one that refers to an attribute of the enclosing function."""
     for attribute in node.attribute:
         if attribute.name == name:
             return None if attribute.ref_attr_name else attribute_value(attribute)

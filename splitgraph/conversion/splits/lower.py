@@ -38,7 +38,7 @@ class SplitNode:
 
     @property
     def location(self) -> str:
-        """The location of the node for messages."""
+        """Return the location of the node for messages."""
         return f"{self.scope.location}/{node_label(self.node, self.index)}"
 
 
@@ -52,7 +52,7 @@ def lower_split(
     counted: bool = True,
     afresh: bool = False,
 ) -> tuple[Replacement | None, Sequence[Diagnostic]]:
-    """Write a split node as the target variant. Returns what becomes of it (None: it is unchanged), and the blockers.
+    """Write a split node as the target variant. Return what becomes of it (None: it is unchanged), and the blockers.
 
     explicit_lengths: write lengths out even where the target has a shorter form. counted: False where the lengths do
     not show how many they are, so that their number is written out. afresh: also a node that has this form already.
@@ -97,7 +97,7 @@ def lower_split(
 
 
 def _is_written_out(node: NodeProto, split: CanonicalSplit, target: Variant, counted: bool) -> bool:
-    """True when the lengths are written out already, in a form that every runtime reads."""
+    """Return True when the lengths are written out already, in a form that every runtime reads."""
     if split.form != "lengths":
         return False
     # No runtime reads the lengths of Split-1 from an input.
@@ -115,7 +115,9 @@ def _counted_lengths(
 
 
 def run_time_lengths(node: NodeProto, detail: SplitDetail, split: CanonicalSplit, emission: Emission) -> str | None:
-    """The name of an int64 tensor with the lengths if they are an input; None where a constant must hold them."""
+    """Return the name of an int64 tensor with the lengths if they are an input; None where a constant must hold
+    them.
+    """
     position = LENGTHS_INPUT[detail.variant.op_type]
     if split.form != "lengths" or len(node.input) <= position or not node.input[position]:
         return None
@@ -142,7 +144,7 @@ def _as_int64(name: str, detail: SplitDetail, emission: Emission) -> str:
 
 
 def without_rest(node: NodeProto, name: str, emission: Emission) -> str:
-    """The lengths of a VariadicSplit, with a possible -1 replaced by the rest at run time."""
+    """Return the lengths of a VariadicSplit, with a possible -1 replaced by the rest at run time."""
     axis = emission.write(
         "Reshape",
         [emission.write("Cast", [node.input[1]], "axis", to=TensorProto.INT64), emission.constant([1], "one")],
@@ -157,7 +159,7 @@ def without_rest(node: NodeProto, name: str, emission: Emission) -> str:
 
 
 def _types_blocked(detail: SplitDetail, target: Variant, location: str) -> tuple[Diagnostic, ...]:
-    """The blocker if the target version does not take the element type, or may not take an unknown one."""
+    """Return the blocker if the target version does not take the element type, or may not take an unknown one."""
     allowed, before = target.dtypes, detail.variant.dtypes
     if allowed is None or detail.data.dtype in allowed:
         return ()
@@ -266,7 +268,7 @@ class _SplitPlanner:
 
 
 def _certain_dimensions(model: ModelProto) -> frozenset[str]:
-    """The symbols in the shapes of inputs without a default; a default may have another size than its input."""
+    """Return the symbols in the shapes of inputs without a default; a default may have another size than its input."""
     named: dict[bool, set[str]] = {True: set(), False: set()}
     defaults = {tensor.name for tensor in model.graph.initializer}
     for value in model.graph.input:
@@ -275,7 +277,9 @@ def _certain_dimensions(model: ModelProto) -> frozenset[str]:
 
 
 def _kept_as_is(before: Variant, after: Variant, data: ValueType, location: str) -> list[Diagnostic]:
-    """The blocker for a node that is kept, if the target version does not take its element type or may not take it."""
+    """Return the blocker for a node that is kept, if the target version does not take its element type or may not take
+    it.
+    """
     if (
         after.dtypes is None
         or data.dtype in after.dtypes
@@ -327,7 +331,7 @@ class SplitRewrites:
     _written: list[tuple[Scope, int, Replacement]] = field(default_factory=list)
 
     def find(self, walked: Walked) -> Iterator[SplitNode]:
-        """All splits that inference reached, in graph order."""
+        """Return all splits that inference reached, in graph order."""
         for scope in self.root:
             detail: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
             for index, found in detail.splits.items():

@@ -26,8 +26,8 @@ _WHY = "OpenVINO reads num_outputs as equal parts"
 
 
 def write_uneven_lengths(model: ModelProto) -> tuple[ModelProto, tuple[Change, ...]]:
-    """A copy of the model with explicit lengths in place of every num_outputs that may be uneven, and the changes; the
-    model itself where there are none, or where it is invalid.
+    """Return a copy of the model with explicit lengths in place of every num_outputs that may be uneven, and the
+    changes; the model itself where there are none, or where it is invalid.
 
     Local functions are inlined first, except those that stand for VariadicSplit, because each call may have other
     sizes. Raises ValueError where they cannot be inlined (see `inline_functions`).
@@ -57,7 +57,7 @@ def write_uneven_lengths(model: ModelProto) -> tuple[ModelProto, tuple[Change, .
 
 
 def _has_chunks(model: ModelProto) -> bool:
-    """Whether a node outside our own functions is a Split-18 without lengths, which may be uneven."""
+    """Return whether a node outside our own functions is a Split-18 without lengths, which may be uneven."""
     return any(
         node.op_type == "Split" and not plain_domain(node.domain) and not _has_lengths(node.input)
         for scope in scopes(model)

@@ -39,13 +39,13 @@ class Reader:
 
 
 def plain_split_at(opset: int) -> Variant | None:
-    """The version of Split at an opset."""
+    """Return the version of Split at an opset."""
     return variant_at("Split", opset)
 
 
 def plan_plain_splits(model: ModelProto, walked: Walked) -> Plan | None:
-    """The plan that replaces SplitToSequence by Split for an opset without sequences, where its readers allow that;
-    None where nothing changes.
+    """Return the plan that replaces SplitToSequence by Split for an opset without sequences, where its readers allow
+    that; None where nothing changes.
     """
     found = (split for graph in walked.graphs.values() for split in graph.splits.values())
     if not any(split.variant.op_type == "SplitToSequence" for split in found):
@@ -92,14 +92,14 @@ def plan_sequences(
 
 
 def _drops_axis(node: NodeProto) -> bool:
-    """True for a node with keepdims=0, or with a keepdims that the enclosing function gives."""
+    """Return True for a node with keepdims=0, or with a keepdims that the enclosing function gives."""
     return any(attribute.name == "keepdims" and attribute_value(attribute) != 1 for attribute in node.attribute)
 
 
 def _readers(
     walked: Walked, root: Sequence[Scope], definitions: Definitions, scope: Scope, node: NodeProto, found: SplitDetail
 ) -> list[Reader] | str:
-    """The nodes that read the sequence, or the reason why it must stay a sequence."""
+    """Return the nodes that read the sequence, or the reason why it must stay a sequence."""
     split = found.split
     if split is None:
         return "the split is invalid"
@@ -182,8 +182,8 @@ def _plan_sequence(
 
 
 def _read_parts(parts: Sequence[str], readers: Sequence[Reader]) -> list[str]:
-    """The parts, "" for those that nobody reads: a Split has an output for each, but nobody needs such a Slice. All
-    parts if nobody reads any.
+    """Return the parts, "" for those that nobody reads: a Split has an output for each, but nobody needs such a Slice.
+    All parts if nobody reads any.
     """
     read = {reader.position for reader in readers if reader.node.op_type != "SequenceLength"}
     if None in read or not read:
@@ -192,7 +192,7 @@ def _read_parts(parts: Sequence[str], readers: Sequence[Reader]) -> list[str]:
 
 
 def _plain_form(split: CanonicalSplit) -> SplitForm | None:
-    """The form in which a Split gives the same parts, None where Split has no such form."""
+    """Return the form in which a Split gives the same parts, None where Split has no such form."""
     lengths = split.lengths or ()
     if split.static_lengths is None and split.form == "lengths":
         return "lengths"
@@ -202,7 +202,7 @@ def _plain_form(split: CanonicalSplit) -> SplitForm | None:
 
 
 def _documented(node: NodeProto, original: NodeProto) -> NodeProto:
-    """The node with the name, documentation and metadata of the node that it replaces."""
+    """Return the node with the name, documentation and metadata of the node that it replaces."""
     node.name, node.doc_string = original.name, original.doc_string
     node.metadata_props.extend(original.metadata_props)
     return node

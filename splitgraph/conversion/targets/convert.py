@@ -38,7 +38,8 @@ def convert_for_target(
     ir_version: IRVersion = None,
     leeway: Leeway = STRICT,
 ) -> Rewrite:
-    """A copy of the model that the target reads; the model itself is not changed. What the target reads stays as it is.
+    """Return a copy of the model that the target reads; the model itself is not changed. What the target reads stays as
+    it is.
 
     opset: of the result; None keeps the model's own as far as the target reads it. ir_version: of the result; None
     lowers the model's own only where the target does not read it. leeway: what the user permits. Raises ConversionError
@@ -58,7 +59,7 @@ def convert_for_target(
 
 
 def _opsets(own: int, target: Target) -> list[int]:
-    """The opsets to try: the model's own, or the newest that the target reads, and others that may do."""
+    """Return the opsets to try: the model's own, or the newest that the target reads, and others that may do."""
     newest = target.newest_opset or max(own, *_NEWER)
     start = min(own, newest)
     newer = [each for each in _NEWER if start < each <= newest]
@@ -66,7 +67,7 @@ def _opsets(own: int, target: Target) -> list[int]:
 
 
 def _apart_from(rewrite: Rewrite, model: ModelProto) -> Rewrite:
-    """The rewrite with a model of its own: what nothing changed is the caller's."""
+    """Return the rewrite with a model of its own: what nothing changed is the caller's."""
     if rewrite.model is not model:
         return rewrite
     copy = ModelProto()
@@ -75,7 +76,7 @@ def _apart_from(rewrite: Rewrite, model: ModelProto) -> Rewrite:
 
 
 def _at_opset(model: ModelProto, target: Target, opset: int | None, ir_version: IRVersion, leeway: Leeway) -> Rewrite:
-    """The model for the target at one opset. Raises ConversionError with every blocker."""
+    """Return the model for the target at one opset. Raises ConversionError with every blocker."""
     own = model_imports(model).get("")
     # At its own opset, a model is only repaired.
     is_own = opset in (None, own)
@@ -115,7 +116,7 @@ def _at_opset(model: ModelProto, target: Target, opset: int | None, ir_version: 
 
 
 def _repaired(model: ModelProto, leeway: Leeway) -> Rewrite:
-    """The model with its nodes repaired. Raises ConversionError for a model that is wrong."""
+    """Return the model with its nodes repaired. Raises ConversionError for a model that is wrong."""
     rewrite, walked = repaired(model, leeway)
     plan = Plan()
     plan.refuse_errors(walked)
@@ -124,8 +125,8 @@ def _repaired(model: ModelProto, leeway: Leeway) -> Rewrite:
 
 
 def _with_other_forms(examined: Examined, target: Target, joins: bool, reasons: dict[str, str]) -> Rewrite | None:
-    """The model after one round of planning; None where nothing is left to do. reasons: gets by location why a node
-    stays as it is.
+    """Return the model after one round of planning; None where nothing is left to do. reasons: gets by location why a
+    node stays as it is.
     """
     plan = Plan(left_out=find_left_out(examined.model, examined.walked.scopes))
     TargetPlanner(plan, examined, target, joins).run()
@@ -135,8 +136,8 @@ def _with_other_forms(examined: Examined, target: Target, joins: bool, reasons: 
 
 
 def _without_functions(model: ModelProto, leeway: Leeway) -> Rewrite | None:
-    """The model with its functions inlined, VariadicSplit as a plain Split; None where that changes nothing. Raises
-    ValueError where functions that are not ours cannot be inlined, and no function is ours.
+    """Return the model with its functions inlined, VariadicSplit as a plain Split; None where that changes nothing.
+    Raises ValueError where functions that are not ours cannot be inlined, and no function is ours.
     """
     has_ours = any(map(is_variadic_function, model.functions))
     plain = convert_forms(model, Goal(to="split"), leeway) if has_ours else step(model)
@@ -155,7 +156,7 @@ def _without_functions(model: ModelProto, leeway: Leeway) -> Rewrite | None:
 
 
 def _left(examined: Examined, target: Target, *, is_own: bool) -> list[Diagnostic]:
-    """What the target still does not read.
+    """Return what the target still does not read.
 
     is_own: the model has its own opset; at another one, a form that is not known to be read is in the way, too.
     """
@@ -172,8 +173,8 @@ def _left(examined: Examined, target: Target, *, is_own: bool) -> list[Diagnosti
 def _in_the_users_words(
     left: Sequence[Diagnostic], user: Mapping[str, Sequence[str]], source: Examined, target: Target
 ) -> list[Diagnostic]:
-    """The findings with the nodes of the user's model: what the target does not read in the node that the user has, or
-    in what splitgraph would write for it.
+    """Return the findings with the nodes of the user's model: what the target does not read in the node that the user
+    has, or in what splitgraph would write for it.
     """
     own: dict[str, list[Diagnostic]] = {}
     for found in check_model(source, target):
@@ -229,7 +230,7 @@ class UserNames:
         self._known: Mapping[str, str] | None = None
 
     def located(self, changes: Iterable[Change], model: ModelProto) -> list[Change]:
-        """The changes of a converted model with the locations of the user's nodes."""
+        """Return the changes of a converted model with the locations of the user's nodes."""
         listed = list(changes)
         if not listed or model is self._source:
             return listed
@@ -237,7 +238,7 @@ class UserNames:
         return [replace(change, location=user.get(change.location, [change.location])[0]) for change in listed]
 
     def locations(self, model: ModelProto) -> dict[str, list[str]]:
-        """By location of a node of a converted model, the locations of the user's nodes."""
+        """Return the locations of the user's nodes by the location of a node of the converted model."""
         if self._known is None:
             self._known = _definers(self._source)
         found: dict[str, list[str]] = {}
@@ -256,7 +257,7 @@ class UserNames:
 
 
 def _definers(model: ModelProto) -> dict[str, str]:
-    """By name of a value, the location of the node that gives it: the first one where several graphs have the name."""
+    """Return the location of the node that gives each value: the first one where several graphs have its name."""
     found: dict[str, str] = {}
     for scope in scopes(model):
         for index, node in enumerate(scope.nodes):

@@ -131,7 +131,7 @@ def _single(found: SplitNode) -> set[str]:
 
 
 def _refers(node: NodeProto) -> bool:
-    """True where the axis is an attribute of the enclosing function."""
+    """Return True where the axis is an attribute of the enclosing function."""
     return any(attribute.ref_attr_name for attribute in node.attribute)
 
 
@@ -155,7 +155,9 @@ class Choice:
 
 
 def choose(node: NodeTraits, detail: SplitDetail, opset: int, target: Target) -> Choice | None:
-    """The first form that the target reads; None where it reads none of them, or where nothing is known of them."""
+    """Return the first form that the target reads; None where it reads none of them, or where nothing is known of
+    them.
+    """
     return next((each for each in _choices(node, detail, opset) if _is_read(each, target)), None)
 
 
@@ -170,7 +172,7 @@ def _is_read(choice: Choice, target: Target) -> bool:
 
 
 def _choices(node: NodeTraits, detail: SplitDetail, opset: int) -> Iterator[Choice]:
-    """Every form that splitgraph can write, the plainest first."""
+    """Return every form that splitgraph can write, the plainest first."""
     split, variant = detail.split, variant_at("Split", opset)
     if split is None or variant is None:
         return
@@ -196,7 +198,7 @@ def _choices(node: NodeTraits, detail: SplitDetail, opset: int) -> Iterator[Choi
 
 
 def _whole(split: CanonicalSplit, detail: SplitDetail, opset: int) -> Choice:
-    """The only part of a split is the whole value: an Identity, whatever its shape."""
+    """Return the form for a split whose only part is the whole value: an Identity, whatever its shape."""
     version = version_at("Identity", opset)
     traits = {"Identity"} if version is None else {"Identity", f"Identity-{version.since_version}"}
     dtype = detail.data.dtype
@@ -204,7 +206,7 @@ def _whole(split: CanonicalSplit, detail: SplitDetail, opset: int) -> Choice:
 
 
 def _slices(split: CanonicalSplit, opset: int, kept: frozenset[str], is_input: bool) -> Iterator[Choice]:
-    """The forms with a Slice for each part. is_input: the lengths are a graph input."""
+    """Return the forms with a Slice for each part. is_input: the lengths are a graph input."""
     computed = "slice-input" if is_input else "slice-computed"
     forms: list[tuple[BoundsForm, set[str]]] = []
     bounds = open_bounds(split)
@@ -225,14 +227,14 @@ def _slices(split: CanonicalSplit, opset: int, kept: frozenset[str], is_input: b
 
 
 def _kept_traits(node: NodeTraits, detail: SplitDetail, split: CanonicalSplit) -> frozenset[str]:
-    """The traits that the split has in any form."""
+    """Return the traits that the split has in any form."""
     found = data_traits(detail.data, split.axis)
     own = {trait for trait in node.traits if trait in _OF_ALL_PARTS or trait.startswith("part")}
     return frozenset(found | own) - _REWRITTEN
 
 
 def _lengths_given(node: NodeTraits, split: CanonicalSplit, variant: Variant) -> Given | None:
-    """How the lengths would be given if they were written out; None where the version cannot have them."""
+    """Return how the lengths would be given if they were written out; None where the version cannot have them."""
     if split.static_lengths is not None:
         return "attribute" if variant.since_version < 13 else "constant"
     if variant.since_version < 13:
@@ -257,8 +259,8 @@ class Shorter(NamedTuple):
 
 
 def without_empty_parts(model: ModelProto, root: Sequence[Scope], found: SplitNode, target: Target) -> Shorter | None:
-    """The split without its empty parts. None where the lengths are not known, or where an empty part is read and can
-    be no constant that the target reads.
+    """Return the split without its empty parts. None where the lengths are not known, or where an empty part is read
+    and can be no constant that the target reads.
     """
     split = found.detail.split
     if split is None or split.axis is None or split.static_lengths is None or 0 not in split.static_lengths:
@@ -290,8 +292,8 @@ def plan_empty_parts(plan: Plan, found: SplitNode, gone: Mapping[str, Sequence[_
 
 
 def _may_be_constant(model: ModelProto, found: SplitNode, target: Target) -> bool:
-    """True where an initializer can stand for an empty part: the target reads such, its type and all other dimensions
-    are known, and it is no input, as in old IR versions, and not in a function.
+    """Return True where an initializer can stand for an empty part: the target reads such, its type and all other
+    dimensions are known, and it is no input, as in old IR versions, and not in a function.
     """
     data, split = found.detail.data, found.detail.split
     axis = None if split is None else split.axis
@@ -302,8 +304,8 @@ def _may_be_constant(model: ModelProto, found: SplitNode, target: Target) -> boo
 
 
 def _joins_of(root: Sequence[Scope], found: SplitNode, name: str, empty: Collection[str]) -> list[_Edit] | None:
-    """The Concat nodes that go without an empty part, none where nothing reads it; None where others read it, too.
-    empty: the names of all empty parts of the split.
+    """Return the Concat nodes that go without an empty part, none where nothing reads it; None where others read it,
+    too. empty: the names of all empty parts of the split.
     """
     definitions, readers = Definitions(root), []
     for scope in root:
@@ -321,7 +323,7 @@ def _joins_of(root: Sequence[Scope], found: SplitNode, name: str, empty: Collect
 
 
 def _joins_along(node: NodeProto, found: SplitNode, empty: Collection[str]) -> bool:
-    """True for a Concat along the axis of the split that also has inputs that are no empty parts of it."""
+    """Return True for a Concat along the axis of the split that also has inputs that are no empty parts of it."""
     if node.op_type != "Concat" or plain_domain(node.domain):
         return False
     # Concat-1 may leave its axis out.
@@ -378,7 +380,7 @@ def plan_plain_slice(
 
 
 def _bounds(node: NodeTraits, detail: GraphDetail) -> tuple[list[int], list[int], list[int]] | None:
-    """Starts, ends and axes; None where one is not known, a step is not 1, or a dimension is not known."""
+    """Return starts, ends and axes; None where one is not known, a step is not 1, or a dimension is not known."""
     inputs = list(node.node.input)
     held = [_integers(detail, name) for name in inputs[1:]]
     starts, ends, axes, steps = (*held, None, None)[:4] if len(held) >= 2 else (None,) * 4
