@@ -139,7 +139,7 @@ class Emission(NodeBuilder):
 
     @property
     def nodes(self) -> list[NodeProto]:
-        """Return all emitted nodes in topological order."""
+        """All emitted nodes in topological order."""
         return [*self.helpers, *self.mains]
 
     def replacement(self, why: str, before: str = "", after: str = "") -> Replacement:

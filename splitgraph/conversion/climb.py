@@ -164,29 +164,29 @@ class Climb:
 
     @property
     def values(self) -> KnownValues:
-        """Return the types and constants of all values of the graph."""
+        """The types and constants of all values of the graph."""
         return self.ladder.values
 
     @property
     def emission(self) -> Emission:
-        """Return where constants and names come from."""
+        """Where constants and names come from."""
         if self.written_to is None:
             raise Inexact("nothing may be written")
         return self.written_to
 
     @property
     def target(self) -> int:
-        """Return the opset to which the model goes."""
+        """The opset to which the model goes."""
         return self.ladder.target
 
     @property
     def in_function(self) -> bool:
-        """Return True in the body of a function."""
+        """True in the body of a function."""
         return self.ladder.in_function
 
     @property
     def assumptions(self) -> dict[str, None]:
-        """Return sentences about element types that are unknown and were assumed."""
+        """Sentences about element types that are unknown and were assumed."""
         return self.ladder.assumptions
 
     def is_read(self, name: str) -> bool:

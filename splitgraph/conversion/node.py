@@ -43,7 +43,7 @@ class Node:
 
     @property
     def is_edited(self) -> bool:
-        """Return True when the node differs from that of the model, or is none of the model."""
+        """True when the node differs from that of the model, or is none of the model."""
         node = self.original
         if node is None or self.wrap or node.op_type != self.op_type or len(node.attribute) != len(self.attributes):
             return True
@@ -53,12 +53,12 @@ class Node:
 
     @property
     def has_graphs(self) -> bool:
-        """Return True for a node with subgraphs."""
+        """True for a node with subgraphs."""
         return any(attribute.type in HOLDING_GRAPHS for attribute in self.attributes.values())
 
     @property
     def reads(self) -> list[str]:
-        """Return all names that the node and the nodes in its subgraphs read."""
+        """All names that the node and the nodes in its subgraphs read."""
         return [name for name in self.inputs if name] + _read_in_graphs(self.attributes.values())
 
     @property
@@ -157,12 +157,12 @@ class Slot:
 
     @property
     def group(self) -> str:
-        """Return a text that is equal for slots of one type: the type variable, otherwise the label."""
+        """A text that is equal for slots of one type: the type variable, otherwise the label."""
         return self.old.type_variable if self.old.is_generic and self.old.homogeneous else self.label
 
     @property
     def found(self) -> str:
-        """Return the type in words; "" where the element type is unknown."""
+        """The type in words; "" where the element type is unknown."""
         if len(self.types) == 1:
             return _in_words(next(iter(self.types)))
         dtypes = {_element(text) for text in self.types}
@@ -174,7 +174,7 @@ class Slot:
 
     @property
     def is_castable(self) -> bool:
-        """Return True where the value may be a tensor; only tensors can be cast."""
+        """True where the value may be a tensor; only tensors can be cast."""
         return any(text.startswith("tensor(") for text in self.types)
 
 

@@ -79,7 +79,7 @@ class Rewrite(Generic[M_co]):
 
     @property
     def model(self) -> M_co:
-        """Return the model, of the kind that went in, with all of its weights; they are read when it is first asked
+        """The model, of the kind that went in, with all of its weights; they are read when it is first asked
         for. Raises ModelError where the file that they are in was changed.
         """
         found: M_co = in_memory(self.held)
@@ -93,7 +93,7 @@ class Rewrite(Generic[M_co]):
 
     @property
     def verified(self) -> bool | None:
-        """Return True when the result was run and is equal, False when nothing could be compared, None when nobody
+        """True when the result was run and is equal, False when nothing could be compared, None when nobody
         asked.
         """
         return None if self.verification is None else self.verification.verdict == "equal"

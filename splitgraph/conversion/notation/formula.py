@@ -72,7 +72,7 @@ class Term:
 
     @property
     def name(self) -> str:
-        """Return the name of the value; add a constant where the elements are known."""
+        """The name of the value; add a constant where the elements are known."""
         return self.value if self.elements is None else self.formula.constant(self.elements)
 
     def __add__(self, other: Term | float) -> Term:
@@ -242,7 +242,7 @@ class Formula:
 
     @property
     def opset(self) -> int:
-        """Return the opset of the nodes that are written."""
+        """The opset of the nodes that are written."""
         return self.context.dialect or self.context.opset
 
     def term(self, elements: Array) -> Term:

@@ -43,27 +43,27 @@ class Surroundings(Protocol):
 
     @property
     def values(self) -> KnownValues:
-        """Return the types and constants of all values that the node can read."""
+        """The types and constants of all values that the node can read."""
 
     @property
     def emission(self) -> Emission:
-        """Return where constants and names come from."""
+        """Where constants and names come from."""
 
     @property
     def target(self) -> int:
-        """Return the opset to which the model goes."""
+        """The opset to which the model goes."""
 
     @property
     def location(self) -> str:
-        """Return where the node of the model is, for messages."""
+        """Where the node of the model is, for messages."""
 
     @property
     def in_function(self) -> bool:
-        """Return True in the body of a function, where types may be unknown."""
+        """True in the body of a function, where types may be unknown."""
 
     @property
     def assumptions(self) -> dict[str, None]:
-        """Return sentences about element types that are unknown and were assumed."""
+        """Sentences about element types that are unknown and were assumed."""
 
     def is_read(self, name: str) -> bool:
         """Return True when anything in the model reads a value."""
@@ -158,43 +158,43 @@ class NodeAtBoundary(Node, NodeBuilder):
 
     @property
     def made(self) -> list[Node]:
-        """Return the nodes that the node became, in order."""
+        """The nodes that the node became, in order."""
         return [*self.before, *([] if self.dropped else [self.copy()]), *self.after]
 
     @property
     def values(self) -> KnownValues:
-        """Return the types and constants of all values that the node can read."""
+        """The types and constants of all values that the node can read."""
         return self.around.values
 
     @property
     def emission(self) -> Emission:
-        """Return where constants and names come from."""
+        """Where constants and names come from."""
         return self.around.emission
 
     @property
     def target(self) -> int:
-        """Return the opset to which the model goes."""
+        """The opset to which the model goes."""
         return self.around.target
 
     @property
     def opset(self) -> int:
-        """Return the opset next to the boundary, on the side that the node goes to."""
+        """The opset next to the boundary, on the side that the node goes to."""
         version = self.upper.since_version
         return version if self.upward else version - 1
 
     @property
     def old(self) -> OperatorVersion:
-        """Return the version that the node comes from."""
+        """The version that the node comes from."""
         return self.lower if self.upward else self.upper
 
     @property
     def new(self) -> OperatorVersion:
-        """Return the version that the node goes to."""
+        """The version that the node goes to."""
         return self.upper if self.upward else self.lower
 
     @property
     def side(self) -> str:
-        """Return where the new version holds, in words."""
+        """Where the new version holds, in words."""
         return f"from opset {self.upper.since_version} on" if self.upward else f"below opset {self.upper.since_version}"
 
     # Attributes ----------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ class _Axis:
 
     @property
     def last(self) -> Term:
-        """Return the place of the last element, float32."""
+        """The place of the last element, float32."""
         return self.length.cast("float32") - 1
 
 

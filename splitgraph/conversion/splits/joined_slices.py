@@ -276,7 +276,7 @@ class Part:
 
     @property
     def is_empty(self) -> bool:
-        """Return True for a part without elements, which fits in anywhere."""
+        """True for a part without elements, which fits in anywhere."""
         return self.start.position == self.end.position
 
 

@@ -38,7 +38,7 @@ class SplitNode:
 
     @property
     def location(self) -> str:
-        """Return the location of the node for messages."""
+        """The location of the node for messages."""
         return f"{self.scope.location}/{node_label(self.node, self.index)}"
 
 
