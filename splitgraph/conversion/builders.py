@@ -125,7 +125,7 @@ class Emission(NodeBuilder):
 
     def afresh(self, opset: int, initializers: list[TensorProto] | None = None) -> Emission:
         """Return an empty emission for the same node; it can share the list of initializers."""
-        held = [] if initializers is None else initializers
+        shared = [] if initializers is None else initializers
         return Emission(
             self.names,
             opset,
@@ -134,7 +134,7 @@ class Emission(NodeBuilder):
             self.is_given,
             self.drafts,
             left_out=self.left_out,
-            initializers=held,
+            initializers=shared,
         )
 
     @property
@@ -166,11 +166,11 @@ class Emission(NodeBuilder):
         key = values if isinstance(values, int) else tuple(values)
         if key not in self._constants:
             name = self.new_name(hint)
-            held = int64_tensor(name, key, self.drafts)
+            tensor = int64_tensor(name, key, self.drafts)
             if self.in_function:
-                self.add("Constant", [], [name], hint, {"value": held})
+                self.add("Constant", [], [name], hint, {"value": tensor})
             else:
-                self.initializers.append(held)
+                self.initializers.append(tensor)
             self._constants[key] = name
         return self._constants[key]
 

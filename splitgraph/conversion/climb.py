@@ -101,20 +101,22 @@ class Ladder:
         know.
         """
         foreign = [
-            found for found in blockers if found in climb.of_written or not found.message.startswith(node.op_type)
+            blocker
+            for blocker in blockers
+            if blocker in climb.of_written or not blocker.message.startswith(node.op_type)
         ]
         if not climb.adapted or not foreign:
             return blockers
         stop = self.cache.stop(key, lambda: self._nearest(node, climb))
         # The reasons at that opset come first: they are why the node stops there.
-        every = dict.fromkeys(found.message for found in foreign)
-        reasons = sorted(every, key=lambda text: f"opset {stop}" not in text)
+        messages = dict.fromkeys(blocker.message for blocker in foreign)
+        reasons = sorted(messages, key=lambda text: f"opset {stop}" not in text)
         more = f"; and {len(reasons) - _MOST_REASONS} more" if len(reasons) > _MOST_REASONS else ""
         side = "beyond" if self.target > self.source else "below"
         text = f"{node.op_type} cannot go {side} opset {stop}, because the nodes that would replace it cannot: "
         text += "; ".join(reasons[:_MOST_REASONS]) + more
         made = diagnostic(foreign[0].code, text, climb.location, help=f"Stop at opset {stop}.")
-        return [*(found for found in blockers if found not in foreign), made]
+        return [*(blocker for blocker in blockers if blocker not in foreign), made]
 
     def _nearest(self, node: NodeProto, climb: Climb) -> int:
         """Return the opset nearest to the target to which the node can be converted."""
@@ -273,10 +275,10 @@ class Climb:
         """Take a node over a boundary in the first way that leads to the target."""
         lower, upper, upward = trial.lower, trial.upper, trial.upward
         # Adapters do not treat element types, so that the blockers about these stand beside theirs.
-        blockers: Sequence[Diagnostic] = [found for found in refused if found.code == "SG403"]
+        blockers: Sequence[Diagnostic] = [blocker for blocker in refused if blocker.code == "SG403"]
         for way in ways:
-            context = NodeAtBoundary.at(node, self, at, upward, lower, upper)
-            made, failed = self._try(way, context, f"{lower.op} changes at opset {upper.since_version}")
+            attempt = NodeAtBoundary.at(node, self, at, upward, lower, upper)
+            made, failed = self._try(way, attempt, f"{lower.op} changes at opset {upper.since_version}")
             if made is not None:
                 return made
             if isinstance(failed, Inexact):
@@ -300,8 +302,8 @@ class Climb:
         adapter = adapter_of(node.op_type, route.exists_from, going_up=False)
         blockers: Sequence[Diagnostic] = ()
         for way in (expand,) if adapter is None else (adapter, expand):
-            context = NodeAtBoundary.at(node, self, at, False, first, first)
-            made, failed = self._try(way, context, f"{node.op_type} exists from opset {route.exists_from} on")
+            attempt = NodeAtBoundary.at(node, self, at, False, first, first)
+            made, failed = self._try(way, attempt, f"{node.op_type} exists from opset {route.exists_from} on")
             if made is not None:
                 return made
             if isinstance(failed, Inexact):
@@ -314,23 +316,23 @@ class Climb:
 
     def _take_split(self, node: Node, at: int) -> list[Node]:
         """Return the nodes that a split in a function body becomes: a split goes to the target in one step."""
-        target = variant_at(node.op_type, self.target)
-        if target is None:
+        variant = variant_at(node.op_type, self.target)
+        if variant is None:
             text = f"its function body has a {node.op_type}, which does not exist at opset {self.target}"
             self.blockers.append(diagnostic("SG404", text, self.location))
-        if target is None or target == variant_at(node.op_type, at) or node.op_type != "Split":
+        if variant is None or variant == variant_at(node.op_type, at) or node.op_type != "Split":
             return [node]
         message = node.message()
         emission = self.emission.afresh(self.emission.opset, initializers=self.emission.initializers)
-        found = SplitNode(Scope(None, (), self.location, {}), 0, message, self.values.split_detail(message, at))
-        replacement, blockers = lower_split(found, target, emission, f"opset {self.target}")
+        split_node = SplitNode(Scope(None, (), self.location, {}), 0, message, self.values.split_detail(message, at))
+        replacement, blockers = lower_split(split_node, variant, emission, f"opset {self.target}")
         self.blockers += blockers
         return [node] if replacement is None else [Node.of_added(made) for made in replacement.messages()]
 
     # What a node became --------------------------------------------------------------------------------------------
 
     def _try(
-        self, way: Step, context: NodeAtBoundary, why: str
+        self, way: Step, attempt: NodeAtBoundary, why: str
     ) -> tuple[list[Node] | None, Inexact | Sequence[Diagnostic]]:
         """Return the nodes that a node becomes at the target in one of the ways; None and the reason where it cannot go
         so.
@@ -338,24 +340,24 @@ class Climb:
         self.adapted = True
         blockers, reasons = len(self.blockers), len(self.reasons)
         try:
-            way(context)
+            way(attempt)
         except Inexact as refusal:
             return None, refusal
         except _UNFIT as fault:
             # Usually the inputs and attributes of the node contradict each other in a way that inference has not found.
             return None, Inexact(f"its inputs and attributes do not fit together ({type(fault).__name__}: {fault})")
-        self.reasons += list(context.reasons.values()) or [why]
-        nodes = self._further(context)
+        self.reasons += list(attempt.reasons.values()) or [why]
+        nodes = self._further(attempt)
         failed = self.blockers[blockers:]
         if not failed:
             return nodes, ()
         del self.blockers[blockers:], self.reasons[reasons:]
         return None, failed
 
-    def _further(self, context: NodeAtBoundary) -> list[Node]:
-        opset = context.dialect or context.opset
-        made = context.made
-        _inherit(context, made)
+    def _further(self, attempt: NodeAtBoundary) -> list[Node]:
+        opset = attempt.dialect or attempt.opset
+        made = attempt.made
+        _inherit(attempt, made)
         self.read.update(name for node in made for name in node.reads)
         self.values.note([node.message() for node in made], opset)
         taken = []
@@ -366,7 +368,7 @@ class Climb:
                 self.of_written.update(self.blockers[blockers:])
             taken.append((result, self.blockers[blockers:], self.reasons[reasons:]))
             del self.blockers[blockers:], self.reasons[reasons:]
-        return self._still_needed(taken, context.came.outputs)
+        return self._still_needed(taken, attempt.came.outputs)
 
     def _still_needed(
         self, taken: Sequence[tuple[list[Node], list[Diagnostic], list[str]]], outputs: Iterable[str]
@@ -376,10 +378,10 @@ class Climb:
         """
         wanted = {name for name in outputs if name}
         kept = []
-        for each in reversed(taken):
-            if any(not wanted.isdisjoint(node.outputs) for node in each[0]):
-                wanted.update(name for node in each[0] for name in node.reads)
-                kept.append(each)
+        for became in reversed(taken):
+            if any(not wanted.isdisjoint(node.outputs) for node in became[0]):
+                wanted.update(name for node in became[0] for name in node.reads)
+                kept.append(became)
         nodes: list[Node] = []
         for made, blockers, reasons in reversed(kept):
             nodes += made
@@ -401,9 +403,9 @@ class Climb:
         if not unfit:
             return self.take(node, opset)
         # A copy: where no wider type helps, the node must still have its outputs, or its blockers are dropped with it.
-        context = NodeAtBoundary.at(node, self, opset, True, version, version)
-        context.dialect = opset
-        made, _ = self._try(partial(widen, fits=version), context, f"{node.op_type} does not take {unfit[0].found}")
+        attempt = NodeAtBoundary.at(node, self, opset, True, version, version)
+        attempt.dialect = opset
+        made, _ = self._try(partial(widen, fits=version), attempt, f"{node.op_type} does not take {unfit[0].found}")
         if made is None:
             self.blockers.append(self._unfit(node, unfit[0], opset))
         return made or [node]
@@ -425,7 +427,7 @@ class Climb:
         for attribute in node.attributes.values():
             if attribute.type != AttributeProto.GRAPH or attribute in theirs:
                 continue
-            if any(attribute is held for held in self.graphs_taken):
+            if any(attribute is taken for taken in self.graphs_taken):
                 continue
             self.graphs_taken.append(attribute)
             nodes: list[NodeProto] = []
@@ -439,14 +441,14 @@ class Climb:
             attribute.g.node.extend(made_nodes)
 
 
-def _inherit(context: NodeAtBoundary, made: Sequence[Node]) -> None:
+def _inherit(attempt: NodeAtBoundary, made: Sequence[Node]) -> None:
     """If the node itself is dropped, give its name and documentation to the node with its first output."""
-    if not context.dropped:
+    if not attempt.dropped:
         return
-    first = next((name for name in context.outputs if name), None)
+    first = next((name for name in attempt.outputs if name), None)
     for node in made:
         if first in node.outputs:
-            node.original, node.name = context.original, context.name
+            node.original, node.name = attempt.original, attempt.name
 
 
 def _schema_problem(node: Node, version: OperatorVersion | None) -> str:

@@ -52,7 +52,7 @@ def inline_functions(model: ModelProto, *, ours_too: bool = False) -> ModelProto
     nodes. Raises ValueError where it refuses the model, where nodes need two versions of one domain, where a default
     would be lost, and where the result would have too many nodes or too deeply nested graphs.
     """
-    ours = [(held.domain, held.name) for held in model.functions if not ours_too and is_variadic_function(held)]
+    ours = [(local.domain, local.name) for local in model.functions if not ours_too and is_variadic_function(local)]
     if len(ours) == len(model.functions):
         return model
     _require_size(model)
@@ -97,11 +97,11 @@ def _write_defaults(nodes: Iterable[NodeProto], functions: Mapping[FunctionKey, 
             continue
         given = {attribute.name: attribute for attribute in node.attribute}
         for default in function.attribute_proto:
-            held = given.get(default.name)
-            if held is None:
+            given_value = given.get(default.name)
+            if given_value is None:
                 node.attribute.append(default)
-            elif held.ref_attr_name in _without_default(functions.values()):
-                text = f"{function.name!r} is called with {held.ref_attr_name!r} of the enclosing function for"
+            elif given_value.ref_attr_name in _without_default(functions.values()):
+                text = f"{function.name!r} is called with {given_value.ref_attr_name!r} of the enclosing function for"
                 raise ValueError(f"{text} {default.name!r}, which has a default where that is not given")
 
 
@@ -138,15 +138,15 @@ def _bring_imports(model: ModelProto, functions: Mapping[FunctionKey, FunctionPr
 
 def _called(model: ModelProto, functions: Mapping[FunctionKey, FunctionProto]) -> Collection[FunctionKey]:
     """Return the functions that the main graph calls, directly or through other functions."""
-    found: set[FunctionKey] = set()
+    called: set[FunctionKey] = set()
     waiting = [model.graph.node]
     while waiting:
         for node in _all_nodes(waiting.pop()):
             key = called_function(node)
-            if key in functions and key not in found:
-                found.add(key)
+            if key in functions and key not in called:
+                called.add(key)
                 waiting.append(functions[key].node)
-    return found
+    return called
 
 
 def _remaining(node: NodeProto, functions: Mapping[FunctionKey, FunctionProto], kept: Collection[object]) -> str | None:
@@ -201,10 +201,10 @@ def _without_weights(model: ModelProto) -> ModelProto:
 
 
 def _set(message: object, name: str, content: object) -> None:
-    held = getattr(message, name)
-    if hasattr(held, "extend"):
-        held.extend(content)
-    elif hasattr(held, "CopyFrom"):
-        held.CopyFrom(content)
+    value = getattr(message, name)
+    if hasattr(value, "extend"):
+        value.extend(content)
+    elif hasattr(value, "CopyFrom"):
+        value.CopyFrom(content)
     else:
         setattr(message, name, content)

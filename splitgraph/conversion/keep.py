@@ -250,7 +250,7 @@ def carry_types(
     groups of slots that have a blocker; this adds to them. is_blocked: the boundary or an earlier one has another
     blocker. Its renamed inputs may have another meaning, so that they are not compared.
     """
-    version, boundary, around, found = node.new, node.upper.since_version, node.around, list[Diagnostic]()
+    version, boundary, around, blockers = node.new, node.upper.since_version, node.around, list[Diagnostic]()
     stop = boundary - 1 if node.upward else boundary
     for slot in misfits(slots, version, skip_renamed=is_blocked):
         young = fits_but_for_young_types(slot, version)
@@ -259,13 +259,13 @@ def carry_types(
         elif slot.group not in reported:
             reported.add(slot.group)
             message = misfit_message(version.op, slot, node.side, around.in_function)
-            found.append(diagnostic("SG403", message, around.location, help=type_advice(stop, slot)))
+            blockers.append(diagnostic("SG403", message, around.location, help=type_advice(stop, slot)))
     pair = None if is_blocked else unequal_pair(slots, version)
     if pair is not None and not reported & {slot.group for slot in pair}:
         reported |= {slot.group for slot in pair}
         message = _unequal_message(version.op, *pair, node.side)
-        found.append(diagnostic("SG403", message, around.location, help=type_advice(stop, *pair)))
-    return found
+        blockers.append(diagnostic("SG403", message, around.location, help=type_advice(stop, *pair)))
+    return blockers
 
 
 def _unequal_message(op: str, one: Slot, other: Slot, side: str) -> str:

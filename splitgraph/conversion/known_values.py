@@ -66,18 +66,18 @@ class KnownValues:
         if name in self._added:
             self._infer_added(*self._added[name])
         if name not in self._elements:
-            held, known = self._held(name)
-            self._elements[name] = _as_array(held, known)
-        found = self._elements[name]
-        if isinstance(found, TensorProto):
-            found = self._elements[name] = _as_array(found, UNKNOWN)
-        return found
+            constant, known = self._held(name)
+            self._elements[name] = _as_array(constant, known)
+        elements = self._elements[name]
+        if isinstance(elements, TensorProto):
+            elements = self._elements[name] = _as_array(elements, UNKNOWN)
+        return elements
 
     def integers(self, name: str) -> list[int] | None:
         """Return the elements of a constant tensor of integers in row-major order, as `elements`."""
         if name in self._elements or name in self._added:
-            found = self.elements(name)
-            return None if found is None else [int(item) for item in found.reshape(-1)]
+            elements = self.elements(name)
+            return None if elements is None else [int(item) for item in elements.reshape(-1)]
         self.asked.add(name)
         contents, _ = self._contents(name)
         return None if contents is None or contents.integers is None else list(contents.integers)
@@ -95,11 +95,11 @@ class KnownValues:
 
     def branches(self) -> Iterator[Mapping[str, GraphDetail]]:
         """Return the inference of the subgraphs of each node, by attribute."""
-        found: dict[int, dict[str, GraphDetail]] = {}
+        details: dict[int, dict[str, GraphDetail]] = {}
         for path, detail in self._details.items():
             if path[:-3] == self._path and len(path) == len(self._path) + 3:
-                found.setdefault(path[-3], {})[path[-2]] = detail
-        yield from found.values()
+                details.setdefault(path[-3], {})[path[-2]] = detail
+        yield from details.values()
 
     def are_named_within(self, symbols: Set[str]) -> bool:
         """Return True when a subgraph of the graph declares a dimension with one of these symbols."""
@@ -133,10 +133,10 @@ class KnownValues:
 
     def note(self, nodes: Sequence[NodeProto], opset: int) -> None:
         """Set the nodes that produce added values. Their types are inferred together, when one is asked for."""
-        held = tuple(nodes)
-        for name in _made(held):
+        group = tuple(nodes)
+        for name in _made(group):
             if name not in self._added and not self._is_known(name):
-                self._added[name] = (held, opset)
+                self._added[name] = (group, opset)
 
     def _is_known(self, name: str) -> bool:
         return name in self._types or self._home_of(name) is not None
@@ -155,7 +155,7 @@ class KnownValues:
         details: list[GraphDetail] = list(self._analysed(plain, opset).graphs.values())
         for name in within:
             if not self._is_known(name):
-                detail = next((each for each in details if name in each.types), details[0])
+                detail = next((candidate for candidate in details if name in candidate.types), details[0])
                 known = detail.types.get(name, UNKNOWN)
                 self.define(name, known, _as_array(detail.constants.get(name), known))
 
@@ -202,8 +202,8 @@ class KnownValues:
 
     def _contents(self, name: str) -> tuple[Contents | None, ValueType]:
         """Return the elements of a small constant, otherwise None; and the type."""
-        held, known = self._held(name)
-        return tensor_contents(held) if isinstance(held, TensorProto) else held, known
+        constant, known = self._held(name)
+        return tensor_contents(constant) if isinstance(constant, TensorProto) else constant, known
 
 
 def _refers(node: NodeProto) -> bool:
@@ -231,29 +231,29 @@ def _made(nodes: Iterable[NodeProto]) -> Iterator[str]:
             yield from _made(graph.node)
 
 
-def _decoded(held: TensorProto) -> Array | None:
+def _decoded(tensor: TensorProto) -> Array | None:
     """Return the elements of a tensor; None for a malformed one, which onnx's checker reports."""
     try:
-        found: Array = array_of(held)
+        elements: Array = array_of(tensor)
     except (ValueError, TypeError, KeyError):
         return None
-    return found
+    return elements
 
 
 def _is_complete(contents: Contents) -> bool:
     return all(isinstance(item, (int, float, str)) for item in contents.items)
 
 
-def _as_array(held: Contents | TensorProto | None, known: ValueType) -> Array | None:
+def _as_array(constant: Contents | TensorProto | None, known: ValueType) -> Array | None:
     """Return the elements of a constant as an array of its element type, None where one of them is unknown."""
-    if held is None:
+    if constant is None:
         return None
-    if isinstance(held, TensorProto):
-        return None if is_in_other_file(held) else _decoded(held)
+    if isinstance(constant, TensorProto):
+        return None if is_in_other_file(constant) else _decoded(constant)
     number = DTYPE_NUMBERS.get(known.dtype or "")
-    if number is None or not _is_complete(held):
+    if number is None or not _is_complete(constant):
         return None
-    return np.array(held.items, dtype=helper.tensor_dtype_to_np_dtype(number)).reshape(held.shape)
+    return np.array(constant.items, dtype=helper.tensor_dtype_to_np_dtype(number)).reshape(constant.shape)
 
 
 # What calls of a function leave out -----------------------------------------------------------------------------------
@@ -283,14 +283,14 @@ class LeftOut:
         return self.inputs.get(scope.path[1], frozenset()) if self.inputs and scope.in_function else frozenset()
 
 
-def find_left_out(model: ModelProto, every: Sequence[Scope]) -> LeftOut:
-    """Return what the calls of a model leave out. every: its scopes."""
+def find_left_out(model: ModelProto, scopes: Sequence[Scope]) -> LeftOut:
+    """Return what the calls of a model leave out. scopes: its scopes."""
     indices = {function_key(function): index for index, function in enumerate(model.functions)}
     if not indices:
         return LeftOut()
     calls = [
         (scope, node, indices[key])
-        for scope in every
+        for scope in scopes
         for node in scope.nodes
         if (key := called_function(node)) in indices
     ]
@@ -298,16 +298,16 @@ def find_left_out(model: ModelProto, every: Sequence[Scope]) -> LeftOut:
 
 
 def _by_function(model: ModelProto, calls: Sequence[tuple[Scope, NodeProto, int]], missing_of: _Missing) -> _Names:
-    found: _Names = dict.fromkeys(range(len(model.functions)), frozenset())
+    left_out: _Names = dict.fromkeys(range(len(model.functions)), frozenset())
     changed = True
     while changed:
         changed = False
         for scope, node, index in calls:
-            absent = found[scope.path[1]] if scope.in_function else frozenset()
-            missing = found[index].union(missing_of(model.functions[index], node, absent))
-            changed |= missing != found[index]
-            found[index] = missing
-    return found
+            absent = left_out[scope.path[1]] if scope.in_function else frozenset()
+            missing = left_out[index].union(missing_of(model.functions[index], node, absent))
+            changed |= missing != left_out[index]
+            left_out[index] = missing
+    return left_out
 
 
 def _missing_inputs(function: FunctionProto, call: NodeProto, absent: Collection[str]) -> Iterable[str]:

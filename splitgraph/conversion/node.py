@@ -64,9 +64,9 @@ class Node:
     @property
     def new_reads(self) -> list[str]:
         """Return `reads` without what graphs of the model read: these are scopes, whose nodes are counted there."""
-        held = () if self.original is None else self.original.attribute
+        originals = () if self.original is None else self.original.attribute
         graphs = [attribute for attribute in self.attributes.values() if attribute.type in HOLDING_GRAPHS]
-        written = [attribute for attribute in graphs if attribute not in held]
+        written = [attribute for attribute in graphs if attribute not in originals]
         return [name for name in self.inputs if name] + _read_in_graphs(written)
 
     def copy(self) -> Node:
@@ -88,7 +88,7 @@ def changed_attributes(node: NodeProto, attributes: Mapping[str, AttributeProto]
     before = {attribute.name: attribute for attribute in node.attribute}
     gone = [name for name in before if name not in attributes]
     return gone + [
-        name for name, held in attributes.items() if before.get(name) is not held and before.get(name) != held
+        name for name, value in attributes.items() if before.get(name) is not value and before.get(name) != value
     ]
 
 
@@ -222,13 +222,13 @@ def misfits(slots: Sequence[Slot], new: OperatorVersion, *, skip_renamed: bool) 
     """Return the slots with a type that another version of the operator may not take. Slots that it lacks are not
     included.
     """
-    found = []
+    unfit = []
     for slot in slots:
         formal = formal_at(new.inputs if slot.is_input else new.outputs, slot.position)
         if formal is None or slot.types <= formal.types or (skip_renamed and formal.name != slot.old.name):
             continue
-        found.append(slot)
-    return found
+        unfit.append(slot)
+    return unfit
 
 
 def unequal_pair(slots: Sequence[Slot], new: OperatorVersion) -> tuple[Slot, Slot] | None:

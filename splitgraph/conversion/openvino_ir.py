@@ -60,26 +60,26 @@ def convert_ir(model: OpenVINOModel, to: str, *, explicit_lengths: bool = False,
         raise SplitgraphError("OpenVINO's Split has no lengths to write out; explicit_lengths is for 'variadic-split'")
     mirrored = mirror(model)
     analysis = analyse_mirror(mirrored, leeway=leeway)
-    plan = _Plan(blockers=[found for found in analysis.diagnostics if found.severity == "error"])
+    plan = _Plan(blockers=[finding for finding in analysis.diagnostics if finding.severity == "error"])
     locations = {scope.path: scope.location for scope in analysis.details.scopes}
     for path, layers in mirrored.layers.items():
-        found: GraphDetail = analysis.details.graphs.get(path) or GraphDetail()
+        finding: GraphDetail = analysis.details.graphs.get(path) or GraphDetail()
         sources = _graph_at(model.graph, path).sources
         for index, layer in enumerate(layers):
             if is_split(layer):
                 location = f"{locations[path]}/{layer.name}"
                 first = len(plan.edits)
-                _plan(plan, layer, found.splits.get(index), (path, index, location), to, explicit_lengths)
+                _plan(plan, layer, finding.splits.get(index), (path, index, location), to, explicit_lengths)
                 axis = sources.get((layer.id, layer.inputs[1].id)) if len(layer.inputs) > 1 else None
-                known = found.types.get(mirrored.names[path].get(axis, "")) if axis is not None else None
+                known = finding.types.get(mirrored.names[path].get(axis, "")) if axis is not None else None
                 is_scalar = known is not None and known.shape == ()
                 plan.edits[first:] = [replace(edit, axis_is_scalar=is_scalar) for edit in plan.edits[first:]]
     if plan.blockers:
-        lines = "".join(f"\n  {each.code}  {each.location}  {each.message}" for each in plan.blockers)
+        lines = "".join(f"\n  {blocker.code}  {blocker.location}  {blocker.message}" for blocker in plan.blockers)
         raise ConversionError(f"the splits cannot be converted to {to}:{lines}", plan.blockers)
     changes = tuple(_change(edit, to) for edit in plan.edits)
     version = {IR: model.version}
-    notes = tuple(found for found in analysis.diagnostics if found.code == "SG606")
+    notes = tuple(finding for finding in analysis.diagnostics if finding.code == "SG606")
     return Rewrite(
         _apply(plan, model, to), changes, notes, from_opset=version, to_opset=version, accepted=analysis.accepted
     )
@@ -304,8 +304,8 @@ class GraphEditor:
             if not ports:
                 continue
             holder = SubElement(made, side)
-            for each in ports:
-                add_port(holder, port, each)
+            for output in ports:
+                add_port(holder, port, output)
                 port += 1
         for index, (source, _) in enumerate(inputs):
             self.connect(source, (number, index))
@@ -369,21 +369,21 @@ def insert_input(layer: Layer, number: int, port: NewPort) -> None:
 
 def set_data(layer: Layer, values: Mapping[str, str]) -> None:
     """Write the attributes of a layer into <data>; without attributes, remove <data>."""
-    held = layer.element.find("data")
-    if held is not None and not values:
-        _remove(layer.element, held)
-    elif held is not None:
-        held.attrib.clear()
-        held.attrib.update(values)
+    data = layer.element.find("data")
+    if data is not None and not values:
+        _remove(layer.element, data)
+    elif data is not None:
+        data.attrib.clear()
+        data.attrib.update(values)
     elif values:
-        held = Element("data", dict(values))
-        held.tail = layer.element.text
-        layer.element.insert(0, held)
+        data = Element("data", dict(values))
+        data.tail = layer.element.text
+        layer.element.insert(0, data)
 
 
 def _child(element: Element, tag: str) -> Element:
-    found = element.find(tag)
-    return SubElement(element, tag) if found is None else found
+    child = element.find(tag)
+    return SubElement(element, tag) if child is None else child
 
 
 def _remove(parent: Element, child: Element) -> None:

@@ -85,10 +85,10 @@ class Plan:
 
     def at(self, path: GraphPath) -> GraphEdits:
         """Return the edits of one graph."""
-        found = self.edits.get(path)
-        if found is None:
-            found = self.edits[path] = GraphEdits()
-        return found
+        edits = self.edits.get(path)
+        if edits is None:
+            edits = self.edits[path] = GraphEdits()
+        return edits
 
     # Replacements --------------------------------------------------------------------------------------------------
 
@@ -173,28 +173,32 @@ class Plan:
         because runtimes and conversion go by what nodes compute.
         """
         self.blockers += errors_of(walked)
-        for found in walked.misdeclared:
-            self.notes.append(replace(found, severity="warning", message=f"{found.message}; it is kept as declared"))
+        for finding in walked.misdeclared:
+            self.notes.append(
+                replace(finding, severity="warning", message=f"{finding.message}; it is kept as declared")
+            )
 
     def needed(self, walked: Walked) -> list[Diagnostic]:
         """Return the accepted findings that block this plan after all: it changes their nodes."""
-        found = []
+        blockers = []
         for (path, index), accepted in walked.set_aside.items():
             edits = self.edits.get(path)
             if edits is not None and edits.changes(index):
-                found.append(needed_by_conversion(accepted))
-        return found
+                blockers.append(needed_by_conversion(accepted))
+        return blockers
 
-    def raise_blockers(self, what: str, notes: Sequence[Diagnostic] = ()) -> None:
+    def raise_blockers(self, failure: str, notes: Sequence[Diagnostic] = ()) -> None:
         """Raise ConversionError with every blocker, if there are any. notes: those about stale acceptances are added:
         a blocker may be what was meant.
         """
         if not self.blockers:
             return
-        found = list(dict.fromkeys(self.blockers))
-        lines = "".join(f"\n  {d.code}  {abridged(d.location)}  {d.message}" for d in found)
-        count = f"{len(found)} blocker" + ("s" if len(found) > 1 else "")
-        raise ConversionError(f"{what}: {count}{lines}", [*found, *(note for note in notes if note.code == "SG606")])
+        blockers = list(dict.fromkeys(self.blockers))
+        lines = "".join(f"\n  {d.code}  {abridged(d.location)}  {d.message}" for d in blockers)
+        count = f"{len(blockers)} blocker" + ("s" if len(blockers) > 1 else "")
+        raise ConversionError(
+            f"{failure}: {count}{lines}", [*blockers, *(note for note in notes if note.code == "SG606")]
+        )
 
 
 def _operators(nodes: Sequence[Node | NodeProto]) -> str:
@@ -226,7 +230,7 @@ def needed_by_conversion(accepted: Diagnostic) -> Diagnostic:
 
 def errors_of(walked: Walked) -> list[Diagnostic]:
     """Return the errors that inference found in the model."""
-    return [found for found in walked.diagnostics if found.severity == "error"]
+    return [finding for finding in walked.diagnostics if finding.severity == "error"]
 
 
 @dataclass(slots=True)

@@ -59,7 +59,7 @@ def plan_opset(model: ModelProto, walked: Walked, target: int) -> Plan:
         # them. So they are compared afterwards. ONNX keeps names of nodes and values apart: initializers do not matter.
         names = FreshNames(used_names(model, walked.scopes, defined=MAIN), main.types)
         plan = _plan_opset(model, walked, target, names)
-        others = names.given - {held.name for edits in plan.edits.values() for held in edits.constants}
+        others = names.given - {constant.name for edits in plan.edits.values() for constant in edits.constants}
         if not others or others.isdisjoint(map(_NAME_OF, walked.scopes[0].nodes)):
             return plan
     return _plan_opset(model, walked, target, FreshNames(used_names(model, walked.scopes)))
@@ -70,7 +70,7 @@ def _plan_opset(model: ModelProto, walked: Walked, target: int, names: FreshName
     if loses_cast_types(walked.opset.get("", target), target):
         plan.finish = declare_casts
     plan.refuse_errors(walked)
-    if any(found.code == "SG103" for found in plan.blockers):
+    if any(blocker.code == "SG103" for blocker in plan.blockers):
         return plan
     _refuse_training(plan, model, walked, target)
     _refuse_ambiguous_functions(plan, model, walked, target)
@@ -96,7 +96,7 @@ def _plan_root(
 ) -> None:
     plan.start(root)
     affected = {scope.path: _affected(scope, walked.visits(scope), target, functions) for scope in root}
-    for op_type in dict.fromkeys(name for found in affected.values() for name in found.unknown):
+    for op_type in dict.fromkeys(name for nodes in affected.values() for name in nodes.unknown):
         text = f"ai.onnx has no operator {op_type}: it is kept, but its meaning at opset {target} is unknown"
         plan.notes.append(diagnostic("SG303", text, "main", severity="warning", help=plugin_advice(op_type)))
     caches = {
@@ -104,7 +104,7 @@ def _plan_root(
         for scope in root
         if affected[scope.path].splits or affected[scope.path].others
     }
-    splits = {path: found.splits for path, found in affected.items() if found.splits}
+    splits = {path: nodes.splits for path, nodes in affected.items() if nodes.splits}
     if splits:
         plan_splits(plan, model, walked, root, names, target, splits, caches)
     first, blocked = len(plan.changes), list[Sequence[Diagnostic]]()
@@ -114,7 +114,7 @@ def _plan_root(
             planner = _ScopePlanner(plan, model, walked, scope, target, names, caches[scope.path])
             blocked += planner.plan_nodes(others)
     plan.changes[first:] = reversed(plan.changes[first:])
-    plan.blockers += [found for each in reversed(blocked) for found in each]
+    plan.blockers += [nodes for group in reversed(blocked) for nodes in group]
 
 
 class _Affected(NamedTuple):
@@ -130,19 +130,19 @@ class _Affected(NamedTuple):
 def _affected(
     scope: Scope, visits: Sequence[Visit | None], target: int, functions: Collection[FunctionKey]
 ) -> _Affected:
-    source, found = scope.imports.get(""), _Affected([], [], [])
+    source, affected = scope.imports.get(""), _Affected([], [], [])
 
     def list_for(node: NodeProto) -> list[int] | None:
         op_type = node.op_type
         if plain_domain(node.domain) != "" or (functions and called_function(node) in functions):
             return None
         if op_type in SPLIT_OPERATORS:
-            return None if variant_at(op_type, opset_of(scope.imports)) is None else found.splits
+            return None if variant_at(op_type, opset_of(scope.imports)) is None else affected.splits
         if source is None or source == target:
             return None
         if is_unknown(op_type):
-            found.unknown.append(op_type)
-        return None if route_of(op_type, source, target) is None else found.others
+            affected.unknown.append(op_type)
+        return None if route_of(op_type, source, target) is None else affected.others
 
     nodes = scope.nodes
     # Nodes of one visit have one operator, so that one of them is asked. Most nodes do not change.
@@ -154,7 +154,7 @@ def _affected(
         indices = list_for(nodes[index]) if visit is None else lists[visit]
         if indices is not None:
             indices.append(index)
-    return found
+    return affected
 
 
 def _refuse_training(plan: Plan, model: ModelProto, walked: Walked, target: int) -> None:
@@ -198,10 +198,10 @@ def _reads_forbidden(node: NodeProto, replacement: Replacement) -> bool:
     return not read.isdisjoint(forbidden or node.input)
 
 
-def _written_anew(found: Diagnostic) -> Diagnostic:
+def _written_anew(finding: Diagnostic) -> Diagnostic:
     """Return the blocker for a node with element types that only the schema forbids, if the node has to be replaced."""
-    help = f"The conversion has to write this node in another way, for which the types must be allowed. {found.help}"
-    return replace(found, severity="error", help=help)
+    help = f"The conversion has to write this node in another way, for which the types must be allowed. {finding.help}"
+    return replace(finding, severity="error", help=help)
 
 
 @dataclass(slots=True)
@@ -227,11 +227,11 @@ class _ScopePlanner:
         visits, nodes, kept = self.walked.visits(scope), scope.nodes, cache.kept_visits
         edits = self.plan.edits.get(scope.path)
         # A wrongly declared node can be converted; a node with any other error has no meaning to preserve.
-        invalid = {found.location for found in self.plan.blockers if found.code != "SG301"}
+        invalid = {finding.location for finding in self.plan.blockers if finding.code != "SG301"}
         # The location of an error within a function is the call, so that `invalid` does not tell of it.
         has_errors = bool(errors_of(self.walked))
         lenient = (self.walked.graphs.get(scope.path) or GraphDetail()).lenient
-        aside = {index: found for (path, index), found in self.walked.set_aside.items() if path == scope.path}
+        aside = {index: finding for (path, index), finding in self.walked.set_aside.items() if path == scope.path}
         for index in reversed(indices):
             visit = visits[index]
             if visit in kept or (edits is not None and edits.changes(index)):
@@ -256,7 +256,7 @@ class _ScopePlanner:
                     replacement = ladder.convert(node, key, location, emission)
                 except Blocked as refusal:
                     # Of an invalid node that never runs, what is wrong with it says more than where it gets stuck.
-                    invalid_here = [found for found in self.walked.never_run if found.location == location]
+                    invalid_here = [finding for finding in self.walked.never_run if finding.location == location]
                     blocked.append(invalid_here or refusal.blockers)
                     continue
                 except CONTRADICTIONS:
@@ -334,14 +334,14 @@ def gaining_meaning(walked: Walked, target: int) -> list[Diagnostic]:
     """Return the blockers of nodes with accepted findings that have something which only the version at the target
     knows: an attribute, or more inputs or outputs. At the source, runtimes ignore it or refuse the node.
     """
-    held = {scope.path: scope for scope in walked.scopes}
-    found = []
+    scope_of = {scope.path: scope for scope in walked.scopes}
+    blockers = []
     for (path, index), accepted in walked.set_aside.items():
-        scope = held[path]
+        scope = scope_of[path]
         node, source = scope.nodes[index], scope.imports.get("")
         if source is not None and plain_domain(node.domain) == "" and _gains(node, source, target):
-            found.append(needed_by_conversion(accepted))
-    return found
+            blockers.append(needed_by_conversion(accepted))
+    return blockers
 
 
 def _gains(node: NodeProto, source: int, target: int) -> bool:

@@ -170,8 +170,8 @@ class Term:
     def reshape(self, *sizes: int) -> Term:
         """Give the elements another shape: -1 stands for the rest, 0 for the dimension at the same place."""
         if self.elements is not None:
-            found = [self.elements.shape[place] if size == 0 else size for place, size in enumerate(sizes)]
-            return Term(self.formula, self.dtype, self.elements.reshape(found))
+            shape = [self.elements.shape[place] if size == 0 else size for place, size in enumerate(sizes)]
+            return Term(self.formula, self.dtype, self.elements.reshape(shape))
         return self.formula.node("Reshape", self, self.formula.number(sizes))
 
     def shaped(self, sizes: Sequence[Term | int]) -> Term:
@@ -215,8 +215,8 @@ class Term:
         """Reduce along axes, for example by ReduceSum."""
         if self.elements is not None and reduction in ("ReduceSum", "ReduceProd"):
             compute = self.elements.sum if reduction == "ReduceSum" else self.elements.prod
-            found = compute(tuple(axes), dtype=self.elements.dtype, keepdims=keepdims)
-            return self.formula.term(np.asarray(found))
+            total = compute(tuple(axes), dtype=self.elements.dtype, keepdims=keepdims)
+            return self.formula.term(np.asarray(total))
         return self._along(reduction, axes, 13 if reduction == "ReduceSum" else 18, keepdims=int(keepdims))
 
     def _along(self, op_type: str, axes: Sequence[int], input_since: int, **attributes: Any) -> Term:
@@ -256,10 +256,10 @@ class Formula:
         if not dtype:
             raise Inexact("the element type of its input is unknown")
         if dtype == "string":
-            held = numpy_helper.from_array(np.array("", object))
+            tensor = numpy_helper.from_array(np.array("", object))
         else:
-            held = helper.make_tensor("", DTYPE_NUMBERS[dtype], [], [value])
-        return self.value(self.context.tensor(held, "constant"), dtype)
+            tensor = helper.make_tensor("", DTYPE_NUMBERS[dtype], [], [value])
+        return self.value(self.context.tensor(tensor, "constant"), dtype)
 
     def integers(self, numbers: Term | int | Sequence[int]) -> Term:
         """Make a term of integers, unless they are one."""
@@ -329,8 +329,8 @@ class Formula:
         """Make a tensor of one value."""
         if dtype not in _PLAIN and (self.opset < 20 or dtype != "bfloat16"):
             raise Inexact(f"ConstantOfShape does not make {dtype} {self.context.side}")
-        held = helper.make_tensor("", DTYPE_NUMBERS[dtype], [1], [value])
-        return self.node("ConstantOfShape", shape, gives=dtype, value=held)
+        tensor = helper.make_tensor("", DTYPE_NUMBERS[dtype], [1], [value])
+        return self.node("ConstantOfShape", shape, gives=dtype, value=tensor)
 
     def where(self, condition: Term, one: Term | float, other: Term | float) -> Term:
         """Choose elements of `one` where a condition holds, and of `other` where it does not. One of them is a term."""
@@ -377,9 +377,9 @@ class Formula:
             # Infinities and NaN may stand in a branch that Where does not choose.
             with np.errstate(all="ignore"):
                 function = getattr(np, compute) if isinstance(compute, str) else compute
-                found = np.asarray(function(*known, **attributes), dtype=dtype)
-            if found.size <= max(_KEPT, *(elements.size for elements in known)):
-                return self.term(found)
+                result = np.asarray(function(*known, **attributes), dtype=dtype)
+            if result.size <= max(_KEPT, *(elements.size for elements in known)):
+                return self.term(result)
         return self.nodes(op_type, terms, dtype, **attributes)[0]
 
     def nodes(self, op_type: str, terms: Sequence[Term], *dtypes: str, **attributes: Any) -> list[Term]:

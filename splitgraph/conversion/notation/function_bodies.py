@@ -37,11 +37,11 @@ def expand(node: NodeAtBoundary) -> None:
     names = {**_renaming(node, body), **own}
     for index, inner in enumerate(body.node):
         attributes = _attributes(node, body, inner.attribute, names)
-        if inner.op_type == "Constant" and (held := _literal(attributes)) is not None:
+        if inner.op_type == "Constant" and (literal := _literal(attributes)) is not None:
             if inner.output[0] not in body.output:
-                names[inner.output[0]] = node.tensor(held, "constant")
+                names[inner.output[0]] = node.tensor(literal, "constant")
                 continue
-            attributes = {"value": make_attribute("value", held)}
+            attributes = {"value": make_attribute("value", literal)}
         outputs = [name and (names.get(name) or names.setdefault(name, node.new_name(name))) for name in inner.output]
         name = node.new_name(f"{inner.op_type}_{index}")
         node.before.append(Node(inner.op_type, [names[name] for name in inner.input], outputs, attributes, None, name))
@@ -99,16 +99,16 @@ def _set_apart(node: NodeAtBoundary) -> dict[str, str]:
     for name, attribute in node.attributes.items():
         if attribute.type != AttributeProto.GRAPH:
             continue
-        held = AttributeProto()
-        held.CopyFrom(attribute)
-        if any(each.ref_attr_name for inner in held.g.node for each in _all_attributes(inner)):
+        copy = AttributeProto()
+        copy.CopyFrom(attribute)
+        if any(candidate.ref_attr_name for inner in copy.g.node for candidate in _all_attributes(inner)):
             raise Inexact("its subgraph refers to attributes of the enclosing function", INLINE_FIRST)
-        within = set(_defined(held.g))
-        outside = {read: node.new_name(read) for inner in held.g.node for read in reads_of(inner) if read not in within}
-        outside |= {value.name: node.new_name(value.name) for value in held.g.output if value.name not in within}
-        _rewrite_graph(node, FunctionProto(), held.g, {"": "", **outside})
-        own |= {new: read for read, new in outside.items()} | {new: new for new in _defined(held.g)}
-        node.attributes[name] = held
+        within = set(_defined(copy.g))
+        outside = {read: node.new_name(read) for inner in copy.g.node for read in reads_of(inner) if read not in within}
+        outside |= {value.name: node.new_name(value.name) for value in copy.g.output if value.name not in within}
+        _rewrite_graph(node, FunctionProto(), copy.g, {"": "", **outside})
+        own |= {new: read for read, new in outside.items()} | {new: new for new in _defined(copy.g)}
+        node.attributes[name] = copy
     return own
 
 
@@ -159,12 +159,12 @@ def _attributes(
     """Return the attributes of a node in the body; references take the node's own values."""
     made: dict[str, AttributeProto] = {}
     for attribute in attributes:
-        held = AttributeProto()
+        copy = AttributeProto()
         if not attribute.ref_attr_name:
-            held.CopyFrom(attribute)
-            if held.type == AttributeProto.GRAPH:
-                _rewrite_graph(node, body, held.g, names)
-            made[attribute.name] = held
+            copy.CopyFrom(attribute)
+            if copy.type == AttributeProto.GRAPH:
+                _rewrite_graph(node, body, copy.g, names)
+            made[attribute.name] = copy
             continue
         given = node.attributes.get(attribute.ref_attr_name) or _default(node, body, attribute.ref_attr_name)
         if given is None:
@@ -172,9 +172,9 @@ def _attributes(
         if given.ref_attr_name and not node.emission.is_given(given.ref_attr_name):
             text = f"{attribute.ref_attr_name} is an attribute of the enclosing function that a call leaves out"
             raise Inexact(text, INLINE_FIRST)
-        held.CopyFrom(given)
-        held.name = attribute.name
-        made[attribute.name] = held
+        copy.CopyFrom(given)
+        copy.name = attribute.name
+        made[attribute.name] = copy
     return made
 
 
@@ -194,8 +194,8 @@ def _literal(attributes: Mapping[str, AttributeProto]) -> TensorProto | None:
             return attribute.t
         dtype = CONSTANT_DTYPES.get(name, "string")
         if dtype != "string":
-            held: NDArray[Any] = np.asarray(attribute_value(attribute), dtype)
-            return numpy_helper.from_array(held)
+            elements: NDArray[Any] = np.asarray(attribute_value(attribute), dtype)
+            return numpy_helper.from_array(elements)
     return None
 
 
@@ -209,8 +209,8 @@ def _rewrite_graph(node: NodeAtBoundary, body: Any, graph: GraphProto, outer: Ma
         return names[name]
 
     del graph.value_info[:]
-    held: list[Any] = [*graph.input, *graph.initializer]
-    for value in held:
+    declared: list[Any] = [*graph.input, *graph.initializer]
+    for value in declared:
         value.name = define(value.name)
     for inner in graph.node:
         attributes = _attributes(node, body, inner.attribute, names)

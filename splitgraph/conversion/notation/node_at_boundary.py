@@ -76,10 +76,10 @@ def elements_of(tensor: TensorProto) -> Array:
     if is_in_other_file(tensor):
         raise Inexact("its value is external data, which is not read")
     try:
-        found: Array = array_of(tensor)
+        elements: Array = array_of(tensor)
     except (ValueError, TypeError, KeyError):
         raise Inexact("its value is malformed") from None
-    return found
+    return elements
 
 
 def require_few_axes(count: int) -> None:
@@ -295,12 +295,12 @@ class NodeAtBoundary(Node, NodeBuilder):
         """Return the elements of an input of integers that is the same in every run; None where this is not certain."""
         return self.values.integers(self.inputs[index]) if self.uses_input(index) else None
 
-    def constant_ints(self, index: int, what: str) -> list[int]:
+    def constant_ints(self, index: int, name: str) -> list[int]:
         """Return the elements of an input of integers; raise Inexact when they are known only at run time."""
-        found = self.integers(index)
-        if found is None:
-            raise Inexact(f"{what} is an attribute {self.side}, and here it is known only at run time")
-        return found
+        numbers = self.integers(index)
+        if numbers is None:
+            raise Inexact(f"{name} is an attribute {self.side}, and here it is known only at run time")
+        return numbers
 
     def known_dtype(self, index: int = 0) -> str:
         """Return the element type of an input; raise Inexact when it is unknown."""
@@ -353,18 +353,18 @@ class NodeAtBoundary(Node, NodeBuilder):
                 return self.tensor(int64_tensor("", values), hint)
         return self.tensor(numpy_helper.from_array(np.asarray(values, dtype=dtype)), hint)
 
-    def tensor(self, held: TensorProto, hint: str) -> str:
+    def tensor(self, tensor: TensorProto, hint: str) -> str:
         """Add a constant that holds a tensor, and return its name."""
-        tensor, name = self.emission.drafts.initializer.add(), self.new_name(hint)
-        tensor.CopyFrom(held)
+        added_tensor, name = self.emission.drafts.initializer.add(), self.new_name(hint)
+        added_tensor.CopyFrom(tensor)
         if self.emission.in_function:
             # The conversion of a node is reused for equal nodes, whose constants have other names.
-            tensor.ClearField("name")
-            self._constant_node(tensor, name, hint)
+            added_tensor.ClearField("name")
+            self._constant_node(added_tensor, name, hint)
         else:
-            tensor.name = name
-            self.emission.initializers.append(tensor)
-        self.values.define_constant(name, tensor)
+            added_tensor.name = name
+            self.emission.initializers.append(added_tensor)
+        self.values.define_constant(name, added_tensor)
         return name
 
     def like_data(self, value: float, hint: str) -> str:

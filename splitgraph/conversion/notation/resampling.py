@@ -303,12 +303,12 @@ class Images:
             index = index + taken.cast("int64").clipped(0, self.sizes[axis] - 1) * stride
             stride = stride * self.sizes[axis]
             shares += [] if share is None else [share]
-        found = self.elements.take(index, 1)
+        sampled = self.elements.take(index, 1)
         if shares:
-            found = found * reduce(Term.__mul__, shares).cast(found.dtype)
+            sampled = sampled * reduce(Term.__mul__, shares).cast(sampled.dtype)
         if inside:
-            found = self.formula.where(reduce(Term.__and__, inside), found, 0)
-        return found.reduced("ReduceSum", range(1, len(self.sizes) + 1)) if shares else found
+            sampled = self.formula.where(reduce(Term.__and__, inside), sampled, 0)
+        return sampled.reduced("ReduceSum", range(1, len(self.sizes) + 1)) if shares else sampled
 
     def _taken(self, place: Term, axis: int, rank: int) -> tuple[Term, Term | None]:
         """Return the elements in reach along an axis, as whole numbers, and their weights. Each axis of an image adds

@@ -28,9 +28,9 @@ def reshape_by_copying(node: NodeAtBoundary) -> _Written | None:
         return "Reshape", node.inputs, {}
     if dims is None:
         return None
-    found = _with_the_rest(node, lengths, dims)
-    if found is not None:
-        return found
+    written = _with_the_rest(node, lengths, dims)
+    if written is not None:
+        return written
     return _line_up(node, lengths, dims) if len(lengths) > len(dims) else _fold(node, lengths, dims)
 
 

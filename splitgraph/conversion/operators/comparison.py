@@ -257,9 +257,9 @@ def make_bounds_attributes(node: NodeAtBoundary) -> None:
     limit = float(np.finfo(node.known_dtype(0)).max)
     values = []
     for index, absent in ((1, -limit), (2, limit)):
-        found = node.elements(index) if node.uses_input(index) else np.asarray(absent)
+        bound = node.elements(index) if node.uses_input(index) else np.asarray(absent)
         # OpenVINO and the reference evaluator broadcast bounds of several elements, as Where does.
-        values.append(float(found.reshape(-1)[0]) if found is not None and found.size == 1 else None)
+        values.append(float(bound.reshape(-1)[0]) if bound is not None and bound.size == 1 else None)
     low, high = values
     if low is not None and high is not None and _fit_float32_in_order(low, high):
         del node.inputs[1:]
@@ -335,5 +335,5 @@ def choose_by_gather(node: NodeAtBoundary) -> None:
     f = Formula(node)
     condition, chosen, other = (f.input(index).reshape(-1) for index in range(3))
     truths = condition.cast("int64").take(f.number(places))
-    found = f.joined([chosen, other]).take(truths * f.number(first - second) + f.number(second))
-    f.give(found.reshape(*shape))
+    gathered = f.joined([chosen, other]).take(truths * f.number(first - second) + f.number(second))
+    f.give(gathered.reshape(*shape))

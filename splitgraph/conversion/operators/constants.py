@@ -44,9 +44,9 @@ def replace_by_constant_of_shape(node: NodeAtBoundary) -> None:
         raise Inexact("ConstantFill gives float32, int32, int64 and bool only")
     if dtype in _BOUNDS and not (value.is_integer() and _BOUNDS[dtype][0] <= value < _BOUNDS[dtype][1]):
         raise Inexact(f"{value} is no element of its type, and ConstantFill does not say how it is rounded")
-    held = helper.make_tensor("", dtype, [1], [value if dtype == TensorProto.FLOAT else int(value)])
+    tensor = helper.make_tensor("", dtype, [1], [value if dtype == TensorProto.FLOAT else int(value)])
     node.reasons["shape"] = "ConstantFill was experimental; ConstantOfShape replaces it"
-    node.replace("ConstantOfShape", [_shape_to_fill(node)], value=held)
+    node.replace("ConstantOfShape", [_shape_to_fill(node)], value=tensor)
 
 
 def _shape_to_fill(node: NodeAtBoundary) -> str:
@@ -74,8 +74,8 @@ def expand_value(node: NodeAtBoundary) -> None:
     """Write ConstantOfShape as a constant where the elements are few and their number is known; otherwise expand one
     element.
     """
-    held = node.known_value("value")
-    value = np.zeros(1, np.float32) if held is None else elements_of(held)
+    tensor = node.known_value("value")
+    value = np.zeros(1, np.float32) if tensor is None else elements_of(tensor)
     shape = node.integers(0)
     if shape is not None and math.prod(shape) <= _KEPT:
         node.replace("Identity", [node.tensor(numpy_helper.from_array(np.full(shape, value[0])), "filled")])
@@ -164,24 +164,24 @@ def write_constant_with_floats(node: NodeAtBoundary) -> None:
     """
     if not node.has("value") or node.attributes["value"].ref_attr_name:
         raise Inexact("its value is an attribute of the enclosing function", INLINE_FIRST)
-    held = node.attributes["value"].t
-    if held.data_type in (TensorProto.STRING,) or held.data_type > TensorProto.UINT64:
-        node.replace("Identity", [_initializer(node, held)])
+    tensor = node.attributes["value"].t
+    if tensor.data_type in (TensorProto.STRING,) or tensor.data_type > TensorProto.UINT64:
+        node.replace("Identity", [_initializer(node, tensor)])
         return
-    elements = elements_of(held)
+    elements = elements_of(tensor)
     floats = elements.astype(np.float64)
     if np.any(np.abs(floats) > 2**53):
-        node.replace("Identity", [_initializer(node, held)])
+        node.replace("Identity", [_initializer(node, tensor)])
         return
     number = node.write("Constant", [], "number", value=numpy_helper.from_array(floats))
-    node.replace("Cast", [number], to=held.data_type)
+    node.replace("Cast", [number], to=tensor.data_type)
 
 
-def _initializer(node: NodeAtBoundary, held: TensorProto) -> str:
+def _initializer(node: NodeAtBoundary, tensor: TensorProto) -> str:
     """Make an initializer of a tensor; raise Inexact in functions, which have none."""
     if node.emission.in_function:
         raise Inexact("its elements are not floating-point numbers, and no initializer can hold them here")
-    return node.tensor(held, "value")
+    return node.tensor(tensor, "value")
 
 
 @downward("Constant", 11)
@@ -190,12 +190,12 @@ def write_zeros_of_sparse_tensor(node: NodeAtBoundary) -> None:
     sparse = node.attributes.get("sparse_value")
     if sparse is None or sparse.ref_attr_name:
         raise Inexact("its value is an attribute of the enclosing function", INLINE_FIRST)
-    held = sparse.sparse_tensor
-    values, indices = elements_of(held.values), elements_of(held.indices)
-    count = math.prod(held.dims)
+    sparse_tensor = sparse.sparse_tensor
+    values, indices = elements_of(sparse_tensor.values), elements_of(sparse_tensor.indices)
+    count = math.prod(sparse_tensor.dims)
     if count > max(MAX_WRITTEN, _ZEROS_FOR_A_VALUE * values.size):
         raise Inexact(f"of its {count:,} elements only {values.size:,} are no zeros, which are not written out")
-    dense = np.zeros(tuple(held.dims), dtype=values.dtype)
+    dense = np.zeros(tuple(sparse_tensor.dims), dtype=values.dtype)
     if indices.ndim == 1:
         dense.reshape(-1)[indices] = values
     else:
@@ -219,8 +219,8 @@ def can_be_a_tensor(node: NodeAtBoundary) -> None:
     elements = value if name.endswith("s") else [value]
     dims = [len(elements)] if name.endswith("s") else []
     node.drop(name, why="below opset 12 a constant is a tensor")
-    held = helper.make_tensor("", DTYPE_NUMBERS[CONSTANT_DTYPES[name]], dims, elements)
-    node.set("value", held, f"what {name} means")
+    tensor = helper.make_tensor("", DTYPE_NUMBERS[CONSTANT_DTYPES[name]], dims, elements)
+    node.set("value", tensor, f"what {name} means")
 
 
 # Helpers of several operators ---------------------------------------------------------------------------------------

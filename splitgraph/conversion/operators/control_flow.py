@@ -60,12 +60,18 @@ def require_branches_of_one_shape(node: NodeAtBoundary) -> None:
     if condition is not None:
         _give_one_branch_twice(node, bool(condition.reshape(-1)[0]))
         return
-    found = _shapes_of_branches(node)
+    shapes_of_ifs = _shapes_of_branches(node)
     for index, name in enumerate(node.outputs):
         shape = node.output_type(index).shape
         is_static = shape is not None and all(isinstance(size, int) for size in shape)
-        may_be_it = is_static and all(_may_be_equal(shape, each) for pairs in found for each in pairs[index])
-        if name and not may_be_it and not (found and all(_are_equal(node, *each[index]) for each in found)):
+        may_be_it = is_static and all(
+            _may_be_equal(shape, shapes) for pairs in shapes_of_ifs for shapes in pairs[index]
+        )
+        if (
+            name
+            and not may_be_it
+            and not (shapes_of_ifs and all(_are_equal(node, *shapes[index]) for shapes in shapes_of_ifs))
+        ):
             raise Inexact(
                 "below it, both branches must give the same shapes", "declare the shapes of what the branches give"
             )
@@ -96,7 +102,7 @@ def _copy_branch(taken: str, other: str, before: Callable[[NodeProto], None] | N
     """Copy one branch over the other one."""
     if before is not None:
         before(node)
-    branches = {held.name: held.g for held in node.attribute}
+    branches = {attribute.name: attribute.g for attribute in node.attribute}
     branches[other].CopyFrom(branches[taken])
 
 
@@ -108,7 +114,7 @@ def _shapes_of_branches(node: NodeAtBoundary) -> list[list[tuple[Shape | None, S
     if not all(isinstance(branch, GraphProto) for branch in branches):
         return []
     results = [[value.name for value in branch.output] for branch in branches]
-    found = []
+    shapes_of_ifs = []
     for details in node.values.branches():
         pair = [details.get(f"{side}_branch") for side in ("then", "else")]
         walked = [
@@ -119,8 +125,8 @@ def _shapes_of_branches(node: NodeAtBoundary) -> list[list[tuple[Shape | None, S
                 [(types.get(name) or node.values.type_of(name)).shape for name in names]
                 for types, names in zip(walked, results, strict=True)
             ]
-            found.append(list(zip(*shapes, strict=True)))
-    return found
+            shapes_of_ifs.append(list(zip(*shapes, strict=True)))
+    return shapes_of_ifs
 
 
 def _may_describe(detail: GraphDetail, graph: GraphProto) -> bool:
@@ -168,7 +174,10 @@ def cast_results_of_branches(node: NodeAtBoundary) -> None:
 
 def _cast_results(casts: Mapping[int, tuple[str, str]], node: NodeProto) -> None:
     """Append casts to float32 to both branches of an If. casts: index of the output to the new name in each branch."""
-    branches = (next(held.g for held in node.attribute if held.name == f"{side}_branch") for side in ("then", "else"))
+    branches = (
+        next(attribute.g for attribute in node.attribute if attribute.name == f"{side}_branch")
+        for side in ("then", "else")
+    )
     for side, branch in enumerate(branches):
         for index, names in casts.items():
             branch.node.append(_given_as_float32(branch.output[index], names[side]))
@@ -242,7 +251,7 @@ def _is_bfloat16(node: NodeAtBoundary, index: int, declared: ValueInfoProto) -> 
 
 def _cast_around(into: Mapping[int, str], out: Mapping[int, str], node: NodeProto) -> None:
     """Let float32 into a body and out of it. into, out: index of the body's input or output to its new name."""
-    body = next(held.g for held in node.attribute if held.name == "body")
+    body = next(attribute.g for attribute in node.attribute if attribute.name == "body")
     nodes = []
     for index, name in into.items():
         value = body.input[index]

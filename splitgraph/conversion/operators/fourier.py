@@ -172,12 +172,12 @@ def _transform_in_four_dimensions(node: NodeAtBoundary) -> None:
     four = f.joined([*(f.node("ReduceProd", side, keepdims=1) for side in sides), f.vector(sizes[-1:])])
     folded = f.input(0).with_shape(four, dense=has_no_zero(node, node.inputs[0]))
     length = [f.input(1)] if node.uses_input(1) else []
-    found = f.node("DFT", folded, *length, axis=1, **modes)
-    found_shape = f.shape(found.name)
-    shape = f.where(is_axis, found_shape.take(1), f.vector(sizes))
-    shape = f.where(places.equals(rank - 1), found_shape.take(3), shape)
+    transformed = f.node("DFT", folded, *length, axis=1, **modes)
+    transformed_shape = f.shape(transformed.name)
+    shape = f.where(is_axis, transformed_shape.take(1), f.vector(sizes))
+    shape = f.where(places.equals(rank - 1), transformed_shape.take(3), shape)
     node.reasons["axis"] = f"the axis is an attribute {node.side}, and known only at run time"
-    f.give(found.with_shape(shape, dense=False))
+    f.give(transformed.with_shape(shape, dense=False))
 
 
 # STFT ---------------------------------------------------------------------------------------------------------------

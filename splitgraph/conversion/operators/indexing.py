@@ -48,9 +48,9 @@ def make_k_an_attribute(node: NodeAtBoundary) -> None:
     elements and Gather takes the first k.
     """
     node.require_types()
-    found, axis = node.elements(1), node.known_value_or_default("axis")
-    if found is not None:
-        count = int(found.reshape(-1)[0])
+    k, axis = node.elements(1), node.known_value_or_default("axis")
+    if k is not None:
+        count = int(k.reshape(-1)[0])
         if count < 1:
             raise Inexact(f"k is {count}, and must be at least 1 {node.side}")
         del node.inputs[1:]
@@ -130,8 +130,8 @@ def count_indices_from_front(node: NodeAtBoundary) -> None:
     axis = node.known_value_or_default("axis")
     if axis < -1:
         node.set("axis", axis + node.known_rank(0) + 1, f"axes are counted from the front {node.side}")
-    found, f = node.elements(0), Formula(node)
-    if found is None or np.any(found < 0):
+    indices, f = node.elements(0), Formula(node)
+    if indices is None or np.any(indices < 0):
         depth = f.given(1).cast("int64").reshape()
         index = f.given(0).cast("int64").from_front(depth)
         node.inputs[0] = f.where(index < 0, GREATEST_INT64, index).name
@@ -177,8 +177,8 @@ def reverse_by_gather(node: NodeAtBoundary) -> None:
     place, sequence = (f.counting(sizes[axis]).reshape(*((1, -1) if axis else (-1, 1))) for axis in (time, batch))
     source = f.where(place < length, length - place - 1, place)
     whole = sequence * sizes[time] + source if time else source * sizes[batch] + sequence
-    found = f.node("Flatten", f.input(0), axis=2).take(whole)
-    f.give(found if rank == 3 else found.squeezed(2) if rank == 2 else found.shaped([0, 0, *sizes[2:]]))
+    gathered = f.node("Flatten", f.input(0), axis=2).take(whole)
+    f.give(gathered if rank == 3 else gathered.squeezed(2) if rank == 2 else gathered.shaped([0, 0, *sizes[2:]]))
 
 
 # NonZero ------------------------------------------------------------------------------------------------------------
@@ -222,8 +222,8 @@ def gather_from_flat_data(node: NodeAtBoundary) -> None:
 
 def indices_from_front(node: NodeAtBoundary, f: Formula, axis: int) -> Term:
     """Return the indices, the second input, with negative ones counted from the front."""
-    found = node.elements(1)
-    if found is not None and np.all(found >= 0):
+    indices = node.elements(1)
+    if indices is not None and np.all(indices >= 0):
         return f.input(1)
     axis += node.known_rank(0) if axis < 0 else 0
     return f.given(1).cast("int64").from_front(f.size(0, axis))

@@ -263,11 +263,11 @@ def write_mean_variance(node: NodeAtBoundary) -> None:
     computed, axes = "float32" if dtype in _HALVES else dtype, node.attributes.get("axes")
 
     def mean(data: Term) -> Term:
-        found = f.node("ReduceMean", data, axes=[0, 2, 3] if axes is None else None)
+        averaged = f.node("ReduceMean", data, axes=[0, 2, 3] if axes is None else None)
         if axes is not None:
             # The attribute of the node may refer to an attribute of the enclosing function.
             node.before[-1].attributes["axes"] = axes
-        return found
+        return averaged
 
     data = f.input(0).cast(computed)
     deviation = data - mean(data)

@@ -288,10 +288,10 @@ def _widen_constants(node: NodeAtBoundary, narrow: str) -> None:
     for index in (0, 2):
         if not node.uses_input(index):
             continue
-        found = node.elements(index)
-        if found is None:
+        elements = node.elements(index)
+        if elements is None:
             raise Inexact(f"{narrow} does not exist below it, and here it is not a constant")
-        node.inputs[index] = node.constant(found.astype(_BYTES[narrow]), "bytes", _BYTES[narrow])
+        node.inputs[index] = node.constant(elements.astype(_BYTES[narrow]), "bytes", _BYTES[narrow])
 
 
 changed(

@@ -200,13 +200,13 @@ def _exact_scales(node: NodeAtBoundary) -> Array | None:
     sizes, shape = node.elements(3), static_shape(node, node.inputs[0])
     if sizes is None or shape is None or 0 in shape:
         return None
-    found = np.asarray(sizes, dtype=np.float32) / np.asarray(shape, dtype=np.float32)
-    given = zip(shape, found, sizes, strict=True)
+    quotients = np.asarray(sizes, dtype=np.float32) / np.asarray(shape, dtype=np.float32)
+    given = zip(shape, quotients, sizes, strict=True)
     # Some engines multiply in float32, others in float64.
     exact = all(
         math.floor(dim * float(scale)) == math.floor(np.float32(dim) * scale) == size for dim, scale, size in given
     )
-    return found if exact else None
+    return quotients if exact else None
 
 
 def _rounds_as_resize_10(rounding: str, scales: Array) -> bool:

@@ -108,11 +108,11 @@ def deform_by_gathering(node: NodeAtBoundary) -> None:
         places.append(moved + _undeformed_places(node, f, kernel, axis, results[axis]).cast(wide))
     groups = f.number(np.arange(group)).reshape(1, -1, 1, *[1] * axes)
     first = (f.counting(batch).reshape(0, 1, 1, *[1] * axes) * group + groups) * pixels
-    found = Images(f, flat, sizes, "linear").sample(first, places, axes + 3)
+    sampled = Images(f, flat, sizes, "linear").sample(first, places, axes + 3)
     if mask is not None:
-        found = found * mask.shaped([0, group, spots, *results])
-    found = found.transposed(1, 2, 0, *range(3, axes + 4))
-    columns = found.shaped([0, channels * spots, *results])
+        sampled = sampled * mask.shaped([0, group, spots, *results])
+    sampled = sampled.transposed(1, 2, 0, *range(3, axes + 4))
+    columns = sampled.shaped([0, channels * spots, *results])
     inputs = [columns, weight.reshape(0, -1, *[1] * axes), *([] if bias is None else [bias])]
     f.give(f.node("Conv", *inputs, group=node.known_value_or_default("group")).cast(dtype))
 
@@ -177,9 +177,9 @@ def align_by_gathering(node: NodeAtBoundary) -> None:
     pixels = f.product(sizes)
     flat = _rows(f.input(0).cast(wide), rank, batch * pixels)
     first = (f.given(2, "int64") * pixels).reshape(0, 1, 1, 1, 1)
-    found = Images(f, flat, sizes, "linear", "border").sample(first, places, 5)
-    found = f.where(kept[0] & kept[1], found, 0)
-    mean = found.reduced("ReduceSum", [4, 5]) / (counts[0] * counts[1]).at_least(1)
+    sampled = Images(f, flat, sizes, "linear", "border").sample(first, places, 5)
+    sampled = f.where(kept[0] & kept[1], sampled, 0)
+    mean = sampled.reduced("ReduceSum", [4, 5]) / (counts[0] * counts[1]).at_least(1)
     f.give(mean.transposed(1, 0, *range(2, rank)).cast(dtype))
 
 
@@ -292,9 +292,9 @@ def add_up_blocks(node: NodeAtBoundary) -> None:
     data = data.transposed(0, 1, *pairs).shaped([0, channels, *merged])
     for axis, (size, span, count) in enumerate(zip(sizes, spans, counts, strict=True)):
         index, exists = _sources(node, axis, f, size, span, count)
-        found = data.take(index, 2 + axis)
+        parts = data.take(index, 2 + axis)
         exists = exists.reshape(0, 0, *[1] * (axes - 1 - axis))
-        data = f.where(exists, found, 0).reduced("ReduceSum", [2 + axis])
+        data = f.where(exists, parts, 0).reduced("ReduceSum", [2 + axis])
     f.give(data.cast(dtype))
 
 

@@ -97,7 +97,7 @@ def _without_batch(node: NodeAtBoundary, name: str) -> ValueType:
 
 def _wrap(inner: _Inner, node: NodeProto) -> None:
     """Put the body of the node, already at the target opset, into a Scan in the body of another Scan."""
-    attribute = next(held for held in node.attribute if held.name == "body")
+    attribute = next(candidate for candidate in node.attribute if candidate.name == "body")
     body = GraphProto()
     body.CopyFrom(attribute.g)
     nodes = []

@@ -73,8 +73,8 @@ def reduce_slice_by_slice(node: NodeAtBoundary) -> None:
 
     def update(data: Term, place: Term) -> Term:
         indices, updates = (f.input(index).take(place, axis) for index in (1, 2))
-        found = f.node("GatherElements", data, indices, axis=axis)
-        return f.node("ScatterElements", data, indices, f.node(operator, found, updates), axis=axis)
+        old = f.node("GatherElements", data, indices, axis=axis)
+        return f.node("ScatterElements", data, indices, f.node(operator, old, updates), axis=axis)
 
     _reduce_in_order(node, f, None if shape is None else _known_product([shape[axis]]), axis, update)
 

@@ -241,16 +241,16 @@ def make_axes_an_attribute(node: NodeAtBoundary) -> None:
     Reshape.
     """
     node.require_types()
-    found = node.integers(1)
-    if node.uses_input(1) and found is None:
+    axes = node.integers(1)
+    if node.uses_input(1) and axes is None:
         f, data = Formula(node), node.inputs[0]
         compute = _squeezed_shape if node.op_type == "Squeeze" else _unsqueezed_shape
         f.give(f.input(0).with_shape(compute(f, f.shape(data), f.input(1, "int64")), dense=has_no_zero(node, data)))
         return
     del node.inputs[1:]
-    if found:
-        node.set("axes", found, f"it is an attribute {node.side}")
-    elif found is not None:
+    if axes:
+        node.set("axes", axes, f"it is an attribute {node.side}")
+    elif axes is not None:
         if node.op_type == "Squeeze":
             raise Inexact("an empty list of axes squeezes nothing or everything, depending on who reads it")
         node.replace("Identity", node.inputs)
@@ -297,11 +297,11 @@ def flatten_by_reshape(node: NodeAtBoundary) -> None:
 def _sides(shape: Shape, axis: int) -> tuple[int | None, int | None]:
     """Return the number of rows and the number of columns, each None where it is unknown."""
     axis = axis + len(shape) if axis < 0 else axis
-    found: list[int | None] = []
+    products: list[int | None] = []
     for dims in (shape[:axis], shape[axis:]):
         known = [dim for dim in dims if isinstance(dim, int)]
-        found.append(0 if 0 in known else prod(known) if len(known) == len(dims) else None)
-    return found[0], found[1]
+        products.append(0 if 0 in known else prod(known) if len(known) == len(dims) else None)
+    return products[0], products[1]
 
 
 def _product(f: Formula, data: str, start: int, end: int | None, shape: Shape | None) -> Term:

@@ -60,9 +60,9 @@ def _sliced_axis_count(node: NodeAtBoundary) -> int:
     raise Inexact("how many axes it slices is known only at run time")
 
 
-def _ints(found: Array) -> list[int]:
+def _ints(elements: Array) -> list[int]:
     """Return the elements of an array as Python integers."""
-    return [int(item) for item in found.reshape(-1)]
+    return [int(item) for item in elements.reshape(-1)]
 
 
 def _slice_by_gathering(node: NodeAtBoundary, given: Array | None) -> None:

@@ -279,8 +279,8 @@ def _sum_windows(node: NodeAtBoundary, data: Term) -> Term:
     shape, kernel = node.shape(0), node.known_value("kernel_shape")
     channels = shape[1] if shape is not None and len(shape) > 1 else None
     if not isinstance(channels, int) or channels == 0:
-        found = "0" if channels == 0 else "unknown"
-        raise Inexact(f"windows with holes do not exist below it, and the number of channels is {found}")
+        number = "0" if channels == 0 else "unknown"
+        raise Inexact(f"windows with holes do not exist below it, and the number of channels is {number}")
     spans = zip(_windows(node), (shape or ())[2:], strict=True)
     if any(isinstance(size, int) and window.count(size, up=False) < 1 for window, size in spans):
         raise Inexact(_NO_WINDOW)

@@ -51,17 +51,17 @@ def plan_partitions(
         if target is None:
             continue
         order = _Order(scope)
-        for found in find_partitions(walked, scope):
-            places = [(scope.path, part.index) for part in found.parts]
+        for partition in find_partitions(walked, scope):
+            places = [(scope.path, part.index) for part in partition.parts]
             if only is not None and not any(place in only for place in places):
                 continue
             if any(plan.at(path).changes(index) for path, index in places):
                 continue
             if any(place in walked.set_aside for place in places):
                 continue
-            joined = _join(plan, model, found, order, target, names, explicit_lengths)
+            joined = _join(plan, model, partition, order, target, names, explicit_lengths)
             if joined is not None:
-                _replace(plan, found, joined, why)
+                _replace(plan, partition, joined, why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,57 +103,57 @@ class _Order:
 def _join(
     plan: Plan,
     model: ModelProto,
-    found: Partition,
+    partition: Partition,
     order: _Order,
     target: Variant,
     names: FreshNames,
     explicit_lengths: bool,
 ) -> _Joined | None:
-    scope, nodes, opset = found.scope, found.scope.nodes, opset_of(found.scope.imports)
-    split = _canonical(found)
+    scope, nodes, opset = partition.scope, partition.scope.nodes, opset_of(partition.scope.imports)
+    split = _canonical(partition)
     if split.form != "equal" and split.static_lengths is None and opset < _LENGTHS_INPUT_SINCE:
         return None
-    inner = _inner_bounds(found) if split.form != "equal" and lengths_with_rest(split) is None else []
+    inner = _inner_bounds(partition) if split.form != "equal" and lengths_with_rest(split) is None else []
     if inner is None:
         return None
-    place = _place(found, order, [bound.name for bound in inner])
+    place = _place(partition, order, [bound.name for bound in inner])
     if place is None:
         return None
     emission = new_emission(plan, model, scope, nodes[place], place, names, opset)
-    stand_in = _stand_in(found, names)
+    stand_in = _stand_in(partition, names)
     if inner:
-        stand_in.input.append(_lengths_between(emission, found, inner))
-    detail = SplitDetail(slice_variant(opset), split, found.data, split.form == "equal", (), "int64")
+        stand_in.input.append(_lengths_between(emission, partition, inner))
+    detail = SplitDetail(slice_variant(opset), split, partition.data, split.form == "equal", (), "int64")
     replacement, _ = lower_split(
         SplitNode(scope, place, stand_in, detail), target, emission, "", explicit_lengths=explicit_lengths
     )
     if replacement is None or {made.op_type for made in emission.mains} != {"Split"}:
         return None
-    for part, output in zip(found.parts, stand_in.output, strict=True):
+    for part, output in zip(partition.parts, stand_in.output, strict=True):
         if part.squeezed:
-            emission.main(_squeeze(emission, nodes[part.index], output, found.axis))
+            emission.main(_squeeze(emission, nodes[part.index], output, partition.axis))
     return _Joined(place, emission, target.label)
 
 
-def _canonical(found: Partition) -> CanonicalSplit:
-    lengths = found.lengths
+def _canonical(partition: Partition) -> CanonicalSplit:
+    lengths = partition.lengths
     # Runtimes disagree about num_outputs where parts are empty.
     is_equal = len(set(lengths)) == 1 and lengths[0] != 0
-    return CanonicalSplit(found.axis, found.total, lengths, "equal" if is_equal else "lengths", len(lengths))
+    return CanonicalSplit(partition.axis, partition.total, lengths, "equal" if is_equal else "lengths", len(lengths))
 
 
-def _stand_in(found: Partition, names: FreshNames) -> NodeProto:
+def _stand_in(partition: Partition, names: FreshNames) -> NodeProto:
     """Return a Split of the parts, with the name and documentation of the first node whose output it has."""
-    nodes = found.scope.nodes
+    nodes = partition.scope.nodes
     outputs = [
         names.new(f"{nodes[part.index].output[0]}_part") if part.squeezed else nodes[part.index].output[0]
-        for part in found.parts
+        for part in partition.parts
     ]
-    made = NodeProto(op_type="Split", input=[found.name], output=outputs)
-    made.attribute.append(make_attribute("axis", found.axis))
-    whole = min((part.index for part in found.parts if not part.squeezed), default=None)
+    made = NodeProto(op_type="Split", input=[partition.name], output=outputs)
+    made.attribute.append(make_attribute("axis", partition.axis))
+    whole = min((part.index for part in partition.parts if not part.squeezed), default=None)
     if whole is None:
-        first = nodes[min(part.index for part in found.parts)]
+        first = nodes[min(part.index for part in partition.parts)]
         made.name = names.new(f"{first.name}_split") if first.name else ""
     else:
         made.name, made.doc_string = nodes[whole].name, nodes[whole].doc_string
@@ -169,24 +169,24 @@ def _squeeze(emission: Emission, gather: NodeProto, part: str, axis: int) -> Nod
     return made
 
 
-def _place(found: Partition, order: _Order, read: Sequence[str]) -> int | None:
+def _place(partition: Partition, order: _Order, read: Sequence[str]) -> int | None:
     """Return the index of the first node of the partition behind everything that the Split reads; None where a node
     before it reads a part already.
     """
-    own = sorted(part.index for part in found.parts)
+    own = sorted(part.index for part in partition.parts)
     last = max((order.made(name) for name in read if name), default=-1)
     place = next((index for index in own if index > last), None)
     if place is None or place == own[0]:
         return place
-    parts = (found.scope.nodes[index].output[0] for index in own)
+    parts = (partition.scope.nodes[index].output[0] for index in own)
     return None if any(order.is_read_before(part, place) for part in parts) else place
 
 
-def _inner_bounds(found: Partition) -> list[Bound] | None:
+def _inner_bounds(partition: Partition) -> list[Bound] | None:
     """Return the bound between each two parts that a tensor or a number holds; None where none does."""
     inner: list[Bound] = []
     position: DimLike = 0
-    for left, right in pairwise(found.parts):
+    for left, right in pairwise(partition.parts):
         position = left.end.position if not left.is_empty else position
         usable = [
             bound
@@ -199,19 +199,19 @@ def _inner_bounds(found: Partition) -> list[Bound] | None:
     return inner
 
 
-def _lengths_between(emission: Emission, found: Partition, inner: Sequence[Bound]) -> str:
+def _lengths_between(emission: Emission, partition: Partition, inner: Sequence[Bound]) -> str:
     """Return the name of a 1-D tensor with the lengths of the parts, given the bounds between them."""
-    shape = emission.write("Shape", [found.name], "shape")
-    dim = emission.write("Gather", [shape, emission.constant([found.axis], "axis")], "dim", axis=0)
-    bounds = [emission.constant([0], "first"), *(_position(emission, found, bound, dim) for bound in inner), dim]
+    shape = emission.write("Shape", [partition.name], "shape")
+    dim = emission.write("Gather", [shape, emission.constant([partition.axis], "axis")], "dim", axis=0)
+    bounds = [emission.constant([0], "first"), *(_position(emission, partition, bound, dim) for bound in inner), dim]
     starts = emission.write("Concat", bounds[:-1], "starts", axis=0)
     ends = emission.write("Concat", bounds[1:], "ends", axis=0)
     return emission.write("Sub", [ends, starts], "lengths")
 
 
-def _position(emission: Emission, found: Partition, bound: Bound, dim: str) -> str:
+def _position(emission: Emission, partition: Partition, bound: Bound, dim: str) -> str:
     """Return the name of a 1-D tensor with the position of a bound, which may count from the end and lie outside."""
-    given, total = bound.given, found.total
+    given, total = bound.given, partition.total
     if bound.position == total or given == OPEN_END:
         return dim
     if bound.position == 0:
@@ -227,13 +227,13 @@ def _position(emission: Emission, found: Partition, bound: Bound, dim: str) -> s
     return emission.write("Max", [from_start, emission.constant([0], "first")], "bound")
 
 
-def _replace(plan: Plan, found: Partition, joined: _Joined, why: str) -> None:
-    scope, count = found.scope, len(found.parts)
-    for number, part in sorted(enumerate(found.parts, 1), key=lambda entry: entry[1].index):
+def _replace(plan: Plan, partition: Partition, joined: _Joined, why: str) -> None:
+    scope, count = partition.scope, len(partition.parts)
+    for number, part in sorted(enumerate(partition.parts, 1), key=lambda entry: entry[1].index):
         node, index = scope.nodes[part.index], part.index
         version = version_at(node.op_type, opset_of(scope.imports))
         before = node.op_type if version is None else f"{node.op_type}-{version.since_version}"
-        told = f"{why}: part {number} of {count} of {found.name} on axis {found.axis}"
+        told = f"{why}: part {number} of {count} of {partition.name} on axis {partition.axis}"
         if index == joined.place:
             plan.replace(scope, index, joined.emission.replacement(told, before, joined.label))
         else:
@@ -322,9 +322,9 @@ def find_partitions(walked: Walked, scope: Scope, known: Facts | None = None) ->
         data = values.type_of(node.input[0])
         if data.kind != "tensor" or not data.shape or _is_of_shapes(node.input[0], data, values):
             continue
-        found = _part_of(index, node, data.shape, values, facts, opset_of(scope.imports))
-        if found is not None:
-            axis, part = found
+        axis_and_part = _part_of(index, node, data.shape, values, facts, opset_of(scope.imports))
+        if axis_and_part is not None:
+            axis, part = axis_and_part
             groups.setdefault((node.input[0], axis), []).append(part)
     for (name, axis), parts in groups.items():
         partition = _partition(scope, name, values.type_of(name), axis, parts, facts)

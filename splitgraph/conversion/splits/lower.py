@@ -43,8 +43,8 @@ class SplitNode:
 
 
 def lower_split(
-    found: SplitNode,
-    target: Variant,
+    split_node: SplitNode,
+    variant: Variant,
     emission: Emission,
     why: str,
     *,
@@ -57,23 +57,23 @@ def lower_split(
     explicit_lengths: write lengths out even where the target has a shorter form. counted: False where the lengths do
     not show how many they are, so that their number is written out. afresh: also a node that has this form already.
     """
-    node, detail, location = found.node, found.detail, found.location
+    node, detail, location = split_node.node, split_node.detail, split_node.location
     split = detail.split
     if split is None:
         reasons = ", ".join(dict.fromkeys(detail.errors)) or "it is not valid"
         text = f"the {detail.variant.label} is invalid ({reasons}), so it has no exact equivalent"
         return None, [diagnostic("SG407", text, location)]
-    blocked = _types_blocked(detail, target, location)
+    blocked = _types_blocked(detail, variant, location)
     if blocked:
         return None, blocked
-    if target == detail.variant and not explicit_lengths and not afresh:
+    if variant == detail.variant and not explicit_lengths and not afresh:
         return None, ()
-    if not afresh and explicit_lengths and target == detail.variant and _is_written_out(node, split, target, counted):
+    if not afresh and explicit_lengths and variant == detail.variant and _is_written_out(node, split, variant, counted):
         return None, ()
     if reads_left_out(node, emission.left_out):
         return None, [blocker(node, emission.left_out, "SG408", location)]
     # Numbers, or what the dimension leaves of them, make better bounds than a tensor of lengths.
-    needs_no_lengths = target.op_type == "Slice" and lengths_with_rest(split) is not None
+    needs_no_lengths = variant.op_type == "Slice" and lengths_with_rest(split) is not None
     try:
         request = LowerRequest(
             node=node,
@@ -85,14 +85,14 @@ def lower_split(
             explicit_lengths=explicit_lengths,
             axis_attribute=next((attribute for attribute in node.attribute if attribute.name == "axis"), None),
         )
-        if target.lower is None:
-            raise NotRepresentable("SG408", f"{target.label} cannot express a split of a dimension")
-        target.lower(request)
+        if variant.lower is None:
+            raise NotRepresentable("SG408", f"{variant.label} cannot express a split of a dimension")
+        variant.lower(request)
     except NotRepresentable as refusal:
         text = f"{detail.variant.label}: {refusal.message}"
         return None, [diagnostic(refusal.code, text, location, help=refusal.help)]
-    mains = {made.op_type for made in emission.mains} - {target.op_type}
-    after = mains.pop() if len(mains) == 1 and not mains.isdisjoint(("Slice", "Gather", "Identity")) else target.label
+    mains = {made.op_type for made in emission.mains} - {variant.op_type}
+    after = mains.pop() if len(mains) == 1 and not mains.isdisjoint(("Slice", "Gather", "Identity")) else variant.label
     return emission.replacement(why, detail.variant.label, after), ()
 
 
@@ -166,10 +166,10 @@ def _types_blocked(detail: SplitDetail, target: Variant, location: str) -> tuple
     if detail.data.dtype is None:
         if before is not None and before <= allowed:
             return ()
-        what = f"the element type is unknown, and {target.label} takes fewer than {detail.variant.label}"
+        message = f"the element type is unknown, and {target.label} takes fewer than {detail.variant.label}"
     else:
-        what = f"{target.label} does not take {detail.data.dtype}"
-    return (diagnostic("SG403", what, location),)
+        message = f"{target.label} does not take {detail.data.dtype}"
+    return (diagnostic("SG403", message, location),)
 
 
 # Splits that go to another opset --------------------------------------------------------------------------------------
@@ -224,10 +224,10 @@ class _SplitPlanner:
     # The versions of the operators at the target, looked up once.
     _targets: dict[str, Variant | None] = field(default_factory=dict)
 
-    def plan_split(self, index: int, node: NodeProto, found: SplitDetail | None, key: Key | None) -> None:
-        """Plan one split. found: what inference says of it. key: that of the cache, None for an uncacheable one."""
+    def plan_split(self, index: int, node: NodeProto, detail: SplitDetail | None, key: Key | None) -> None:
+        """Plan one split. detail: what inference says of it. key: that of the cache, None for an uncacheable one."""
         location = f"{self.scope.location}/{node_label(node, index)}"
-        if found is None:
+        if detail is None:
             self.plan.blockers.append(_not_inferred(node, location))
             return
         op_type = node.op_type
@@ -239,21 +239,21 @@ class _SplitPlanner:
             return
         cached = self.cache.find(key, node, index)
         if cached is not None:
-            cached.before, cached.after = found.variant.label, variant.label
+            cached.before, cached.after = detail.variant.label, variant.label
             self.replacements.append((self.scope, index, cached))
             return
         unknown = unknown_version(op_type, self.target)
         if unknown is not None:
             self.plan.blockers.append(refusal(op_type, unknown, location, is_target=True))
             return
-        has_one_form = variant.output_types is not found.variant.output_types or variant.lower is None
+        has_one_form = variant.output_types is not detail.variant.output_types or variant.lower is None
         if has_one_form or op_type == "SplitToSequence":
             # Sequences and strings have one form, so that only their element types can prevent a conversion.
-            self.plan.blockers.extend(_kept_as_is(found.variant, variant, found.data, location))
+            self.plan.blockers.extend(_kept_as_is(detail.variant, variant, detail.data, location))
             return
-        if variant is found.variant and location in self.never_run:
+        if variant is detail.variant and location in self.never_run:
             return
-        self._lower(SplitNode(self.scope, index, node, found), variant, key)
+        self._lower(SplitNode(self.scope, index, node, detail), variant, key)
 
     def _lower(self, split: SplitNode, variant: Variant, key: Key | None) -> None:
         node, index = split.node, split.index
@@ -286,12 +286,12 @@ def _kept_as_is(before: Variant, after: Variant, data: ValueType, location: str)
         or (before.dtypes is not None and before.dtypes <= after.dtypes)
     ):
         return []
-    what = (
+    message = (
         f"{after.label} does not take {data.dtype}"
         if data.dtype
         else f"the element type is unknown, and {after.label} takes fewer types"
     )
-    return [diagnostic("SG403", what, location)]
+    return [diagnostic("SG403", message, location)]
 
 
 def _not_inferred(node: NodeProto, location: str) -> Diagnostic:
@@ -334,13 +334,13 @@ class SplitRewrites:
         """Return all splits that inference reached, in graph order."""
         for scope in self.root:
             detail: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
-            for index, found in detail.splits.items():
-                yield SplitNode(scope, index, scope.nodes[index], found)
+            for index, split_detail in detail.splits.items():
+                yield SplitNode(scope, index, scope.nodes[index], split_detail)
 
     def write(
         self,
-        found: SplitNode,
-        target: Variant,
+        split_node: SplitNode,
+        variant: Variant,
         *,
         explicit_lengths: bool = False,
         counted: bool = True,
@@ -350,10 +350,10 @@ class SplitRewrites:
 
         explicit_lengths, counted, afresh: as for `lower_split`.
         """
-        scope, index, node = found.scope, found.index, found.node
+        scope, index, node = split_node.scope, split_node.index, split_node.node
         emission = new_emission(self.plan, self.model, scope, node, index, self.names, opset_of(scope.imports))
         replacement, blockers = lower_split(
-            found, target, emission, self.why, explicit_lengths=explicit_lengths, counted=counted, afresh=afresh
+            split_node, variant, emission, self.why, explicit_lengths=explicit_lengths, counted=counted, afresh=afresh
         )
         self.plan.blockers.extend(blockers)
         if replacement is not None:

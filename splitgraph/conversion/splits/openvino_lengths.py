@@ -73,16 +73,16 @@ def _has_lengths(inputs: Sequence[str]) -> bool:
 
 def _plan(plan: Plan, model: ModelProto, walked: Walked, root: Sequence[Scope], names: FreshNames) -> None:
     rewrites = SplitRewrites(plan, model, root, names, _WHY)
-    for found in rewrites.find(walked):
-        target = variant_at("Split", opset_of(found.scope.imports))
-        if target is not None and found.detail.variant == target and _may_be_uneven(found.detail):
-            rewrites.write(found, target, explicit_lengths=True)
+    for split_node in rewrites.find(walked):
+        variant = variant_at("Split", opset_of(split_node.scope.imports))
+        if variant is not None and split_node.detail.variant == variant and _may_be_uneven(split_node.detail):
+            rewrites.write(split_node, variant, explicit_lengths=True)
     rewrites.settle()
 
 
-def _may_be_uneven(found: SplitDetail) -> bool:
-    split = found.split
-    if split is None or split.form != "chunks" or found.divisible:
+def _may_be_uneven(detail: SplitDetail) -> bool:
+    split = detail.split
+    if split is None or split.form != "chunks" or detail.divisible:
         return False
     if split.total is None:
         return split.count != 1

@@ -47,8 +47,8 @@ def plan_plain_splits(model: ModelProto, walked: Walked) -> Plan | None:
     """Return the plan that replaces SplitToSequence by Split for an opset without sequences, where its readers allow
     that; None where nothing changes.
     """
-    found = (split for graph in walked.graphs.values() for split in graph.splits.values())
-    if not any(split.variant.op_type == "SplitToSequence" for split in found):
+    details = (split for graph in walked.graphs.values() for split in graph.splits.values())
+    if not any(split.variant.op_type == "SplitToSequence" for split in details):
         return None
     why = f"below opset {SEQUENCES_EXIST_FROM} there are no sequences"
     plan, names = Plan(), FreshNames(used_names(model, walked.scopes))
@@ -76,19 +76,19 @@ def plan_sequences(
     definitions: Definitions | None = None
     for scope in root:
         details: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
-        for index, found in details.splits.items():
-            if found.variant.op_type != "SplitToSequence" or (only is not None and (scope.path, index) not in only):
+        for index, detail in details.splits.items():
+            if detail.variant.op_type != "SplitToSequence" or (only is not None and (scope.path, index) not in only):
                 continue
             node = scope.nodes[index]
             location = f"{scope.location}/{node_label(node, index)}"
             definitions = definitions or Definitions(root)
-            readers = _readers(walked, root, definitions, scope, node, found)
+            readers = _readers(walked, root, definitions, scope, node, detail)
             if isinstance(readers, str):
                 plan.notes.append(diagnostic("SG408", f"kept as a sequence: {readers}", location, severity="info"))
                 continue
             target = target_at(opset_of(scope.imports))
             if target is not None:
-                _plan_sequence(plan, model, scope, index, found, readers, names, why, target, explicit_lengths)
+                _plan_sequence(plan, model, scope, index, detail, readers, names, why, target, explicit_lengths)
 
 
 def _drops_axis(node: NodeProto) -> bool:
@@ -97,10 +97,10 @@ def _drops_axis(node: NodeProto) -> bool:
 
 
 def _readers(
-    walked: Walked, root: Sequence[Scope], definitions: Definitions, scope: Scope, node: NodeProto, found: SplitDetail
+    walked: Walked, root: Sequence[Scope], definitions: Definitions, scope: Scope, node: NodeProto, detail: SplitDetail
 ) -> list[Reader] | str:
     """Return the nodes that read the sequence, or the reason why it must stay a sequence."""
-    split = found.split
+    split = detail.split
     if split is None:
         return "the split is invalid"
     # A node with more outputs would help nobody.
@@ -137,7 +137,9 @@ def _readers(
                 position %= count
             elif any(attribute.ref_attr_name for attribute in reader.attribute):
                 return f"{reader.op_type} has an attribute of the enclosing function"
-            elif reader.op_type == "ConcatFromSequence" and not any(held.name == "axis" for held in reader.attribute):
+            elif reader.op_type == "ConcatFromSequence" and not any(
+                option.name == "axis" for option in reader.attribute
+            ):
                 return "ConcatFromSequence has no axis"
             readers.append(Reader(inner, index, reader, position))
     return readers
@@ -148,14 +150,14 @@ def _plan_sequence(
     model: ModelProto,
     scope: Scope,
     index: int,
-    found: SplitDetail,
+    detail: SplitDetail,
     readers: Sequence[Reader],
     names: FreshNames,
     why: str,
     target: Variant,
     explicit_lengths: bool,
 ) -> None:
-    node, split = scope.nodes[index], found.split
+    node, split = scope.nodes[index], detail.split
     if split is None or split.lengths is None:
         return
     emission = new_emission(plan, model, scope, node, index, names, opset_of(scope.imports))
@@ -168,7 +170,7 @@ def _plan_sequence(
     stand_in.input.extend(node.input if form == "lengths" and split.form == "lengths" else node.input[:1])
     stand_in.output.extend(parts)
     stand_in.attribute.append(make_attribute("axis", split.axis))
-    plain = replace(found, split=replace(split, form=form or split.form, squeezed=False))
+    plain = replace(detail, split=replace(split, form=form or split.form, squeezed=False))
     replaced = SplitNode(scope, index, stand_in, plain)
     replacement, blockers = lower_split(replaced, target, emission, why, explicit_lengths=explicit_lengths)
     plan.blockers.extend(blockers)
@@ -176,7 +178,7 @@ def _plan_sequence(
         return
     if split.squeezed:
         parts = _squeeze(emission, parts, split.axis or 0)
-    plan.replace(scope, index, emission.replacement(why, found.variant.label, target.label))
+    plan.replace(scope, index, emission.replacement(why, detail.variant.label, target.label))
     for reader in readers:
         _plan_reader(plan, model, reader, parts, names)
 

@@ -48,9 +48,9 @@ def convert_for_target(
     check_ir_version(ir_version)
     own = model_imports(model).get("")
     first: ConversionError | None = None
-    for each in [opset] if opset is not None or own is None else _opsets(own, target):
+    for tried in [opset] if opset is not None or own is None else _opsets(own, target):
         try:
-            rewrite = _at_opset(model, target, own if each is None else each, ir_version, leeway)
+            rewrite = _at_opset(model, target, own if tried is None else tried, ir_version, leeway)
         except ConversionError as error:
             first = first or error
         else:
@@ -62,8 +62,8 @@ def _opsets(own: int, target: Target) -> list[int]:
     """Return the opsets to try: the model's own, or the newest that the target reads, and others that may do."""
     newest = target.newest_opset or max(own, *_NEWER)
     start = min(own, newest)
-    newer = [each for each in _NEWER if start < each <= newest]
-    return [start, *newer, *(each for each in _OLDER if each < start)]
+    newer = [candidate for candidate in _NEWER if start < candidate <= newest]
+    return [start, *newer, *(candidate for candidate in _OLDER if candidate < start)]
 
 
 def _apart_from(rewrite: Rewrite, model: ModelProto) -> Rewrite:
@@ -108,10 +108,12 @@ def _at_opset(model: ModelProto, target: Target, opset: int | None, ir_version: 
     left = _left(examined, target, is_own=is_own)
     if left and examined.model is not model:
         user = names.locations(examined.model)
-        reasons = {own: reason for each, reason in reasons.items() for own in user.get(each, [each])}
+        reasons = {own: reason for location, reason in reasons.items() for own in user.get(location, [location])}
         left = _in_the_users_words(left, user, examine(model, permitted), target)
     _raise_blockers(left, target, reasons)
-    notes = [found for found in check_model(examined, target) if found.severity != "error" and found.code != "SG705"]
+    notes = [
+        finding for finding in check_model(examined, target) if finding.severity != "error" and finding.code != "SG705"
+    ]
     return replace(rewrite, diagnostics=tuple(dict.fromkeys((*rewrite.diagnostics, *notes))))
 
 
@@ -160,7 +162,7 @@ def _left(examined: Examined, target: Target, *, is_own: bool) -> list[Diagnosti
 
     is_own: the model has its own opset; at another one, a form that is not known to be read is in the way, too.
     """
-    left = [found for found in check_model(examined, target) if found.severity == "error"]
+    left = [finding for finding in check_model(examined, target) if finding.severity == "error"]
     if not is_own:
         left += [
             diagnostic("SG705", f"it is not known whether {target.label} reads this: {title(trait)}", node.location)
@@ -177,13 +179,13 @@ def _in_the_users_words(
     has, or in what splitgraph would write for it.
     """
     own: dict[str, list[Diagnostic]] = {}
-    for found in check_model(source, target):
-        if found.severity == "error":
-            own.setdefault(found.location, []).append(found)
+    for finding in check_model(source, target):
+        if finding.severity == "error":
+            own.setdefault(finding.location, []).append(finding)
     told: dict[Diagnostic, None] = {}
-    for found in left:
-        for location in user.get(found.location, [found.location]):
-            told.update(dict.fromkeys(own.get(location) or [replace(found, location=location)]))
+    for finding in left:
+        for location in user.get(finding.location, [finding.location]):
+            told.update(dict.fromkeys(own.get(location) or [replace(finding, location=location)]))
     return list(told)
 
 
@@ -191,17 +193,17 @@ def _raise_blockers(left: Sequence[Diagnostic], target: Target, reasons: Mapping
     """Raise ConversionError for what is left. reasons: by location, why a node stays as it is."""
     if not left:
         return
-    blockers = [_blocker(found, reasons.get(found.location)) for found in left]
-    lines = "".join(f"\n  {found.code}  {found.location}  {found.message}" for found in blockers)
+    blockers = [_blocker(blocker, reasons.get(blocker.location)) for blocker in left]
+    lines = "".join(f"\n  {blocker.code}  {blocker.location}  {blocker.message}" for blocker in blockers)
     count = f"{len(blockers)} blocker" + ("s" if len(blockers) > 1 else "")
     raise ConversionError(f"{target.label} reads no form of the model that is known: {count}{lines}", blockers)
 
 
-def _blocker(found: Diagnostic, reason: str | None) -> Diagnostic:
-    if not found.code.startswith("SG70"):
-        return found
+def _blocker(finding: Diagnostic, reason: str | None) -> Diagnostic:
+    if not finding.code.startswith("SG70"):
+        return finding
     why = "no other form of it is known to be read" if reason is None else reason
-    return diagnostic("SG706", f"{found.message}; {why}", found.location)
+    return diagnostic("SG706", f"{finding.message}; {why}", finding.location)
 
 
 def _with_ir_version(rewrite: Rewrite, target: Target, version: IRVersion) -> Rewrite:
@@ -241,7 +243,7 @@ class UserNames:
         """Return the locations of the user's nodes by the location of a node of the converted model."""
         if self._known is None:
             self._known = _definers(self._source)
-        found: dict[str, list[str]] = {}
+        locations: dict[str, list[str]] = {}
         of_readers: dict[str, list[str]] = {}
         for scope in reversed(list(scopes(model))):
             nodes = scope.nodes
@@ -251,16 +253,16 @@ class UserNames:
                 known = list(dict.fromkeys(self._known[name] for name in made if name in self._known))
                 known = known or next((of_readers[name] for name in made if name in of_readers), [])
                 if known:
-                    found[f"{scope.location}/{node_label(node, index)}"] = known
+                    locations[f"{scope.location}/{node_label(node, index)}"] = known
                     of_readers.update(dict.fromkeys(filter(None, node.input), known))
-        return found
+        return locations
 
 
 def _definers(model: ModelProto) -> dict[str, str]:
     """Return the location of the node that gives each value: the first one where several graphs have its name."""
-    found: dict[str, str] = {}
+    definers: dict[str, str] = {}
     for scope in scopes(model):
         for index, node in enumerate(scope.nodes):
             for name in filter(None, node.output):
-                found.setdefault(name, f"{scope.location}/{node_label(node, index)}")
-    return found
+                definers.setdefault(name, f"{scope.location}/{node_label(node, index)}")
+    return definers
