@@ -41,14 +41,14 @@ class Blocked(Exception):
 
 @dataclass(slots=True)
 class Ladder:
-    """Converts the nodes of one graph from opset `source` to opset `target` of ai.onnx.
+    """Converts the nodes of one graph from opset `from_opset` to `to_opset` of ai.onnx.
 
     values: what is known of its values. graph_reads: whether a node or an output of the model reads a value.
     assumptions: sentences about element types that are unknown and were assumed.
     """
 
-    source: int
-    target: int
+    from_opset: int
+    to_opset: int
     values: KnownValues
     in_function: bool
     graph_reads: Callable[[str], bool]
@@ -77,7 +77,7 @@ class Ladder:
             if self.stays(node, climb.location) and self.stays(without_left_out(node, left_out), climb.location):
                 return KEPT
             raise Blocked([blocker(node, left_out, "SG405", climb.location)])
-        nodes = climb.take(Node.of(node), self.source, is_own=True)
+        nodes = climb.take(Node.of(node), self.from_opset, is_own=True)
         if climb.blockers:
             raise Blocked(climb.blockers)
         if not climb.adapted:
@@ -91,7 +91,7 @@ class Ladder:
     def stays(self, node: NodeProto, location: str) -> bool:
         """Return True for a node that means the same at the target opset as it is."""
         climb = Climb(self, location, None)
-        nodes = climb.take(Node.of(node), self.source, is_own=True)
+        nodes = climb.take(Node.of(node), self.from_opset, is_own=True)
         return not climb.blockers and not changed_attributes(node, nodes[0].attributes)
 
     def _in_its_own_name(
@@ -112,7 +112,7 @@ class Ladder:
         messages = dict.fromkeys(blocker.message for blocker in foreign)
         reasons = sorted(messages, key=lambda text: f"opset {stop}" not in text)
         more = f"; and {len(reasons) - _MOST_REASONS} more" if len(reasons) > _MOST_REASONS else ""
-        side = "beyond" if self.target > self.source else "below"
+        side = "beyond" if self.to_opset > self.from_opset else "below"
         text = f"{node.op_type} cannot go {side} opset {stop}, because the nodes that would replace it cannot: "
         text += "; ".join(reasons[:_MOST_REASONS]) + more
         made = diagnostic(foreign[0].code, text, climb.location, help=f"Stop at opset {stop}.")
@@ -124,18 +124,18 @@ class Ladder:
         def is_refused(opset: int) -> bool:
             # With a cache of its own: the other one holds what nodes become at the target.
             cache = ConversionCache(self.values, self.cache.names, self.cache.left_out)
-            trial = replace(self, target=opset, cache=cache, assumptions={})
+            trial = replace(self, to_opset=opset, cache=cache, assumptions={})
             try:
                 trial._convert(node, Climb(trial, climb.location, climb.emission.afresh(opset)))
             except Blocked:
                 return True
             return False
 
-        if self.target > self.source:
-            way = range(self.target - 1, self.source, -1)
-            return next((opset for opset in way if not is_refused(opset)), self.source)
+        if self.to_opset > self.from_opset:
+            way = range(self.to_opset - 1, self.from_opset, -1)
+            return next((opset for opset in way if not is_refused(opset)), self.from_opset)
         # A node that is refused at an opset is refused below it, too. Bisection avoids old opsets, which take longest.
-        way = range(self.source, self.target, -1)
+        way = range(self.from_opset, self.to_opset, -1)
         return way[bisect_left(way, True, lo=1, key=is_refused) - 1]
 
 
@@ -177,9 +177,9 @@ class Climb:
         return self.written_to
 
     @property
-    def target(self) -> int:
+    def to_opset(self) -> int:
         """The opset to which the model goes."""
-        return self.ladder.target
+        return self.ladder.to_opset
 
     @property
     def in_function(self) -> bool:
@@ -204,7 +204,7 @@ class Climb:
         """
         if node.op_type in SPLIT_OPERATORS:
             return self._take_split(node, at)
-        route = route_of(node.op_type, at, self.target)
+        route = route_of(node.op_type, at, self.to_opset)
         if route is None:
             return [node]
         if isinstance(route, str):
@@ -233,7 +233,7 @@ class Climb:
             node = trial.copy()
             self.reasons += trial.reasons.values()
             self.edited.update(trial.reasons if is_own else {})
-        if not route.upward and route.exists_from > self.target:
+        if not route.upward and route.exists_from > self.to_opset:
             if not changed and not unfit and self.written_to is not None:
                 return self._leave_behind(node, at, route)
             text = f"{node.op_type} exists from opset {route.exists_from} on"
@@ -261,7 +261,7 @@ class Climb:
         if adapter is not None and misfitting:
             slots = slots_of(node, self.values.type_of, before)
             # An adapter cannot know whether a type that is unknown would have stood in the way.
-            if any(not slot.found for slot in misfits(slots, after, skip_renamed=True)):
+            if any(not slot.type_text for slot in misfits(slots, after, skip_renamed=True)):
                 adapter = None
         if adapter is not None:
             ways.append(adapter)
@@ -316,16 +316,16 @@ class Climb:
 
     def _take_split(self, node: Node, at: int) -> list[Node]:
         """Return the nodes that a split in a function body becomes: a split goes to the target in one step."""
-        variant = variant_at(node.op_type, self.target)
+        variant = variant_at(node.op_type, self.to_opset)
         if variant is None:
-            text = f"its function body has a {node.op_type}, which does not exist at opset {self.target}"
+            text = f"its function body has a {node.op_type}, which does not exist at opset {self.to_opset}"
             self.blockers.append(diagnostic("SG404", text, self.location))
         if variant is None or variant == variant_at(node.op_type, at) or node.op_type != "Split":
             return [node]
         message = node.message()
         emission = self.emission.afresh(self.emission.opset, initializers=self.emission.initializers)
         split_node = SplitNode(Scope(None, (), self.location, {}), 0, message, self.values.split_detail(message, at))
-        replacement, blockers = lower_split(split_node, variant, emission, f"opset {self.target}")
+        replacement, blockers = lower_split(split_node, variant, emission, f"opset {self.to_opset}")
         self.blockers += blockers
         return [node] if replacement is None else [Node.of_added(made) for made in replacement.messages()]
 
@@ -405,7 +405,7 @@ class Climb:
         # A copy: where no wider type helps, the node must still have its outputs, or its blockers are dropped with it.
         attempt = NodeAtBoundary.at(node, self, opset, True, version, version)
         attempt.dialect = opset
-        made, _ = self._try(partial(widen, fits=version), attempt, f"{node.op_type} does not take {unfit[0].found}")
+        made, _ = self._try(partial(widen, fits=version), attempt, f"{node.op_type} does not take {unfit[0].type_text}")
         if made is None:
             self.blockers.append(self._unfit(node, unfit[0], opset))
         return made or [node]
@@ -413,9 +413,11 @@ class Climb:
     def _unfit(self, node: Node, slot: Slot, opset: int) -> Diagnostic:
         """Return the blocker for an element type that a node, or one that was written for it, does not take."""
         if node.original is None:
-            text = f"{node.op_type} does not take {slot.found} at opset {opset}, which would have to replace this node"
+            text = (
+                f"{node.op_type} does not take {slot.type_text} at opset {opset}, which would have to replace this node"
+            )
             return diagnostic("SG403", text, self.location)
-        upward = self.target > self.ladder.source
+        upward = self.to_opset > self.ladder.from_opset
         side, stop = (f"from opset {opset} on", opset - 1) if upward else (f"below opset {opset + 1}", opset + 1)
         text = misfit_message(node.op_type, slot, side, self.in_function)
         return diagnostic("SG403", text, self.location, help=type_advice(stop, slot))

@@ -42,26 +42,26 @@ class Route:
 
 
 @cache
-def route_of(op: str, source: int, target: int) -> Route | str | None:
+def route_of(op: str, from_opset: int, to_opset: int) -> Route | str | None:
     """Return the route of an operator's nodes between two opsets; None where all are kept, a message where there is
     none.
     """
     if op in SPLIT_OPERATORS:
         raise ValueError(f"{op} has conversions of its own")
-    meant = meant_opset(op, source)
-    if meant != source:
+    meant = meant_opset(op, from_opset)
+    if meant != from_opset:
         # onnxruntime wrote the node and runs it at every opset; onnx's own version does not exist below `meant`.
-        return None if target < meant else route_of(op, meant, target)
-    start = version_at(op, source)
+        return None if to_opset < meant else route_of(op, meant, to_opset)
+    start = version_at(op, from_opset)
     if start is None and is_unknown(op):
         return None
     if start is None:
-        return f"{op} is not an operator of ai.onnx at opset {source}, so that its meaning there is unknown"
-    end = version_at(op, target)
+        return f"{op} is not an operator of ai.onnx at opset {from_opset}, so that its meaning there is unknown"
+    end = version_at(op, to_opset)
     if end is not None and end.since_version == start.since_version:
         return None
-    upward = target > source
-    versions = versions_between(op, min(source, target), max(source, target))
+    upward = to_opset > from_opset
+    versions = versions_between(op, min(from_opset, to_opset), max(from_opset, to_opset))
     boundaries = tuple(pairwise(versions)) if upward else tuple(pairwise(versions))[::-1]
     check_types = not types_always_fit(start, versions[-1 if upward else 0])
     if end is not None and not check_types and all(_keeps_every_node(pair, upward) for pair in boundaries):
@@ -268,9 +268,9 @@ def carry_types(
     return blockers
 
 
-def _unequal_message(op: str, one: Slot, other: Slot, side: str) -> str:
-    types = f"{one.found or 'unknown'} and {other.found or 'unknown'}"
-    return f"{op} needs one element type for {one.label} and {other.label} {side}; here they are {types}"
+def _unequal_message(op: str, first: Slot, second: Slot, side: str) -> str:
+    types = f"{first.type_text or 'unknown'} and {second.type_text or 'unknown'}"
+    return f"{op} needs one element type for {first.label} and {second.label} {side}; here they are {types}"
 
 
 def type_advice(stop: int, *slots: Slot) -> str:
@@ -283,7 +283,7 @@ def misfit_message(op: str, slot: Slot, side: str, in_function: bool) -> str:
     """Return the message for an element type that an operator does not take on one side of a boundary ("below opset
     13").
     """
-    if slot.found:
-        return f"{op} does not take {slot.found} {side} ({slot.label})"
+    if slot.type_text:
+        return f"{op} does not take {slot.type_text} {side} ({slot.label})"
     why = " (the body of a function declares no types)" if in_function else ""
     return f"{op} does not take every element type {side}, and that of its {slot.label} is unknown{why}"

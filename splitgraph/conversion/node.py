@@ -161,7 +161,7 @@ class Slot:
         return self.old.type_variable if self.old.is_generic and self.old.homogeneous else self.label
 
     @property
-    def found(self) -> str:
+    def type_text(self) -> str:
         """The type in words; "" where the element type is unknown."""
         if len(self.types) == 1:
             return _in_words(next(iter(self.types)))
@@ -209,7 +209,7 @@ def fits_but_for_young_types(slot: Slot, new: OperatorVersion) -> str:
     unknown type; otherwise "".
     """
     formal = formal_at(new.inputs if slot.is_input else new.outputs, slot.position)
-    if formal is None or slot.found:
+    if formal is None or slot.type_text:
         return ""
     # One or two possible types: the type is known, or its declarations contradict each other.
     if len({_element(text) for text in slot.types}) < 3:
@@ -272,10 +272,10 @@ def formal_at(formals: Sequence[Formal], position: int) -> Formal | None:
     return formals[-1] if formals and formals[-1].option == "variadic" else None
 
 
-def _share_variable(one: Formal, other: Formal) -> bool:
-    if not (one.homogeneous and other.homogeneous):
+def _share_variable(left: Formal, right: Formal) -> bool:
+    if not (left.homogeneous and right.homogeneous):
         return False
-    return one.type_variable == other.type_variable
+    return left.type_variable == right.type_variable
 
 
 def _slots(

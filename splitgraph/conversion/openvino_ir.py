@@ -231,8 +231,8 @@ def _equal_lengths(editor: GraphEditor, graph: Graph, layer: Layer, count: int) 
     divisor = editor.constant(layer, "parts", count)
     given = {"auto_broadcast": "numpy", "m_pythondiv": "true"}
     length = editor.layer(layer, "length", "Divide", "opset1", given, [(dim, number), (divisor, number)], [number])
-    target = editor.constant(layer, "count", [count])
-    places = [(length, number), (target, NewPort("I64", [1]))]
+    count_port = editor.constant(layer, "count", [count])
+    places = [(length, number), (count_port, NewPort("I64", [1]))]
     return editor.layer(
         layer, "split_lengths", "Broadcast", "opset3", {"mode": "numpy"}, places, [NewPort("I64", [count])]
     )
@@ -320,15 +320,15 @@ class GraphEditor:
         made.tail = self._layers.text if self._layers.text else None
         self._layers.insert(position, made)
 
-    def connect(self, source: Place, target: Place) -> None:
+    def connect(self, source: Place, reader: Place) -> None:
         """Add an edge."""
         edge = Element(
             "edge",
             {
                 "from-layer": str(source[0]),
                 "from-port": str(source[1]),
-                "to-layer": str(target[0]),
-                "to-port": str(target[1]),
+                "to-layer": str(reader[0]),
+                "to-port": str(reader[1]),
             },
         )
         edge.tail = self._edges[-1].tail if len(self._edges) else None
@@ -336,10 +336,10 @@ class GraphEditor:
             self._edges[-1].tail = self._edges.text
         self._edges.append(edge)
 
-    def disconnect(self, target: Place) -> None:
+    def disconnect(self, reader: Place) -> None:
         """Remove the edge into a port."""
         for edge in list(self._edges.iter("edge")):
-            if (edge.get("to-layer"), edge.get("to-port")) == (str(target[0]), str(target[1])):
+            if (edge.get("to-layer"), edge.get("to-port")) == (str(reader[0]), str(reader[1])):
                 _remove(self._edges, edge)
 
     def remove_unread(self, layers: Iterable[Layer]) -> None:

@@ -51,36 +51,36 @@ _ARITHMETIC = frozenset(
 )
 
 
-def plan_opset(model: ModelProto, walked: Walked, target: int) -> Plan:
-    """Return the plan of the conversion to opset `target`: all edits, or all blockers."""
+def plan_opset(model: ModelProto, walked: Walked, to_opset: int) -> Plan:
+    """Return the plan of the conversion to opset `to_opset`: all edits, or all blockers."""
     main = walked.graphs.get(MAIN)
     if main is not None:
         # The names of all nodes take as much memory as the rest of the plan, and a fresh name is hardly ever one of
         # them. So they are compared afterwards. ONNX keeps names of nodes and values apart: initializers do not matter.
         names = FreshNames(used_names(model, walked.scopes, defined=MAIN), main.types)
-        plan = _plan_opset(model, walked, target, names)
+        plan = _plan_opset(model, walked, to_opset, names)
         others = names.given - {constant.name for edits in plan.edits.values() for constant in edits.constants}
         if not others or others.isdisjoint(map(_NAME_OF, walked.scopes[0].nodes)):
             return plan
-    return _plan_opset(model, walked, target, FreshNames(used_names(model, walked.scopes)))
+    return _plan_opset(model, walked, to_opset, FreshNames(used_names(model, walked.scopes)))
 
 
-def _plan_opset(model: ModelProto, walked: Walked, target: int, names: FreshNames) -> Plan:
-    plan = Plan(opset=target, left_out=find_left_out(model, walked.scopes))
-    if loses_cast_types(walked.opset.get("", target), target):
+def _plan_opset(model: ModelProto, walked: Walked, to_opset: int, names: FreshNames) -> Plan:
+    plan = Plan(opset=to_opset, left_out=find_left_out(model, walked.scopes))
+    if loses_cast_types(walked.opset.get("", to_opset), to_opset):
         plan.finish = declare_casts
     plan.refuse_errors(walked)
     if any(blocker.code == "SG103" for blocker in plan.blockers):
         return plan
-    _refuse_training(plan, model, walked, target)
-    _refuse_ambiguous_functions(plan, model, walked, target)
+    _refuse_training(plan, model, walked, to_opset)
+    _refuse_ambiguous_functions(plan, model, walked, to_opset)
     functions = frozenset(function_key(function) for function in model.functions)
     # Of functions, by the opset that they import.
     shared: dict[int | None, Entries] = {}
     for root in roots(walked.scopes):
         imported = root[0].imports.get("")
         entries = shared.setdefault(imported, {}) if root[0].in_function else None
-        _plan_root(plan, model, walked, root, target, names, functions, entries)
+        _plan_root(plan, model, walked, root, to_opset, names, functions, entries)
     return plan
 
 
@@ -89,15 +89,15 @@ def _plan_root(
     model: ModelProto,
     walked: Walked,
     root: Sequence[Scope],
-    target: int,
+    to_opset: int,
     names: FreshNames,
     functions: Collection[FunctionKey],
     shared: Entries | None,
 ) -> None:
     plan.start(root)
-    affected = {scope.path: _affected(scope, walked.visits(scope), target, functions) for scope in root}
+    affected = {scope.path: _affected(scope, walked.visits(scope), to_opset, functions) for scope in root}
     for op_type in dict.fromkeys(name for nodes in affected.values() for name in nodes.unknown):
-        text = f"ai.onnx has no operator {op_type}: it is kept, but its meaning at opset {target} is unknown"
+        text = f"ai.onnx has no operator {op_type}: it is kept, but its meaning at opset {to_opset} is unknown"
         plan.notes.append(diagnostic("SG303", text, "main", severity="warning", help=plugin_advice(op_type)))
     caches = {
         scope.path: ConversionCache(KnownValues(walked, scope.path), names, plan.left_out.inputs_in(scope), shared)
@@ -106,12 +106,12 @@ def _plan_root(
     }
     splits = {path: nodes.splits for path, nodes in affected.items() if nodes.splits}
     if splits:
-        plan_splits(plan, model, walked, root, names, target, splits, caches)
+        plan_splits(plan, model, walked, root, names, to_opset, splits, caches)
     first, blocked = len(plan.changes), list[Sequence[Diagnostic]]()
     for scope in reversed(root):
         others = affected[scope.path].others
         if others:
-            planner = _ScopePlanner(plan, model, walked, scope, target, names, caches[scope.path])
+            planner = _ScopePlanner(plan, model, walked, scope, to_opset, names, caches[scope.path])
             blocked += planner.plan_nodes(others)
     plan.changes[first:] = reversed(plan.changes[first:])
     plan.blockers += [nodes for group in reversed(blocked) for nodes in group]
@@ -128,9 +128,9 @@ class _Affected(NamedTuple):
 
 
 def _affected(
-    scope: Scope, visits: Sequence[Visit | None], target: int, functions: Collection[FunctionKey]
+    scope: Scope, visits: Sequence[Visit | None], to_opset: int, functions: Collection[FunctionKey]
 ) -> _Affected:
-    source, affected = scope.imports.get(""), _Affected([], [], [])
+    from_opset, affected = scope.imports.get(""), _Affected([], [], [])
 
     def list_for(node: NodeProto) -> list[int] | None:
         op_type = node.op_type
@@ -138,11 +138,11 @@ def _affected(
             return None
         if op_type in SPLIT_OPERATORS:
             return None if variant_at(op_type, opset_of(scope.imports)) is None else affected.splits
-        if source is None or source == target:
+        if from_opset is None or from_opset == to_opset:
             return None
         if is_unknown(op_type):
             affected.unknown.append(op_type)
-        return None if route_of(op_type, source, target) is None else affected.others
+        return None if route_of(op_type, from_opset, to_opset) is None else affected.others
 
     nodes = scope.nodes
     # Nodes of one visit have one operator, so that one of them is asked. Most nodes do not change.
@@ -157,9 +157,9 @@ def _affected(
     return affected
 
 
-def _refuse_training(plan: Plan, model: ModelProto, walked: Walked, target: int) -> None:
+def _refuse_training(plan: Plan, model: ModelProto, walked: Walked, to_opset: int) -> None:
     """Block models with training graphs, which have the model's opset, but which inference does not read."""
-    if walked.opset.get("", target) == target:
+    if walked.opset.get("", to_opset) == to_opset:
         return
     for index, training in enumerate(model.training_info):
         if training.initialization.node or training.algorithm.node:
@@ -168,17 +168,17 @@ def _refuse_training(plan: Plan, model: ModelProto, walked: Walked, target: int)
             plan.blockers.append(diagnostic("SG409", text, f"training_info[{index}]", help=help))
 
 
-def _refuse_ambiguous_functions(plan: Plan, model: ModelProto, walked: Walked, target: int) -> None:
+def _refuse_ambiguous_functions(plan: Plan, model: ModelProto, walked: Walked, to_opset: int) -> None:
     """Block functions with the name of an operator that changes between the opsets.
 
     onnx.proto (ModelProto.functions) leaves to runtimes which of the two a node means: onnxruntime takes the operator,
     onnx's evaluator the function.
     """
-    source = walked.opset.get("", target)
+    from_opset = walked.opset.get("", to_opset)
     for function in model.functions:
         if plain_domain(function.domain) != "":
             continue
-        if version_at(function.name, source) != version_at(function.name, target):
+        if version_at(function.name, from_opset) != version_at(function.name, to_opset):
             text = (
                 f"a local function has the name of the operator {function.name}; runtimes disagree which a node means"
             )
@@ -212,7 +212,7 @@ class _ScopePlanner:
     model: ModelProto
     walked: Walked
     scope: Scope
-    target: int
+    to_opset: int
     names: FreshNames
     cache: ConversionCache
 
@@ -223,7 +223,7 @@ class _ScopePlanner:
         """
         scope, cache, blocked = self.scope, self.cache, list[Sequence[Diagnostic]]()
         is_read = partial(self.plan.is_read, scope.path)
-        ladder = Ladder(scope.imports[""], self.target, cache.values, scope.in_function, is_read, cache)
+        ladder = Ladder(scope.imports[""], self.to_opset, cache.values, scope.in_function, is_read, cache)
         visits, nodes, kept = self.walked.visits(scope), scope.nodes, cache.kept_visits
         edits = self.plan.edits.get(scope.path)
         # A wrongly declared node can be converted; a node with any other error has no meaning to preserve.
@@ -237,7 +237,7 @@ class _ScopePlanner:
             if visit in kept or (edits is not None and edits.changes(index)):
                 continue
             node = nodes[index]
-            if index in lenient and self.target >= FIRST_OPSET and stays(node, ladder):
+            if index in lenient and self.to_opset >= FIRST_OPSET and stays(node, ladder):
                 continue
             if index in aside:
                 blocked.append(() if stays(node, ladder) else (needed_by_conversion(aside[index]),))
@@ -251,7 +251,7 @@ class _ScopePlanner:
             if location in invalid:
                 continue
             if replacement is None:
-                emission = new_emission(self.plan, self.model, scope, node, index, self.names, self.target)
+                emission = new_emission(self.plan, self.model, scope, node, index, self.names, self.to_opset)
                 try:
                     replacement = ladder.convert(node, key, location, emission)
                 except Blocked as refusal:
@@ -290,9 +290,9 @@ class _ScopePlanner:
 _CASTS_ARE_INFERRED_FROM = 6
 
 
-def loses_cast_types(source: int, target: int) -> bool:
+def loses_cast_types(from_opset: int, to_opset: int) -> bool:
     """Return whether the target opset is one where onnx does not infer the type of Cast."""
-    return target < _CASTS_ARE_INFERRED_FROM <= source
+    return to_opset < _CASTS_ARE_INFERRED_FROM <= from_opset
 
 
 def declare_casts(graph: GraphProto) -> None:
@@ -302,9 +302,9 @@ def declare_casts(graph: GraphProto) -> None:
         if node.op_type != "Cast" or plain_domain(node.domain) != "" or node.output[0] in declared:
             continue
         # A reference to an attribute of the enclosing function has no value here.
-        for target in [attribute.s for attribute in node.attribute if attribute.name == "to" and attribute.s]:
+        for dtype in [attribute.s for attribute in node.attribute if attribute.name == "to" and attribute.s]:
             value = graph.value_info.add(name=node.output[0])
-            value.type.tensor_type.elem_type = TensorProto.DataType.Value(target.decode())
+            value.type.tensor_type.elem_type = TensorProto.DataType.Value(dtype.decode())
 
 
 # Nodes with accepted findings on the way to another opset
@@ -316,7 +316,7 @@ def stays(node: NodeProto, ladder: Ladder) -> bool:
     Its operator must mean the same at both opsets whatever the node is like, because the meaning of this node is
     unknown. What the node has and is not wrong (attributes, inputs, element types) must be allowed at the target.
     """
-    route = route_of(node.op_type, ladder.source, ladder.target)
+    route = route_of(node.op_type, ladder.from_opset, ladder.to_opset)
     if not isinstance(route, Route):
         return route is None
     if any(decision(newer.op, newer.since_version) is not None for _, newer in route.boundaries):
@@ -330,7 +330,7 @@ def stays(node: NodeProto, ladder: Ladder) -> bool:
         return False
 
 
-def gaining_meaning(walked: Walked, target: int) -> list[Diagnostic]:
+def gaining_meaning(walked: Walked, to_opset: int) -> list[Diagnostic]:
     """Return the blockers of nodes with accepted findings that have something which only the version at the target
     knows: an attribute, or more inputs or outputs. At the source, runtimes ignore it or refuse the node.
     """
@@ -338,14 +338,14 @@ def gaining_meaning(walked: Walked, target: int) -> list[Diagnostic]:
     blockers = []
     for (path, index), accepted in walked.set_aside.items():
         scope = scope_of[path]
-        node, source = scope.nodes[index], scope.imports.get("")
-        if source is not None and plain_domain(node.domain) == "" and _gains(node, source, target):
+        node, from_opset = scope.nodes[index], scope.imports.get("")
+        if from_opset is not None and plain_domain(node.domain) == "" and _gains(node, from_opset, to_opset):
             blockers.append(needed_by_conversion(accepted))
     return blockers
 
 
-def _gains(node: NodeProto, source: int, target: int) -> bool:
-    start, end = version_at(node.op_type, source), version_at(node.op_type, target)
+def _gains(node: NodeProto, from_opset: int, to_opset: int) -> bool:
+    start, end = version_at(node.op_type, from_opset), version_at(node.op_type, to_opset)
     if start is None or end is None or start.since_version == end.since_version:
         return False
     unknown = {attribute.name for attribute in node.attribute} - start.attributes.keys()

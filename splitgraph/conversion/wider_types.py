@@ -139,7 +139,7 @@ def widen(node: NodeAtBoundary, fits: OperatorVersion) -> None:
 
 
 def _widen_group(node: NodeAtBoundary, slots: Sequence[Slot], allowed: frozenset[str]) -> None:
-    narrow = slots[0].found
+    narrow = slots[0].type_text
     wide = _wider(node, narrow, allowed)
     node.reasons["type"] = f"{node.op_type} does not take {narrow} {node.side}"
     cast: dict[str, str] = {}

@@ -73,7 +73,7 @@ def _body(node: NodeAtBoundary) -> tuple[Any, int]:
     op = node.op_type
     schema = _schema_with_body(op, node.old.since_version)
     if schema.has_function:
-        nearest = _nearest(schema.function_opset_versions, node.target)
+        nearest = _nearest(schema.function_opset_versions, node.to_opset)
         return _parsed(schema.get_function_with_opset_version(nearest)), nearest
     types = []
     for name in node.inputs:
@@ -84,11 +84,11 @@ def _body(node: NodeAtBoundary) -> tuple[Any, int]:
     if any(attribute.ref_attr_name for attribute in node.attributes.values()):
         raise Inexact("its function body depends on an attribute of the enclosing function", INLINE_FIRST)
     inner = node.message().SerializeToString()
-    nearest = _nearest(schema.context_dependent_function_opset_versions, node.target)
+    nearest = _nearest(schema.context_dependent_function_opset_versions, node.to_opset)
     written = schema.get_context_dependent_function_with_opset_version(nearest, inner, types)
     if not written:
         raise Inexact("its function body does not cover this case")
-    return _parsed(written), node.source if op in _HOLDS_NODES_OF_MODEL else nearest
+    return _parsed(written), node.from_opset if op in _HOLDS_NODES_OF_MODEL else nearest
 
 
 def _set_apart(node: NodeAtBoundary) -> dict[str, str]:
@@ -130,9 +130,9 @@ def _all_attributes(node: NodeProto) -> Iterator[AttributeProto]:
             yield from _all_attributes(inner)
 
 
-def _nearest(opsets: Sequence[int], target: int) -> int:
+def _nearest(opsets: Sequence[int], to_opset: int) -> int:
     """Return the opset nearest to the target."""
-    return min(opsets, key=lambda opset: abs(opset - target))
+    return min(opsets, key=lambda opset: abs(opset - to_opset))
 
 
 def _parsed(written: Any) -> Any:

@@ -50,7 +50,7 @@ class Surroundings(Protocol):
         """Where constants and names come from."""
 
     @property
-    def target(self) -> int:
+    def to_opset(self) -> int:
         """The opset to which the model goes."""
 
     @property
@@ -110,13 +110,13 @@ class NodeAtBoundary(Node, NodeBuilder):
     behind it, and `drop_node` removes the node. Everything is written for the side that the node goes to; the climb
     converts it further from there.
 
-    source: the opset that the node comes from. upward: from `lower` to `upper`, or back. came: the node as it came to
-    the boundary. reasons: why each attribute that was edited was. same_defaults: attributes whose defaults differ in
+    from_opset: the opset that the node comes from. upward: from `lower` to `upper`, or back. came: the node as it came
+    to the boundary. reasons: why each attribute that was edited was. same_defaults: attributes whose defaults differ in
     spelling only. dialect: the opset of the written nodes, if not the one next to the boundary.
     """
 
     around: Surroundings = field(kw_only=True)
-    source: int = field(kw_only=True)
+    from_opset: int = field(kw_only=True)
     upward: bool = field(kw_only=True)
     lower: OperatorVersion = field(kw_only=True)
     upper: OperatorVersion = field(kw_only=True)
@@ -133,7 +133,7 @@ class NodeAtBoundary(Node, NodeBuilder):
         cls,
         node: Node,
         around: Surroundings,
-        source: int,
+        from_opset: int,
         upward: bool,
         lower: OperatorVersion,
         upper: OperatorVersion,
@@ -149,7 +149,7 @@ class NodeAtBoundary(Node, NodeBuilder):
             node.name,
             node.wrap,
             around=around,
-            source=source,
+            from_opset=from_opset,
             upward=upward,
             lower=lower,
             upper=upper,
@@ -172,9 +172,9 @@ class NodeAtBoundary(Node, NodeBuilder):
         return self.around.emission
 
     @property
-    def target(self) -> int:
+    def to_opset(self) -> int:
         """The opset to which the model goes."""
-        return self.around.target
+        return self.around.to_opset
 
     @property
     def opset(self) -> int:
@@ -335,7 +335,7 @@ class NodeAtBoundary(Node, NodeBuilder):
     def require_types(self) -> None:
         """Raise Inexact for an element type that the new version does not take."""
         for slot in misfits(slots_of(self.came, self.values.type_of, self.old), self.new, skip_renamed=True):
-            raise Inexact(f"it does not take {slot.found or 'every element type'} {self.side} ({slot.label})")
+            raise Inexact(f"it does not take {slot.type_text or 'every element type'} {self.side} ({slot.label})")
 
     # Writing -------------------------------------------------------------------------------------------------------
 
@@ -377,7 +377,7 @@ class NodeAtBoundary(Node, NodeBuilder):
             # Numbers beyond float16 become infinite.
             with np.errstate(over="ignore"):
                 return self.tensor(numpy_helper.from_array(np.asarray(value).astype(kind)), hint)
-        if not self.upward or self.target < 15:
+        if not self.upward or self.to_opset < 15:
             return self.constant(value, hint, self.known_dtype())
         self.dialect = 15
         return self.write("CastLike", [self.constant(value, hint, np.float32), self.inputs[0]], f"{hint}_typed")

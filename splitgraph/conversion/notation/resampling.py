@@ -109,10 +109,10 @@ def is_sized(node: NodeAtBoundary) -> bool:
     """Return True where the node has sizes, not scales; below 13 it may have both, one of them empty."""
     if not node.uses_input(3) or not node.uses_input(2):
         return node.uses_input(3)
-    for index, other in ((2, True), (3, False)):
+    for index, if_empty in ((2, True), (3, False)):
         shape = static_shape(node, node.inputs[index])
         if shape is not None:
-            return other if shape == (0,) else not other
+            return if_empty if shape == (0,) else not if_empty
     raise Inexact("whether scales or sizes are given is known only at run time")
 
 
@@ -316,7 +316,7 @@ class Images:
         """
         last = self.sizes[axis].cast(place.dtype) - 1
         if self.mode == "nearest":
-            nearest = self.formula.node("Round", place)
+            nearest = self.formula.apply("Round", place)
             return (nearest.clipped(0, last) if self.padding == "border" else nearest), None
         if self.padding == "border":
             place = place.clipped(0, last)

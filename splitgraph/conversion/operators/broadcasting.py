@@ -121,10 +121,10 @@ def _place_within(whole: Sequence[Size], part: Sequence[Size]) -> tuple[int, lis
     return start, [axis for axis in range(len(part)) if not first <= axis < last]
 
 
-def _broadcast_shape(one: tuple[Size, ...], other: tuple[Size, ...]) -> tuple[Size, ...]:
+def _broadcast_shape(left: tuple[Size, ...], right: tuple[Size, ...]) -> tuple[Size, ...]:
     """Return the shape to which both broadcast; None for a dimension that is known only at run time."""
-    rank = max(len(one), len(other))
-    pairs = zip((1,) * (rank - len(one)) + one, (1,) * (rank - len(other)) + other, strict=True)
+    rank = max(len(left), len(right))
+    pairs = zip((1,) * (rank - len(left)) + left, (1,) * (rank - len(right)) + right, strict=True)
     return tuple(a if b == 1 or _same(a, b) else b if a == 1 else None for a, b in pairs)
 
 
@@ -295,11 +295,11 @@ def limit_slope(node: NodeAtBoundary) -> None:
         node.inputs[1] = node.write("Squeeze", [node.inputs[1]], "slope", axes=ones)
         return
     f = Formula(node)
-    repeated, restored = f.input(1), f.node("Shape", f.input(0), gives="int64")
+    repeated, restored = f.input(1), f.apply("Shape", f.input(0), gives="int64")
     if not _are_equal(slope, shape):
         repeated = f.value(tiled(f, 1, slope, shape, lambda: restored), repeated.dtype)
     node.inputs[:] = [f.input(0).reshape(1, -1).name, repeated.reshape(-1).name]
-    f.follow(0, lambda activated: f.node("Reshape", activated, restored))
+    f.follow(0, lambda activated: f.apply("Reshape", activated, restored))
 
 
 # Helpers of several operators ---------------------------------------------------------------------------------------
@@ -322,14 +322,14 @@ def _known_shape(node: NodeAtBoundary, index: int) -> tuple[Size, ...]:
     return () if shape is None else tuple(shape)
 
 
-def _are_equal(one: Sequence[Size], other: Sequence[Size]) -> bool:
+def _are_equal(left: Sequence[Size], right: Sequence[Size]) -> bool:
     """Return True when two shapes are known to be equal."""
-    return len(one) == len(other) and all(map(_same, one, other))
+    return len(left) == len(right) and all(map(_same, left, right))
 
 
-def _same(one: Size, other: Size) -> bool:
+def _same(left: Size, right: Size) -> bool:
     """Return True when two dimensions are known to be equal."""
-    return one is not None and one == other
+    return left is not None and left == right
 
 
 def tiled(f: Formula, index: int, shape: Sequence[Size], whole: Sequence[Size], sizes: Callable[[], Term]) -> str:
@@ -340,14 +340,12 @@ def tiled(f: Formula, index: int, shape: Sequence[Size], whole: Sequence[Size], 
     if missing:
         data = data.unsqueezed(*range(missing))
     padded = (1,) * missing + tuple(shape)
-    counts = [
-        1 if _same(dim, target) else target if dim == 1 else None for dim, target in zip(padded, whole, strict=True)
-    ]
+    counts = [1 if _same(dim, size) else size if dim == 1 else None for dim, size in zip(padded, whole, strict=True)]
     repeats = [count for count in counts if isinstance(count, int)]
     if len(repeats) == len(counts):
-        return f.node("Tile", data, f.number(repeats)).name
+        return f.apply("Tile", data, f.number(repeats)).name
     ones = f.number([1] * rank)
-    return f.node("Tile", data, ones + _is_one(f.shape(data.name), rank) * (sizes() - ones)).name
+    return f.apply("Tile", data, ones + _is_one(f.shape(data.name), rank) * (sizes() - ones)).name
 
 
 def _is_one(sizes: Term, rank: int) -> Term:

@@ -64,10 +64,10 @@ def compare_long_integers(node: NodeAtBoundary) -> None:
         raise Inexact(f"nothing compares {dtype} {node.side}")
     f = Formula(node)
     numbers = [f.input(index, dtype).cast("int64") for index in range(2)]
-    one, other = numbers if node.op_type == "Less" else numbers[::-1]
-    reals = [one.cast("float64"), other.cast("float64")]
+    left, right = numbers if node.op_type == "Less" else numbers[::-1]
+    reals = [left.cast("float64"), right.cast("float64")]
     is_close = ~(reals[0] > reals[1])
-    is_less = (reals[0] < reals[1]) | is_close & ((one - other).cast("float64") < 0)
+    is_less = (reals[0] < reals[1]) | is_close & ((left - right).cast("float64") < 0)
     if dtype == "uint64":
         # Read as int64, numbers with the highest bit come before all others; read as uint64, after them.
         is_less = is_less ^ ((reals[0] < 0) ^ (reals[1] < 0))
@@ -84,8 +84,8 @@ def compare_floats(node: NodeAtBoundary) -> None:
         raise Inexact(f"nothing compares {dtype} {node.side}")
     # Many runtimes never compared float16.
     f, wide = Formula(node), "float32" if dtype == "float16" else dtype
-    one, other = (f.input(index, dtype).cast(wide) for index in range(2))
-    f.give(~((one < other) | (one > other)) & _is_number(one + other))
+    left, right = (f.input(index, dtype).cast(wide) for index in range(2))
+    f.give(~((left < right) | (left > right)) & _is_number(left + right))
 
 
 @downward("Equal", 19)
@@ -96,8 +96,8 @@ def compare_strings(node: NodeAtBoundary) -> None:
         raise Inexact(f"nothing compares {dtype} {node.side}")
     f = Formula(node)
     flats = [f.input(index, dtype).reshape(-1) for index in range(2)]
-    _, _, numbers = f.nodes("Unique", [f.joined(flats)], dtype, "int64", "int64")
-    count, numbered = f.node("Shape", flats[0], gives="int64"), []
+    _, _, numbers = f.write("Unique", [f.joined(flats)], dtype, "int64", "int64")
+    count, numbered = f.apply("Shape", flats[0], gives="int64"), []
     for name, own in zip(node.inputs, (numbers.sliced(0, count), numbers.sliced(count)), strict=True):
         numbered.append(own.with_shape(f.shape(name), dense=has_no_zero(node, name)))
     f.give(numbered[0].equals(numbered[1]))
@@ -176,12 +176,12 @@ def choose_extreme_of_long_integers(node: NodeAtBoundary) -> None:
         raise Inexact(f"nothing finds the {node.op_type.lower()}imum of {dtype} {node.side}")
     f, largest = Formula(node), node.op_type == "Max"
 
-    def choose(one: Term, other: Term) -> Term:
-        is_less = one < other
+    def choose(left: Term, right: Term) -> Term:
+        is_less = left < right
         if dtype == "uint64":
             # Read as int64, numbers with the highest bit come before all others; read as uint64, after them.
-            is_less = is_less ^ ((one < 0) ^ (other < 0))
-        return f.where(is_less, *((other, one) if largest else (one, other)))
+            is_less = is_less ^ ((left < 0) ^ (right < 0))
+        return f.where(is_less, *((right, left) if largest else (left, right)))
 
     f.give(reduce(choose, [f.input(index, dtype).cast("int64") for index in range(len(node.inputs))]).cast(dtype))
 
@@ -217,7 +217,7 @@ def write_limits_as_bounds(node: NodeAtBoundary) -> None:
         node.set("min", bounds[0], "the default is that of float32 from opset 6 on")
         node.set("max", bounds[1], "the default is that of float32 from opset 6 on")
         return
-    if node.target < 11:
+    if node.to_opset < 11:
         raise Inexact("the limits of float64 are no float32, which the bounds are", "go to opset 11 or above")
     node.dialect = 11
     node.inputs.extend(node.constant(bound, "bound", np.float64) for bound in bounds)
@@ -300,7 +300,7 @@ def clip_integers(node: NodeAtBoundary) -> None:
     if not dtype.startswith(("int", "uint")) or dtype.endswith(("int4", "int2")):
         node.require_types()
         raise Inexact(f"it does not clip {dtype}")
-    if node.target >= _WHERE_SINCE or dtype not in ("int32", "uint32"):
+    if node.to_opset >= _WHERE_SINCE or dtype not in ("int32", "uint32"):
         # Engines compare only some types of integers.
         _choose_bounds(node, _COMPARED.get(dtype, dtype))
         return
@@ -333,7 +333,7 @@ def choose_by_gather(node: NodeAtBoundary) -> None:
     )
     second = second + math.prod(shapes[1])
     f = Formula(node)
-    condition, chosen, other = (f.input(index).reshape(-1) for index in range(3))
+    condition, chosen, otherwise = (f.input(index).reshape(-1) for index in range(3))
     truths = condition.cast("int64").take(f.number(places))
-    gathered = f.joined([chosen, other]).take(truths * f.number(first - second) + f.number(second))
+    gathered = f.joined([chosen, otherwise]).take(truths * f.number(first - second) + f.number(second))
     f.give(gathered.reshape(*shape))

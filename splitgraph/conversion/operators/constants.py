@@ -60,7 +60,7 @@ def _shape_to_fill(node: NodeAtBoundary) -> str:
         raise Inexact("it has an attribute shape beside an input that gives the shape")
     f = Formula(node)
     is_shape = node.known_value("input_as_shape", 0)
-    shape = f.input(0).cast("int64") if is_shape else f.node("Shape", f.input(0), gives="int64")
+    shape = f.input(0).cast("int64") if is_shape else f.apply("Shape", f.input(0), gives="int64")
     return f.joined([shape, f.number(extra)]).name if extra else shape.name
 
 
@@ -146,7 +146,7 @@ def count_range(node: NodeAtBoundary) -> None:
     start, limit, delta = (f.input(index, dtype).cast(computed) for index in range(3))
     if computed == "int64":
         # Adding the step less one (with the sign of the step) rounds the quotient up.
-        count = (limit - start + (delta - f.node("Sign", delta))) / delta
+        count = (limit - start + (delta - f.apply("Sign", delta))) / delta
     else:
         count = ((limit - start) / delta).ceil().cast("int64")
     f.give((f.counting(count.at_least(0)).cast(computed) * delta + start).cast(dtype))

@@ -50,8 +50,8 @@ class _Operand:
             return self
         f, first = self.term.formula, self.labels.index(repeated)
         second = self.labels.index(repeated, first + 1)
-        square = f.filled(f.node("Shape", self.term, gives="int64").take([first, second]), 0, "int32")
-        mask = f.node("EyeLike", square)
+        square = f.filled(f.apply("Shape", self.term, gives="int64").take([first, second]), 0, "int32")
+        mask = f.apply("EyeLike", square)
         axes = [index for index in range(len(self.labels)) if index not in (first, second)]
         mask = mask.cast("bool").unsqueezed(*axes) if axes else mask.cast("bool")
         # -0 + x is x, also for x = -0.
@@ -92,8 +92,8 @@ def write_einsum_with_products(node: NodeAtBoundary) -> None:
         raise Inexact(f"the equation {written!r} sums over its ellipsis")
     _check_sizes(node, operands)
     last, *others = [operand.diagonal() for operand in operands]
-    for index, other in enumerate(others):
-        last = _multiply(last, other, set(wanted).union(*(operand.labels for operand in others[index + 1 :])))
+    for index, factor in enumerate(others):
+        last = _multiply(last, factor, set(wanted).union(*(operand.labels for operand in others[index + 1 :])))
     last = last.summed(wanted)
     if set(last.labels) != set(wanted):
         raise Inexact(f"the equation {written!r} gives a label that no operand has")
@@ -121,26 +121,26 @@ def _check_sizes(node: NodeAtBoundary, operands: Sequence[_Operand]) -> None:
             sizes[label] = size
 
 
-def _multiply(one: _Operand, other: _Operand, kept: set[str]) -> _Operand:
+def _multiply(first: _Operand, second: _Operand, kept: set[str]) -> _Operand:
     """Multiply two operands and sum over the labels that only they have."""
-    one = one.summed(kept | set(other.labels))
-    other = other.summed(kept | set(one.labels))
-    f, summed = one.term.formula, [label for label in one.labels if label in other.labels and label not in kept]
-    batch = [label for label in dict.fromkeys(one.labels + other.labels) if label.isdigit()]
-    batch += [label for label in one.labels if label in other.labels and label in kept and label not in batch]
-    rows = [label for label in one.labels if label not in other.labels and label not in batch]
-    columns = [label for label in other.labels if label not in one.labels and label not in batch]
+    first = first.summed(kept | set(second.labels))
+    second = second.summed(kept | set(first.labels))
+    f, summed = first.term.formula, [label for label in first.labels if label in second.labels and label not in kept]
+    batch = [label for label in dict.fromkeys(first.labels + second.labels) if label.isdigit()]
+    batch += [label for label in first.labels if label in second.labels and label in kept and label not in batch]
+    rows = [label for label in first.labels if label not in second.labels and label not in batch]
+    columns = [label for label in second.labels if label not in first.labels and label not in batch]
     if len(summed) == 1 and len(rows) <= 1 and len(columns) <= 1 and summed[0] not in batch:
         left, right = (
-            one.aligned([*batch, *(rows or ["-"]), *summed]),
-            other.aligned([*batch, *summed, *(columns or ["+"])]),
+            first.aligned([*batch, *(rows or ["-"]), *summed]),
+            second.aligned([*batch, *summed, *(columns or ["+"])]),
         )
-        product, labels = f.node("MatMul", left, right), [*batch, *(rows or ["-"]), *(columns or ["+"])]
+        product, labels = f.apply("MatMul", left, right), [*batch, *(rows or ["-"]), *(columns or ["+"])]
         # The dimensions that stand for no label are 1.
         axes = [index for index, label in enumerate(labels) if label in "-+"]
         return _Operand(product.squeezed(*axes) if axes else product, "".join([*batch, *rows, *columns]))
     labels = [*batch, *rows, *columns, *(label for label in summed if label not in batch)]
-    return _Operand(one.aligned(labels) * other.aligned(labels), "".join(labels)).summed(kept)
+    return _Operand(first.aligned(labels) * second.aligned(labels), "".join(labels)).summed(kept)
 
 
 # Det ----------------------------------------------------------------------------------------------------------------

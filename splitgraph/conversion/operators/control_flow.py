@@ -81,12 +81,14 @@ def _give_one_branch_twice(node: NodeAtBoundary, condition: bool) -> None:
     """Replace the branch that never runs by a copy of the other one."""
     if node.original is None:
         raise Inexact("its branches are not the model's")
-    taken, other = ("then_branch", "else_branch") if condition else ("else_branch", "then_branch")
+    taken, dropped = ("then_branch", "else_branch") if condition else ("else_branch", "then_branch")
     branch = node.value(taken)
     if isinstance(branch, GraphProto) and (count := 2 * _copied_nodes(branch)) > MAX_WRITTEN:
         raise Inexact(f"with one branch of each If in place of the other it has {count:,} nodes, which is too many")
-    node.reasons[other] = f"it never runs, and gives the same shapes as {taken}, as it must {node.side}, being the same"
-    node.wrap = partial(_copy_branch, taken, other, node.wrap)
+    node.reasons[dropped] = (
+        f"it never runs, and gives the same shapes as {taken}, as it must {node.side}, being the same"
+    )
+    node.wrap = partial(_copy_branch, taken, dropped, node.wrap)
 
 
 def _copied_nodes(graph: GraphProto) -> int:
@@ -98,12 +100,12 @@ def _copied_nodes(graph: GraphProto) -> int:
     return total
 
 
-def _copy_branch(taken: str, other: str, before: Callable[[NodeProto], None] | None, node: NodeProto) -> None:
+def _copy_branch(taken: str, dropped: str, before: Callable[[NodeProto], None] | None, node: NodeProto) -> None:
     """Copy one branch over the other one."""
     if before is not None:
         before(node)
     branches = {attribute.name: attribute.g for attribute in node.attribute}
-    branches[other].CopyFrom(branches[taken])
+    branches[dropped].CopyFrom(branches[taken])
 
 
 def _shapes_of_branches(node: NodeAtBoundary) -> list[list[tuple[Shape | None, Shape | None]]]:
@@ -118,7 +120,9 @@ def _shapes_of_branches(node: NodeAtBoundary) -> list[list[tuple[Shape | None, S
     for details in node.values.branches():
         pair = [details.get(f"{side}_branch") for side in ("then", "else")]
         walked = [
-            each.types for each, branch in zip(pair, branches, strict=True) if each and _may_describe(each, branch)
+            detail.types
+            for detail, branch in zip(pair, branches, strict=True)
+            if detail and _may_describe(detail, branch)
         ]
         if len(walked) == len(branches):
             shapes = [
@@ -134,20 +138,20 @@ def _may_describe(detail: GraphDetail, graph: GraphProto) -> bool:
     return all(name in detail.types for node in graph.node for name in node.output if name)
 
 
-def _may_be_equal(shape: Shape | None, other: Shape | None) -> bool:
+def _may_be_equal(left: Shape | None, right: Shape | None) -> bool:
     """Return False where two shapes are known to differ."""
-    if shape is None or other is None:
+    if left is None or right is None:
         return True
-    pairs = zip(shape, other, strict=False)
-    return len(shape) == len(other) and all(one == two or not isinstance(two, int) for one, two in pairs)
+    pairs = zip(left, right, strict=False)
+    return len(left) == len(right) and all(dim == size or not isinstance(size, int) for dim, size in pairs)
 
 
-def _are_equal(node: NodeAtBoundary, one: Shape | None, other: Shape | None) -> bool:
+def _are_equal(node: NodeAtBoundary, left: Shape | None, right: Shape | None) -> bool:
     """Return True when two shapes are equal and no symbol in them is a name that an author may have used twice."""
-    if one is None or None in one or one != other:
+    if left is None or None in left or left != right:
         return False
     # An author may use one name in both branches for different unknown dimensions.
-    symbols = frozenset[str]().union(*(symbols_of(dim) for dim in one if isinstance(dim, Dim)))
+    symbols = frozenset[str]().union(*(symbols_of(dim) for dim in left if isinstance(dim, Dim)))
     return not node.values.are_named_within(symbols)
 
 
@@ -202,13 +206,13 @@ def carry_a_number(node: NodeAtBoundary) -> None:
 
 def _carry(before: str, after: str, node: NodeProto) -> None:
     """Let the body of a loop pass a number on."""
-    body = next(held.g for held in node.attribute if held.name == "body")
+    body = next(copies.g for copies in node.attribute if copies.name == "body")
     body.node.append(make_node("Identity", [before], [after]))
     body.input.append(helper.make_tensor_value_info(before, TensorProto.INT64, []))
     outputs = [body.output[0], helper.make_tensor_value_info(after, TensorProto.INT64, []), *body.output[1:]]
-    held = [ValueInfoProto.FromString(value.SerializeToString()) for value in outputs]
+    copies = [ValueInfoProto.FromString(value.SerializeToString()) for value in outputs]
     del body.output[:]
-    body.output.extend(held)
+    body.output.extend(copies)
 
 
 @downward("Loop", 16)

@@ -45,7 +45,7 @@ class _Transform:
         # The remainder keeps the angles small, and exact.
         place = rows.reshape(-1, 1) * columns.reshape(1, -1) % self.length.reshape(1)
         angles = f.counting(self.length).cast("float64") * (2 * np.pi) / self.length.cast("float64")
-        tables = [f.node("Cos", angles), f.node("Sin", angles)]
+        tables = [f.apply("Cos", angles), f.apply("Sin", angles)]
         if not self.inverse:
             tables[1] = tables[1] * -1.0
         else:
@@ -62,12 +62,12 @@ class _Transform:
         """Multiply a signal with the matrices. Return the real part, and the imaginary one unless that is 0."""
         f = real.formula
         cosines, sines = self.matrices()
-        results = [f.node("MatMul", cosines, real)]
+        results = [f.apply("MatMul", cosines, real)]
         if not (self.inverse and self.half):
-            results.append(f.node("MatMul", sines, real))
+            results.append(f.apply("MatMul", sines, real))
         if imaginary is not None:
-            results[0] = results[0] - f.node("MatMul", sines, imaginary)
-            results[1:] = [result + f.node("MatMul", cosines, imaginary) for result in results[1:]]
+            results[0] = results[0] - f.apply("MatMul", sines, imaginary)
+            results[1:] = [result + f.apply("MatMul", cosines, imaginary) for result in results[1:]]
         return results
 
 
@@ -169,10 +169,10 @@ def _transform_in_four_dimensions(node: NodeAtBoundary) -> None:
     axis = f.given(2, "int64").reshape(1).from_front(rank)
     signal, is_axis = f.vector([*sizes[:-1], 1]), places.equals(axis)
     sides = [f.where(side, signal, f.number([1])) for side in (places < axis, is_axis, places > axis)]
-    four = f.joined([*(f.node("ReduceProd", side, keepdims=1) for side in sides), f.vector(sizes[-1:])])
+    four = f.joined([*(f.apply("ReduceProd", side, keepdims=1) for side in sides), f.vector(sizes[-1:])])
     folded = f.input(0).with_shape(four, dense=has_no_zero(node, node.inputs[0]))
     length = [f.input(1)] if node.uses_input(1) else []
-    transformed = f.node("DFT", folded, *length, axis=1, **modes)
+    transformed = f.apply("DFT", folded, *length, axis=1, **modes)
     transformed_shape = f.shape(transformed.name)
     shape = f.where(is_axis, transformed_shape.take(1), f.vector(sizes))
     shape = f.where(places.equals(rank - 1), transformed_shape.take(3), shape)
@@ -203,7 +203,7 @@ def transform_frames(node: NodeAtBoundary) -> None:
     framed = signal.take(f.counting(frames).reshape(-1, 1) * hop + f.counting(length).reshape(1, -1), 1)
     if node.uses_input(2):
         framed = framed * f.input(2).reshape(-1, 1)
-    f.give(f.node("DFT", framed, axis=2, onesided=onesided))
+    f.give(f.apply("DFT", framed, axis=2, onesided=onesided))
 
 
 # MelWeightMatrix ----------------------------------------------------------------------------------------------------
@@ -217,10 +217,10 @@ def write_triangles(node: NodeAtBoundary) -> None:
     f = Formula(node)
     bands, length, rate = (_number(node, f, index, "int64") for index in range(3))
     low, high = (_number(node, f, index, "float64") for index in (3, 4))
-    low, high = (f.node("Log", hertz / 700.0 + 1.0) * (2595 / np.log(10)) for hertz in (low, high))
+    low, high = (f.apply("Log", hertz / 700.0 + 1.0) * (2595 / np.log(10)) for hertz in (low, high))
     between = (high - low) / (bands + 2).cast("float64")
     mel = f.counting(bands + 2).cast("float64") * between + low
-    hertz = (f.node("Exp", mel * (np.log(10) / 2595)) - 1.0) * 700.0
+    hertz = (f.apply("Exp", mel * (np.log(10) / 2595)) - 1.0) * 700.0
     edges = ((length + 1).cast("float64") * hertz / rate.cast("float64")).floor()
     column = f.counting(bands)
     start, peak, end = (edges.take(column + offset).reshape(1, -1) for offset in range(3))

@@ -57,11 +57,11 @@ def write_celu_with_elu(node: NodeAtBoundary) -> None:
     dtype, f, alpha = node.known_dtype(), Formula(node), node.known_value_or_default("alpha")
     data = f.value(node.inputs[0], dtype)
     if alpha > 0:
-        f.give(f.node("Elu", data / alpha) * alpha)
+        f.give(f.apply("Elu", data / alpha) * alpha)
         return
-    curve = (f.node("Exp", data / alpha) - 1.0) * alpha
+    curve = (f.apply("Exp", data / alpha) - 1.0) * alpha
     # min(0, curve) is -max(0, -curve).
-    f.give(f.node("Relu", data) - f.node("Relu", -curve))
+    f.give(f.apply("Relu", data) - f.apply("Relu", -curve))
 
 
 # Pow ----------------------------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ def compute_in_float64(node: NodeAtBoundary) -> None:
     power = f.input(1).cast("float64")
     if exponent in ("int64", "uint64"):
         power = _with_parity(power, f.input(1).cast("int64"))
-    result = f.node("Pow", f.input(0).cast("float64"), power)
+    result = f.apply("Pow", f.input(0).cast("float64"), power)
     if base == "int32" and exponent in INTEGER_BITS:
         # The result is an integer within 2**31, or a fraction that becomes 0: the factor corrects an error of the last
         # bit.
@@ -209,7 +209,7 @@ def _reduce_at_run_time(node: NodeAtBoundary, is_noop: bool) -> None:
     pairs = f.joined([sizes.reshape(rank, 1) for sizes in (kept, gone)], 1).reshape(-1)
     node.reasons["axes"] = "the axes are known only at run time"
     in_pairs = data.with_shape(pairs, dense=dense)
-    reduced = f.node(node.op_type, in_pairs, axes=list(range(1, 2 * rank, 2)), keepdims=0)
+    reduced = f.apply(node.op_type, in_pairs, axes=list(range(1, 2 * rank, 2)), keepdims=0)
     f.give(reduced if keeps else reduced.with_shape(shape.take(f.positions(~is_reduced)), dense=dense))
 
 
@@ -245,6 +245,6 @@ def find_last_index_in_reverse(node: NodeAtBoundary) -> None:
         axis += node.known_rank(0)
     last = f.shape(node.inputs[0]).take(axis) - 1
     bounds = [f.number([bound]) for bound in (-1, np.iinfo(np.int64).min, axis, -1)]
-    node.inputs[0] = f.node("Slice", f.input(0), *bounds).name
+    node.inputs[0] = f.apply("Slice", f.input(0), *bounds).name
     node.drop("select_last_index", why=f"it does not exist {node.side}")
     f.follow(0, lambda in_reverse: last - in_reverse)

@@ -177,7 +177,7 @@ def reverse_by_gather(node: NodeAtBoundary) -> None:
     place, sequence = (f.counting(sizes[axis]).reshape(*((1, -1) if axis else (-1, 1))) for axis in (time, batch))
     source = f.where(place < length, length - place - 1, place)
     whole = sequence * sizes[time] + source if time else source * sizes[batch] + sequence
-    gathered = f.node("Flatten", f.input(0), axis=2).take(whole)
+    gathered = f.apply("Flatten", f.input(0), axis=2).take(whole)
     f.give(gathered if rank == 3 else gathered.squeezed(2) if rank == 2 else gathered.shaped([0, 0, *sizes[2:]]))
 
 
@@ -209,7 +209,7 @@ def gather_from_flat_data(node: NodeAtBoundary) -> None:
     axis = node.known_value_or_default("axis") % rank
     shape, index_shape = (f.shape(name) for name in node.inputs[:2])
     along_axis = indices_from_front(node, f, axis).reshape(-1).cast("int64")
-    where = f.node("NonZero", f.filled(index_shape, 1))
+    where = f.apply("NonZero", f.filled(index_shape, 1))
     # The place of an element among all: the coordinates along each axis, multiplied by their strides.
     parts, stride = [], None
     for dimension in range(rank)[::-1]:

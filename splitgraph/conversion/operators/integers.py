@@ -25,7 +25,7 @@ _DOUBLINGS = {"float16": 40, "float32": 277, "float64": 2098}
 _MOST = 700
 
 # For each two numbers of four bits: the bits that are set in both.
-_IN_BOTH = [one & other for one in range(16) for other in range(16)]
+_IN_BOTH = [left & right for left in range(16) for right in range(16)]
 
 # The number of exponent bits and of fraction bits.
 _FLOATS = {"float16": (5, 10), "bfloat16": (8, 7), "float32": (8, 23), "float64": (11, 52)}
@@ -45,11 +45,11 @@ def subtract_multiple(node: NodeAtBoundary) -> None:
         _divide_by_long_division(node)
         return
     f, computed = Formula(node), dtype if dtype in ("int64", "uint64") else "int64" if dtype == "uint32" else "int32"
-    one, other = (f.input(index, dtype).cast(computed) for index in range(2))
-    rest = one - one / other * other
+    dividend, divisor = (f.input(index, dtype).cast(computed) for index in range(2))
+    rest = dividend - dividend / divisor * divisor
     if not node.known_value_or_default("fmod") and not dtype.startswith("u"):
-        is_wrong = ((rest < 0) ^ (other < 0)) & ~rest.equals(0)
-        rest = rest + is_wrong.cast(computed) * other
+        is_wrong = ((rest < 0) ^ (divisor < 0)) & ~rest.equals(0)
+        rest = rest + is_wrong.cast(computed) * divisor
     f.give(rest.cast(dtype))
 
 
@@ -65,8 +65,8 @@ def _divide_by_long_division(node: NodeAtBoundary) -> None:
     if dtype not in _DOUBLINGS or not node.known_value_or_default("fmod"):
         raise Inexact(f"there is no remainder of {dtype}")
     f = Formula(node)
-    one, other = (f.input(index, dtype).cast("float64") for index in range(2))
-    size, divisor = abs(one), abs(other)
+    number, signed = (f.input(index, dtype).cast("float64") for index in range(2))
+    size, divisor = abs(number), abs(signed)
     doublings = range(_DOUBLINGS[dtype], -1, -1)
     powers = [
         f.number([2.0 ** min(max(count - below, 0), _MOST) for count in doublings], "float64")
@@ -80,10 +80,10 @@ def _divide_by_long_division(node: NodeAtBoundary) -> None:
         return [f.where(left < doubled, left, left - doubled)]
 
     # This Where gives the dividend the shape of the result.
-    dividend = f.where(one < other, size, size)
+    dividend = f.where(number < signed, size, size)
     (rest,) = f.loop(f.number(len(doublings)), [dividend], step, [[None] * max(ranks)])
     # The sign is a factor: onnxruntime's Where gives 0 for -0.
-    sign = f.where(1.0 / one < 0, f.number(-1.0, "float64"), 1.0)
+    sign = f.where(1.0 / number < 0, f.number(-1.0, "float64"), 1.0)
     sign = f.where(divisor > 0, f.where(size < inf, sign, nan), nan)
     f.give((rest * sign).cast(dtype))
 
@@ -108,11 +108,11 @@ def add_divisor_to_remainder(node: NodeAtBoundary) -> None:
     if dtype in INTEGER_BITS or node.known_is_set("fmod"):
         raise Inexact(f"the remainder of {dtype} is another one")
     f, wide = Formula(node), wide_float(dtype)
-    one, other = (f.input(index, dtype).cast(wide) for index in range(2))
-    rest = f.node("Mod", one, other, fmod=1)
-    signed = f.where((rest < 0) ^ (other < 0), rest + other, rest)
+    dividend, divisor = (f.input(index, dtype).cast(wide) for index in range(2))
+    rest = f.apply("Mod", dividend, divisor, fmod=1)
+    signed = f.where((rest < 0) ^ (divisor < 0), rest + divisor, rest)
     # A remainder of 0 has the sign of the divisor.
-    none = f.where(other < 0, f.number(-0.0, wide), 0.0)
+    none = f.where(divisor < 0, f.number(-0.0, wide), 0.0)
     f.give(f.where(rest.equals(0), none, signed).cast(dtype))
 
 
@@ -168,7 +168,7 @@ def shift_beyond_width(node: NodeAtBoundary) -> None:
     is_negative = data < 0 if direction == "RIGHT" and not dtype.startswith("u") else None
     if is_negative is not None:
         data = f.where(is_negative, -1 - data, data)
-    shifted = f.node("BitShift", data.cast(unsigned), amount, direction=direction)
+    shifted = f.apply("BitShift", data.cast(unsigned), amount, direction=direction)
     result = f.where(is_beyond, 0, shifted.cast("int64"))
     if is_negative is not None:
         result = f.where(is_negative, -1 - result, result)
@@ -191,12 +191,12 @@ def combine_bits_by_fours(node: NodeAtBoundary) -> None:
     if op_type == "BitwiseAnd" and _mask_low_bits(node, f, dtype):
         return
     weights = [16**place for place in range(INTEGER_BITS[dtype] // 4)]
-    one, other = (f.input(index, dtype).cast("int64") for index in range(2))
-    first, second = (_fours(number.unsqueezed(-1), f.number(weights)) for number in (one, other))
+    left, right = (f.input(index, dtype).cast("int64") for index in range(2))
+    first, second = (_fours(number.unsqueezed(-1), f.number(weights)) for number in (left, right))
     fours = f.number(_IN_BOTH).take(first * 16 + second)
     # ReduceSum of onnxruntime loses the low bits of large int64, and its MatMul with a vector takes no empty tensor.
-    both = f.node("MatMul", fours, f.number([[weight] for weight in weights])).squeezed(-1)
-    result = both if op_type == "BitwiseAnd" else one + other - both
+    both = f.apply("MatMul", fours, f.number([[weight] for weight in weights])).squeezed(-1)
+    result = both if op_type == "BitwiseAnd" else left + right - both
     f.give((result - both if op_type == "BitwiseXor" else result).cast(dtype))
 
 
@@ -281,7 +281,7 @@ def multiply_integers(node: NodeAtBoundary) -> None:
     """Subtract the zero points from both operands and multiply them as int32."""
     f = Formula(node)
     operands = [_without_zero_point(node, f, index, "int32", last=index == 1) for index in range(2)]
-    f.give(f.node("MatMul", *operands))
+    f.give(f.apply("MatMul", *operands))
 
 
 @downward("ConvInteger", 10)
@@ -295,7 +295,7 @@ def convolve_integers(node: NodeAtBoundary) -> None:
     data, weights = (_without_zero_point(node, f, index, wide, last=False) for index in range(2))
 
     def convolve(part: Term) -> Term:
-        sums = f.node("Conv", part, weights)
+        sums = f.apply("Conv", part, weights)
         node.before[-1].attributes |= node.attributes
         return sums.cast("int32")
 

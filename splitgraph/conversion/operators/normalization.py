@@ -209,7 +209,7 @@ def write_training(node: NodeAtBoundary) -> None:
     mean = data.reduced("ReduceMean", axes, keepdims=True)
     centred = data - mean
     variance = (centred * centred).reduced("ReduceMean", axes, keepdims=True)
-    deviation = f.node("Sqrt", variance + node.known_value("epsilon", 1e-5))
+    deviation = f.apply("Sqrt", variance + node.known_value("epsilon", 1e-5))
     result = centred / deviation * scale.reshape(*columns) + bias.reshape(*columns)
     momentum, results = node.known_value("momentum", 0.9), [result.cast(dtype)]
     for index, (old, current) in enumerate(zip(running, (mean, variance), strict=True), 3):
@@ -241,7 +241,7 @@ def repeat_scales_for_channels(node: NodeAtBoundary) -> None:
     if dtype != "float32":
         node.set("stash_type", DTYPE_NUMBERS[dtype], "statistics are computed in the type of the input below opset 21")
     f = Formula(node)
-    groups, channels = f.shape(node.inputs[1]), f.node("Shape", f.input(0), gives="int64", start=1, end=2)
+    groups, channels = f.shape(node.inputs[1]), f.apply("Shape", f.input(0), gives="int64", start=1, end=2)
     sizes = f.joined([groups, channels / groups])
     for index in (1, 2):
         repeated = f.input(index).reshape(-1, 1).expanded(sizes)
@@ -263,7 +263,7 @@ def write_mean_variance(node: NodeAtBoundary) -> None:
     computed, axes = "float32" if dtype in _HALVES else dtype, node.attributes.get("axes")
 
     def mean(data: Term) -> Term:
-        averaged = f.node("ReduceMean", data, axes=[0, 2, 3] if axes is None else None)
+        averaged = f.apply("ReduceMean", data, axes=[0, 2, 3] if axes is None else None)
         if axes is not None:
             # The attribute of the node may refer to an attribute of the enclosing function.
             node.before[-1].attributes["axes"] = axes
@@ -271,7 +271,7 @@ def write_mean_variance(node: NodeAtBoundary) -> None:
 
     data = f.input(0).cast(computed)
     deviation = data - mean(data)
-    f.give((deviation / (f.node("Sqrt", mean(deviation * deviation)) + 1e-9)).cast(dtype))
+    f.give((deviation / (f.apply("Sqrt", mean(deviation * deviation)) + 1e-9)).cast(dtype))
 
 
 changed("MeanVarianceNormalization", 13, "from then on, onnx's shape inference fails on it without axes", down=always)
@@ -307,11 +307,11 @@ def write_layer_normalization(node: NodeAtBoundary) -> None:
     mean = values.reduced("ReduceMean", axes, keepdims=True)
     deviation = values - mean
     variance = (deviation * deviation).reduced("ReduceMean", axes, keepdims=True)
-    spread = f.node("Sqrt", variance + node.known_value("epsilon", 1e-5))
+    spread = f.apply("Sqrt", variance + node.known_value("epsilon", 1e-5))
     result = (deviation / spread).cast(dtype) * f.input(1)
     if node.uses_input(2):
         result = result + f.input(2)
-    results = [result, mean, f.node("Reciprocal", spread)]
+    results = [result, mean, f.apply("Reciprocal", spread)]
     f.give(*results[: len(given)])
 
 
@@ -364,7 +364,7 @@ def fold_into_matrix(node: NodeAtBoundary) -> None:
         node.before[-1].attributes["axis"] = axis
     shape = node.values.type_of(data).shape
     copies = shape is not None and isinstance(place, int) and _unfolds_by_copying(shape, place)
-    if not copies and node.target >= 14:
+    if not copies and node.to_opset >= 14:
         # The node means the same at opset 14, and Reshape has allowzero there.
         node.dialect = 14
     f = Formula(node)

@@ -123,8 +123,8 @@ def _replace_infinity(node: NodeAtBoundary, number: float, *, signed: bool) -> N
     f = Formula(node)
     data, replacement = f.input(0).cast(wide), f.number(number, wide)
     if signed:
-        replacement = f.node("Sign", data) * replacement
-    node.inputs[0] = f.where(f.node("IsInf", data), replacement, data).name
+        replacement = f.apply("Sign", data) * replacement
+    node.inputs[0] = f.where(f.apply("IsInf", data), replacement, data).name
 
 
 @downward("Cast CastLike", 24)
@@ -132,12 +132,12 @@ def replace_infinity_by_greatest(node: NodeAtBoundary) -> None:
     """Replace infinity by the greatest number first: below 24, infinity saturates to NaN in the float8 FNUZ types. Drop
     round_mode, which only float8e8m0 uses.
     """
-    target = _target(node)
-    if target == "float8e8m0":
+    dtype = _target(node)
+    if dtype == "float8e8m0":
         raise Inexact("float8e8m0 does not exist below it")
     node.drop("round_mode", why="it is about float8e8m0 only")
-    if target in _GREATEST and node.known_value_or_default("saturate") != 0:
-        _replace_infinity(node, _GREATEST[target], signed=True)
+    if dtype in _GREATEST and node.known_value_or_default("saturate") != 0:
+        _replace_infinity(node, _GREATEST[dtype], signed=True)
 
 
 # QuantizeLinear, DequantizeLinear -----------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def quantize_by_arithmetic(node: NodeAtBoundary) -> None:
     if dtype.startswith("float8") and node.upper.since_version == 21:
         # The zero point is 0, and Cast rounds and saturates as the operator does.
         steps, saturate = f.input(0) / _alignment(node, f)(f.input(1)), node.known_value("saturate", 1)
-        f.give(f.node("Cast", steps, gives=dtype, to=DTYPE_NUMBERS[dtype], saturate=saturate))
+        f.give(f.apply("Cast", steps, gives=dtype, to=DTYPE_NUMBERS[dtype], saturate=saturate))
         return
     if dtype not in _RANGES:
         raise Inexact(f"quantization to {dtype} is written with no other operators")
@@ -185,11 +185,11 @@ def quantize_by_arithmetic(node: NodeAtBoundary) -> None:
     aligned = _alignment(node, f)
     scale = aligned(f.input(1)).cast(precision)
     steps = (f.input(0).cast(precision) / scale).cast(rounds_in)
-    rounded = f.node("Round", steps).cast("float32")
+    rounded = f.apply("Round", steps).cast("float32")
     if node.uses_input(2):
         rounded = rounded + aligned(f.input(2, dtype)).cast("float32")
     low, high = (f.number(bound, "float32") for bound in _RANGES[dtype])
-    f.give(f.node("Clip", rounded, low, high).cast(dtype))
+    f.give(f.apply("Clip", rounded, low, high).cast(dtype))
 
 
 def _quantized_dtype(node: NodeAtBoundary) -> str:
@@ -338,13 +338,13 @@ def quantize_product(node: NodeAtBoundary) -> None:
     columns = [-1, *[1] * behind]
     attributes = {name: node.known_value(name) for name in node.attributes}
     operands = [f.input(0), f.input(3), a_zero, b_zero]
-    product = f.node("MatMulInteger" if is_matmul else "ConvInteger", *operands, gives="int32", **attributes)
+    product = f.apply("MatMulInteger" if is_matmul else "ConvInteger", *operands, gives="int32", **attributes)
     if node.uses_input(8):
         product = product + f.input(8).reshape(*columns)
     left = _laid_out(node, f, 1, [-1, 1] if is_matmul else columns)
     right = _laid_out(node, f, 4, None if is_matmul else columns)
     scale = left * right / _laid_out(node, f, 6)
-    f.give(f.node("QuantizeLinear", product.cast("float32") * scale, f.number(1, "float32"), y_zero))
+    f.give(f.apply("QuantizeLinear", product.cast("float32") * scale, f.number(1, "float32"), y_zero))
 
 
 def _laid_out(node: NodeAtBoundary, f: Formula, index: int, layout: list[int] | None = None) -> Term:

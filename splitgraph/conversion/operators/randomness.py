@@ -43,7 +43,7 @@ def make_training_an_input(node: NodeAtBoundary) -> None:
     if is_test:
         del node.outputs[1:]
         return
-    if node.target < 12:
+    if node.to_opset < 12:
         raise Inexact("from opset 7 to 11 nothing says that a node is in training", "go to opset 12 or above")
     node.dialect = 12
     cast_boolean_mask(node)
@@ -140,7 +140,7 @@ def _copy(node: NodeAtBoundary) -> None:
         node.replace("Dropout", [data])
         return
     f = Formula(node)
-    f.give(f.node("Dropout", f.input(0)), f.number(True, "bool").expanded(f.shape(data)))
+    f.give(f.apply("Dropout", f.input(0)), f.number(True, "bool").expanded(f.shape(data)))
 
 
 def _draw(node: NodeAtBoundary, is_optional: bool) -> None:
@@ -149,7 +149,7 @@ def _draw(node: NodeAtBoundary, is_optional: bool) -> None:
     if node.has("seed"):
         raise Inexact(f"the numbers that seed {node.value('seed')} gives are not drawn again without it")
     ratio = (f.input(1) if node.uses_input(1) else f.number(0.5, "float32")).cast(dtype)
-    drawn = f.node("RandomUniformLike", f.input(0), gives="float32", dtype=TensorProto.FLOAT)
+    drawn = f.apply("RandomUniformLike", f.input(0), gives="float32", dtype=TensorProto.FLOAT)
     kept = ~(drawn < ratio.cast("float32"))
     scale = 1 / (1 - ratio)
     if is_optional:
@@ -171,6 +171,6 @@ def draw_bernoulli_from_uniform(node: NodeAtBoundary) -> None:
     """
     dtype, f = node.known_dtype(), Formula(node)
     wide, seed = wide_float(dtype), node.known_value("seed")
-    drawn = f.node("RandomUniformLike", f.input(0), gives=wide, dtype=DTYPE_NUMBERS[wide], seed=seed)
+    drawn = f.apply("RandomUniformLike", f.input(0), gives=wide, dtype=DTYPE_NUMBERS[wide], seed=seed)
     chances = f.input(0).cast(wide)
     f.give((drawn < chances).cast(DTYPE_NAMES[node.known_value("dtype", DTYPE_NUMBERS[dtype])]))

@@ -229,7 +229,7 @@ def numpy_broadcast_is_limited(node: NodeAtBoundary) -> None:
         if shape_a is None or shape_b is None or len(shape_b) > len(shape_a):
             raise Inexact
         suffix = shape_a[len(shape_a) - len(shape_b) :]
-        is_suffix = all(dim is not None and dim == other for dim, other in zip(shape_b, suffix, strict=True))
+        is_suffix = all(dim is not None and dim == size for dim, size in zip(shape_b, suffix, strict=True))
         if not is_suffix and any(dim != 1 for dim in shape_b):
             raise Inexact
     node.set("broadcast", 1, "below opset 7 broadcasting is off unless it is asked for")

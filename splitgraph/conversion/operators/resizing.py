@@ -134,7 +134,7 @@ def set_asymmetric_coordinates(node: NodeAtBoundary) -> None:
         shrinks = known is not None and bool(np.any(known < 1))
         if known is None or (shrinks and np.any(known > 1)):
             data = _grow(f, data, roi, scales, is_known=known is not None, is_larger=_is_larger(node, known))
-            scales, shrinks = f.node("Min", scales, f.number([1], "float32")), True
+            scales, shrinks = f.apply("Min", scales, f.number([1], "float32")), True
         node.set("nearest_mode", "ceil" if shrinks else "floor", "what Resize did before it had a choice")
     node.inputs[:] = [data.name, roi.name, scales.name]
 
@@ -147,13 +147,13 @@ def _grow(f: Formula, data: Term, roi: Term, scales: Term, *, is_known: bool, is
     is_known: the scales are known, and the least is below 1. is_larger: some axis certainly gets more elements.
     """
     chosen = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor", "mode": "nearest"}
-    up, copies = f.node("Max", scales, f.number([1], "float32")), f.number([2], "float32")
+    up, copies = f.apply("Max", scales, f.number([1], "float32")), f.number([2], "float32")
     if is_larger:
-        return f.node("Resize", data, roi, up, **chosen)
+        return f.apply("Resize", data, roi, up, **chosen)
     if not is_known:
-        lacking = (1 - f.node("ReduceMin", scales, keepdims=1)).ceil()
-        copies = f.number([1], "float32") + f.node("Max", lacking, f.number([0], "float32"))
-    return f.node("Resize", data.unsqueezed(0), roi, f.joined([copies, up]), **chosen).take(0)
+        lacking = (1 - f.apply("ReduceMin", scales, keepdims=1)).ceil()
+        copies = f.number([1], "float32") + f.apply("Max", lacking, f.number([0], "float32"))
+    return f.apply("Resize", data.unsqueezed(0), roi, f.joined([copies, up]), **chosen).take(0)
 
 
 def _is_larger(node: NodeAtBoundary, scales: Array | None) -> bool:

@@ -114,7 +114,7 @@ def deform_by_gathering(node: NodeAtBoundary) -> None:
     sampled = sampled.transposed(1, 2, 0, *range(3, axes + 4))
     columns = sampled.shaped([0, channels * spots, *results])
     inputs = [columns, weight.reshape(0, -1, *[1] * axes), *([] if bias is None else [bias])]
-    f.give(f.node("Conv", *inputs, group=node.known_value_or_default("group")).cast(dtype))
+    f.give(f.apply("Conv", *inputs, group=node.known_value_or_default("group")).cast(dtype))
 
 
 def _kernel(node: NodeAtBoundary, axes: int) -> list[int]:
@@ -191,7 +191,7 @@ def _samples(node: NodeAtBoundary, f: Formula, width: Term) -> tuple[Term, Term]
         return f.number(np.full((1, 1, 1, 1, 1), ratio), width.dtype), f.number(np.arange(ratio))
     count = width.ceil()
     some = f.joined([count.reshape(-1), f.number([1], count.dtype)])
-    most = f.node("ReduceMax", some, keepdims=0)
+    most = f.apply("ReduceMax", some, keepdims=0)
     return count, f.counting(most.cast("int64"))
 
 
@@ -243,7 +243,7 @@ def multiply_positions(node: NodeAtBoundary) -> None:
     blank = reduce(Term.__add__, [position * 0 for position in positions])
     listed = [*(position + blank for position in positions[::-1]), blank + 1]
     matrix = f.input(0).cast(wide).transposed(0, 2, 1).reshape(0, *[1] * (axes - 1), axes + 1, axes)
-    f.give(f.node("MatMul", f.joined(listed, axes + 1), matrix).cast(dtype))
+    f.give(f.apply("MatMul", f.joined(listed, axes + 1), matrix).cast(dtype))
 
 
 # SpaceToDepth, DepthToSpace ----------------------------------------------------------------------------------------

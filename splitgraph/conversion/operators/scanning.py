@@ -262,13 +262,13 @@ def accumulate_by_scan(node: NodeAtBoundary) -> None:
         data, shape = _without_empty(data, shape)
     if known is None:
         before, behind = _sizes_around(f, f.input(1).cast("int64").reshape(1), shape, rank)
-        data = f.node("Reshape", data, f.joined([before, f.number([-1]), behind]))
+        data = f.apply("Reshape", data, f.joined([before, f.number([-1]), behind]))
         state_shape = f.joined([before, behind])
     else:
         axis = int(known.reshape(-1)[0]) % rank
         state_shape = shape.take([place for place in range(rank) if place != axis])
     start = helper.make_tensor("", DTYPE_NUMBERS[dtype], [1], [neutral])
-    state, directions = f.node("ConstantOfShape", state_shape, gives=dtype, value=start), [1] if reverse else None
+    state, directions = f.apply("ConstantOfShape", state_shape, gives=dtype, value=start), [1] if reverse else None
     attributes = {
         "body": _scan_body(node, operator, dtype, rank - 1 if known is not None else 2, bool(exclusive)),
         "num_scan_inputs": 1,
@@ -277,9 +277,9 @@ def accumulate_by_scan(node: NodeAtBoundary) -> None:
         "scan_input_directions": directions,
         "scan_output_directions": directions,
     }
-    totals = f.nodes("Scan", [state, data], dtype, dtype, **attributes)[1]
+    totals = f.write("Scan", [state, data], dtype, dtype, **attributes)[1]
     if known is None:
-        totals = f.node("Reshape", totals, shape)
+        totals = f.apply("Reshape", totals, shape)
     f.give(totals if is_dense else _cut_to(totals, given_shape, node.input_type(0).shape or ()))
 
 
@@ -287,7 +287,7 @@ def _sizes_around(f: Formula, axis: Term, shape: Term, rank: int) -> list[Term]:
     """Return the product of the dimensions before the axis, and the product of those behind it: int64[1] each."""
     axis, places = axis.from_front(rank), f.counting(rank)
     sides = [f.where(side, shape, f.number([1])) for side in (places < axis, places > axis)]
-    return [f.node("ReduceProd", side, keepdims=1) for side in sides]
+    return [f.apply("ReduceProd", side, keepdims=1) for side in sides]
 
 
 def _without_empty(data: Term, shape: Term) -> tuple[Term, Term]:
@@ -295,12 +295,12 @@ def _without_empty(data: Term, shape: Term) -> tuple[Term, Term]:
     dimension; `_cut_to` undoes this.
     """
     f, is_zero = data.formula, shape.equals(shape.formula.number([0]))
-    is_empty = f.node("ReduceSum", is_zero.cast("int64"), keepdims=1).cast("bool")
+    is_empty = f.apply("ReduceSum", is_zero.cast("int64"), keepdims=1).cast("bool")
     solid = f.where(is_zero, f.number([1]), shape)
     # As many zeros as the new shape holds make up for empty data.
-    count = f.where(is_empty, f.node("ReduceProd", solid, keepdims=1), f.number([0]))
+    count = f.where(is_empty, f.apply("ReduceProd", solid, keepdims=1), f.number([0]))
     elements = f.joined([data.reshape(-1), f.filled(count, 0, data.dtype)])
-    return f.node("Reshape", elements, solid), solid
+    return f.apply("Reshape", elements, solid), solid
 
 
 def _cut_to(data: Term, shape: Term, sizes: Shape) -> Term:

@@ -26,7 +26,7 @@ unchanged("ScatterElements ScatterND", 13, 16)
 def replace_by_scatter(node: NodeAtBoundary) -> None:
     """Replace the node by Scatter, with indices counted from the front: Scatter does not define negative ones."""
     axis, f = node.known_value_or_default("axis"), Formula(node)
-    f.give(f.node("Scatter", f.input(0), indices_from_front(node, f, axis), f.input(2), axis=axis))
+    f.give(f.apply("Scatter", f.input(0), indices_from_front(node, f, axis), f.input(2), axis=axis))
 
 
 @downward("ScatterND", 11)
@@ -44,7 +44,7 @@ def scatter_by_offsets(node: NodeAtBoundary) -> None:
 
     data = in_rows(f.input(0), _product(shape, range(depth), (node.input_type(0).shape or ())[:depth]))
     updates = in_rows(f.input(2), f.shape(places.name).take([0]))
-    scattered = f.node("Scatter", data, places.expanded(f.joined([f.number([1]), width])), updates, axis=0)
+    scattered = f.apply("Scatter", data, places.expanded(f.joined([f.number([1]), width])), updates, axis=0)
     f.give(scattered.with_shape(shape, dense=has_no_zero(node, node.inputs[0])))
 
 
@@ -73,8 +73,8 @@ def reduce_slice_by_slice(node: NodeAtBoundary) -> None:
 
     def update(data: Term, place: Term) -> Term:
         indices, updates = (f.input(index).take(place, axis) for index in (1, 2))
-        old = f.node("GatherElements", data, indices, axis=axis)
-        return f.node("ScatterElements", data, indices, f.node(operator, old, updates), axis=axis)
+        old = f.apply("GatherElements", data, indices, axis=axis)
+        return f.apply("ScatterElements", data, indices, f.apply(operator, old, updates), axis=axis)
 
     _reduce_in_order(node, f, None if shape is None else _known_product([shape[axis]]), axis, update)
 
@@ -94,8 +94,8 @@ def reduce_tuple_by_tuple(node: NodeAtBoundary) -> None:
 
     def update(data: Term, place: Term) -> Term:
         indices, updates = (f.input(index).take(place) for index in (1, 2))
-        combined = f.node(operator, f.node("GatherND", data, indices), updates)
-        return f.node("ScatterND", data, indices, combined)
+        combined = f.apply(operator, f.apply("GatherND", data, indices), updates)
+        return f.apply("ScatterND", data, indices, combined)
 
     _reduce_in_order(node, f, _known_product(shape[:-1]), 0, update)
 
@@ -165,4 +165,4 @@ def scatter_into_cache(node: NodeAtBoundary) -> None:
         indices = indices + f.given(2, "int64").reshape(-1, *[1] * (rank - 1))
     if node.known_value_or_default("mode") == "circular":
         indices = indices % f.size(0, axis)
-    f.give(f.node("ScatterElements", past, indices.expanded(shape), update, axis=axis))
+    f.give(f.apply("ScatterElements", past, indices.expanded(shape), update, axis=axis))

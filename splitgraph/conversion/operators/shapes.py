@@ -97,8 +97,8 @@ def make_repeats_from_axis(node: NodeAtBoundary) -> None:
     if known is not None:
         is_axis = f.counting(rank).equals(int(known.reshape(-1)[0]) % rank)
     else:
-        is_axis = f.node("Equal", f.counting(rank), f.input(2).cast("int64").reshape(1), **_limited(node))
-    added = f.node("Mul", is_axis.cast("int64"), tiles - f.number([1]), **_limited(node))
+        is_axis = f.apply("Equal", f.counting(rank), f.input(2).cast("int64").reshape(1), **_limited(node))
+    added = f.apply("Mul", is_axis.cast("int64"), tiles - f.number([1]), **_limited(node))
     node.inputs[:] = [node.inputs[0], (added + f.number([1] * rank)).name]
 
 
@@ -140,7 +140,7 @@ def expand_by_tile(node: NodeAtBoundary) -> None:
     missing, f = len(lengths) - len(sizes), Formula(node)
     data = f.input(0).unsqueezed(*range(missing)) if missing else f.input(0)
     repeats = _repeats(node, f, [1] * missing + list(sizes), lengths)
-    f.give(f.node("Tile", data, f.vector(repeats)) if repeats else data)
+    f.give(f.apply("Tile", data, f.vector(repeats)) if repeats else data)
 
 
 def _repeats(node: NodeAtBoundary, f: Formula, sizes: Sequence[DimLike | None], lengths: Shape) -> list[Term | int]:
@@ -178,7 +178,7 @@ def copy_sequence(node: NodeAtBoundary) -> None:
     f = Formula(node)
     # ConstantOfShape makes the element, because Constant does not make every element type here.
     element = f.number(0, "string") if known.dtype == "string" else f.filled(f.number([]), 0, known.dtype)
-    f.give(f.node("SequenceErase", f.node("SequenceInsert", f.input(0), element)))
+    f.give(f.apply("SequenceErase", f.apply("SequenceInsert", f.input(0), element)))
 
 
 # Shape --------------------------------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ def slice_shape(node: NodeAtBoundary) -> None:
     node.require_types()
     start, end = node.known_value_or_default("start"), node.known_value("end", 2**63 - 1)
     f = Formula(node)
-    f.give(f.node("Shape", f.input(0), gives="int64").sliced(start, end))
+    f.give(f.apply("Shape", f.input(0), gives="int64").sliced(start, end))
 
 
 # Squeeze, Unsqueeze -------------------------------------------------------------------------------------------------
@@ -310,7 +310,7 @@ def _product(f: Formula, data: str, start: int, end: int | None, shape: Shape | 
     first, last = start + (rank or 0) * (start < 0), (2**31 - 1) if end is None else end + (rank or 0) * (end < 0)
     if last <= first or (rank is not None and first >= rank):
         return f.number([1])
-    dims = f.node("Slice", f.node("Shape", f.value(data, "int64")), starts=[first], ends=[last])
+    dims = f.apply("Slice", f.apply("Shape", f.value(data, "int64")), starts=[first], ends=[last])
     return f.joined([dims, f.number([1])]).reduced("ReduceProd", [0], keepdims=True)
 
 

@@ -78,7 +78,7 @@ def _slice_by_gathering(node: NodeAtBoundary, given: Array | None) -> None:
         axes, places = list(range(node.known_rank(0))), f.input(3).cast("int64")
         whole = [f.number([number] * len(axes)) for number in (0, GREATEST_INT64, 1)]
         starts, ends, steps = (
-            f.node("Scatter", of_all, places, bound, axis=0)
+            f.apply("Scatter", of_all, places, bound, axis=0)
             for of_all, bound in zip(whole, (starts, ends, steps), strict=True)
         )
     else:
@@ -108,7 +108,7 @@ def _places(length: Term, start: Term, end: Term, step: Term) -> Term:
     first = start.from_front(length).clipped(0, last)
     final = end.from_front(length).clipped(one_less, last)
     # Adding the step less one (with the sign of the step) rounds the quotient up.
-    count = (final - first + (step - f.node("Sign", step))) / step
+    count = (final - first + (step - f.apply("Sign", step))) / step
     return f.counting(count.at_least(0)) * step + first
 
 
@@ -129,7 +129,7 @@ def count_slice_axes_from_front(node: NodeAtBoundary) -> None:
     if axes is not None and np.all(axes >= 0):
         return
     f, rank = Formula(node), node.input_type(0).rank
-    size = f.node("Shape", f.shape(node.inputs[0])) if rank is None else f.number([rank])
+    size = f.apply("Shape", f.shape(node.inputs[0])) if rank is None else f.number([rank])
     given = f.given(3)
     node.known_dtype(3)
     node.inputs[3] = given.cast("int64").from_front(size).cast(given.dtype).name

@@ -165,11 +165,11 @@ def _leave_out_windows_that_do_not_fit(node: NodeAtBoundary, windows: list[_Wind
     if all(room >= 0 or (size is not None and Facts().prove_ge(size + room, 0)) for size, room in sizes):
         return
     f = Formula(node)
-    room = f.node("Shape", f.input(0), gives="int64") + f.number(rooms)
+    room = f.apply("Shape", f.input(0), gives="int64") + f.number(rooms)
     is_there = (~(room < f.number([0]))).cast("int64")
     for index in range(len(node.outputs)):
         if node.uses_output(index):
-            f.follow(index, lambda windows: f.node("Tile", windows, is_there))
+            f.follow(index, lambda windows: f.apply("Tile", windows, is_there))
 
 
 def _windows_start_inside(node: NodeAtBoundary, sizes: list[int]) -> bool:
@@ -270,8 +270,8 @@ def write_lp_pool_as_convolution(node: NodeAtBoundary) -> None:
     _drop_auto_pad(node)
     f, p = Formula(node), node.known_value_or_default("p")
     data = f.value(node.inputs[0], node.known_dtype(0))
-    powers = f.node("Pow", abs(data), data.like(p))
-    f.give(f.node("Pow", _sum_windows(node, powers), data.like(1 / p)))
+    powers = f.apply("Pow", abs(data), data.like(p))
+    f.give(f.apply("Pow", _sum_windows(node, powers), data.like(1 / p)))
 
 
 def _sum_windows(node: NodeAtBoundary, data: Term) -> Term:
@@ -287,7 +287,7 @@ def _sum_windows(node: NodeAtBoundary, data: Term) -> Term:
     require_few(channels, *kernel)
     ones = data.formula.number(np.ones((channels, 1, *kernel)), node.known_dtype(0))
     kept = {name: node.known_value(name, None) for name in ("strides", "pads", "dilations")}
-    return data.formula.node("Conv", data, ones, group=channels, **kept)
+    return data.formula.apply("Conv", data, ones, group=channels, **kept)
 
 
 @downward("AveragePool", 19)
@@ -305,7 +305,7 @@ def write_mean_as_convolution(node: NodeAtBoundary) -> None:
         counts = f.number(prod(node.known_value("kernel_shape")), dtype)
     else:
         one = numpy_helper.from_array(np.ones(1, dtype))
-        ones = f.node("ConstantOfShape", f.node("Shape", f.input(0), gives="int64"), gives=dtype, value=one)
+        ones = f.apply("ConstantOfShape", f.apply("Shape", f.input(0), gives="int64"), gives=dtype, value=one)
         counts = _sum_windows(node, ones)
     f.give(sums / counts)
 

@@ -47,8 +47,8 @@ def plan_partitions(
     the partitions with one of these nodes; None for all.
     """
     for scope in root:
-        target = variant_at("Split", opset_of(scope.imports))
-        if target is None:
+        variant = variant_at("Split", opset_of(scope.imports))
+        if variant is None:
             continue
         order = _Order(scope)
         for partition in find_partitions(walked, scope):
@@ -59,7 +59,7 @@ def plan_partitions(
                 continue
             if any(place in walked.set_aside for place in places):
                 continue
-            joined = _join(plan, model, partition, order, target, names, explicit_lengths)
+            joined = _join(plan, model, partition, order, variant, names, explicit_lengths)
             if joined is not None:
                 _replace(plan, partition, joined, why)
 
@@ -105,7 +105,7 @@ def _join(
     model: ModelProto,
     partition: Partition,
     order: _Order,
-    target: Variant,
+    variant: Variant,
     names: FreshNames,
     explicit_lengths: bool,
 ) -> _Joined | None:
@@ -125,14 +125,14 @@ def _join(
         stand_in.input.append(_lengths_between(emission, partition, inner))
     detail = SplitDetail(slice_variant(opset), split, partition.data, split.form == "equal", (), "int64")
     replacement, _ = lower_split(
-        SplitNode(scope, place, stand_in, detail), target, emission, "", explicit_lengths=explicit_lengths
+        SplitNode(scope, place, stand_in, detail), variant, emission, "", explicit_lengths=explicit_lengths
     )
     if replacement is None or {made.op_type for made in emission.mains} != {"Split"}:
         return None
     for part, output in zip(partition.parts, stand_in.output, strict=True):
         if part.squeezed:
             emission.main(_squeeze(emission, nodes[part.index], output, partition.axis))
-    return _Joined(place, emission, target.label)
+    return _Joined(place, emission, variant.label)
 
 
 def _canonical(partition: Partition) -> CanonicalSplit:

@@ -96,12 +96,12 @@ def lower_split(
     return emission.replacement(why, detail.variant.label, after), ()
 
 
-def _is_written_out(node: NodeProto, split: CanonicalSplit, target: Variant, counted: bool) -> bool:
+def _is_written_out(node: NodeProto, split: CanonicalSplit, variant: Variant, counted: bool) -> bool:
     """Return True when the lengths are written out already, in a form that every runtime reads."""
     if split.form != "lengths":
         return False
     # No runtime reads the lengths of Split-1 from an input.
-    as_input = target.since_version == 1 and len(node.input) > 1 and bool(node.input[1])
+    as_input = variant.since_version == 1 and len(node.input) > 1 and bool(node.input[1])
     return counted and not (as_input and split.static_lengths is not None)
 
 
@@ -158,17 +158,17 @@ def without_rest(node: NodeProto, name: str, emission: Emission) -> str:
     return emission.write("Where", [is_rest, rest, given], "lengths")
 
 
-def _types_blocked(detail: SplitDetail, target: Variant, location: str) -> tuple[Diagnostic, ...]:
+def _types_blocked(detail: SplitDetail, variant: Variant, location: str) -> tuple[Diagnostic, ...]:
     """Return the blocker if the target version does not take the element type, or may not take an unknown one."""
-    allowed, before = target.dtypes, detail.variant.dtypes
+    allowed, before = variant.dtypes, detail.variant.dtypes
     if allowed is None or detail.data.dtype in allowed:
         return ()
     if detail.data.dtype is None:
         if before is not None and before <= allowed:
             return ()
-        message = f"the element type is unknown, and {target.label} takes fewer than {detail.variant.label}"
+        message = f"the element type is unknown, and {variant.label} takes fewer than {detail.variant.label}"
     else:
-        message = f"{target.label} does not take {detail.data.dtype}"
+        message = f"{variant.label} does not take {detail.data.dtype}"
     return (diagnostic("SG403", message, location),)
 
 
@@ -181,7 +181,7 @@ def plan_splits(
     walked: Walked,
     root: Sequence[Scope],
     names: FreshNames,
-    target: int,
+    to_opset: int,
     splits: Mapping[GraphPath, Sequence[int]],
     caches: Mapping[GraphPath, ConversionCache],
 ) -> None:
@@ -198,7 +198,7 @@ def plan_splits(
         # In a function, the names of dimensions are those of one call.
         shared = SharedLengths(frozenset() if scope.in_function else dimensions)
         cache = caches[scope.path]
-        planner = _SplitPlanner(plan, model, scope, names, target, shared, cache, never_run, replacements)
+        planner = _SplitPlanner(plan, model, scope, names, to_opset, shared, cache, never_run, replacements)
         detail: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
         visits, nodes = walked.visits(scope), scope.nodes
         for index in splits[scope.path]:
@@ -216,7 +216,7 @@ class _SplitPlanner:
     model: ModelProto
     scope: Scope
     names: FreshNames
-    target: int
+    to_opset: int
     shared: SharedLengths
     cache: ConversionCache
     never_run: set[str]
@@ -232,17 +232,17 @@ class _SplitPlanner:
             return
         op_type = node.op_type
         if op_type not in self._targets:
-            self._targets[op_type] = variant_at(op_type, self.target)
+            self._targets[op_type] = variant_at(op_type, self.to_opset)
         variant = self._targets[op_type]
         if variant is None:
-            self.plan.blockers.append(_missing(node, location, self.target))
+            self.plan.blockers.append(_missing(node, location, self.to_opset))
             return
         cached = self.cache.find(key, node, index)
         if cached is not None:
             cached.before, cached.after = detail.variant.label, variant.label
             self.replacements.append((self.scope, index, cached))
             return
-        unknown = unknown_version(op_type, self.target)
+        unknown = unknown_version(op_type, self.to_opset)
         if unknown is not None:
             self.plan.blockers.append(refusal(op_type, unknown, location, is_target=True))
             return
@@ -257,8 +257,8 @@ class _SplitPlanner:
 
     def _lower(self, split: SplitNode, variant: Variant, key: Key | None) -> None:
         node, index = split.node, split.index
-        emission = new_emission(self.plan, self.model, self.scope, node, index, self.names, self.target, self.shared)
-        replacement, blockers = lower_split(split, variant, emission, f"opset {self.target}")
+        emission = new_emission(self.plan, self.model, self.scope, node, index, self.names, self.to_opset, self.shared)
+        replacement, blockers = lower_split(split, variant, emission, f"opset {self.to_opset}")
         self.plan.blockers.extend(blockers)
         if replacement is None:
             return
@@ -300,7 +300,7 @@ def _not_inferred(node: NodeProto, location: str) -> Diagnostic:
     )
 
 
-def _missing(node: NodeProto, location: str, target: int) -> Diagnostic:
+def _missing(node: NodeProto, location: str, to_opset: int) -> Diagnostic:
     first = 11 if node.op_type == "SplitToSequence" else 20
     helps = {
         "SplitToSequence": "Stop at opset 11. 'convert --to split' says why it cannot be a plain split.",

@@ -86,9 +86,9 @@ def plan_sequences(
             if isinstance(readers, str):
                 plan.notes.append(diagnostic("SG408", f"kept as a sequence: {readers}", location, severity="info"))
                 continue
-            target = target_at(opset_of(scope.imports))
-            if target is not None:
-                _plan_sequence(plan, model, scope, index, detail, readers, names, why, target, explicit_lengths)
+            variant = target_at(opset_of(scope.imports))
+            if variant is not None:
+                _plan_sequence(plan, model, scope, index, detail, readers, names, why, variant, explicit_lengths)
 
 
 def _drops_axis(node: NodeProto) -> bool:
@@ -154,7 +154,7 @@ def _plan_sequence(
     readers: Sequence[Reader],
     names: FreshNames,
     why: str,
-    target: Variant,
+    variant: Variant,
     explicit_lengths: bool,
 ) -> None:
     node, split = scope.nodes[index], detail.split
@@ -162,7 +162,7 @@ def _plan_sequence(
         return
     emission = new_emission(plan, model, scope, node, index, names, opset_of(scope.imports))
     parts = [names.new(f"{node.output[0]}_{position}") for position in range(len(split.lengths))]
-    if target.op_type == "Slice":
+    if variant.op_type == "Slice":
         parts = _read_parts(parts, readers)
     form = _plain_form(split)
     stand_in = _documented(NodeProto(op_type="Split"), node)
@@ -172,13 +172,13 @@ def _plan_sequence(
     stand_in.attribute.append(make_attribute("axis", split.axis))
     plain = replace(detail, split=replace(split, form=form or split.form, squeezed=False))
     replaced = SplitNode(scope, index, stand_in, plain)
-    replacement, blockers = lower_split(replaced, target, emission, why, explicit_lengths=explicit_lengths)
+    replacement, blockers = lower_split(replaced, variant, emission, why, explicit_lengths=explicit_lengths)
     plan.blockers.extend(blockers)
     if replacement is None:
         return
     if split.squeezed:
         parts = _squeeze(emission, parts, split.axis or 0)
-    plan.replace(scope, index, emission.replacement(why, detail.variant.label, target.label))
+    plan.replace(scope, index, emission.replacement(why, detail.variant.label, variant.label))
     for reader in readers:
         _plan_reader(plan, model, reader, parts, names)
 
