@@ -28,10 +28,11 @@ _CONSTANT_ATTRIBUTES: Mapping[int, str] = {
 
 
 class NodeBuilder(ABC):
-    """Writes nodes for one node of the model; a subclass says how it keeps them and which names they get.
+    """Writes nodes for one node of the model.
 
-    Splits, repairs and loops write messages at once (`Emission`). Adapters write `Node`s, which go on climbing
-    (`NodeAtBoundary`).
+    There are two builders, because splits, repairs and loops write for the opset of the result, and adapters for the
+    opset next to a boundary. `Emission` keeps messages, which are final; `NodeAtBoundary` keeps each `Node`, which the
+    climb converts further.
     """
 
     __slots__ = ()
@@ -179,19 +180,15 @@ class Emission(NodeBuilder):
         gives.
         """
         if attribute not in self._references:
-            self._references[attribute] = (
-                self._marked_axis(attribute, data, hint)
-                if self._obstacle_to(attribute, AttributeProto.INT)
-                else self._constant_axis(attribute, hint)
-            )
+            if self._obstacle_to(attribute, AttributeProto.INT):
+                self._references[attribute] = self._marked_axis(attribute, data, hint)
+            else:
+                number = self.refer(attribute, AttributeProto.INT, f"{hint}_number")
+                self._references[attribute] = self.write("Reshape", [number, self.constant([1], "one")], hint)
         return self._references[attribute]
 
     def _obstacle_to(self, attribute: str, kind: int) -> str:
         return obstacle_to_reference(kind, self.opset, is_given=self.is_given(attribute))
-
-    def _constant_axis(self, attribute: str, hint: str) -> str:
-        number = self.refer(attribute, AttributeProto.INT, f"{hint}_number")
-        return self.write("Reshape", [number, self.constant([1], "one")], hint)
 
     def shared(self, total: DimLike | None, meaning: Hashable, compute: Callable[[], str]) -> str:
         """Return the name of lengths that other splits of the graph may read, too; `compute` emits them."""

@@ -274,26 +274,26 @@ class Climb:
     ) -> list[Node]:
         """Take a node over a boundary in the first way that leads to the target."""
         lower, upper, upward = trial.lower, trial.upper, trial.upward
+        why = f"{lower.op} changes at opset {upper.since_version}"
+        stop = upper.since_version - 1 if upward else upper.since_version
         # Adapters do not treat element types, so that the blockers about these stand beside theirs.
         blockers: Sequence[Diagnostic] = [blocker for blocker in refused if blocker.code == "SG403"]
         for way in ways:
             attempt = NodeAtBoundary.at(node, self, at, upward, lower, upper)
-            made, failed = self._try(way, attempt, f"{lower.op} changes at opset {upper.since_version}")
+            made, failed = self._try(way, attempt, why)
             if made is not None:
                 return made
             if isinstance(failed, Inexact):
+                help = f"Stop at opset {stop}{', or ' + failed.help if failed.help else ''}."
                 is_adapter = way is not expand and getattr(way, "func", None) is not widen
-                failed = [self._refused(lower.op, upper.since_version, upward, failed)] if is_adapter else ()
+                text = f"{why}: {failed.reason}"
+                failed = [diagnostic("SG405", text, self.location, help=help)] if is_adapter else ()
             elif way is not expand:
                 # The node crossed this boundary: the blockers are at a later one.
                 blockers = failed
             blockers = blockers or failed
         self.blockers += blockers or refused
         return [node]
-
-    def _refused(self, op: str, boundary: int, upward: bool, refusal: Inexact) -> Diagnostic:
-        help = f"Stop at opset {boundary - 1 if upward else boundary}{', or ' + refusal.help if refusal.help else ''}."
-        return diagnostic("SG405", f"{op} changes at opset {boundary}: {refusal.reason}", self.location, help=help)
 
     def _leave_behind(self, node: Node, at: int, route: Route) -> list[Node]:
         """Write a node with other operators below the opset where its own begins."""
@@ -357,7 +357,12 @@ class Climb:
     def _further(self, attempt: NodeAtBoundary) -> list[Node]:
         opset = attempt.dialect or attempt.opset
         made = attempt.made
-        _inherit(attempt, made)
+        if attempt.dropped:
+            # The node with its first output gets its name and documentation.
+            first = next((name for name in attempt.outputs if name), None)
+            for node in made:
+                if first in node.outputs:
+                    node.original, node.name = attempt.original, attempt.name
         self.read.update(name for node in made for name in node.reads)
         self.values.note([node.message() for node in made], opset)
         taken = []
@@ -441,16 +446,6 @@ class Climb:
             made_nodes = [NodeProto.FromString(inner.SerializeToString()) for inner in nodes]
             del attribute.g.node[:]
             attribute.g.node.extend(made_nodes)
-
-
-def _inherit(attempt: NodeAtBoundary, made: Sequence[Node]) -> None:
-    """If the node itself is dropped, give its name and documentation to the node with its first output."""
-    if not attempt.dropped:
-        return
-    first = next((name for name in attempt.outputs if name), None)
-    for node in made:
-        if first in node.outputs:
-            node.original, node.name = attempt.original, attempt.name
 
 
 def _schema_problem(node: Node, version: OperatorVersion | None) -> str:

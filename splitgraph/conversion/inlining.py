@@ -91,6 +91,8 @@ def _write_defaults(nodes: Iterable[NodeProto], functions: Mapping[FunctionKey, 
     """Write into every call the attributes that it omits and the function has a default for. Raises ValueError for a
     call that passes on an attribute of the enclosing function that may be missing: then the default applies.
     """
+    # A call may omit these.
+    without_default = {name for function in functions.values() for name in function.attribute}
     for node in _all_nodes(nodes):
         function = functions.get(called_function(node))
         if function is None:
@@ -100,7 +102,7 @@ def _write_defaults(nodes: Iterable[NodeProto], functions: Mapping[FunctionKey, 
             given_value = given.get(default.name)
             if given_value is None:
                 node.attribute.append(default)
-            elif given_value.ref_attr_name in _without_default(functions.values()):
+            elif given_value.ref_attr_name in without_default:
                 text = f"{function.name!r} is called with {given_value.ref_attr_name!r} of the enclosing function for"
                 raise ValueError(f"{text} {default.name!r}, which has a default where that is not given")
 
@@ -154,11 +156,6 @@ def _remaining(node: NodeProto, functions: Mapping[FunctionKey, FunctionProto], 
     function = functions.get(called_function(node))
     is_inlined = function is not None and (function.domain, function.name) not in kept
     return None if is_inlined else plain_domain(node.domain)
-
-
-def _without_default(functions: Iterable[FunctionProto]) -> set[str]:
-    """Return the names of attributes without a default, which a call may omit."""
-    return {name for function in functions for name in function.attribute}
 
 
 def _give_outputs_of_its_own(function: FunctionProto, model: ModelProto) -> None:

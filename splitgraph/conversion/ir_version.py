@@ -246,15 +246,11 @@ def _note_field(needs: IRNeeds, key: tuple[str, str], value: Any, version: int) 
     if value and _SKIPPED.get(key, 0) > version:
         needs.skipped[text] = _SKIPPED[key]
     elif value and _OF_FUNCTIONS.get(key, 0) > version:
-        needs.of_functions = max(needs.of_functions, (_OF_FUNCTIONS[key], _phrase(key, value)))
+        if key[1] == "functions":
+            text = f"local functions, such as {value[0].name!r}"
+        needs.of_functions = max(needs.of_functions, (_OF_FUNCTIONS[key], text))
     elif _MISREAD.get(key, 0) > version:
         needs.of_others = max(needs.of_others, (_MISREAD[key], text))
-
-
-def _phrase(key: tuple[str, str], value: Any) -> str:
-    if key[1] != "functions":
-        return f"{key[1]} of {key[0]}"
-    return "local functions, such as " + repr(value[0].name)
 
 
 def _note_type(needs: IRNeeds, number: int, version: int) -> None:

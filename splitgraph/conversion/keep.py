@@ -15,7 +15,7 @@ from typing import Any
 
 from splitgraph.conversion.node import Slot, fits_but_for_young_types, misfits, types_always_fit, unequal_pair
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.conversion.operators.registry import Rule, decision
+from splitgraph.conversion.operators.registry import decision
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference.context import rule_of
 from splitgraph.model.attributes import UNRESOLVED
@@ -92,15 +92,11 @@ def keep(node: NodeAtBoundary) -> list[Diagnostic]:
         try:
             (rule.up if node.upward else rule.down)(node)
         except Inexact:
-            return [_changed_meaning(node, rule)]
+            version = node.upper.since_version
+            message = f"{node.upper.op} changes at opset {version}: {rule.reason}"
+            help = f"Stop at opset {version - 1 if node.upward else version}{', ' + rule.hint if rule.hint else ''}."
+            return [diagnostic("SG405", message, node.around.location, help=help)]
     return carry_attributes(node) + carry_slots(node)
-
-
-def _changed_meaning(node: NodeAtBoundary, rule: Rule) -> Diagnostic:
-    version = node.upper.since_version
-    message = f"{node.upper.op} changes at opset {version}: {rule.reason}"
-    help = f"Stop at opset {version - 1 if node.upward else version}{', ' + rule.hint if rule.hint else ''}."
-    return diagnostic("SG405", message, node.around.location, help=help)
 
 
 def leaves_every_node_alone(old: OperatorVersion, new: OperatorVersion) -> bool:
@@ -155,7 +151,8 @@ def _leave_behind(node: NodeAtBoundary, name: str, formal: FormalAttribute) -> l
     if name in _WITHOUT_EFFECT:
         node.drop(name, why=f"it has no effect, and does not exist {node.side}")
         return []
-    if value is not UNRESOLVED and (value == formal.default_value or _means_absent(name, value)):
+    means_absent = name == "dilations" and isinstance(value, tuple) and set(value) == {1}
+    if value is not UNRESOLVED and (value == formal.default_value or means_absent):
         node.drop(name, why=f"it has its default value, and does not exist {node.side}")
         return []
     return [_blocker(node, f"has no attribute {name} {node.side}; here it is {_in_words(value)}")]
@@ -184,10 +181,6 @@ def _write_out(
     if formal.required and not node.has(name):
         return [_blocker(node, f"needs the attribute {name} {node.side}")]
     return []
-
-
-def _means_absent(name: str, value: Any) -> bool:
-    return name == "dilations" and isinstance(value, tuple) and set(value) == {1}
 
 
 def _as_type(value: Any, number: int) -> int | float | None:
@@ -263,14 +256,11 @@ def carry_types(
     pair = None if is_blocked else unequal_pair(slots, version)
     if pair is not None and not reported & {slot.group for slot in pair}:
         reported |= {slot.group for slot in pair}
-        message = _unequal_message(version.op, *pair, node.side)
+        labels, types = (slot.label for slot in pair), (slot.type_text or "unknown" for slot in pair)
+        message = f"{version.op} needs one element type for {' and '.join(labels)} {node.side}; here they are "
+        message += " and ".join(types)
         blockers.append(diagnostic("SG403", message, around.location, help=type_advice(stop, *pair)))
     return blockers
-
-
-def _unequal_message(op: str, first: Slot, second: Slot, side: str) -> str:
-    types = f"{first.type_text or 'unknown'} and {second.type_text or 'unknown'}"
-    return f"{op} needs one element type for {first.label} and {second.label} {side}; here they are {types}"
 
 
 def type_advice(stop: int, *slots: Slot) -> str:

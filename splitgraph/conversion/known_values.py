@@ -240,10 +240,6 @@ def _decoded(tensor: TensorProto) -> Array | None:
     return elements
 
 
-def _is_complete(contents: Contents) -> bool:
-    return all(isinstance(item, (int, float, str)) for item in contents.items)
-
-
 def _as_array(constant: Contents | TensorProto | None, known: ValueType) -> Array | None:
     """Return the elements of a constant as an array of its element type, None where one of them is unknown."""
     if constant is None:
@@ -251,7 +247,7 @@ def _as_array(constant: Contents | TensorProto | None, known: ValueType) -> Arra
     if isinstance(constant, TensorProto):
         return None if is_in_other_file(constant) else _decoded(constant)
     number = DTYPE_NUMBERS.get(known.dtype or "")
-    if number is None or not _is_complete(constant):
+    if number is None or not all(isinstance(item, (int, float, str)) for item in constant.items):
         return None
     return np.array(constant.items, dtype=helper.tensor_dtype_to_np_dtype(number)).reshape(constant.shape)
 

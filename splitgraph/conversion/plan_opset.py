@@ -39,6 +39,8 @@ from splitgraph.model.scopes import (
 from splitgraph.model.value_type import ValueType
 from splitgraph.splits import SPLIT_OPERATORS, variant_at
 
+# Below this opset, onnx does not infer the type of Cast.
+_CASTS_ARE_INFERRED_FROM = 6
 _NAME_OF: Callable[[NodeProto], str] = attrgetter("name")
 _HOW_TO_TYPE = "To be certain, declare the output types of unknown operators in value_info."
 # Operators that round. Where they replace another operator, the results may differ in the last bits.
@@ -67,7 +69,7 @@ def plan_opset(model: ModelProto, walked: Walked, to_opset: int) -> Plan:
 
 def _plan_opset(model: ModelProto, walked: Walked, to_opset: int, names: FreshNames) -> Plan:
     plan = Plan(opset=to_opset, left_out=find_left_out(model, walked.scopes))
-    if loses_cast_types(walked.opset.get("", to_opset), to_opset):
+    if to_opset < _CASTS_ARE_INFERRED_FROM <= walked.opset.get("", to_opset):
         plan.finish = declare_casts
     plan.refuse_errors(walked)
     if any(blocker.code == "SG103" for blocker in plan.blockers):
@@ -285,14 +287,6 @@ class _ScopePlanner:
             self.plan.notes.append(
                 diagnostic("SG403", text, self.scope.location, severity="warning", help=_HOW_TO_TYPE)
             )
-
-
-_CASTS_ARE_INFERRED_FROM = 6
-
-
-def loses_cast_types(from_opset: int, to_opset: int) -> bool:
-    """Return whether the target opset is one where onnx does not infer the type of Cast."""
-    return to_opset < _CASTS_ARE_INFERRED_FROM <= from_opset
 
 
 def declare_casts(graph: GraphProto) -> None:

@@ -30,7 +30,9 @@ def expand(node: NodeAtBoundary) -> None:
 
     Raises Inexact where there is no body, and where the body depends on something unknown.
     """
-    check_body(node)
+    check = _CHECKS.get(node.op_type)
+    if check is not None:
+        check(node)
     own = _set_apart(node) if node.op_type in _HOLDS_NODES_OF_MODEL else {}
     body, dialect = _body(node)
     node.dialect = dialect
@@ -225,19 +227,11 @@ def _rewrite_graph(node: NodeAtBoundary, body: Any, graph: GraphProto, outer: Ma
         output.name = names[output.name]
 
 
-# Function bodies that differ from the document of their operator for some nodes.
+# Function bodies that differ from the document of their operator for some nodes. A check raises Inexact for such
+# a node. It also drops attributes without effect that would change the result of the body.
 
 
 _REAL = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16})
-
-
-def check_body(node: NodeAtBoundary) -> None:
-    """Raise Inexact where the function body is not exact for this node. Drop attributes without effect that would
-    change the result of the body.
-    """
-    check = _CHECKS.get(node.op_type)
-    if check is not None:
-        check(node)
 
 
 def _bernoulli(node: NodeAtBoundary) -> NoReturn:

@@ -70,7 +70,7 @@ def _copies_zero(place: int, lengths: Sequence[DimLike | None], dims: Shape | No
         return True
     # A length of 0 needs data without elements: a dimension of 0 at this place. Or another dimension is 0 and is copied
     # beside a -1, which is valid on neither side.
-    others = [axis for axis, dim in enumerate(dims) if axis != place and not _is_positive(dim)]
+    others = [axis for axis, dim in enumerate(dims) if axis != place and (dim is None or not _ANY.prove_ge(dim, 1))]
     return not others or (-1 in lengths and all(_is_copied(axis, lengths, dims) for axis in others))
 
 
@@ -134,8 +134,3 @@ def _is_zero_with(dim: DimLike | None, length: DimLike | None) -> bool:
     except ArithmeticError:
         return False
     return multiple != 0 and (multiple // length) * length == multiple
-
-
-def _is_positive(dim: DimLike | None) -> bool:
-    """Return True when a dimension is known to be at least 1."""
-    return dim is not None and _ANY.prove_ge(dim, 1)

@@ -280,7 +280,8 @@ def add_up_blocks(node: NodeAtBoundary) -> None:
     if dtype not in _SUMMED or lengths is None:
         raise Inexact(f"sums of {dtype} do not exist" if lengths else "how many axes the image has is unknown")
     f, axes = Formula(node), lengths[0]
-    if any(len(node.known_value(name, ones)) != len(ones) for name, ones in _defaults(axes).items()):
+    defaults = {"strides": [1] * axes, "dilations": [1] * axes, "pads": [0] * 2 * axes}
+    if any(len(node.known_value(name, values)) != len(values) for name, values in defaults.items()):
         raise Inexact(f"its attributes are not for {axes} axes")
     sizes, spans = ([f.given(index, "int64").take(axis) for axis in range(axes)] for index in (1, 2))
     counts = [_block_count(node, axis, size, span) for axis, (size, span) in enumerate(zip(sizes, spans, strict=True))]
@@ -296,11 +297,6 @@ def add_up_blocks(node: NodeAtBoundary) -> None:
         exists = exists.reshape(0, 0, *[1] * (axes - 1 - axis))
         data = f.where(exists, parts, 0).reduced("ReduceSum", [2 + axis])
     f.give(data.cast(dtype))
-
-
-def _defaults(axes: int) -> dict[str, list[int]]:
-    """Return the values of attributes that the node omits."""
-    return {"strides": [1] * axes, "dilations": [1] * axes, "pads": [0] * 2 * axes}
 
 
 def _block_count(node: NodeAtBoundary, axis: int, size: Term, span: Term) -> Term:

@@ -228,7 +228,8 @@ class _SplitPlanner:
         """Plan one split. detail: what inference says of it. key: that of the cache, None for an uncacheable one."""
         location = f"{self.scope.location}/{node_label(node, index)}"
         if detail is None:
-            self.plan.blockers.append(_not_inferred(node, location))
+            text = f"inference did not reach this {node.op_type}, so nothing is known of its parts"
+            self.plan.blockers.append(diagnostic("SG407", text, location))
             return
         op_type = node.op_type
         if op_type not in self._targets:
@@ -292,12 +293,6 @@ def _kept_as_is(before: Variant, after: Variant, data: ValueType, location: str)
         else f"the element type is unknown, and {after.label} takes fewer types"
     )
     return [diagnostic("SG403", message, location)]
-
-
-def _not_inferred(node: NodeProto, location: str) -> Diagnostic:
-    return diagnostic(
-        "SG407", f"inference did not reach this {node.op_type}, so nothing is known of its parts", location
-    )
 
 
 def _missing(node: NodeProto, location: str, to_opset: int) -> Diagnostic:

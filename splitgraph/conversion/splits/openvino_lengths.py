@@ -59,16 +59,12 @@ def write_uneven_lengths(model: ModelProto) -> tuple[ModelProto, tuple[Change, .
 def _has_chunks(model: ModelProto) -> bool:
     """Return whether a node outside our own functions is a Split-18 without lengths, which may be uneven."""
     return any(
-        node.op_type == "Split" and not plain_domain(node.domain) and not _has_lengths(node.input)
+        node.op_type == "Split" and not plain_domain(node.domain) and not any(node.input[1:2])
         for scope in scopes(model)
         if opset_of(scope.imports) >= split_18.VARIANT.since_version
         and not (scope.is_function and is_variadic_function(scope.proto))
         for node in scope.nodes
     )
-
-
-def _has_lengths(inputs: Sequence[str]) -> bool:
-    return len(inputs) > 1 and bool(inputs[1])
 
 
 def _plan(plan: Plan, model: ModelProto, walked: Walked, root: Sequence[Scope], names: FreshNames) -> None:

@@ -101,7 +101,8 @@ class TargetPlanner:
             choice = choose(replace(node, traits=frozenset(traits)), shorter.split.detail, opset, self.target)
             if choice is None:
                 return
-            plan_empty_parts(self.plan, split_node, shorter.gone)
+            for name, readers in shorter.gone.items():
+                _plan_part(self.plan, split_node, name, readers)
             split_node = shorter.split
         self._write_as(rewrites, split_node, choice)
 
@@ -289,12 +290,6 @@ def without_empty_parts(
     shorter = replace(split, lengths=lengths, count=len(lengths), form="lengths")
     detail = replace(split_node.detail, split=shorter, divisible=False)
     return Shorter(replace(split_node, node=node, detail=detail), gone)
-
-
-def plan_empty_parts(plan: Plan, split_node: SplitNode, gone: Mapping[str, Sequence[_Edit] | None]) -> None:
-    """Plan what becomes of the empty parts of a split."""
-    for name, readers in gone.items():
-        _plan_part(plan, split_node, name, readers)
 
 
 def _may_be_constant(model: ModelProto, split_node: SplitNode, target: Target) -> bool:
