@@ -78,7 +78,7 @@ class SharedLengths:
     def __init__(self, inputs: Set[str]) -> None:
         self._inputs = inputs
         self._names: dict[Hashable, str] = {}
-        self._held: set[str] = set()
+        self._shared_names: set[str] = set()
 
     def of(self, total: DimLike | None, meaning: Hashable, compute: Callable[[], str]) -> str:
         """Return the name of the lengths of a dimension, computed now unless an earlier node computed them.
@@ -90,12 +90,12 @@ class SharedLengths:
         name = self._names.get((total, meaning))
         if name is None:
             name = self._names[total, meaning] = compute()
-            self._held.add(name)
+            self._shared_names.add(name)
         return name
 
     def holds(self, name: str) -> bool:
         """Return True for the name of shared lengths."""
-        return name in self._held
+        return name in self._shared_names
 
 
 @dataclass(slots=True)

@@ -83,6 +83,30 @@ def _keeps_every_node(boundary: tuple[OperatorVersion, OperatorVersion], upward:
     return leaves_every_node_alone(older, newer) if upward else leaves_every_node_alone(newer, older)
 
 
+def leaves_every_node_alone(old: OperatorVersion, new: OperatorVersion) -> bool:
+    """Return True when attributes, inputs and outputs of every node fit both versions without an edit."""
+    if old.attributes.keys() != new.attributes.keys() or new.deprecated > old.deprecated:
+        return False
+    for name, formal in new.attributes.items():
+        before = old.attributes[name]
+        if formal.type != before.type or formal.default_value != before.default_value:
+            return False
+        if formal.required > before.required:
+            return False
+    return _takes_all(old.inputs, new.inputs) and _takes_all(old.outputs, new.outputs)
+
+
+def _takes_all(old: Sequence[Formal], new: Sequence[Formal]) -> bool:
+    if len(new) < len(old):
+        return False
+    for before, after in zip(old, new, strict=False):
+        if before.option != after.option and (before.option, after.option) != ("single", "optional"):
+            return False
+        if after.min_count > before.min_count:
+            return False
+    return all(formal.option != "single" for formal in new[len(old) :])
+
+
 def keep(node: NodeAtBoundary) -> list[Diagnostic]:
     """Edit a node so that it means the same on the other side of its boundary, whatever its element types are; or
     return the blockers.
@@ -97,19 +121,6 @@ def keep(node: NodeAtBoundary) -> list[Diagnostic]:
             help = f"Stop at opset {version - 1 if node.upward else version}{', ' + rule.hint if rule.hint else ''}."
             return [diagnostic("SG405", message, node.around.location, help=help)]
     return carry_attributes(node) + carry_slots(node)
-
-
-def leaves_every_node_alone(old: OperatorVersion, new: OperatorVersion) -> bool:
-    """Return True when attributes, inputs and outputs of every node fit both versions without an edit."""
-    if old.attributes.keys() != new.attributes.keys() or new.deprecated > old.deprecated:
-        return False
-    for name, formal in new.attributes.items():
-        before = old.attributes[name]
-        if formal.type != before.type or formal.default_value != before.default_value:
-            return False
-        if formal.required > before.required:
-            return False
-    return _takes_all(old.inputs, new.inputs) and _takes_all(old.outputs, new.outputs)
 
 
 def carry_attributes(node: NodeAtBoundary) -> list[Diagnostic]:
@@ -190,17 +201,6 @@ def _as_type(value: Any, number: int) -> int | float | None:
     if number == AttributeProto.FLOAT and isinstance(value, int) and abs(value) <= 2**24:
         return float(value)
     return None
-
-
-def _takes_all(old: Sequence[Formal], new: Sequence[Formal]) -> bool:
-    if len(new) < len(old):
-        return False
-    for before, after in zip(old, new, strict=False):
-        if before.option != after.option and (before.option, after.option) != ("single", "optional"):
-            return False
-        if after.min_count > before.min_count:
-            return False
-    return all(formal.option != "single" for formal in new[len(old) :])
 
 
 def _slot_problems(

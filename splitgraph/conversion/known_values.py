@@ -66,7 +66,7 @@ class KnownValues:
         if name in self._added:
             self._infer_added(*self._added[name])
         if name not in self._elements:
-            constant, known = self._held(name)
+            constant, known = self._constant_of(name)
             self._elements[name] = _as_array(constant, known)
         elements = self._elements[name]
         if isinstance(elements, TensorProto):
@@ -91,7 +91,7 @@ class KnownValues:
 
     def knows_elements(self, name: str) -> bool:
         """Return True for a value of which inference knows elements: a constant, or a result of shape arithmetic."""
-        return self._held(name)[0] is not None
+        return self._constant_of(name)[0] is not None
 
     def branches(self) -> Iterator[Mapping[str, GraphDetail]]:
         """Return the inference of the subgraphs of each node, by attribute."""
@@ -192,7 +192,7 @@ class KnownValues:
                 return None
             path = path[:-3]
 
-    def _held(self, name: str) -> tuple[Contents | TensorProto | None, ValueType]:
+    def _constant_of(self, name: str) -> tuple[Contents | TensorProto | None, ValueType]:
         """Return the elements of a value as inference keeps them, and its type."""
         path = self._home_of(name)
         if path is None:
@@ -202,7 +202,7 @@ class KnownValues:
 
     def _contents(self, name: str) -> tuple[Contents | None, ValueType]:
         """Return the elements of a small constant, otherwise None; and the type."""
-        constant, known = self._held(name)
+        constant, known = self._constant_of(name)
         return tensor_contents(constant) if isinstance(constant, TensorProto) else constant, known
 
 

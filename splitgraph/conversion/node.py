@@ -197,6 +197,61 @@ def slots_of(node: Node, type_of: Callable[[str], ValueType], old: OperatorVersi
     ]
 
 
+def _slots(
+    names: Sequence[str],
+    type_of: Callable[[str], ValueType],
+    formals: Sequence[Formal],
+    first: str | None = None,
+    *,
+    is_input: bool,
+) -> list[Slot]:
+    slots = []
+    for position, name in enumerate(names):
+        formal = formal_at(formals, position)
+        if name == "" or formal is None:
+            continue
+        known = type_of(name)
+        dtype = known.dtype or (first if position == 0 else None)
+        kind = None if known.kind == "unknown" else known.kind
+        label = f"{'input' if is_input else 'output'} {name!r}"
+        slots.append(Slot(label, formal, position, is_input, possible_types(formal, dtype, kind)))
+    return slots
+
+
+def possible_types(formal: Formal, dtype: str | None, kind: str | None) -> frozenset[str]:
+    """Return the types of the formal parameter that the value may have; the known type of the value if there is
+    none.
+    """
+    if dtype is None:
+        prefixes = _PREFIXES.get(kind, (f"{kind}(",))
+        return frozenset(text for text in formal.types if text.startswith(prefixes)) or formal.types
+    name = _ONNX_NAMES.get(dtype, dtype)
+    forms = frozenset(form.format(name) for form in _FORMS.get(kind, (f"{kind}({{}})",)))
+    return forms & formal.types or forms
+
+
+def _dtype_from_attributes(node: Node) -> str | None:
+    """Return the element type of a node's first output if an attribute gives it, otherwise None."""
+    for attribute in node.attributes.values():
+        if attribute.ref_attr_name:
+            continue
+        if attribute.name in ("to", "dtype") and attribute.type == AttributeProto.INT:
+            return _numpy_name(attribute.i)
+        if attribute.name == "value" and attribute.type == AttributeProto.TENSOR:
+            return _numpy_name(attribute.t.data_type)
+        if attribute.name in CONSTANT_DTYPES and node.op_type == "Constant":
+            return CONSTANT_DTYPES[attribute.name]
+    return None
+
+
+def _numpy_name(number: int) -> str | None:
+    types = TensorProto.DataType
+    if number == TensorProto.UNDEFINED or number not in types.values():
+        return None
+    name = types.Name(number).lower()
+    return _NUMPY_NAMES.get(name, name)
+
+
 # New element types, which a value of unknown type hardly ever has.
 _YOUNG_TYPES = (
     *("bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float8e8m0"),
@@ -276,61 +331,6 @@ def _share_variable(left: Formal, right: Formal) -> bool:
     if not (left.homogeneous and right.homogeneous):
         return False
     return left.type_variable == right.type_variable
-
-
-def _slots(
-    names: Sequence[str],
-    type_of: Callable[[str], ValueType],
-    formals: Sequence[Formal],
-    first: str | None = None,
-    *,
-    is_input: bool,
-) -> list[Slot]:
-    slots = []
-    for position, name in enumerate(names):
-        formal = formal_at(formals, position)
-        if name == "" or formal is None:
-            continue
-        known = type_of(name)
-        dtype = known.dtype or (first if position == 0 else None)
-        kind = None if known.kind == "unknown" else known.kind
-        label = f"{'input' if is_input else 'output'} {name!r}"
-        slots.append(Slot(label, formal, position, is_input, possible_types(formal, dtype, kind)))
-    return slots
-
-
-def possible_types(formal: Formal, dtype: str | None, kind: str | None) -> frozenset[str]:
-    """Return the types of the formal parameter that the value may have; the known type of the value if there is
-    none.
-    """
-    if dtype is None:
-        prefixes = _PREFIXES.get(kind, (f"{kind}(",))
-        return frozenset(text for text in formal.types if text.startswith(prefixes)) or formal.types
-    name = _ONNX_NAMES.get(dtype, dtype)
-    forms = frozenset(form.format(name) for form in _FORMS.get(kind, (f"{kind}({{}})",)))
-    return forms & formal.types or forms
-
-
-def _dtype_from_attributes(node: Node) -> str | None:
-    """Return the element type of a node's first output if an attribute gives it, otherwise None."""
-    for attribute in node.attributes.values():
-        if attribute.ref_attr_name:
-            continue
-        if attribute.name in ("to", "dtype") and attribute.type == AttributeProto.INT:
-            return _numpy_name(attribute.i)
-        if attribute.name == "value" and attribute.type == AttributeProto.TENSOR:
-            return _numpy_name(attribute.t.data_type)
-        if attribute.name in CONSTANT_DTYPES and node.op_type == "Constant":
-            return CONSTANT_DTYPES[attribute.name]
-    return None
-
-
-def _numpy_name(number: int) -> str | None:
-    types = TensorProto.DataType
-    if number == TensorProto.UNDEFINED or number not in types.values():
-        return None
-    name = types.Name(number).lower()
-    return _NUMPY_NAMES.get(name, name)
 
 
 def _element(text: str) -> str:

@@ -265,7 +265,7 @@ class UseCounts:
         self._gone: dict[ValueKey, int] = {}
         self._gone_initializers: dict[ValueKey, Scope] = {}
         # Nodes that stay or were replaced, so that they are not removed.
-        self._held: list[tuple[Scope, int]] = []
+        self._staying: list[tuple[Scope, int]] = []
 
     def is_read(self, path: GraphPath, name: str) -> bool:
         """Return True when a node reads the value with this name, or when a graph outputs it."""
@@ -275,7 +275,7 @@ class UseCounts:
     def hold(self, scope: Scope, index: int) -> None:
         """Record that a node stays, even if nobody reads its outputs."""
         if not self._is_counted:
-            self._held.append((scope, index))
+            self._staying.append((scope, index))
             return
         for output in self._keys(scope, scope.nodes[index].output[:]):
             self._producers.pop(output, None)
@@ -312,7 +312,7 @@ class UseCounts:
             self._first_positions.append(first)
             self._read_scope(scope, first)
             first += len(scope.nodes)
-        for scope, index in self._held:
+        for scope, index in self._staying:
             self.hold(scope, index)
 
     def _read_scope(self, scope: Scope, first: int) -> None:

@@ -86,6 +86,35 @@ def _plan_opset(model: ModelProto, walked: Walked, to_opset: int, names: FreshNa
     return plan
 
 
+def _refuse_training(plan: Plan, model: ModelProto, walked: Walked, to_opset: int) -> None:
+    """Block models with training graphs, which have the model's opset, but which inference does not read."""
+    if walked.opset.get("", to_opset) == to_opset:
+        return
+    for index, training in enumerate(model.training_info):
+        if training.initialization.node or training.algorithm.node:
+            text = "the model has training graphs, which splitgraph cannot convert"
+            help = "Remove training_info from the model, which runtimes for inference do not read."
+            plan.blockers.append(diagnostic("SG409", text, f"training_info[{index}]", help=help))
+
+
+def _refuse_ambiguous_functions(plan: Plan, model: ModelProto, walked: Walked, to_opset: int) -> None:
+    """Block functions with the name of an operator that changes between the opsets.
+
+    onnx.proto (ModelProto.functions) leaves to runtimes which of the two a node means: onnxruntime takes the operator,
+    onnx's evaluator the function.
+    """
+    from_opset = walked.opset.get("", to_opset)
+    for function in model.functions:
+        if plain_domain(function.domain) != "":
+            continue
+        if version_at(function.name, from_opset) != version_at(function.name, to_opset):
+            text = (
+                f"a local function has the name of the operator {function.name}; runtimes disagree which a node means"
+            )
+            help = "Rename the function or its domain, or inline it."
+            plan.blockers.append(diagnostic("SG409", text, function_location(function), help=help))
+
+
 def _plan_root(
     plan: Plan,
     model: ModelProto,
@@ -157,53 +186,6 @@ def _affected(
         if indices is not None:
             indices.append(index)
     return affected
-
-
-def _refuse_training(plan: Plan, model: ModelProto, walked: Walked, to_opset: int) -> None:
-    """Block models with training graphs, which have the model's opset, but which inference does not read."""
-    if walked.opset.get("", to_opset) == to_opset:
-        return
-    for index, training in enumerate(model.training_info):
-        if training.initialization.node or training.algorithm.node:
-            text = "the model has training graphs, which splitgraph cannot convert"
-            help = "Remove training_info from the model, which runtimes for inference do not read."
-            plan.blockers.append(diagnostic("SG409", text, f"training_info[{index}]", help=help))
-
-
-def _refuse_ambiguous_functions(plan: Plan, model: ModelProto, walked: Walked, to_opset: int) -> None:
-    """Block functions with the name of an operator that changes between the opsets.
-
-    onnx.proto (ModelProto.functions) leaves to runtimes which of the two a node means: onnxruntime takes the operator,
-    onnx's evaluator the function.
-    """
-    from_opset = walked.opset.get("", to_opset)
-    for function in model.functions:
-        if plain_domain(function.domain) != "":
-            continue
-        if version_at(function.name, from_opset) != version_at(function.name, to_opset):
-            text = (
-                f"a local function has the name of the operator {function.name}; runtimes disagree which a node means"
-            )
-            help = "Rename the function or its domain, or inline it."
-            plan.blockers.append(diagnostic("SG409", text, function_location(function), help=help))
-
-
-def _reads_forbidden(node: NodeProto, replacement: Replacement) -> bool:
-    """Return True if what replaces a node reads an input of an element type that only the schema forbids. A node with
-    other attributes is no other node.
-    """
-    nodes = replacement.nodes or ()
-    forbidden = {node.input[index] for index in INT32_INPUTS.get(node.op_type, ()) if index < len(node.input)}
-    if [(made.op_type, made.inputs) for made in nodes if isinstance(made, Node)] == [(node.op_type, node.input[:])]:
-        return False
-    read = {name for made in nodes if isinstance(made, Node) for name in made.reads}
-    return not read.isdisjoint(forbidden or node.input)
-
-
-def _written_anew(finding: Diagnostic) -> Diagnostic:
-    """Return the blocker for a node with element types that only the schema forbids, if the node has to be replaced."""
-    help = f"The conversion has to write this node in another way, for which the types must be allowed. {finding.help}"
-    return replace(finding, severity="error", help=help)
 
 
 @dataclass(slots=True)
@@ -287,6 +269,24 @@ class _ScopePlanner:
             self.plan.notes.append(
                 diagnostic("SG403", text, self.scope.location, severity="warning", help=_HOW_TO_TYPE)
             )
+
+
+def _reads_forbidden(node: NodeProto, replacement: Replacement) -> bool:
+    """Return True if what replaces a node reads an input of an element type that only the schema forbids. A node with
+    other attributes is no other node.
+    """
+    nodes = replacement.nodes or ()
+    forbidden = {node.input[index] for index in INT32_INPUTS.get(node.op_type, ()) if index < len(node.input)}
+    if [(made.op_type, made.inputs) for made in nodes if isinstance(made, Node)] == [(node.op_type, node.input[:])]:
+        return False
+    read = {name for made in nodes if isinstance(made, Node) for name in made.reads}
+    return not read.isdisjoint(forbidden or node.input)
+
+
+def _written_anew(finding: Diagnostic) -> Diagnostic:
+    """Return the blocker for a node with element types that only the schema forbids, if the node has to be replaced."""
+    help = f"The conversion has to write this node in another way, for which the types must be allowed. {finding.help}"
+    return replace(finding, severity="error", help=help)
 
 
 def declare_casts(graph: GraphProto) -> None:
