@@ -94,7 +94,7 @@ class SharedLengths:
         return name
 
     def holds(self, name: str) -> bool:
-        """Return True for the name of shared lengths."""
+        """Return True if the name is that of shared lengths."""
         return name in self._shared_names
 
 
@@ -219,7 +219,7 @@ class Emission(NodeBuilder):
         return made
 
     def main(self, node: NodeProto) -> None:
-        """Emit a node that stands for the original."""
+        """Emit a node that has outputs of the original."""
         self.mains.append(node)
 
     def function_node(self, parts: int) -> str:
@@ -243,7 +243,7 @@ def new_emission(
     opset: int,
     common: SharedLengths | None = None,
 ) -> Emission:
-    """Return an empty emission for one node of a model."""
+    """Return an empty emission for one node of the model."""
     constants_are_nodes = scope.in_function or model.ir_version < 4
     given = partial(is_given, model, plan.left_out, scope)
     left_out = plan.left_out.inputs_in(scope)

@@ -116,7 +116,7 @@ class ConversionCache:
         self._stops: dict[Key, int] = {}
 
     def key_of(self, node: NodeProto, visit: Visit | None) -> Key | None:
-        """Return the key of a node, None for an uncacheable one. visit: that of inference, None where there is none."""
+        """Return the key of a node; None for a node that cannot be cached. visit: of inference, if there is one."""
         if visit is None or not self.remembers or reads_left_out(node, self.left_out):
             return None
         names = node.input[:] + node.output[:]

@@ -56,7 +56,7 @@ class Ladder:
     assumptions: dict[str, None] = field(default_factory=dict)
 
     def convert(self, node: NodeProto, key: Key | None, location: str, emission: Emission) -> Replacement:
-        """Return what becomes of a node of ai.onnx at the target opset. key: that of the cache. Raises Blocked with all
+        """Return what becomes of a node of ai.onnx at the target opset. key: of the cache. Raises Blocked with all
         blockers.
         """
         emission.names = log = NameLog(emission.names)

@@ -46,7 +46,7 @@ def told_inlined(model: ModelProto, *, ours_too: bool = True) -> str:
 
 def inline_functions(model: ModelProto, *, ours_too: bool = False) -> ModelProto:
     """Return a copy of a valid model with every call of a local function replaced by the function's nodes; the model
-    itself where there are none. ours_too: also the functions that stand for VariadicSplit.
+    itself where there are none. ours_too: inline our VariadicSplit functions, too.
 
     The inliner does not get the weights, because it takes at most 2 GiB. The result imports the domains of all its
     nodes. Raises ValueError where it refuses the model, where nodes need two versions of one domain, where a default

@@ -74,7 +74,7 @@ class KnownValues:
         return elements
 
     def integers(self, name: str) -> list[int] | None:
-        """Return the elements of a constant tensor of integers in row-major order, as `elements`."""
+        """Return the elements of a constant tensor of integers in row-major order; None as for `elements`."""
         if name in self._elements or name in self._added:
             elements = self.elements(name)
             return None if elements is None else [int(item) for item in elements.reshape(-1)]
@@ -90,7 +90,7 @@ class KnownValues:
         return self._contents(name)[0]
 
     def knows_elements(self, name: str) -> bool:
-        """Return True for a value of which inference knows elements: a constant, or a result of shape arithmetic."""
+        """Return True when inference knows elements of a value: a constant, or a result of shape arithmetic."""
         return self._constant_of(name)[0] is not None
 
     def branches(self) -> Iterator[Mapping[str, GraphDetail]]:
@@ -261,7 +261,7 @@ _HELP = f"{INLINE_FIRST.capitalize()}; or give the input in every call."
 
 # By the index of a function.
 _Names = dict[int, frozenset[str]]
-# What a call leaves out of a function, if in the body that it is in these names stand for nothing.
+# Returns what a call omits, given the names that have no value in the graph of the call.
 _Missing = Callable[[FunctionProto, NodeProto, Collection[str]], Iterable[str]]
 
 
@@ -326,12 +326,12 @@ def is_given(model: ModelProto, left_out: LeftOut, scope: Scope, attribute: str)
 
 
 def reads_left_out(node: NodeProto, left_out: Collection[str]) -> bool:
-    """Return True for a node that reads one of them."""
+    """Return True for a node that reads an input that some call omits."""
     return bool(left_out) and any(name in left_out for name in node.input)
 
 
 def without_left_out(node: NodeProto, left_out: Collection[str]) -> NodeProto:
-    """Return the node as it is in the calls that leave all of them out."""
+    """Return the node as it is in calls that omit all of these inputs."""
     made = NodeProto()
     made.CopyFrom(node)
     made.input[:] = ["" if name in left_out else name for name in node.input]
@@ -339,7 +339,7 @@ def without_left_out(node: NodeProto, left_out: Collection[str]) -> NodeProto:
 
 
 def blocker(node: NodeProto, left_out: Collection[str], code: str, location: str) -> Diagnostic:
-    """Return why a node that reads one of them cannot be written anew."""
+    """Return the blocker for a node that reads an omitted input and would have to change."""
     name = next(name for name in node.input if name in left_out)
     text = f"{node.op_type} reads {name!r}, an input of the function that a call leaves out, and would have to change"
     return diagnostic(code, text, location, help=_HELP)

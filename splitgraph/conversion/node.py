@@ -43,7 +43,7 @@ class Node:
 
     @property
     def is_edited(self) -> bool:
-        """True when the node differs from that of the model, or is none of the model."""
+        """True when the node differs from its original, or has none."""
         node = self.original
         if node is None or self.wrap or node.op_type != self.op_type or len(node.attribute) != len(self.attributes):
             return True
@@ -252,7 +252,7 @@ def _numpy_name(number: int) -> str | None:
     return _NUMPY_NAMES.get(name, name)
 
 
-# New element types, which a value of unknown type hardly ever has.
+# New element types. A value of unknown type hardly ever has one of them.
 _YOUNG_TYPES = (
     *("bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float8e8m0"),
     *("float4e2m1", "float6e2m3", "float6e3m2", "int4", "uint4", "int2", "uint2"),

@@ -298,7 +298,7 @@ class UseCounts:
         released = self._keys(scope, [name for name in scope.nodes[index].input[:] if name])
         for value in released:
             reads[value] = reads.get(value, 0) - 1
-        # A value that is read more often than before has a reader, so that nothing needs to be counted.
+        # A value that is read more often than before has a reader: nothing needs to be counted.
         self._release([value for value in released if self._is_counted or reads[value] < 0], effects)
         return effects
 

@@ -245,7 +245,7 @@ class _ScopePlanner:
                     continue
                 except CONTRADICTIONS:
                     # Adapters rely on what inference accepts, and inference found what is wrong here: errors, which are
-                    # blockers already, or errors of nodes that never run, most of which can be converted all the same.
+                    # blockers already, or errors of nodes that never run. Most of those can still be converted.
                     if not has_errors and not self.walked.never_run:
                         raise
                     blocked.append(() if has_errors else self.walked.never_run)

@@ -173,7 +173,7 @@ def _wider(node: NodeAtBoundary, narrow: str, allowed: frozenset[str]) -> str:
 
 
 def _bounded(node: NodeAtBoundary, result: str, narrow: str, wide: str) -> str:
-    """Return the result, with that of an empty set as the narrow type has it."""
+    """Return the result; over an empty set it is that of the narrow type."""
     op_type, bound = _EMPTY[node.op_type]
     limits = {"min": 0, "max": 1} if narrow == "bool" else {"min": np.iinfo(narrow).min, "max": np.iinfo(narrow).max}
     name = node.new_name("bounded")

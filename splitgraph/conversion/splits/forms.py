@@ -240,7 +240,7 @@ def _with_axis(node: NodeProto, detail: SplitDetail, reference: str | None) -> N
 def _with_form(
     node: NodeProto, detail: SplitDetail, producers: Producers, opset: int, explicit_lengths: bool
 ) -> SplitDetail:
-    """Return the split in its former form, if its lengths are still those of that form."""
+    """Return the split in its former form, if its lengths still have that form."""
     kept = {entry.key: entry.value for entry in node.metadata_props}.get(FORM_KEY)
     split = detail.split
     if split is None or explicit_lengths or kept not in ("equal", "chunks"):

@@ -343,7 +343,7 @@ def _partition(
     scope: Scope, name: str, data: ValueType, axis: int, parts: Sequence[Part], facts: Facts
 ) -> Partition | None:
     total = data.shape[axis] if data.shape else None
-    # A single part is the whole value, so that nothing is split.
+    # A single part is the whole value: nothing is split.
     ordered = None if total is None or len(parts) < 2 else _in_order(parts, total, facts)
     if ordered is None or total is None:
         return None

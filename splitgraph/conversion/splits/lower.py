@@ -23,7 +23,7 @@ from splitgraph.splits import Variant, variant_at
 from splitgraph.splits.canonical import CanonicalSplit
 from splitgraph.splits.lowering import LowerRequest, NotRepresentable, lengths_with_rest
 
-# By operator, the input that holds the lengths at run time. Of slices, it is that of the Split that stands for them.
+# The input that holds the lengths at run time, by operator. For slices: the input of the Split that stands for them.
 LENGTHS_INPUT = {"Split": 1, "SplitToSequence": 1, "VariadicSplit": 2, "Slice": 1}
 
 
@@ -225,7 +225,7 @@ class _SplitPlanner:
     _targets: dict[str, Variant | None] = field(default_factory=dict)
 
     def plan_split(self, index: int, node: NodeProto, detail: SplitDetail | None, key: Key | None) -> None:
-        """Plan one split. detail: what inference says of it. key: that of the cache, None for an uncacheable one."""
+        """Plan one split. detail: its inference. key: of the cache; None for a node that cannot be cached."""
         location = f"{self.scope.location}/{node_label(node, index)}"
         if detail is None:
             text = f"inference did not reach this {node.op_type}, so nothing is known of its parts"

@@ -194,7 +194,7 @@ def _read_parts(parts: Sequence[str], readers: Sequence[Reader]) -> list[str]:
 
 
 def _plain_form(split: CanonicalSplit) -> SplitForm | None:
-    """Return the form in which a Split gives the same parts, None where Split has no such form."""
+    """Return the form in which Split gives the same parts; None if Split has none."""
     lengths = split.lengths or ()
     if split.static_lengths is None and split.form == "lengths":
         return "lengths"
