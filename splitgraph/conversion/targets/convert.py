@@ -127,7 +127,8 @@ def _repaired(model: ModelProto, leeway: Leeway) -> Rewrite:
 
 
 def _with_other_forms(examined: Examined, target: Target, joins: bool, reasons: dict[str, str]) -> Rewrite | None:
-    """Return the model after one round of planning; None where nothing is left to do. reasons: this adds why a node stays as it is, by location.
+    """Return the model after one round of planning; None where nothing is left to do. reasons: this adds why a node
+    stays as it is, by location.
     """
     plan = Plan(left_out=find_left_out(examined.model, examined.walked.scopes))
     TargetPlanner(plan, examined, target, joins).run()
