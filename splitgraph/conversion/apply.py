@@ -70,15 +70,15 @@ def _exchange_nodes(nodes: Any, edits: GraphEdits) -> None:
     """
     kept = list(nodes)
     replaced = {**edits.replaced, **dict.fromkeys(edits.unread, ())}
-    nodes.extend(made for each in replaced.values() for made in each if not isinstance(made, Node))
+    nodes.extend(made for made_nodes in replaced.values() for made in made_nodes if not isinstance(made, Node))
     # A node is the same object for as long as it is held.
     added = nodes[len(kept) :]
     width = max(map(len, replaced.values())) + 1
     place = {id(node): index * width for index, node in enumerate(kept)}
     behind, gone, following = len(kept) * width, 0, iter(added)
-    for index, each in replaced.items():
+    for index, made_nodes in replaced.items():
         stays = False
-        for position, made in enumerate(each):
+        for position, made in enumerate(made_nodes):
             if isinstance(made, Node):
                 stays = True
                 _edit_node(kept[index], made)

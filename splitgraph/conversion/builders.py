@@ -28,17 +28,18 @@ _CONSTANT_ATTRIBUTES: Mapping[int, str] = {
 
 
 class NodeBuilder(ABC):
-    """Writes nodes for one node of the model; a subclass says how it keeps them and which names they get.
+    """Writes nodes for one node of the model.
 
-    Splits, repairs and loops write messages at once (`Emission`). Adapters write `Node`s, which go on climbing
-    (`NodeAtBoundary`).
+    There are two builders, because splits, repairs and loops write for the opset of the result, and adapters for the
+    opset next to a boundary. `Emission` keeps messages, which are final; `NodeAtBoundary` keeps each `Node`, which the
+    climb converts further.
     """
 
     __slots__ = ()
 
     @abstractmethod
     def new_name(self, hint: str) -> str:
-        """A name that is new in every scope of the model and begins with the name of the node."""
+        """Return a name that is new in every scope of the model and begins with the name of the node."""
 
     @abstractmethod
     def add(
@@ -59,7 +60,9 @@ class NodeBuilder(ABC):
         return outputs
 
     def refer(self, attribute: str, kind: int, hint: str) -> str:
-        """The name of a constant with the value of an attribute of the enclosing function, of the type `kind`."""
+        """Return the name of a constant with the value of an attribute of the enclosing function, of the type
+        `kind`.
+        """
         return self.write("Constant", [], hint, **{_CONSTANT_ATTRIBUTES[kind]: reference(attribute, kind)})
 
 
@@ -75,10 +78,10 @@ class SharedLengths:
     def __init__(self, inputs: Set[str]) -> None:
         self._inputs = inputs
         self._names: dict[Hashable, str] = {}
-        self._held: set[str] = set()
+        self._shared_names: set[str] = set()
 
     def of(self, total: DimLike | None, meaning: Hashable, compute: Callable[[], str]) -> str:
-        """The name of the lengths of a dimension, computed now unless an earlier node computed them.
+        """Return the name of the lengths of a dimension, computed now unless an earlier node computed them.
 
         meaning: equal for equal lengths of this dimension.
         """
@@ -87,12 +90,12 @@ class SharedLengths:
         name = self._names.get((total, meaning))
         if name is None:
             name = self._names[total, meaning] = compute()
-            self._held.add(name)
+            self._shared_names.add(name)
         return name
 
     def holds(self, name: str) -> bool:
-        """True for the name of shared lengths."""
-        return name in self._held
+        """Return True if the name is that of shared lengths."""
+        return name in self._shared_names
 
 
 @dataclass(slots=True)
@@ -122,8 +125,8 @@ class Emission(NodeBuilder):
     _references: dict[str, str] = field(default_factory=dict)
 
     def afresh(self, opset: int, initializers: list[TensorProto] | None = None) -> Emission:
-        """An empty emission for the same node; it can share the list of initializers."""
-        held = [] if initializers is None else initializers
+        """Return an empty emission for the same node; it can share the list of initializers."""
+        shared = [] if initializers is None else initializers
         return Emission(
             self.names,
             opset,
@@ -132,7 +135,7 @@ class Emission(NodeBuilder):
             self.is_given,
             self.drafts,
             left_out=self.left_out,
-            initializers=held,
+            initializers=shared,
         )
 
     @property
@@ -145,11 +148,11 @@ class Emission(NodeBuilder):
         return Replacement(self.nodes, self.initializers, why, before, after)
 
     def new_name(self, hint: str) -> str:
-        """A name that is new in every scope of the model and begins with the prefix."""
+        """Return a name that is new in every scope of the model and begins with the prefix."""
         return self.fresh_name(f"{self.prefix}_{hint}")
 
     def fresh_name(self, name: str) -> str:
-        """A name like this one that is new in every scope of the model."""
+        """Return a name like this one that is new in every scope of the model."""
         return self.names.new(name)
 
     def add(
@@ -160,41 +163,39 @@ class Emission(NodeBuilder):
         self.helpers.append(make_node(op_type, inputs, outputs, name=name, graph=self.drafts, **attributes))
 
     def constant(self, values: Sequence[int] | int, hint: str) -> str:
-        """The name of an int64 constant: 1-D for a sequence, 0-D for an int."""
+        """Return the name of an int64 constant: 1-D for a sequence, 0-D for an int."""
         key = values if isinstance(values, int) else tuple(values)
         if key not in self._constants:
             name = self.new_name(hint)
-            held = int64_tensor(name, key, self.drafts)
+            tensor = int64_tensor(name, key, self.drafts)
             if self.in_function:
-                self.add("Constant", [], [name], hint, {"value": held})
+                self.add("Constant", [], [name], hint, {"value": tensor})
             else:
-                self.initializers.append(held)
+                self.initializers.append(tensor)
             self._constants[key] = name
         return self._constants[key]
 
     def reference(self, attribute: str, data: str, hint: str) -> str:
-        """The name of a 1-D int64 tensor with the axis of `data` that an attribute of the enclosing function gives."""
+        """Return the name of a 1-D int64 tensor with the axis of `data` that an attribute of the enclosing function
+        gives.
+        """
         if attribute not in self._references:
-            self._references[attribute] = (
-                self._marked_axis(attribute, data, hint)
-                if self._obstacle_to(attribute, AttributeProto.INT)
-                else self._constant_axis(attribute, hint)
-            )
+            if self._obstacle_to(attribute, AttributeProto.INT):
+                self._references[attribute] = self._marked_axis(attribute, data, hint)
+            else:
+                number = self.refer(attribute, AttributeProto.INT, f"{hint}_number")
+                self._references[attribute] = self.write("Reshape", [number, self.constant([1], "one")], hint)
         return self._references[attribute]
 
     def _obstacle_to(self, attribute: str, kind: int) -> str:
         return obstacle_to_reference(kind, self.opset, is_given=self.is_given(attribute))
 
-    def _constant_axis(self, attribute: str, hint: str) -> str:
-        number = self.refer(attribute, AttributeProto.INT, f"{hint}_number")
-        return self.write("Reshape", [number, self.constant([1], "one")], hint)
-
     def shared(self, total: DimLike | None, meaning: Hashable, compute: Callable[[], str]) -> str:
-        """The name of lengths that other splits of the graph may read, too; `compute` emits them."""
+        """Return the name of lengths that other splits of the graph may read, too; `compute` emits them."""
         return compute() if self.common is None else self.common.of(total, meaning, compute)
 
     def lengths_reference(self, attribute: str) -> str:
-        """The name of a 1-D int64 tensor with the lengths that an attribute of the enclosing function gives."""
+        """Return the name of a 1-D int64 tensor with the lengths that an attribute of the enclosing function gives."""
         obstacle = self._obstacle_to(attribute, AttributeProto.INTS)
         if obstacle:
             text = f"the lengths are an attribute of the enclosing function, and {obstacle}"
@@ -202,8 +203,8 @@ class Emission(NodeBuilder):
         return self.refer(attribute, AttributeProto.INTS, "lengths")
 
     def _marked_axis(self, attribute: str, data: str, hint: str) -> str:
-        """The axis, computed where Constant cannot refer to the attribute: in a tensor with the rank of `data` and
-        dimensions of 1, Gather doubles the dimension of this axis. A missing axis is 0 for Gather and Split alike.
+        """Return the axis, computed where Constant cannot refer to the attribute: in a tensor with the rank of `data`
+        and dimensions of 1, Gather doubles the dimension of this axis. A missing axis is 0 for Gather and Split alike.
         """
         rank = self.write("Shape", [self.write("Shape", [data], "shape")], "rank")
         ones = self.write("ConstantOfShape", [rank], "ones", value=int64_tensor("", [1]))
@@ -213,12 +214,12 @@ class Emission(NodeBuilder):
         return self.write("Reshape", [self.write("NonZero", [marked], "found"), self.constant([1], "one")], hint)
 
     def draft(self) -> NodeProto:
-        """An empty node, to be filled and emitted."""
+        """Return an empty node, to be filled and emitted."""
         made: NodeProto = self.drafts.node.add()
         return made
 
     def main(self, node: NodeProto) -> None:
-        """Emit a node that stands for the original."""
+        """Emit a node that has outputs of the original."""
         self.mains.append(node)
 
     def function_node(self, parts: int) -> str:
@@ -242,7 +243,7 @@ def new_emission(
     opset: int,
     common: SharedLengths | None = None,
 ) -> Emission:
-    """An empty emission for one node of a model."""
+    """Return an empty emission for one node of the model."""
     constants_are_nodes = scope.in_function or model.ir_version < 4
     given = partial(is_given, model, plan.left_out, scope)
     left_out = plan.left_out.inputs_in(scope)
@@ -256,7 +257,7 @@ def prefix_of(node: NodeProto, index: int) -> str:
 
 
 def axes_node(emission: Emission, op_type: str, data: str, output: str, axis: int) -> NodeProto:
-    """A Squeeze or Unsqueeze along one axis: axes are an attribute below opset 13 and an input from there on."""
+    """Return a Squeeze or Unsqueeze along one axis: axes are an attribute below opset 13 and an input from there on."""
     name = emission.names.new(f"{output}_node")
     if emission.opset < 13:
         return make_node(op_type, [data], [output], name=name, axes=[axis])
@@ -264,8 +265,8 @@ def axes_node(emission: Emission, op_type: str, data: str, output: str, axis: in
 
 
 def obstacle_to_reference(kind: int, opset: int, *, is_given: bool) -> str:
-    """Why a Constant at an opset cannot refer to an attribute of the enclosing function; "" where it can. kind: its
-    type. is_given: whether the attribute has a value in every call.
+    """Return why a Constant at an opset cannot refer to an attribute of the enclosing function; "" where it can. kind:
+    its type. is_given: whether the attribute has a value in every call.
     """
     if kind not in _CONSTANT_ATTRIBUTES:
         return "Constant cannot refer to one of its type"
@@ -275,5 +276,5 @@ def obstacle_to_reference(kind: int, opset: int, *, is_given: bool) -> str:
 
 
 def reference(attribute: str, kind: int) -> AttributeProto:
-    """The value of an attribute that refers to an attribute of the enclosing function."""
+    """Return the value of an attribute that refers to an attribute of the enclosing function."""
     return AttributeProto(type=AttributeProto.AttributeType.Name(kind), ref_attr_name=attribute)

@@ -116,7 +116,7 @@ class ConversionCache:
         self._stops: dict[Key, int] = {}
 
     def key_of(self, node: NodeProto, visit: Visit | None) -> Key | None:
-        """Return the key of a node, None for an uncacheable one. visit: that of inference, None where there is none."""
+        """Return the key of a node; None for a node that cannot be cached. visit: of inference, if there is one."""
         if visit is None or not self.remembers or reads_left_out(node, self.left_out):
             return None
         names = node.input[:] + node.output[:]
@@ -210,7 +210,7 @@ class ConversionCache:
         if not all(name in numbers or constants(name) for name in written.input):
             return
         inputs = [numbers.get(name, name) for name in written.input]
-        entries = self._own if any(isinstance(each, str) for each in inputs) else self._shared
+        entries = self._own if any(isinstance(item, str) for item in inputs) else self._shared
         attributes = {attribute.name: attribute for attribute in written.attribute}
         is_same = inputs == list(range(len(node.input)))
         edited = _EntryNode(written.op_type, None if is_same else inputs, None, attributes, -1)

@@ -41,14 +41,14 @@ class Blocked(Exception):
 
 @dataclass(slots=True)
 class Ladder:
-    """Converts the nodes of one graph from opset `source` to opset `target` of ai.onnx.
+    """Converts the nodes of one graph from opset `from_opset` to `to_opset` of ai.onnx.
 
     values: what is known of its values. graph_reads: whether a node or an output of the model reads a value.
     assumptions: sentences about element types that are unknown and were assumed.
     """
 
-    source: int
-    target: int
+    from_opset: int
+    to_opset: int
     values: KnownValues
     in_function: bool
     graph_reads: Callable[[str], bool]
@@ -56,7 +56,7 @@ class Ladder:
     assumptions: dict[str, None] = field(default_factory=dict)
 
     def convert(self, node: NodeProto, key: Key | None, location: str, emission: Emission) -> Replacement:
-        """Return what becomes of a node of ai.onnx at the target opset. key: that of the cache. Raises Blocked with all
+        """Return what becomes of a node of ai.onnx at the target opset. key: of the cache. Raises Blocked with all
         blockers.
         """
         emission.names = log = NameLog(emission.names)
@@ -77,7 +77,7 @@ class Ladder:
             if self.stays(node, climb.location) and self.stays(without_left_out(node, left_out), climb.location):
                 return KEPT
             raise Blocked([blocker(node, left_out, "SG405", climb.location)])
-        nodes = climb.take(Node.of(node), self.source, is_own=True)
+        nodes = climb.take(Node.of(node), self.from_opset, is_own=True)
         if climb.blockers:
             raise Blocked(climb.blockers)
         if not climb.adapted:
@@ -91,47 +91,51 @@ class Ladder:
     def stays(self, node: NodeProto, location: str) -> bool:
         """Return True for a node that means the same at the target opset as it is."""
         climb = Climb(self, location, None)
-        nodes = climb.take(Node.of(node), self.source, is_own=True)
+        nodes = climb.take(Node.of(node), self.from_opset, is_own=True)
         return not climb.blockers and not changed_attributes(node, nodes[0].attributes)
 
     def _in_its_own_name(
         self, node: NodeProto, key: Key | None, climb: Climb, blockers: Sequence[Diagnostic]
     ) -> Sequence[Diagnostic]:
-        """The blockers, with one in place of those about nodes that conversion wrote, which the user does not know."""
+        """Return the blockers, with one in place of those about nodes that conversion wrote, which the user does not
+        know.
+        """
         foreign = [
-            found for found in blockers if found in climb.of_written or not found.message.startswith(node.op_type)
+            blocker
+            for blocker in blockers
+            if blocker in climb.of_written or not blocker.message.startswith(node.op_type)
         ]
         if not climb.adapted or not foreign:
             return blockers
         stop = self.cache.stop(key, lambda: self._nearest(node, climb))
         # The reasons at that opset come first: they are why the node stops there.
-        every = dict.fromkeys(found.message for found in foreign)
-        reasons = sorted(every, key=lambda text: f"opset {stop}" not in text)
+        messages = dict.fromkeys(blocker.message for blocker in foreign)
+        reasons = sorted(messages, key=lambda text: f"opset {stop}" not in text)
         more = f"; and {len(reasons) - _MOST_REASONS} more" if len(reasons) > _MOST_REASONS else ""
-        side = "beyond" if self.target > self.source else "below"
+        side = "beyond" if self.to_opset > self.from_opset else "below"
         text = f"{node.op_type} cannot go {side} opset {stop}, because the nodes that would replace it cannot: "
         text += "; ".join(reasons[:_MOST_REASONS]) + more
         made = diagnostic(foreign[0].code, text, climb.location, help=f"Stop at opset {stop}.")
-        return [*(found for found in blockers if found not in foreign), made]
+        return [*(blocker for blocker in blockers if blocker not in foreign), made]
 
     def _nearest(self, node: NodeProto, climb: Climb) -> int:
-        """The opset nearest to the target to which the node can be converted."""
+        """Return the opset nearest to the target to which the node can be converted."""
 
         def is_refused(opset: int) -> bool:
             # With a cache of its own: the other one holds what nodes become at the target.
             cache = ConversionCache(self.values, self.cache.names, self.cache.left_out)
-            trial = replace(self, target=opset, cache=cache, assumptions={})
+            trial = replace(self, to_opset=opset, cache=cache, assumptions={})
             try:
                 trial._convert(node, Climb(trial, climb.location, climb.emission.afresh(opset)))
             except Blocked:
                 return True
             return False
 
-        if self.target > self.source:
-            way = range(self.target - 1, self.source, -1)
-            return next((opset for opset in way if not is_refused(opset)), self.source)
+        if self.to_opset > self.from_opset:
+            way = range(self.to_opset - 1, self.from_opset, -1)
+            return next((opset for opset in way if not is_refused(opset)), self.from_opset)
         # A node that is refused at an opset is refused below it, too. Bisection avoids old opsets, which take longest.
-        way = range(self.source, self.target, -1)
+        way = range(self.from_opset, self.to_opset, -1)
         return way[bisect_left(way, True, lo=1, key=is_refused) - 1]
 
 
@@ -173,9 +177,9 @@ class Climb:
         return self.written_to
 
     @property
-    def target(self) -> int:
+    def to_opset(self) -> int:
         """The opset to which the model goes."""
-        return self.ladder.target
+        return self.ladder.to_opset
 
     @property
     def in_function(self) -> bool:
@@ -200,7 +204,7 @@ class Climb:
         """
         if node.op_type in SPLIT_OPERATORS:
             return self._take_split(node, at)
-        route = route_of(node.op_type, at, self.target)
+        route = route_of(node.op_type, at, self.to_opset)
         if route is None:
             return [node]
         if isinstance(route, str):
@@ -229,7 +233,7 @@ class Climb:
             node = trial.copy()
             self.reasons += trial.reasons.values()
             self.edited.update(trial.reasons if is_own else {})
-        if not route.upward and route.exists_from > self.target:
+        if not route.upward and route.exists_from > self.to_opset:
             if not changed and not unfit and self.written_to is not None:
                 return self._leave_behind(node, at, route)
             text = f"{node.op_type} exists from opset {route.exists_from} on"
@@ -257,7 +261,7 @@ class Climb:
         if adapter is not None and misfitting:
             slots = slots_of(node, self.values.type_of, before)
             # An adapter cannot know whether a type that is unknown would have stood in the way.
-            if any(not slot.found for slot in misfits(slots, after, skip_renamed=True)):
+            if any(not slot.type_text for slot in misfits(slots, after, skip_renamed=True)):
                 adapter = None
         if adapter is not None:
             ways.append(adapter)
@@ -270,26 +274,26 @@ class Climb:
     ) -> list[Node]:
         """Take a node over a boundary in the first way that leads to the target."""
         lower, upper, upward = trial.lower, trial.upper, trial.upward
+        why = f"{lower.op} changes at opset {upper.since_version}"
+        stop = upper.since_version - 1 if upward else upper.since_version
         # Adapters do not treat element types, so that the blockers about these stand beside theirs.
-        blockers: Sequence[Diagnostic] = [found for found in refused if found.code == "SG403"]
+        blockers: Sequence[Diagnostic] = [blocker for blocker in refused if blocker.code == "SG403"]
         for way in ways:
-            context = NodeAtBoundary.at(node, self, at, upward, lower, upper)
-            made, failed = self._try(way, context, f"{lower.op} changes at opset {upper.since_version}")
+            attempt = NodeAtBoundary.at(node, self, at, upward, lower, upper)
+            made, failed = self._try(way, attempt, why)
             if made is not None:
                 return made
             if isinstance(failed, Inexact):
+                help = f"Stop at opset {stop}{', or ' + failed.help if failed.help else ''}."
                 is_adapter = way is not expand and getattr(way, "func", None) is not widen
-                failed = [self._refused(lower.op, upper.since_version, upward, failed)] if is_adapter else ()
+                text = f"{why}: {failed.reason}"
+                failed = [diagnostic("SG405", text, self.location, help=help)] if is_adapter else ()
             elif way is not expand:
                 # The node crossed this boundary: the blockers are at a later one.
                 blockers = failed
             blockers = blockers or failed
         self.blockers += blockers or refused
         return [node]
-
-    def _refused(self, op: str, boundary: int, upward: bool, refusal: Inexact) -> Diagnostic:
-        help = f"Stop at opset {boundary - 1 if upward else boundary}{', or ' + refusal.help if refusal.help else ''}."
-        return diagnostic("SG405", f"{op} changes at opset {boundary}: {refusal.reason}", self.location, help=help)
 
     def _leave_behind(self, node: Node, at: int, route: Route) -> list[Node]:
         """Write a node with other operators below the opset where its own begins."""
@@ -298,8 +302,8 @@ class Climb:
         adapter = adapter_of(node.op_type, route.exists_from, going_up=False)
         blockers: Sequence[Diagnostic] = ()
         for way in (expand,) if adapter is None else (adapter, expand):
-            context = NodeAtBoundary.at(node, self, at, False, first, first)
-            made, failed = self._try(way, context, f"{node.op_type} exists from opset {route.exists_from} on")
+            attempt = NodeAtBoundary.at(node, self, at, False, first, first)
+            made, failed = self._try(way, attempt, f"{node.op_type} exists from opset {route.exists_from} on")
             if made is not None:
                 return made
             if isinstance(failed, Inexact):
@@ -312,23 +316,23 @@ class Climb:
 
     def _take_split(self, node: Node, at: int) -> list[Node]:
         """Return the nodes that a split in a function body becomes: a split goes to the target in one step."""
-        target = variant_at(node.op_type, self.target)
-        if target is None:
-            text = f"its function body has a {node.op_type}, which does not exist at opset {self.target}"
+        variant = variant_at(node.op_type, self.to_opset)
+        if variant is None:
+            text = f"its function body has a {node.op_type}, which does not exist at opset {self.to_opset}"
             self.blockers.append(diagnostic("SG404", text, self.location))
-        if target is None or target == variant_at(node.op_type, at) or node.op_type != "Split":
+        if variant is None or variant == variant_at(node.op_type, at) or node.op_type != "Split":
             return [node]
         message = node.message()
         emission = self.emission.afresh(self.emission.opset, initializers=self.emission.initializers)
-        found = SplitNode(Scope(None, (), self.location, {}), 0, message, self.values.split_detail(message, at))
-        replacement, blockers = lower_split(found, target, emission, f"opset {self.target}")
+        split_node = SplitNode(Scope(None, (), self.location, {}), 0, message, self.values.split_detail(message, at))
+        replacement, blockers = lower_split(split_node, variant, emission, f"opset {self.to_opset}")
         self.blockers += blockers
         return [node] if replacement is None else [Node.of_added(made) for made in replacement.messages()]
 
     # What a node became --------------------------------------------------------------------------------------------
 
     def _try(
-        self, way: Step, context: NodeAtBoundary, why: str
+        self, way: Step, attempt: NodeAtBoundary, why: str
     ) -> tuple[list[Node] | None, Inexact | Sequence[Diagnostic]]:
         """Return the nodes that a node becomes at the target in one of the ways; None and the reason where it cannot go
         so.
@@ -336,24 +340,29 @@ class Climb:
         self.adapted = True
         blockers, reasons = len(self.blockers), len(self.reasons)
         try:
-            way(context)
+            way(attempt)
         except Inexact as refusal:
             return None, refusal
         except _UNFIT as fault:
             # Usually the inputs and attributes of the node contradict each other in a way that inference has not found.
             return None, Inexact(f"its inputs and attributes do not fit together ({type(fault).__name__}: {fault})")
-        self.reasons += list(context.reasons.values()) or [why]
-        nodes = self._further(context)
+        self.reasons += list(attempt.reasons.values()) or [why]
+        nodes = self._further(attempt)
         failed = self.blockers[blockers:]
         if not failed:
             return nodes, ()
         del self.blockers[blockers:], self.reasons[reasons:]
         return None, failed
 
-    def _further(self, context: NodeAtBoundary) -> list[Node]:
-        opset = context.dialect or context.opset
-        made = context.made
-        _inherit(context, made)
+    def _further(self, attempt: NodeAtBoundary) -> list[Node]:
+        opset = attempt.dialect or attempt.opset
+        made = attempt.made
+        if attempt.dropped:
+            # The node with its first output gets its name and documentation.
+            first = next((name for name in attempt.outputs if name), None)
+            for node in made:
+                if first in node.outputs:
+                    node.original, node.name = attempt.original, attempt.name
         self.read.update(name for node in made for name in node.reads)
         self.values.note([node.message() for node in made], opset)
         taken = []
@@ -364,7 +373,7 @@ class Climb:
                 self.of_written.update(self.blockers[blockers:])
             taken.append((result, self.blockers[blockers:], self.reasons[reasons:]))
             del self.blockers[blockers:], self.reasons[reasons:]
-        return self._still_needed(taken, context.came.outputs)
+        return self._still_needed(taken, attempt.came.outputs)
 
     def _still_needed(
         self, taken: Sequence[tuple[list[Node], list[Diagnostic], list[str]]], outputs: Iterable[str]
@@ -374,10 +383,10 @@ class Climb:
         """
         wanted = {name for name in outputs if name}
         kept = []
-        for each in reversed(taken):
-            if any(not wanted.isdisjoint(node.outputs) for node in each[0]):
-                wanted.update(name for node in each[0] for name in node.reads)
-                kept.append(each)
+        for became in reversed(taken):
+            if any(not wanted.isdisjoint(node.outputs) for node in became[0]):
+                wanted.update(name for node in became[0] for name in node.reads)
+                kept.append(became)
         nodes: list[Node] = []
         for made, blockers, reasons in reversed(kept):
             nodes += made
@@ -399,9 +408,9 @@ class Climb:
         if not unfit:
             return self.take(node, opset)
         # A copy: where no wider type helps, the node must still have its outputs, or its blockers are dropped with it.
-        context = NodeAtBoundary.at(node, self, opset, True, version, version)
-        context.dialect = opset
-        made, _ = self._try(partial(widen, fits=version), context, f"{node.op_type} does not take {unfit[0].found}")
+        attempt = NodeAtBoundary.at(node, self, opset, True, version, version)
+        attempt.dialect = opset
+        made, _ = self._try(partial(widen, fits=version), attempt, f"{node.op_type} does not take {unfit[0].type_text}")
         if made is None:
             self.blockers.append(self._unfit(node, unfit[0], opset))
         return made or [node]
@@ -409,9 +418,11 @@ class Climb:
     def _unfit(self, node: Node, slot: Slot, opset: int) -> Diagnostic:
         """Return the blocker for an element type that a node, or one that was written for it, does not take."""
         if node.original is None:
-            text = f"{node.op_type} does not take {slot.found} at opset {opset}, which would have to replace this node"
+            text = (
+                f"{node.op_type} does not take {slot.type_text} at opset {opset}, which would have to replace this node"
+            )
             return diagnostic("SG403", text, self.location)
-        upward = self.target > self.ladder.source
+        upward = self.to_opset > self.ladder.from_opset
         side, stop = (f"from opset {opset} on", opset - 1) if upward else (f"below opset {opset + 1}", opset + 1)
         text = misfit_message(node.op_type, slot, side, self.in_function)
         return diagnostic("SG403", text, self.location, help=type_advice(stop, slot))
@@ -423,7 +434,7 @@ class Climb:
         for attribute in node.attributes.values():
             if attribute.type != AttributeProto.GRAPH or attribute in theirs:
                 continue
-            if any(attribute is held for held in self.graphs_taken):
+            if any(attribute is taken for taken in self.graphs_taken):
                 continue
             self.graphs_taken.append(attribute)
             nodes: list[NodeProto] = []
@@ -437,18 +448,8 @@ class Climb:
             attribute.g.node.extend(made_nodes)
 
 
-def _inherit(context: NodeAtBoundary, made: Sequence[Node]) -> None:
-    """Where the node itself is dropped, give its name and documentation to the node with its first output."""
-    if not context.dropped:
-        return
-    first = next((name for name in context.outputs if name), None)
-    for node in made:
-        if first in node.outputs:
-            node.original, node.name = context.original, context.name
-
-
 def _schema_problem(node: Node, version: OperatorVersion | None) -> str:
-    """Why a node that conversion wrote does not fit its schema; "" where it does."""
+    """Return why a node that conversion wrote does not fit its schema; "" where it does."""
     if version is None or version.deprecated:
         return "does not exist"
     if unknown := sorted(node.attributes.keys() - version.attributes.keys()):

@@ -53,8 +53,8 @@ class _List:
 
 
 def plan_stacking_loops(model: ModelProto, walked: Walked) -> Plan | None:
-    """The plan by which loops stack tensors instead of carrying lists, for an opset whose loops carry none; None where
-    nothing changes.
+    """Return the plan by which loops stack tensors instead of carrying lists, for an opset whose loops carry none; None
+    where nothing changes.
     """
     if not any(map(_collects_in_a_loop, walked.scopes)):
         return None
@@ -65,7 +65,7 @@ def plan_stacking_loops(model: ModelProto, walked: Walked) -> Plan | None:
 
 
 def _collects_in_a_loop(scope: Scope) -> bool:
-    """True for the body of a loop that may collect a list."""
+    """Return True for the body of a loop that may collect a list."""
     in_loop = len(scope.path) > 2 and scope.path[-2] == "body"
     return in_loop and any(node.op_type == "SequenceInsert" for node in scope.nodes)
 
@@ -79,9 +79,9 @@ def _plan_root(plan: Plan, model: ModelProto, walked: Walked, root: Sequence[Sco
         if not lists:
             continue
         stacks = _plan_loop(plan, scope, index, lists, names)
-        for found in lists:
-            for join in found.joins:
-                _plan_join(plan, model, join, stacks[found.number], found.member, names)
+        for collected in lists:
+            for join in collected.joins:
+                _plan_join(plan, model, join, stacks[collected.number], collected.member, names)
 
 
 class _Finder:
@@ -93,7 +93,7 @@ class _Finder:
         self._definitions = Definitions(root)
 
     def lists(self, scope: Scope, index: int, body: Scope) -> list[_List]:
-        """The lists that the loop with this index collects."""
+        """Return the lists that the loop with this index collects."""
         node = scope.nodes[index]
         carried = len(node.input) - 2
         if (
@@ -102,8 +102,8 @@ class _Finder:
             or len(body.proto.output) != len(node.output) + 1
         ):
             return []
-        found = (self._list(scope, node, body, number) for number in range(carried))
-        return [each for each in found if each is not None]
+        candidates = (self._list(scope, node, body, number) for number in range(carried))
+        return [candidate for candidate in candidates if candidate is not None]
 
     def _list(self, scope: Scope, node: NodeProto, body: Scope, number: int) -> _List | None:
         before, after = body.proto.input[number + 2].name, body.proto.output[number + 1].name
@@ -124,7 +124,7 @@ class _Finder:
         return None if member is None or joins is None else _List(number, node.output[number], before, member, joins)
 
     def _readers(self, path: GraphPath, name: str) -> list[tuple[Scope, int]]:
-        """The nodes that read the value that a graph defines with a name."""
+        """Return the nodes that read the value that a graph defines with a name."""
         within = self._within(path, name)
         return [(scope, index) for scope in within for index, node in enumerate(scope.nodes) if name in node.input]
 
@@ -132,21 +132,21 @@ class _Finder:
         return [scope.nodes[index] for scope, index in self._readers(path, name)]
 
     def _given(self, path: GraphPath, name: str) -> int:
-        """How many outputs of graphs are the value that a graph defines with a name."""
-        found = 0
+        """Return how many outputs of graphs are the value that a graph defines with a name."""
+        count = 0
         for scope in self._within(path, name):
             outputs = scope.proto.output
-            found += list(outputs if scope.is_function else (value.name for value in outputs)).count(name)
-        return found
+            count += list(outputs if scope.is_function else (value.name for value in outputs)).count(name)
+        return count
 
     def _within(self, path: GraphPath, name: str) -> Iterator[Scope]:
-        """The graphs that can read the value that a graph defines with a name."""
+        """Return the graphs that can read the value that a graph defines with a name."""
         for scope in self._root:
             if scope.path[: len(path)] == path and self._definitions.home(scope.path, name) == path:
                 yield scope
 
     def _is_empty(self, scope: Scope, name: str) -> bool:
-        """True for a list without members."""
+        """Return True for a list without members."""
         if not name:
             return False
         home = self.scopes[self._definitions.home(scope.path, name)]
@@ -154,37 +154,37 @@ class _Finder:
         return given is not None and _is_operator(given, "SequenceEmpty")
 
     def _joins(self, scope: Scope, name: str, member: ValueType | None) -> list[Join] | None:
-        """The nodes that join a list of such members, None where anything else reads the list."""
+        """Return the nodes that join a list of such members, None where anything else reads the list."""
         if member is None or member.kind != "tensor" or member.dtype is None:
             return None
         if name and self._given(scope.path, name):
             return None
         joins = []
         for reader, index in self._readers(scope.path, name) if name else ():
-            found = _joined_axis(reader.nodes[index], member.shape)
-            if found is None:
+            joined = _joined_axis(reader.nodes[index], member.shape)
+            if joined is None:
                 return None
-            joins.append(Join(reader, index, *found))
+            joins.append(Join(reader, index, *joined))
         return joins
 
 
 def _is_operator(node: NodeProto, op_type: str) -> bool:
-    """True for a node of this operator of ai.onnx."""
+    """Return True for a node of this operator of ai.onnx."""
     return node.op_type == op_type and plain_domain(node.domain) == ""
 
 
 def _joined_axis(node: NodeProto, dims: Sequence[DimLike | None] | None) -> tuple[int, bool] | None:
-    """The axis along which a node joins members with these dimensions, and whether the axis is new; None for another
-    node, and where stacked members cannot be joined so.
+    """Return the axis along which a node joins members with these dimensions, and whether the axis is new; None for
+    another node, and where stacked members cannot be joined so.
 
     Along an axis that they have, members may differ in length; such members cannot be stacked. Where they are longer
     than 1 along it, the dimensions from the axis on are written out for Reshape. None of them may be 0, which Reshape
     takes for "the same as before".
     """
-    if not _is_operator(node, "ConcatFromSequence") or any(held.ref_attr_name for held in node.attribute):
+    if not _is_operator(node, "ConcatFromSequence") or any(attributes.ref_attr_name for attributes in node.attribute):
         return None
-    held = {attribute.name: attribute_value(attribute) for attribute in node.attribute}
-    axis, is_new = held.get("axis"), bool(held.get("new_axis", 0))
+    attributes = {attribute.name: attribute_value(attribute) for attribute in node.attribute}
+    axis, is_new = attributes.get("axis"), bool(attributes.get("new_axis", 0))
     if axis is None or (axis == 0 and is_new):
         return None if axis is None else (0, True)
     if dims is None:
@@ -198,9 +198,9 @@ def _joined_axis(node: NodeProto, dims: Sequence[DimLike | None] | None) -> tupl
 
 
 def _plan_loop(plan: Plan, scope: Scope, index: int, lists: Sequence[_List], names: FreshNames) -> dict[int, str]:
-    """Plan that a loop stacks lists instead of carrying them. Returns the name of each stack by the list's number."""
+    """Plan that a loop stacks lists instead of carrying them. Return the name of each stack by the list's number."""
     node, label = scope.nodes[index], node_label(scope.nodes[index], index)
-    stacks = {found.number: names.new(f"{found.name or label}_stacked") for found in lists}
+    stacks = {collected.number: names.new(f"{collected.name or label}_stacked") for collected in lists}
     inputs = [*node.input[:2], *(name for number, name in enumerate(node.input[2:]) if number not in stacks)]
     outputs = [*(name for number, name in enumerate(node.output) if number not in stacks), *stacks.values()]
     edited = Node.of(node)
@@ -212,16 +212,20 @@ def _plan_loop(plan: Plan, scope: Scope, index: int, lists: Sequence[_List], nam
 def _stack_in_body(lists: Sequence[_List], loop: NodeProto) -> None:
     """Make the members new outputs of the body, after all others, and remove the lists."""
     body, members = subgraph_at(loop, "body", 0), []
-    for found in reversed(lists):
-        given = ValueInfoProto(name=body.output[found.number + 1].name)
-        known = None if found.member.shape is None else [None if isinstance(d, Dim) else d for d in found.member.shape]
-        write_type(tensor(found.member.dtype, known), given.type)
+    for collected in reversed(lists):
+        given = ValueInfoProto(name=body.output[collected.number + 1].name)
+        known = (
+            None
+            if collected.member.shape is None
+            else [None if isinstance(d, Dim) else d for d in collected.member.shape]
+        )
+        write_type(tensor(collected.member.dtype, known), given.type)
         members.append(given)
         insert = next(node for node in body.node if given.name in node.output)
         insert.op_type, insert.input[:] = "Identity", insert.input[1:]
-        del body.input[found.number + 2], body.output[found.number + 1]
+        del body.input[collected.number + 2], body.output[collected.number + 1]
         for place in reversed(range(len(body.value_info))):
-            if body.value_info[place].name in (given.name, found.inner_name):
+            if body.value_info[place].name in (given.name, collected.inner_name):
                 del body.value_info[place]
     body.output.extend(reversed(members))
 
@@ -257,7 +261,7 @@ def _plan_join(
 
 
 def _joined_shape(emission: Emission, moved: str, dims: Sequence[DimLike | None], axis: int) -> str:
-    """The shape in which the axis of the stack is merged into the axis behind it."""
+    """Return the shape in which the axis of the stack is merged into the axis behind it."""
     lengths = [dim for dim in dims[axis:] if isinstance(dim, int)]
     count = emission.write(
         "Gather", [emission.write("Shape", [moved], "shape"), emission.constant([axis], "axis")], "count"

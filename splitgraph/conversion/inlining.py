@@ -34,7 +34,7 @@ _MOST_NODES = 1_000_000
 
 
 def told_inlined(model: ModelProto, *, ours_too: bool = True) -> str:
-    """One line about the functions that inlining replaces: how many, and the first names."""
+    """Return one line about the functions that inlining replaces: how many, and the first names."""
     gone = [
         f"{function.domain}.{function.name}"
         for function in model.functions
@@ -45,14 +45,14 @@ def told_inlined(model: ModelProto, *, ours_too: bool = True) -> str:
 
 
 def inline_functions(model: ModelProto, *, ours_too: bool = False) -> ModelProto:
-    """A copy of a valid model with every call of a local function replaced by the function's nodes; the model itself
-    where there are none. ours_too: also the functions that stand for VariadicSplit.
+    """Return a copy of a valid model with every call of a local function replaced by the function's nodes; the model
+    itself where there are none. ours_too: inline our VariadicSplit functions, too.
 
     The inliner does not get the weights, because it takes at most 2 GiB. The result imports the domains of all its
     nodes. Raises ValueError where it refuses the model, where nodes need two versions of one domain, where a default
     would be lost, and where the result would have too many nodes or too deeply nested graphs.
     """
-    ours = [(held.domain, held.name) for held in model.functions if not ours_too and is_variadic_function(held)]
+    ours = [(local.domain, local.name) for local in model.functions if not ours_too and is_variadic_function(local)]
     if len(ours) == len(model.functions):
         return model
     _require_size(model)
@@ -91,17 +91,19 @@ def _write_defaults(nodes: Iterable[NodeProto], functions: Mapping[FunctionKey, 
     """Write into every call the attributes that it omits and the function has a default for. Raises ValueError for a
     call that passes on an attribute of the enclosing function that may be missing: then the default applies.
     """
+    # A call may omit these.
+    without_default = {name for function in functions.values() for name in function.attribute}
     for node in _all_nodes(nodes):
         function = functions.get(called_function(node))
         if function is None:
             continue
         given = {attribute.name: attribute for attribute in node.attribute}
         for default in function.attribute_proto:
-            held = given.get(default.name)
-            if held is None:
+            given_value = given.get(default.name)
+            if given_value is None:
                 node.attribute.append(default)
-            elif held.ref_attr_name in _without_default(functions.values()):
-                text = f"{function.name!r} is called with {held.ref_attr_name!r} of the enclosing function for"
+            elif given_value.ref_attr_name in without_default:
+                text = f"{function.name!r} is called with {given_value.ref_attr_name!r} of the enclosing function for"
                 raise ValueError(f"{text} {default.name!r}, which has a default where that is not given")
 
 
@@ -137,28 +139,23 @@ def _bring_imports(model: ModelProto, functions: Mapping[FunctionKey, FunctionPr
 
 
 def _called(model: ModelProto, functions: Mapping[FunctionKey, FunctionProto]) -> Collection[FunctionKey]:
-    """The functions that the main graph calls, directly or through other functions."""
-    found: set[FunctionKey] = set()
+    """Return the functions that the main graph calls, directly or through other functions."""
+    called: set[FunctionKey] = set()
     waiting = [model.graph.node]
     while waiting:
         for node in _all_nodes(waiting.pop()):
             key = called_function(node)
-            if key in functions and key not in found:
-                found.add(key)
+            if key in functions and key not in called:
+                called.add(key)
                 waiting.append(functions[key].node)
-    return found
+    return called
 
 
 def _remaining(node: NodeProto, functions: Mapping[FunctionKey, FunctionProto], kept: Collection[object]) -> str | None:
-    """The domain of a node that is still there after inlining; None for a call of a function that is inlined."""
+    """Return the domain of a node that is still there after inlining; None for a call of a function that is inlined."""
     function = functions.get(called_function(node))
     is_inlined = function is not None and (function.domain, function.name) not in kept
     return None if is_inlined else plain_domain(node.domain)
-
-
-def _without_default(functions: Iterable[FunctionProto]) -> set[str]:
-    """The names of attributes without a default, which a call may omit."""
-    return {name for function in functions for name in function.attribute}
 
 
 def _give_outputs_of_its_own(function: FunctionProto, model: ModelProto) -> None:
@@ -178,7 +175,7 @@ def _give_outputs_of_its_own(function: FunctionProto, model: ModelProto) -> None
 
 
 def _all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
-    """The nodes and those in their subgraphs."""
+    """Return the nodes and those in their subgraphs."""
     for node in nodes:
         yield node
         for _, _, graph in subgraphs(node):
@@ -186,7 +183,7 @@ def _all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
 
 
 def _without_weights(model: ModelProto) -> ModelProto:
-    """The model with empty initializers: only their names matter, which new names must avoid."""
+    """Return the model with empty initializers: only their names matter, which new names must avoid."""
     light = ModelProto()
     for field, content in model.ListFields():
         if field.name != "graph":
@@ -201,10 +198,10 @@ def _without_weights(model: ModelProto) -> ModelProto:
 
 
 def _set(message: object, name: str, content: object) -> None:
-    held = getattr(message, name)
-    if hasattr(held, "extend"):
-        held.extend(content)
-    elif hasattr(held, "CopyFrom"):
-        held.CopyFrom(content)
+    value = getattr(message, name)
+    if hasattr(value, "extend"):
+        value.extend(content)
+    elif hasattr(value, "CopyFrom"):
+        value.CopyFrom(content)
     else:
         setattr(message, name, content)

@@ -55,7 +55,7 @@ def convert_ir_version(model: ModelProto, version: IRVersion) -> Rewrite:
 def fit_ir_version(
     model: ModelProto, version: IRVersion, opset: int | None, own: int, *, lowers: bool
 ) -> tuple[ModelProto, list[Diagnostic]]:
-    """Edit the model to have its new IR version. Returns the model and notes.
+    """Edit the model to have its new IR version. Return the model and notes.
 
     version: the requested one. opset: of the model; None where it imports no ai.onnx. own: the IR version before the
     conversion. lowers: whether the conversion went to an older opset, which never raises the IR version.
@@ -70,28 +70,28 @@ def fit_ir_version(
     is_asked = version is not None
     needs = ir_needs(model, wanted)
     of_opset = (minimum_ir_version(opset or 1), f"opset {opset}") if is_asked else (1, "")
-    least, what = max((wanted, ""), needs.of_others, of_opset)
+    least, reason_of_version = max((wanted, ""), needs.of_others, of_opset)
     if is_asked and least > wanted:
-        raise _refusal([each for each in (of_opset, needs.of_others) if each[0] > wanted], wanted, opset)
-    found: list[Diagnostic] = []
+        raise _refusal([need for need in (of_opset, needs.of_others) if need[0] > wanted], wanted, opset)
+    notes: list[Diagnostic] = []
     if least < needs.of_functions[0]:
         try:
             names = told_inlined(model)
             model = inline_functions(model, ours_too=True)
-            found.append(diagnostic("SG413", f"IR version {least} has no local functions: {names}", severity="info"))
+            notes.append(diagnostic("SG413", f"IR version {least} has no local functions: {names}", severity="info"))
         except ValueError as error:
             reason = f"{needs.of_functions[1]}, which onnx cannot inline ({error})"
             if is_asked:
                 raise _refusal([(needs.of_functions[0], reason)], wanted, opset) from error
-            least, what = needs.of_functions[0], reason
+            least, reason_of_version = needs.of_functions[0], reason
     if least < INITIALIZER_IR_VERSION:
         _list_initializers(model)
     model.ir_version = least
-    return model, [*found, *_told(needs, least, what, wanted)]
+    return model, [*notes, *_told(needs, least, reason_of_version, wanted)]
 
 
 def told_kept(model: ModelProto, opset: int, version: IRVersion) -> list[Diagnostic]:
-    """The note for a model that stays at its opset and has an IR version that runtimes of that time refuse."""
+    """Return the note for a model that stays at its opset and has an IR version that runtimes of that time refuse."""
     came_with = minimum_ir_version(opset)
     if version is not None or model.ir_version <= came_with:
         return []
@@ -104,22 +104,22 @@ def _refusal(needs: list[Need], wanted: int, opset: int | None) -> ConversionErr
     least = max(needs)[0]
     help = f"Ask for IR version {least} or newer."
     if opset is not None and minimum_ir_version(opset) > wanted:
-        older = max((each for each in range(1, opset) if minimum_ir_version(each) <= wanted), default=None)
+        older = max((past for past in range(1, opset) if minimum_ir_version(past) <= wanted), default=None)
         help += "" if older is None else f" Opsets up to {older} go with IR version {wanted} (--opset {older})."
-    texts = [f"the model needs IR version {version}, for {what}; {wanted} was asked for" for version, what in needs]
+    texts = [f"the model needs IR version {version}, for {reason}; {wanted} was asked for" for version, reason in needs]
     return ConversionError("; ".join(texts), [diagnostic("SG412", text, help=help) for text in texts])
 
 
-def _told(needs: IRNeeds, least: int, what: str, wanted: int) -> list[Diagnostic]:
-    found = []
+def _told(needs: IRNeeds, least: int, reason: str, wanted: int) -> list[Diagnostic]:
+    notes = []
     if least > wanted:
-        text = f"the IR version is {least}, because of {what}; the opset came with {wanted}"
-        found.append(diagnostic("SG415", text, severity="info"))
+        text = f"the IR version is {least}, because of {reason}; the opset came with {wanted}"
+        notes.append(diagnostic("SG415", text, severity="info"))
     skipped = [name for name, version in needs.skipped.items() if version > least]
     if skipped:
         text = f"readers of IR version {least} ignore these fields, which are kept: {', '.join(skipped)}"
-        found.append(diagnostic("SG414", text, severity="info"))
-    return found
+        notes.append(diagnostic("SG414", text, severity="info"))
+    return notes
 
 
 def _list_initializers(model: ModelProto) -> None:
@@ -215,8 +215,8 @@ class IRNeeds:
 
 
 def ir_needs(model: ModelProto, version: int) -> IRNeeds:
-    """The parts of a model that are newer than an IR version."""
-    found = IRNeeds()
+    """Return the parts of a model that are newer than an IR version."""
+    needs = IRNeeds()
     pending: list[Any] = [model]
     while pending:
         message = pending.pop()
@@ -225,46 +225,44 @@ def ir_needs(model: ModelProto, version: int) -> IRNeeds:
             continue
         if name == "TensorProto":
             # Listing the fields of a tensor would copy its weights.
-            _note_type(found, message.data_type, version)
+            _note_type(needs, message.data_type, version)
             if version < 4 and is_in_other_file(message):
-                found.of_others = max(found.of_others, (4, f"the external data of the tensor {message.name!r}"))
+                needs.of_others = max(needs.of_others, (4, f"the external data of the tensor {message.name!r}"))
             continue
         for entry, value in message.ListFields():
-            _note_field(found, (name, entry.name), value, version)
+            _note_field(needs, (name, entry.name), value, version)
             # Nothing runs what training_info holds.
             if entry.type == FieldDescriptor.TYPE_MESSAGE and entry.name != "training_info":
                 pending.extend(_messages(value))
             elif entry.name == "elem_type":
-                _note_type(found, value, version)
+                _note_type(needs, value, version)
     if version < INITIALIZER_IR_VERSION:
-        found.of_others = max((found.of_others, *_initializers(model)))
-    return found
+        needs.of_others = max((needs.of_others, *_initializers(model)))
+    return needs
 
 
-def _note_field(found: IRNeeds, key: tuple[str, str], value: Any, version: int) -> None:
+def _note_field(needs: IRNeeds, key: tuple[str, str], value: Any, version: int) -> None:
     text = f"{key[1]} of {key[0]}"
     if value and _SKIPPED.get(key, 0) > version:
-        found.skipped[text] = _SKIPPED[key]
+        needs.skipped[text] = _SKIPPED[key]
     elif value and _OF_FUNCTIONS.get(key, 0) > version:
-        found.of_functions = max(found.of_functions, (_OF_FUNCTIONS[key], _phrase(key, value)))
+        if key[1] == "functions":
+            text = f"local functions, such as {value[0].name!r}"
+        needs.of_functions = max(needs.of_functions, (_OF_FUNCTIONS[key], text))
     elif _MISREAD.get(key, 0) > version:
-        found.of_others = max(found.of_others, (_MISREAD[key], text))
+        needs.of_others = max(needs.of_others, (_MISREAD[key], text))
 
 
-def _phrase(key: tuple[str, str], value: Any) -> str:
-    if key[1] != "functions":
-        return f"{key[1]} of {key[0]}"
-    return "local functions, such as " + repr(value[0].name)
-
-
-def _note_type(found: IRNeeds, number: int, version: int) -> None:
+def _note_type(needs: IRNeeds, number: int, version: int) -> None:
     if _TYPES.get(number, 0) > version:
         text = f"the element type {TensorProto.DataType.Name(number)}"
-        found.of_others = max(found.of_others, (_TYPES[number], text))
+        needs.of_others = max(needs.of_others, (_TYPES[number], text))
 
 
 def _initializers(model: ModelProto) -> Iterator[Need]:
-    """What keeps initializers from being inputs: an input that has a default, and subgraphs, whose inputs are given."""
+    """Return what keeps initializers from being inputs: an input that has a default, and subgraphs, whose inputs are
+    given.
+    """
     for scope in scopes(model):
         if scope.is_function:
             continue
@@ -291,9 +289,9 @@ _WHY = "an output without a name makes onnxruntime crash"
 
 
 def has_unnamed_parts(walked: Walked) -> bool:
-    """True where a split of the model omits an output."""
+    """Return True where a split of the model omits an output."""
     graphs = ((scope, walked.graphs.get(scope.path)) for scope in walked.scopes)
-    return any("" in scope.nodes[index].output for scope, found in graphs if found for index in found.splits)
+    return any("" in scope.nodes[index].output for scope, detail in graphs if detail for index in detail.splits)
 
 
 def name_parts(model: ModelProto) -> list[Change]:
@@ -311,7 +309,7 @@ def name_parts(model: ModelProto) -> list[Change]:
 
 
 def _form(scope: Scope, node: NodeProto) -> str | None:
-    """The operator and version of a split, None for another operator."""
+    """Return the operator and version of a split, None for another operator."""
     domain = plain_domain(node.domain)
     if domain == variadic_split_1.DOMAIN:
         return "VariadicSplit-1"
@@ -323,11 +321,11 @@ def _form(scope: Scope, node: NodeProto) -> str | None:
 
 
 def unknown_version(op_type: str, opset: int) -> int | None:
-    """The version of an operator of ai.onnx at an opset, if splitgraph does not know it; otherwise None."""
-    found = version_at(op_type, opset)
-    if found is None:
+    """Return the version of an operator of ai.onnx at an opset, if splitgraph does not know it; otherwise None."""
+    version = version_at(op_type, opset)
+    if version is None:
         return None
-    since = found.since_version
+    since = version.since_version
     if op_type in SPLIT_OPERATORS:
         return since if variant_of(op_type, since) is None else None
     is_first = len(versions_between(op_type, 1, opset)) == 1
@@ -335,7 +333,9 @@ def unknown_version(op_type: str, opset: int) -> int | None:
 
 
 def refusal(op_type: str, since_version: int, location: str, *, is_target: bool) -> Diagnostic:
-    """The blocker for a node of a version that splitgraph does not know. is_target: a lower target opset would help."""
+    """Return the blocker for a node of a version that splitgraph does not know. is_target: a lower target opset would
+    help.
+    """
     text = f"{op_type} changes at opset {since_version}: {UNDECIDED.reason}"
     newer = f"a splitgraph that knows {op_type}-{since_version}"
     help = f"Ask for opset {since_version - 1} or older, or install {newer}." if is_target else f"Install {newer}."
@@ -346,9 +346,9 @@ def refuse_unknown_versions(plan: Plan, scopes: Sequence[Scope]) -> None:
     """Block new nodes with such a version. Nodes that replace splits are written for the target opset and cross no
     boundary, so that the climb does not see them.
     """
-    held: Mapping[object, Scope] = {scope.path: scope for scope in scopes}
+    scope_of: Mapping[object, Scope] = {scope.path: scope for scope in scopes}
     for path, edits in plan.edits.items():
-        scope = held[path]
+        scope = scope_of[path]
         opset = opset_of(scope.imports) if plan.opset is None else plan.opset
         for index, made in edits.replaced.items():
             _refuse(

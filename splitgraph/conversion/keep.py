@@ -15,7 +15,7 @@ from typing import Any
 
 from splitgraph.conversion.node import Slot, fits_but_for_young_types, misfits, types_always_fit, unequal_pair
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.conversion.operators.registry import Rule, decision
+from splitgraph.conversion.operators.registry import decision
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference.context import rule_of
 from splitgraph.model.attributes import UNRESOLVED
@@ -42,24 +42,26 @@ class Route:
 
 
 @cache
-def route_of(op: str, source: int, target: int) -> Route | str | None:
-    """The route of an operator's nodes between two opsets; None where all are kept, a message where there is none."""
+def route_of(op: str, from_opset: int, to_opset: int) -> Route | str | None:
+    """Return the route of an operator's nodes between two opsets; None where all are kept, a message where there is
+    none.
+    """
     if op in SPLIT_OPERATORS:
         raise ValueError(f"{op} has conversions of its own")
-    meant = meant_opset(op, source)
-    if meant != source:
+    meant = meant_opset(op, from_opset)
+    if meant != from_opset:
         # onnxruntime wrote the node and runs it at every opset; onnx's own version does not exist below `meant`.
-        return None if target < meant else route_of(op, meant, target)
-    start = version_at(op, source)
+        return None if to_opset < meant else route_of(op, meant, to_opset)
+    start = version_at(op, from_opset)
     if start is None and is_unknown(op):
         return None
     if start is None:
-        return f"{op} is not an operator of ai.onnx at opset {source}, so that its meaning there is unknown"
-    end = version_at(op, target)
+        return f"{op} is not an operator of ai.onnx at opset {from_opset}, so that its meaning there is unknown"
+    end = version_at(op, to_opset)
     if end is not None and end.since_version == start.since_version:
         return None
-    upward = target > source
-    versions = versions_between(op, min(source, target), max(source, target))
+    upward = to_opset > from_opset
+    versions = versions_between(op, min(from_opset, to_opset), max(from_opset, to_opset))
     boundaries = tuple(pairwise(versions)) if upward else tuple(pairwise(versions))[::-1]
     check_types = not types_always_fit(start, versions[-1 if upward else 0])
     if end is not None and not check_types and all(_keeps_every_node(pair, upward) for pair in boundaries):
@@ -68,8 +70,8 @@ def route_of(op: str, source: int, target: int) -> Route | str | None:
 
 
 def is_unknown(op: str) -> bool:
-    """True for an operator that ai.onnx does not have, such as the plugin of a runtime, or that onnxruntime has at old
-    opsets only.
+    """Return True for an operator that ai.onnx does not have, such as the plugin of a runtime, or that onnxruntime has
+    at old opsets only.
     """
     return not versions_of("", op) and (rule_of("", op) is None or removed_at(op, 0) > 0)
 
@@ -81,28 +83,8 @@ def _keeps_every_node(boundary: tuple[OperatorVersion, OperatorVersion], upward:
     return leaves_every_node_alone(older, newer) if upward else leaves_every_node_alone(newer, older)
 
 
-def keep(node: NodeAtBoundary) -> list[Diagnostic]:
-    """Edit a node so that it means the same on the other side of its boundary, whatever its element types are; or
-    return the blockers.
-    """
-    rule = decision(node.upper.op, node.upper.since_version)
-    if rule is not None:
-        try:
-            (rule.up if node.upward else rule.down)(node)
-        except Inexact:
-            return [_changed_meaning(node, rule)]
-    return carry_attributes(node) + carry_slots(node)
-
-
-def _changed_meaning(node: NodeAtBoundary, rule: Rule) -> Diagnostic:
-    version = node.upper.since_version
-    message = f"{node.upper.op} changes at opset {version}: {rule.reason}"
-    help = f"Stop at opset {version - 1 if node.upward else version}{', ' + rule.hint if rule.hint else ''}."
-    return diagnostic("SG405", message, node.around.location, help=help)
-
-
 def leaves_every_node_alone(old: OperatorVersion, new: OperatorVersion) -> bool:
-    """True when attributes, inputs and outputs of every node fit both versions without an edit."""
+    """Return True when attributes, inputs and outputs of every node fit both versions without an edit."""
     if old.attributes.keys() != new.attributes.keys() or new.deprecated > old.deprecated:
         return False
     for name, formal in new.attributes.items():
@@ -114,10 +96,37 @@ def leaves_every_node_alone(old: OperatorVersion, new: OperatorVersion) -> bool:
     return _takes_all(old.inputs, new.inputs) and _takes_all(old.outputs, new.outputs)
 
 
+def _takes_all(old: Sequence[Formal], new: Sequence[Formal]) -> bool:
+    if len(new) < len(old):
+        return False
+    for before, after in zip(old, new, strict=False):
+        if before.option != after.option and (before.option, after.option) != ("single", "optional"):
+            return False
+        if after.min_count > before.min_count:
+            return False
+    return all(formal.option != "single" for formal in new[len(old) :])
+
+
+def keep(node: NodeAtBoundary) -> list[Diagnostic]:
+    """Edit a node so that it means the same on the other side of its boundary, whatever its element types are; or
+    return the blockers.
+    """
+    rule = decision(node.upper.op, node.upper.since_version)
+    if rule is not None:
+        try:
+            (rule.up if node.upward else rule.down)(node)
+        except Inexact:
+            version = node.upper.since_version
+            message = f"{node.upper.op} changes at opset {version}: {rule.reason}"
+            help = f"Stop at opset {version - 1 if node.upward else version}{', ' + rule.hint if rule.hint else ''}."
+            return [diagnostic("SG405", message, node.around.location, help=help)]
+    return carry_attributes(node) + carry_slots(node)
+
+
 def carry_attributes(node: NodeAtBoundary) -> list[Diagnostic]:
     """Edit a node's attributes for the other version: write out defaults that differ, remove attributes without effect.
 
-    Returns the blockers: attributes whose value the other version cannot express, and missing ones that it requires.
+    Return the blockers: attributes whose value the other version cannot express, and missing ones that it requires.
     """
     old, new = node.old.attributes, node.new.attributes
     blockers: list[Diagnostic] = []
@@ -137,7 +146,9 @@ def carry_attributes(node: NodeAtBoundary) -> list[Diagnostic]:
 
 
 def carry_slots(node: NodeAtBoundary) -> list[Diagnostic]:
-    """The blockers for inputs and outputs that the other version lacks, and for missing ones that it requires."""
+    """Return the blockers for inputs and outputs that the other version lacks, and for missing ones that it
+    requires.
+    """
     came, old, new = node.came, node.old, node.new
     problems = _slot_problems("input", came.inputs, old.inputs, new.inputs, new.max_inputs)
     problems += _slot_problems("output", came.outputs, old.outputs, new.outputs, new.max_outputs)
@@ -151,7 +162,8 @@ def _leave_behind(node: NodeAtBoundary, name: str, formal: FormalAttribute) -> l
     if name in _WITHOUT_EFFECT:
         node.drop(name, why=f"it has no effect, and does not exist {node.side}")
         return []
-    if value is not UNRESOLVED and (value == formal.default_value or _means_absent(name, value)):
+    means_absent = name == "dilations" and isinstance(value, tuple) and set(value) == {1}
+    if value is not UNRESOLVED and (value == formal.default_value or means_absent):
         node.drop(name, why=f"it has its default value, and does not exist {node.side}")
         return []
     return [_blocker(node, f"has no attribute {name} {node.side}; here it is {_in_words(value)}")]
@@ -182,28 +194,13 @@ def _write_out(
     return []
 
 
-def _means_absent(name: str, value: Any) -> bool:
-    return name == "dilations" and isinstance(value, tuple) and set(value) == {1}
-
-
 def _as_type(value: Any, number: int) -> int | float | None:
-    """The value as INT or FLOAT, None where that is not exact."""
+    """Return the value as INT or FLOAT, None where that is not exact."""
     if number == AttributeProto.INT and isinstance(value, float) and value.is_integer():
         return int(value)
     if number == AttributeProto.FLOAT and isinstance(value, int) and abs(value) <= 2**24:
         return float(value)
     return None
-
-
-def _takes_all(old: Sequence[Formal], new: Sequence[Formal]) -> bool:
-    if len(new) < len(old):
-        return False
-    for before, after in zip(old, new, strict=False):
-        if before.option != after.option and (before.option, after.option) != ("single", "optional"):
-            return False
-        if after.min_count > before.min_count:
-            return False
-    return all(formal.option != "single" for formal in new[len(old) :])
 
 
 def _slot_problems(
@@ -246,7 +243,7 @@ def carry_types(
     groups of slots that have a blocker; this adds to them. is_blocked: the boundary or an earlier one has another
     blocker. Its renamed inputs may have another meaning, so that they are not compared.
     """
-    version, boundary, around, found = node.new, node.upper.since_version, node.around, list[Diagnostic]()
+    version, boundary, around, blockers = node.new, node.upper.since_version, node.around, list[Diagnostic]()
     stop = boundary - 1 if node.upward else boundary
     for slot in misfits(slots, version, skip_renamed=is_blocked):
         young = fits_but_for_young_types(slot, version)
@@ -255,29 +252,28 @@ def carry_types(
         elif slot.group not in reported:
             reported.add(slot.group)
             message = misfit_message(version.op, slot, node.side, around.in_function)
-            found.append(diagnostic("SG403", message, around.location, help=type_advice(stop, slot)))
+            blockers.append(diagnostic("SG403", message, around.location, help=type_advice(stop, slot)))
     pair = None if is_blocked else unequal_pair(slots, version)
     if pair is not None and not reported & {slot.group for slot in pair}:
         reported |= {slot.group for slot in pair}
-        message = _unequal_message(version.op, *pair, node.side)
-        found.append(diagnostic("SG403", message, around.location, help=type_advice(stop, *pair)))
-    return found
-
-
-def _unequal_message(op: str, one: Slot, other: Slot, side: str) -> str:
-    types = f"{one.found or 'unknown'} and {other.found or 'unknown'}"
-    return f"{op} needs one element type for {one.label} and {other.label} {side}; here they are {types}"
+        labels, types = (slot.label for slot in pair), (slot.type_text or "unknown" for slot in pair)
+        message = f"{version.op} needs one element type for {' and '.join(labels)} {node.side}; here they are "
+        message += " and ".join(types)
+        blockers.append(diagnostic("SG403", message, around.location, help=type_advice(stop, *pair)))
+    return blockers
 
 
 def type_advice(stop: int, *slots: Slot) -> str:
-    """The advice about element types; only tensors can be cast."""
+    """Return the advice about element types; only tensors can be cast."""
     cast = ", or cast the input" if all(slot.is_castable for slot in slots) else ""
     return f"Stop at opset {stop}{cast}."
 
 
 def misfit_message(op: str, slot: Slot, side: str, in_function: bool) -> str:
-    """The message for an element type that an operator does not take on one side of a boundary ("below opset 13")."""
-    if slot.found:
-        return f"{op} does not take {slot.found} {side} ({slot.label})"
+    """Return the message for an element type that an operator does not take on one side of a boundary ("below opset
+    13").
+    """
+    if slot.type_text:
+        return f"{op} does not take {slot.type_text} {side} ({slot.label})"
     why = " (the body of a function declares no types)" if in_function else ""
     return f"{op} does not take every element type {side}, and that of its {slot.label} is unknown{why}"

@@ -46,7 +46,7 @@ class KnownValues:
         self._added: dict[str, tuple[Sequence[NodeProto], int]] = {}
 
     def type_of(self, name: str) -> ValueType:
-        """The type of a value, or UNKNOWN."""
+        """Return the type of a value, or UNKNOWN."""
         known = self._here.get(name)
         if known is not None or not name:
             return known or UNKNOWN
@@ -59,53 +59,55 @@ class KnownValues:
         return UNKNOWN if path is None else self._details[path].types[name]
 
     def elements(self, name: str) -> Array | None:
-        """The elements of a value that is constant in every run, otherwise None. A default that a caller may override
-        is not constant. The elements of tensors in other files are not read.
+        """Return the elements of a value that is constant in every run, otherwise None. A default that a caller may
+        override is not constant. The elements of tensors in other files are not read.
         """
         self.asked.add(name)
         if name in self._added:
             self._infer_added(*self._added[name])
         if name not in self._elements:
-            held, known = self._held(name)
-            self._elements[name] = _as_array(held, known)
-        found = self._elements[name]
-        if isinstance(found, TensorProto):
-            found = self._elements[name] = _as_array(found, UNKNOWN)
-        return found
+            constant, known = self._constant_of(name)
+            self._elements[name] = _as_array(constant, known)
+        elements = self._elements[name]
+        if isinstance(elements, TensorProto):
+            elements = self._elements[name] = _as_array(elements, UNKNOWN)
+        return elements
 
     def integers(self, name: str) -> list[int] | None:
-        """The elements of a constant tensor of integers in row-major order, as `elements`."""
+        """Return the elements of a constant tensor of integers in row-major order; None as for `elements`."""
         if name in self._elements or name in self._added:
-            found = self.elements(name)
-            return None if found is None else [int(item) for item in found.reshape(-1)]
+            elements = self.elements(name)
+            return None if elements is None else [int(item) for item in elements.reshape(-1)]
         self.asked.add(name)
         contents, _ = self._contents(name)
         return None if contents is None or contents.integers is None else list(contents.integers)
 
     def contents(self, name: str) -> Contents | None:
-        """The known elements of a small value of the model, in symbols where they depend on dimensions, or None."""
+        """Return the known elements of a small value of the model, in symbols where they depend on dimensions, or
+        None.
+        """
         self.asked.add(name)
         return self._contents(name)[0]
 
     def knows_elements(self, name: str) -> bool:
-        """True for a value of which inference knows elements: a constant, or a result of shape arithmetic."""
-        return self._held(name)[0] is not None
+        """Return True when inference knows elements of a value: a constant, or a result of shape arithmetic."""
+        return self._constant_of(name)[0] is not None
 
     def branches(self) -> Iterator[Mapping[str, GraphDetail]]:
-        """For each node with subgraphs, the inference of its subgraphs by attribute."""
-        found: dict[int, dict[str, GraphDetail]] = {}
+        """Return the inference of the subgraphs of each node, by attribute."""
+        details: dict[int, dict[str, GraphDetail]] = {}
         for path, detail in self._details.items():
             if path[:-3] == self._path and len(path) == len(self._path) + 3:
-                found.setdefault(path[-3], {})[path[-2]] = detail
-        yield from found.values()
+                details.setdefault(path[-3], {})[path[-2]] = detail
+        yield from details.values()
 
     def are_named_within(self, symbols: Set[str]) -> bool:
-        """True when a subgraph of the graph declares a dimension with one of these symbols."""
+        """Return True when a subgraph of the graph declares a dimension with one of these symbols."""
         paths = (path for name in symbols for path in self._named.get(name, ()))
         return any(len(path) > len(self._path) and path[: len(self._path)] == self._path for path in paths)
 
     def fingerprint(self, name: str, most: int) -> bytes | None:
-        """Bytes that are equal for equal constants: with the same type, shape and elements, or the same symbolic
+        """Return bytes that are equal for equal constants: with the same type, shape and elements, or the same symbolic
         elements; b"" for values that are not constant. None for constants of more than `most` bytes or of strings.
         """
         if name not in self._types and name not in self._added:
@@ -131,10 +133,10 @@ class KnownValues:
 
     def note(self, nodes: Sequence[NodeProto], opset: int) -> None:
         """Set the nodes that produce added values. Their types are inferred together, when one is asked for."""
-        held = tuple(nodes)
-        for name in _made(held):
+        group = tuple(nodes)
+        for name in _made(group):
             if name not in self._added and not self._is_known(name):
-                self._added[name] = (held, opset)
+                self._added[name] = (group, opset)
 
     def _is_known(self, name: str) -> bool:
         return name in self._types or self._home_of(name) is not None
@@ -153,17 +155,17 @@ class KnownValues:
         details: list[GraphDetail] = list(self._analysed(plain, opset).graphs.values())
         for name in within:
             if not self._is_known(name):
-                detail = next((each for each in details if name in each.types), details[0])
+                detail = next((candidate for candidate in details if name in candidate.types), details[0])
                 known = detail.types.get(name, UNKNOWN)
                 self.define(name, known, _as_array(detail.constants.get(name), known))
 
     def split_detail(self, node: NodeProto, opset: int) -> SplitDetail:
-        """The inference of an added split node."""
+        """Return the inference of an added split node."""
         detail: SplitDetail = self._analysed([node], opset).graphs[()].splits[0]
         return detail
 
     def _analysed(self, nodes: Sequence[NodeProto], opset: int) -> Walked:
-        """The inference of added nodes as a model of their own, given the types and constants that they read."""
+        """Return the inference of added nodes as a model of their own, given the types and constants that they read."""
         within = set(_made(nodes))
         read = dict.fromkeys(name for node in nodes for name in reads_of(node) if name not in within)
         inputs, initializers = [], []
@@ -180,7 +182,7 @@ class KnownValues:
         return walk_model(model)
 
     def _home_of(self, name: str) -> GraphPath | None:
-        """The innermost of this graph and the enclosing ones that defines the value."""
+        """Return the innermost of this graph and the enclosing ones that defines the value."""
         path = self._path
         while True:
             detail = self._details.get(path)
@@ -190,8 +192,8 @@ class KnownValues:
                 return None
             path = path[:-3]
 
-    def _held(self, name: str) -> tuple[Contents | TensorProto | None, ValueType]:
-        """The elements of a value as inference keeps them, and its type."""
+    def _constant_of(self, name: str) -> tuple[Contents | TensorProto | None, ValueType]:
+        """Return the elements of a value as inference keeps them, and its type."""
         path = self._home_of(name)
         if path is None:
             return None, UNKNOWN
@@ -199,9 +201,9 @@ class KnownValues:
         return detail.constants.get(name), detail.types[name]
 
     def _contents(self, name: str) -> tuple[Contents | None, ValueType]:
-        """The elements of a small constant, otherwise None; and the type."""
-        held, known = self._held(name)
-        return tensor_contents(held) if isinstance(held, TensorProto) else held, known
+        """Return the elements of a small constant, otherwise None; and the type."""
+        constant, known = self._constant_of(name)
+        return tensor_contents(constant) if isinstance(constant, TensorProto) else constant, known
 
 
 def _refers(node: NodeProto) -> bool:
@@ -211,7 +213,7 @@ def _refers(node: NodeProto) -> bool:
 
 
 def _referred_type(node: NodeProto) -> ValueType:
-    """The type that the attribute of a Constant node implies; UNKNOWN for other nodes."""
+    """Return the type that the attribute of a Constant node implies; UNKNOWN for other nodes."""
     for attribute in node.attribute:
         if node.op_type == "Constant" and attribute.name in CONSTANT_DTYPES:
             shape = (None,) if attribute.name.endswith("s") else ()
@@ -220,7 +222,7 @@ def _referred_type(node: NodeProto) -> ValueType:
 
 
 def _made(nodes: Iterable[NodeProto]) -> Iterator[str]:
-    """All outputs of the nodes, and all values of their subgraphs."""
+    """Return all outputs of the nodes, and all values of their subgraphs."""
     for node in nodes:
         yield from (name for name in node.output if name)
         for _, _, graph in subgraphs(node):
@@ -229,29 +231,25 @@ def _made(nodes: Iterable[NodeProto]) -> Iterator[str]:
             yield from _made(graph.node)
 
 
-def _decoded(held: TensorProto) -> Array | None:
-    """The elements of a tensor; None for a malformed one, which onnx's checker reports."""
+def _decoded(tensor: TensorProto) -> Array | None:
+    """Return the elements of a tensor; None for a malformed one, which onnx's checker reports."""
     try:
-        found: Array = array_of(held)
+        elements: Array = array_of(tensor)
     except (ValueError, TypeError, KeyError):
         return None
-    return found
+    return elements
 
 
-def _is_complete(contents: Contents) -> bool:
-    return all(isinstance(item, (int, float, str)) for item in contents.items)
-
-
-def _as_array(held: Contents | TensorProto | None, known: ValueType) -> Array | None:
-    """The elements of a constant as an array of its element type, None where one of them is unknown."""
-    if held is None:
+def _as_array(constant: Contents | TensorProto | None, known: ValueType) -> Array | None:
+    """Return the elements of a constant as an array of its element type, None where one of them is unknown."""
+    if constant is None:
         return None
-    if isinstance(held, TensorProto):
-        return None if is_in_other_file(held) else _decoded(held)
+    if isinstance(constant, TensorProto):
+        return None if is_in_other_file(constant) else _decoded(constant)
     number = DTYPE_NUMBERS.get(known.dtype or "")
-    if number is None or not _is_complete(held):
+    if number is None or not all(isinstance(item, (int, float, str)) for item in constant.items):
         return None
-    return np.array(held.items, dtype=helper.tensor_dtype_to_np_dtype(number)).reshape(held.shape)
+    return np.array(constant.items, dtype=helper.tensor_dtype_to_np_dtype(number)).reshape(constant.shape)
 
 
 # What calls of a function leave out -----------------------------------------------------------------------------------
@@ -263,7 +261,7 @@ _HELP = f"{INLINE_FIRST.capitalize()}; or give the input in every call."
 
 # By the index of a function.
 _Names = dict[int, frozenset[str]]
-# What a call leaves out of a function, if in the body that it is in these names stand for nothing.
+# Returns what a call omits, given the names that have no value in the graph of the call.
 _Missing = Callable[[FunctionProto, NodeProto, Collection[str]], Iterable[str]]
 
 
@@ -277,18 +275,18 @@ class LeftOut:
     attributes: Mapping[int, frozenset[str]] = field(default_factory=dict)
 
     def inputs_in(self, scope: Scope) -> frozenset[str]:
-        """Those inputs among the names that a graph of a function can read."""
+        """Return the inputs that a graph of a function can read and some call leaves out."""
         return self.inputs.get(scope.path[1], frozenset()) if self.inputs and scope.in_function else frozenset()
 
 
-def find_left_out(model: ModelProto, every: Sequence[Scope]) -> LeftOut:
-    """What the calls of a model leave out. every: its scopes."""
+def find_left_out(model: ModelProto, scopes: Sequence[Scope]) -> LeftOut:
+    """Return what the calls of a model leave out. scopes: its scopes."""
     indices = {function_key(function): index for index, function in enumerate(model.functions)}
     if not indices:
         return LeftOut()
     calls = [
         (scope, node, indices[key])
-        for scope in every
+        for scope in scopes
         for node in scope.nodes
         if (key := called_function(node)) in indices
     ]
@@ -296,16 +294,16 @@ def find_left_out(model: ModelProto, every: Sequence[Scope]) -> LeftOut:
 
 
 def _by_function(model: ModelProto, calls: Sequence[tuple[Scope, NodeProto, int]], missing_of: _Missing) -> _Names:
-    found: _Names = dict.fromkeys(range(len(model.functions)), frozenset())
+    left_out: _Names = dict.fromkeys(range(len(model.functions)), frozenset())
     changed = True
     while changed:
         changed = False
         for scope, node, index in calls:
-            absent = found[scope.path[1]] if scope.in_function else frozenset()
-            missing = found[index].union(missing_of(model.functions[index], node, absent))
-            changed |= missing != found[index]
-            found[index] = missing
-    return found
+            absent = left_out[scope.path[1]] if scope.in_function else frozenset()
+            missing = left_out[index].union(missing_of(model.functions[index], node, absent))
+            changed |= missing != left_out[index]
+            left_out[index] = missing
+    return left_out
 
 
 def _missing_inputs(function: FunctionProto, call: NodeProto, absent: Collection[str]) -> Iterable[str]:
@@ -318,7 +316,7 @@ def _missing_attributes(function: FunctionProto, call: NodeProto, absent: Collec
 
 
 def is_given(model: ModelProto, left_out: LeftOut, scope: Scope, attribute: str) -> bool:
-    """True when an attribute of the function that a scope is in has a default, or a value in every call."""
+    """Return True when an attribute of the function that a scope is in has a default, or a value in every call."""
     if not scope.in_function:
         return False
     index = scope.path[1]
@@ -328,12 +326,12 @@ def is_given(model: ModelProto, left_out: LeftOut, scope: Scope, attribute: str)
 
 
 def reads_left_out(node: NodeProto, left_out: Collection[str]) -> bool:
-    """True for a node that reads one of them."""
+    """Return True for a node that reads an input that some call omits."""
     return bool(left_out) and any(name in left_out for name in node.input)
 
 
 def without_left_out(node: NodeProto, left_out: Collection[str]) -> NodeProto:
-    """The node as it is in the calls that leave all of them out."""
+    """Return the node as it is in calls that omit all of these inputs."""
     made = NodeProto()
     made.CopyFrom(node)
     made.input[:] = ["" if name in left_out else name for name in node.input]
@@ -341,7 +339,7 @@ def without_left_out(node: NodeProto, left_out: Collection[str]) -> NodeProto:
 
 
 def blocker(node: NodeProto, left_out: Collection[str], code: str, location: str) -> Diagnostic:
-    """Why a node that reads one of them cannot be written anew."""
+    """Return the blocker for a node that reads an omitted input and would have to change."""
     name = next(name for name in node.input if name in left_out)
     text = f"{node.op_type} reads {name!r}, an input of the function that a call leaves out, and would have to change"
     return diagnostic(code, text, location, help=_HELP)

@@ -43,7 +43,7 @@ class Node:
 
     @property
     def is_edited(self) -> bool:
-        """Return True when the node differs from that of the model, or is none of the model."""
+        """True when the node differs from its original, or has none."""
         node = self.original
         if node is None or self.wrap or node.op_type != self.op_type or len(node.attribute) != len(self.attributes):
             return True
@@ -63,10 +63,10 @@ class Node:
 
     @property
     def new_reads(self) -> list[str]:
-        """As `reads`, without what is read in graphs of the model: these are scopes, whose nodes are counted there."""
-        held = () if self.original is None else self.original.attribute
+        """Return `reads` without what graphs of the model read: these are scopes, whose nodes are counted there."""
+        originals = () if self.original is None else self.original.attribute
         graphs = [attribute for attribute in self.attributes.values() if attribute.type in HOLDING_GRAPHS]
-        written = [attribute for attribute in graphs if attribute not in held]
+        written = [attribute for attribute in graphs if attribute not in originals]
         return [name for name in self.inputs if name] + _read_in_graphs(written)
 
     def copy(self) -> Node:
@@ -88,7 +88,7 @@ def changed_attributes(node: NodeProto, attributes: Mapping[str, AttributeProto]
     before = {attribute.name: attribute for attribute in node.attribute}
     gone = [name for name in before if name not in attributes]
     return gone + [
-        name for name, held in attributes.items() if before.get(name) is not held and before.get(name) != held
+        name for name, value in attributes.items() if before.get(name) is not value and before.get(name) != value
     ]
 
 
@@ -104,7 +104,7 @@ def needed(nodes: Sequence[Node], wanted: Iterable[str]) -> list[Node]:
 
 
 def reads_of(node: NodeProto) -> list[str]:
-    """All names that a node and the nodes in its subgraphs read."""
+    """Return all names that a node and the nodes in its subgraphs read."""
     return [name for name in node.input if name] + _read_in_graphs(node.attribute)
 
 
@@ -157,11 +157,11 @@ class Slot:
 
     @property
     def group(self) -> str:
-        """Equal for slots with the same type: the type variable, otherwise the label."""
+        """A text that is equal for slots of one type: the type variable, otherwise the label."""
         return self.old.type_variable if self.old.is_generic and self.old.homogeneous else self.label
 
     @property
-    def found(self) -> str:
+    def type_text(self) -> str:
         """The type in words; "" where the element type is unknown."""
         if len(self.types) == 1:
             return _in_words(next(iter(self.types)))
@@ -179,7 +179,7 @@ class Slot:
 
 
 def slots_of(node: Node, type_of: Callable[[str], ValueType], old: OperatorVersion) -> list[Slot]:
-    """The inputs and outputs of a node with the types that they may have.
+    """Return the inputs and outputs of a node with the types that they may have.
 
     The known type of one value also restricts the others with the same type variable.
     """
@@ -195,83 +195,6 @@ def slots_of(node: Node, type_of: Callable[[str], ValueType], old: OperatorVersi
         replace(slot, types=bound[slot.old.type_variable]) if slot.old.is_generic and slot.old.homogeneous else slot
         for slot in slots
     ]
-
-
-# New element types, which a value of unknown type hardly ever has.
-_YOUNG_TYPES = (
-    *("bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float8e8m0"),
-    *("float4e2m1", "float6e2m3", "float6e3m2", "int4", "uint4", "int2", "uint2"),
-)
-
-
-def fits_but_for_young_types(slot: Slot, new: OperatorVersion) -> str:
-    """The new types that another version does not take, in words, if these are the only obstacle for a value of
-    unknown type; otherwise "".
-    """
-    formal = formal_at(new.inputs if slot.is_input else new.outputs, slot.position)
-    if formal is None or slot.found:
-        return ""
-    # One or two possible types: the type is known, or its declarations contradict each other.
-    if len({_element(text) for text in slot.types}) < 3:
-        return ""
-    refused = {_element(text) for text in slot.types - formal.types}
-    return " or ".join(sorted(refused)) if refused and refused <= frozenset(_YOUNG_TYPES) else ""
-
-
-def misfits(slots: Sequence[Slot], new: OperatorVersion, *, skip_renamed: bool) -> list[Slot]:
-    """The slots with a type that another version of the operator may not take. Slots that it lacks are not included."""
-    found = []
-    for slot in slots:
-        formal = formal_at(new.inputs if slot.is_input else new.outputs, slot.position)
-        if formal is None or slot.types <= formal.types or (skip_renamed and formal.name != slot.old.name):
-            continue
-        found.append(slot)
-    return found
-
-
-def unequal_pair(slots: Sequence[Slot], new: OperatorVersion) -> tuple[Slot, Slot] | None:
-    """Two slots that need one type in another version of the operator, but may have different types; None without."""
-    firsts: dict[str, Slot] = {}
-    for slot in slots:
-        formal = formal_at(new.inputs if slot.is_input else new.outputs, slot.position)
-        if formal is None or not formal.is_generic or not formal.homogeneous:
-            continue
-        first = firsts.setdefault(formal.type_variable, slot)
-        if first is slot or _share_variable(first.old, slot.old):
-            continue
-        if len(first.types | slot.types) != 1:
-            return first, slot
-    return None
-
-
-def types_always_fit(old: OperatorVersion, new: OperatorVersion) -> bool:
-    """True when every node with valid types for one version has valid types for the other."""
-    pairs = list(zip(old.inputs, new.inputs, strict=False)) + list(zip(old.outputs, new.outputs, strict=False))
-    partners: dict[str, Formal] = {}
-    for before, after in pairs:
-        if not before.types <= after.types:
-            return False
-        if not (after.is_generic and after.homogeneous):
-            continue
-        if after.option == "variadic" and not before.homogeneous:
-            return False
-        first = partners.setdefault(after.type_variable, before)
-        if first is not before and not _share_variable(first, before):
-            return False
-    return True
-
-
-def formal_at(formals: Sequence[Formal], position: int) -> Formal | None:
-    """The formal parameter at a position, None where there is none."""
-    if position < len(formals):
-        return formals[position]
-    return formals[-1] if formals and formals[-1].option == "variadic" else None
-
-
-def _share_variable(one: Formal, other: Formal) -> bool:
-    if not (one.homogeneous and other.homogeneous):
-        return False
-    return one.type_variable == other.type_variable
 
 
 def _slots(
@@ -296,7 +219,9 @@ def _slots(
 
 
 def possible_types(formal: Formal, dtype: str | None, kind: str | None) -> frozenset[str]:
-    """The types of the formal parameter that the value may have; the known type of the value if there is none."""
+    """Return the types of the formal parameter that the value may have; the known type of the value if there is
+    none.
+    """
     if dtype is None:
         prefixes = _PREFIXES.get(kind, (f"{kind}(",))
         return frozenset(text for text in formal.types if text.startswith(prefixes)) or formal.types
@@ -306,7 +231,7 @@ def possible_types(formal: Formal, dtype: str | None, kind: str | None) -> froze
 
 
 def _dtype_from_attributes(node: Node) -> str | None:
-    """The element type of a node's first output if an attribute gives it, otherwise None."""
+    """Return the element type of a node's first output if an attribute gives it, otherwise None."""
     for attribute in node.attributes.values():
         if attribute.ref_attr_name:
             continue
@@ -325,6 +250,87 @@ def _numpy_name(number: int) -> str | None:
         return None
     name = types.Name(number).lower()
     return _NUMPY_NAMES.get(name, name)
+
+
+# New element types. A value of unknown type hardly ever has one of them.
+_YOUNG_TYPES = (
+    *("bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float8e8m0"),
+    *("float4e2m1", "float6e2m3", "float6e3m2", "int4", "uint4", "int2", "uint2"),
+)
+
+
+def fits_but_for_young_types(slot: Slot, new: OperatorVersion) -> str:
+    """Return the new types that another version does not take, in words, if these are the only obstacle for a value of
+    unknown type; otherwise "".
+    """
+    formal = formal_at(new.inputs if slot.is_input else new.outputs, slot.position)
+    if formal is None or slot.type_text:
+        return ""
+    # One or two possible types: the type is known, or its declarations contradict each other.
+    if len({_element(text) for text in slot.types}) < 3:
+        return ""
+    refused = {_element(text) for text in slot.types - formal.types}
+    return " or ".join(sorted(refused)) if refused and refused <= frozenset(_YOUNG_TYPES) else ""
+
+
+def misfits(slots: Sequence[Slot], new: OperatorVersion, *, skip_renamed: bool) -> list[Slot]:
+    """Return the slots with a type that another version of the operator may not take. Slots that it lacks are not
+    included.
+    """
+    unfit = []
+    for slot in slots:
+        formal = formal_at(new.inputs if slot.is_input else new.outputs, slot.position)
+        if formal is None or slot.types <= formal.types or (skip_renamed and formal.name != slot.old.name):
+            continue
+        unfit.append(slot)
+    return unfit
+
+
+def unequal_pair(slots: Sequence[Slot], new: OperatorVersion) -> tuple[Slot, Slot] | None:
+    """Return two slots that need one type in another version of the operator, but may have different types; None
+    without.
+    """
+    firsts: dict[str, Slot] = {}
+    for slot in slots:
+        formal = formal_at(new.inputs if slot.is_input else new.outputs, slot.position)
+        if formal is None or not formal.is_generic or not formal.homogeneous:
+            continue
+        first = firsts.setdefault(formal.type_variable, slot)
+        if first is slot or _share_variable(first.old, slot.old):
+            continue
+        if len(first.types | slot.types) != 1:
+            return first, slot
+    return None
+
+
+def types_always_fit(old: OperatorVersion, new: OperatorVersion) -> bool:
+    """Return True when every node with valid types for one version has valid types for the other."""
+    pairs = list(zip(old.inputs, new.inputs, strict=False)) + list(zip(old.outputs, new.outputs, strict=False))
+    partners: dict[str, Formal] = {}
+    for before, after in pairs:
+        if not before.types <= after.types:
+            return False
+        if not (after.is_generic and after.homogeneous):
+            continue
+        if after.option == "variadic" and not before.homogeneous:
+            return False
+        first = partners.setdefault(after.type_variable, before)
+        if first is not before and not _share_variable(first, before):
+            return False
+    return True
+
+
+def formal_at(formals: Sequence[Formal], position: int) -> Formal | None:
+    """Return the formal parameter at a position, None where there is none."""
+    if position < len(formals):
+        return formals[position]
+    return formals[-1] if formals and formals[-1].option == "variadic" else None
+
+
+def _share_variable(left: Formal, right: Formal) -> bool:
+    if not (left.homogeneous and right.homogeneous):
+        return False
+    return left.type_variable == right.type_variable
 
 
 def _element(text: str) -> str:

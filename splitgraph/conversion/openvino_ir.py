@@ -46,7 +46,7 @@ class _Plan:
 
 
 def convert_ir(model: OpenVINOModel, to: str, *, explicit_lengths: bool = False, leeway: Leeway = STRICT) -> Rewrite:
-    """A copy of the model with its splits as Split or as VariadicSplit; names, ports and all other layers stay.
+    """Return a copy of the model with its splits as Split or as VariadicSplit; names, ports and all other layers stay.
 
     explicit_lengths: replace a -1 of a VariadicSplit by its length where that is known. leeway: what the user permits;
     conversion changes splits only, so that no other layer is needed. Raises ConversionError with
@@ -60,26 +60,26 @@ def convert_ir(model: OpenVINOModel, to: str, *, explicit_lengths: bool = False,
         raise SplitgraphError("OpenVINO's Split has no lengths to write out; explicit_lengths is for 'variadic-split'")
     mirrored = mirror(model)
     analysis = analyse_mirror(mirrored, leeway=leeway)
-    plan = _Plan(blockers=[found for found in analysis.diagnostics if found.severity == "error"])
+    plan = _Plan(blockers=[finding for finding in analysis.diagnostics if finding.severity == "error"])
     locations = {scope.path: scope.location for scope in analysis.details.scopes}
     for path, layers in mirrored.layers.items():
-        found: GraphDetail = analysis.details.graphs.get(path) or GraphDetail()
+        finding: GraphDetail = analysis.details.graphs.get(path) or GraphDetail()
         sources = _graph_at(model.graph, path).sources
         for index, layer in enumerate(layers):
             if is_split(layer):
                 location = f"{locations[path]}/{layer.name}"
                 first = len(plan.edits)
-                _plan(plan, layer, found.splits.get(index), (path, index, location), to, explicit_lengths)
+                _plan(plan, layer, finding.splits.get(index), (path, index, location), to, explicit_lengths)
                 axis = sources.get((layer.id, layer.inputs[1].id)) if len(layer.inputs) > 1 else None
-                known = found.types.get(mirrored.names[path].get(axis, "")) if axis is not None else None
+                known = finding.types.get(mirrored.names[path].get(axis, "")) if axis is not None else None
                 is_scalar = known is not None and known.shape == ()
                 plan.edits[first:] = [replace(edit, axis_is_scalar=is_scalar) for edit in plan.edits[first:]]
     if plan.blockers:
-        lines = "".join(f"\n  {each.code}  {each.location}  {each.message}" for each in plan.blockers)
+        lines = "".join(f"\n  {blocker.code}  {blocker.location}  {blocker.message}" for blocker in plan.blockers)
         raise ConversionError(f"the splits cannot be converted to {to}:{lines}", plan.blockers)
     changes = tuple(_change(edit, to) for edit in plan.edits)
     version = {IR: model.version}
-    notes = tuple(found for found in analysis.diagnostics if found.code == "SG606")
+    notes = tuple(finding for finding in analysis.diagnostics if finding.code == "SG606")
     return Rewrite(
         _apply(plan, model, to), changes, notes, from_opset=version, to_opset=version, accepted=analysis.accepted
     )
@@ -129,7 +129,7 @@ def _plan_variadic(
 
 
 def _no_plain_split(layer: Layer, detail: SplitDetail) -> str | None:
-    """Why a VariadicSplit cannot become a Split; None where it can."""
+    """Return why a VariadicSplit cannot become a Split; None where it can."""
     split = detail.split
     assert split is not None
     lengths = split.lengths or ()
@@ -231,8 +231,8 @@ def _equal_lengths(editor: GraphEditor, graph: Graph, layer: Layer, count: int) 
     divisor = editor.constant(layer, "parts", count)
     given = {"auto_broadcast": "numpy", "m_pythondiv": "true"}
     length = editor.layer(layer, "length", "Divide", "opset1", given, [(dim, number), (divisor, number)], [number])
-    target = editor.constant(layer, "count", [count])
-    places = [(length, number), (target, NewPort("I64", [1]))]
+    count_port = editor.constant(layer, "count", [count])
+    places = [(length, number), (count_port, NewPort("I64", [1]))]
     return editor.layer(
         layer, "split_lengths", "Broadcast", "opset3", {"mode": "numpy"}, places, [NewPort("I64", [count])]
     )
@@ -290,7 +290,7 @@ class GraphEditor:
         inputs: Sequence[tuple[Place, NewPort]],
         outputs: Sequence[NewPort],
     ) -> Place:
-        """Add a layer with its edges. Returns the place of its first output."""
+        """Add a layer with its edges. Return the place of its first output."""
         name = f"{before.name}/{hint}"
         while name in self._names:
             name += "_"
@@ -304,8 +304,8 @@ class GraphEditor:
             if not ports:
                 continue
             holder = SubElement(made, side)
-            for each in ports:
-                add_port(holder, port, each)
+            for output in ports:
+                add_port(holder, port, output)
                 port += 1
         for index, (source, _) in enumerate(inputs):
             self.connect(source, (number, index))
@@ -320,15 +320,15 @@ class GraphEditor:
         made.tail = self._layers.text if self._layers.text else None
         self._layers.insert(position, made)
 
-    def connect(self, source: Place, target: Place) -> None:
+    def connect(self, source: Place, reader: Place) -> None:
         """Add an edge."""
         edge = Element(
             "edge",
             {
                 "from-layer": str(source[0]),
                 "from-port": str(source[1]),
-                "to-layer": str(target[0]),
-                "to-port": str(target[1]),
+                "to-layer": str(reader[0]),
+                "to-port": str(reader[1]),
             },
         )
         edge.tail = self._edges[-1].tail if len(self._edges) else None
@@ -336,10 +336,10 @@ class GraphEditor:
             self._edges[-1].tail = self._edges.text
         self._edges.append(edge)
 
-    def disconnect(self, target: Place) -> None:
+    def disconnect(self, reader: Place) -> None:
         """Remove the edge into a port."""
         for edge in list(self._edges.iter("edge")):
-            if (edge.get("to-layer"), edge.get("to-port")) == (str(target[0]), str(target[1])):
+            if (edge.get("to-layer"), edge.get("to-port")) == (str(reader[0]), str(reader[1])):
                 _remove(self._edges, edge)
 
     def remove_unread(self, layers: Iterable[Layer]) -> None:
@@ -369,21 +369,21 @@ def insert_input(layer: Layer, number: int, port: NewPort) -> None:
 
 def set_data(layer: Layer, values: Mapping[str, str]) -> None:
     """Write the attributes of a layer into <data>; without attributes, remove <data>."""
-    held = layer.element.find("data")
-    if held is not None and not values:
-        _remove(layer.element, held)
-    elif held is not None:
-        held.attrib.clear()
-        held.attrib.update(values)
+    data = layer.element.find("data")
+    if data is not None and not values:
+        _remove(layer.element, data)
+    elif data is not None:
+        data.attrib.clear()
+        data.attrib.update(values)
     elif values:
-        held = Element("data", dict(values))
-        held.tail = layer.element.text
-        layer.element.insert(0, held)
+        data = Element("data", dict(values))
+        data.tail = layer.element.text
+        layer.element.insert(0, data)
 
 
 def _child(element: Element, tag: str) -> Element:
-    found = element.find(tag)
-    return SubElement(element, tag) if found is None else found
+    child = element.find(tag)
+    return SubElement(element, tag) if child is None else child
 
 
 def _remove(parent: Element, child: Element) -> None:
@@ -399,7 +399,7 @@ def _remove(parent: Element, child: Element) -> None:
 
 
 def _indentation(text: str | None) -> str | None:
-    """The whitespace before the children of an element, None where the file has none."""
+    """Return the whitespace before the children of an element, None where the file has none."""
     return None if not text or "\n" not in text or text.strip() else text[text.rindex("\n") :]
 
 

@@ -35,37 +35,37 @@ _PREPARATIONS = ((LOOPS_CARRY_SEQUENCES_FROM, plan_stacking_loops), (SEQUENCES_E
 
 def convert_opset(
     model: ModelProto,
-    target: int,
+    to_opset: int,
     ir_version: IRVersion = None,
     leeway: Leeway = STRICT,
     *,
     owned: bool = False,
 ) -> Rewrite:
-    """A copy of the model at another opset of ai.onnx, every node exact; the model itself is not changed.
+    """Return a copy of the model at another opset of ai.onnx, every node exact; the model itself is not changed.
 
     ir_version: of the result. None is the model's own, raised to what a newer opset needs or lowered to the one that
     came with an older opset; "keep" lowers nothing. leeway: what the user permits. owned: nobody else has the model, so
     that it is edited itself and not copied. Raises ConversionError with every blocker, and SplitgraphError for an opset
     that does not exist.
     """
-    newest = newest_opset(target)
-    if not 1 <= target <= newest:
-        raise SplitgraphError(f"there is no opset {target} of ai.onnx; splitgraph knows 1 to {newest}")
+    newest = newest_opset(to_opset)
+    if not 1 <= to_opset <= newest:
+        raise SplitgraphError(f"there is no opset {to_opset} of ai.onnx; splitgraph knows 1 to {newest}")
     check_ir_version(ir_version)
     load_families()
-    own, drafted = model.ir_version, _draft(model, target, leeway)
+    own, drafted = model.ir_version, _draft(model, to_opset, leeway)
     if drafted.plan.blockers:
-        drafted = _with_functions_inlined(drafted, model, target)
+        drafted = _with_functions_inlined(drafted, model, to_opset)
     rewrite, walked, plan = drafted
-    source = walked.opset.get("", target)
-    plan.raise_blockers(f"the model cannot go from opset {source} to {target}", rewrite.diagnostics)
+    from_opset = walked.opset.get("", to_opset)
+    plan.raise_blockers(f"the model cannot go from opset {from_opset} to {to_opset}", rewrite.diagnostics)
     # Asked before the model is edited.
-    names_parts = source != target and has_unnamed_parts(walked)
+    names_parts = from_opset != to_opset and has_unnamed_parts(walked)
     rewrite = rewrite.then(apply_plan(plan, rewrite.model, owned=owned or rewrite.model is not model))
-    opset = target if "" in walked.opset else None
-    converted, told = fit_ir_version(rewrite.model, ir_version, opset, own, lowers=target < source)
-    if source == opset:
-        told = [*told, *told_kept(converted, source, ir_version)]
+    opset = to_opset if "" in walked.opset else None
+    converted, told = fit_ir_version(rewrite.model, ir_version, opset, own, lowers=to_opset < from_opset)
+    if from_opset == opset:
+        told = [*told, *told_kept(converted, from_opset, ir_version)]
     changes = name_parts(converted) if names_parts else []
     return replace(rewrite.then(step(converted, changes, told)), from_opset=dict(walked.opset))
 
@@ -78,23 +78,23 @@ class _Draft(NamedTuple):
     plan: Plan
 
 
-def _draft(model: ModelProto, target: int, leeway: Leeway) -> _Draft:
+def _draft(model: ModelProto, to_opset: int, leeway: Leeway) -> _Draft:
     rewrite, walked = repaired(model, leeway)
     for exists_from, prepare in _PREPARATIONS:
-        first = prepare(rewrite.model, walked) if target < exists_from else None
+        first = prepare(rewrite.model, walked) if to_opset < exists_from else None
         if first is not None and not first.needed(walked):
             rewrite = rewrite.then(apply_plan(first, rewrite.model))
             walked = walk_model(rewrite.model, walked.leeway)
-    plan = plan_opset(rewrite.model, walked, target)
+    plan = plan_opset(rewrite.model, walked, to_opset)
     refuse_unknown_versions(plan, walked.scopes)
     if walked.set_aside:
-        plan.blockers += [*plan.needed(walked), *gaining_meaning(walked, target)]
+        plan.blockers += [*plan.needed(walked), *gaining_meaning(walked, to_opset)]
     return _Draft(rewrite, walked, plan)
 
 
-def _with_functions_inlined(first: _Draft, model: ModelProto, target: int) -> _Draft:
-    """The draft of the model with its local functions inlined, where it has fewer blockers; otherwise the first draft.
-    In a function body, attributes and types may be unknown that each call gives.
+def _with_functions_inlined(first: _Draft, model: ModelProto, to_opset: int) -> _Draft:
+    """Return the draft of the model with its local functions inlined, where it has fewer blockers; otherwise the first
+    draft. In a function body, attributes and types may be unknown that each call gives.
     """
     # Runtimes disagree about a function with the name of an operator of ai.onnx.
     # Inlining would give other names and places to the nodes with accepted findings.
@@ -112,9 +112,9 @@ def _with_functions_inlined(first: _Draft, model: ModelProto, target: int) -> _D
         return first._replace(rewrite=first.rewrite.then(step(first.rewrite.model, (), [note])))
     if inlined is model:
         return first
-    second = _draft(inlined, target, first.walked.leeway)
+    second = _draft(inlined, to_opset, first.walked.leeway)
     if len(second.plan.blockers) >= len(first.plan.blockers):
         return first
-    text = f"{told_inlined(model, ours_too=False)}; their bodies as written cannot be converted to opset {target}"
+    text = f"{told_inlined(model, ours_too=False)}; their bodies as written cannot be converted to opset {to_opset}"
     note = diagnostic("SG413", text, "main", severity="info")
     return second._replace(rewrite=step(inlined, (), [note], accepted=second.rewrite.accepted).then(second.rewrite))

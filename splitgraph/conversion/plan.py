@@ -85,10 +85,10 @@ class Plan:
 
     def at(self, path: GraphPath) -> GraphEdits:
         """Return the edits of one graph."""
-        found = self.edits.get(path)
-        if found is None:
-            found = self.edits[path] = GraphEdits()
-        return found
+        edits = self.edits.get(path)
+        if edits is None:
+            edits = self.edits[path] = GraphEdits()
+        return edits
 
     # Replacements --------------------------------------------------------------------------------------------------
 
@@ -173,28 +173,32 @@ class Plan:
         because runtimes and conversion go by what nodes compute.
         """
         self.blockers += errors_of(walked)
-        for found in walked.misdeclared:
-            self.notes.append(replace(found, severity="warning", message=f"{found.message}; it is kept as declared"))
+        for finding in walked.misdeclared:
+            self.notes.append(
+                replace(finding, severity="warning", message=f"{finding.message}; it is kept as declared")
+            )
 
     def needed(self, walked: Walked) -> list[Diagnostic]:
         """Return the accepted findings that block this plan after all: it changes their nodes."""
-        found = []
+        blockers = []
         for (path, index), accepted in walked.set_aside.items():
             edits = self.edits.get(path)
             if edits is not None and edits.changes(index):
-                found.append(needed_by_conversion(accepted))
-        return found
+                blockers.append(needed_by_conversion(accepted))
+        return blockers
 
-    def raise_blockers(self, what: str, notes: Sequence[Diagnostic] = ()) -> None:
+    def raise_blockers(self, failure: str, notes: Sequence[Diagnostic] = ()) -> None:
         """Raise ConversionError with every blocker, if there are any. notes: those about stale acceptances are added:
         a blocker may be what was meant.
         """
         if not self.blockers:
             return
-        found = list(dict.fromkeys(self.blockers))
-        lines = "".join(f"\n  {d.code}  {abridged(d.location)}  {d.message}" for d in found)
-        count = f"{len(found)} blocker" + ("s" if len(found) > 1 else "")
-        raise ConversionError(f"{what}: {count}{lines}", [*found, *(note for note in notes if note.code == "SG606")])
+        blockers = list(dict.fromkeys(self.blockers))
+        lines = "".join(f"\n  {d.code}  {abridged(d.location)}  {d.message}" for d in blockers)
+        count = f"{len(blockers)} blocker" + ("s" if len(blockers) > 1 else "")
+        raise ConversionError(
+            f"{failure}: {count}{lines}", [*blockers, *(note for note in notes if note.code == "SG606")]
+        )
 
 
 def _operators(nodes: Sequence[Node | NodeProto]) -> str:
@@ -226,7 +230,7 @@ def needed_by_conversion(accepted: Diagnostic) -> Diagnostic:
 
 def errors_of(walked: Walked) -> list[Diagnostic]:
     """Return the errors that inference found in the model."""
-    return [found for found in walked.diagnostics if found.severity == "error"]
+    return [finding for finding in walked.diagnostics if finding.severity == "error"]
 
 
 @dataclass(slots=True)
@@ -261,17 +265,17 @@ class UseCounts:
         self._gone: dict[ValueKey, int] = {}
         self._gone_initializers: dict[ValueKey, Scope] = {}
         # Nodes that stay or were replaced, so that they are not removed.
-        self._held: list[tuple[Scope, int]] = []
+        self._staying: list[tuple[Scope, int]] = []
 
     def is_read(self, path: GraphPath, name: str) -> bool:
-        """True when a node reads the value with this name, or when a graph outputs it."""
+        """Return True when a node reads the value with this name, or when a graph outputs it."""
         self._count()
         return self._reads[self._definitions.key(path, name)] > 0
 
     def hold(self, scope: Scope, index: int) -> None:
         """Record that a node stays, even if nobody reads its outputs."""
         if not self._is_counted:
-            self._held.append((scope, index))
+            self._staying.append((scope, index))
             return
         for output in self._keys(scope, scope.nodes[index].output[:]):
             self._producers.pop(output, None)
@@ -280,7 +284,7 @@ class UseCounts:
         return self._definitions.keys(scope.path, names)
 
     def exchange(self, scope: Scope, index: int, inputs: Sequence[str]) -> Effects:
-        """Record that nodes that read `inputs` replace a node. Returns what is gone afterwards, with everything that
+        """Record that nodes that read `inputs` replace a node. Return what is gone afterwards, with everything that
         only this read, and what is back.
         """
         # One by one: Counter's own methods for few names take ten times as long.
@@ -294,7 +298,7 @@ class UseCounts:
         released = self._keys(scope, [name for name in scope.nodes[index].input[:] if name])
         for value in released:
             reads[value] = reads.get(value, 0) - 1
-        # A value that is read more often than before has a reader, so that nothing needs to be counted.
+        # A value that is read more often than before has a reader: nothing needs to be counted.
         self._release([value for value in released if self._is_counted or reads[value] < 0], effects)
         return effects
 
@@ -308,7 +312,7 @@ class UseCounts:
             self._first_positions.append(first)
             self._read_scope(scope, first)
             first += len(scope.nodes)
-        for scope, index in self._held:
+        for scope, index in self._staying:
             self.hold(scope, index)
 
     def _read_scope(self, scope: Scope, first: int) -> None:

@@ -39,6 +39,8 @@ from splitgraph.model.scopes import (
 from splitgraph.model.value_type import ValueType
 from splitgraph.splits import SPLIT_OPERATORS, variant_at
 
+# Below this opset, onnx does not infer the type of Cast.
+_CASTS_ARE_INFERRED_FROM = 6
 _NAME_OF: Callable[[NodeProto], str] = attrgetter("name")
 _HOW_TO_TYPE = "To be certain, declare the output types of unknown operators in value_info."
 # Operators that round. Where they replace another operator, the results may differ in the last bits.
@@ -51,37 +53,66 @@ _ARITHMETIC = frozenset(
 )
 
 
-def plan_opset(model: ModelProto, walked: Walked, target: int) -> Plan:
-    """The plan of the conversion to opset `target`: all edits, or all blockers."""
+def plan_opset(model: ModelProto, walked: Walked, to_opset: int) -> Plan:
+    """Return the plan of the conversion to opset `to_opset`: all edits, or all blockers."""
     main = walked.graphs.get(MAIN)
     if main is not None:
         # The names of all nodes take as much memory as the rest of the plan, and a fresh name is hardly ever one of
         # them. So they are compared afterwards. ONNX keeps names of nodes and values apart: initializers do not matter.
         names = FreshNames(used_names(model, walked.scopes, defined=MAIN), main.types)
-        plan = _plan_opset(model, walked, target, names)
-        others = names.given - {held.name for edits in plan.edits.values() for held in edits.constants}
+        plan = _plan_opset(model, walked, to_opset, names)
+        others = names.given - {constant.name for edits in plan.edits.values() for constant in edits.constants}
         if not others or others.isdisjoint(map(_NAME_OF, walked.scopes[0].nodes)):
             return plan
-    return _plan_opset(model, walked, target, FreshNames(used_names(model, walked.scopes)))
+    return _plan_opset(model, walked, to_opset, FreshNames(used_names(model, walked.scopes)))
 
 
-def _plan_opset(model: ModelProto, walked: Walked, target: int, names: FreshNames) -> Plan:
-    plan = Plan(opset=target, left_out=find_left_out(model, walked.scopes))
-    if loses_cast_types(walked.opset.get("", target), target):
+def _plan_opset(model: ModelProto, walked: Walked, to_opset: int, names: FreshNames) -> Plan:
+    plan = Plan(opset=to_opset, left_out=find_left_out(model, walked.scopes))
+    if to_opset < _CASTS_ARE_INFERRED_FROM <= walked.opset.get("", to_opset):
         plan.finish = declare_casts
     plan.refuse_errors(walked)
-    if any(found.code == "SG103" for found in plan.blockers):
+    if any(blocker.code == "SG103" for blocker in plan.blockers):
         return plan
-    _refuse_training(plan, model, walked, target)
-    _refuse_ambiguous_functions(plan, model, walked, target)
+    _refuse_training(plan, model, walked, to_opset)
+    _refuse_ambiguous_functions(plan, model, walked, to_opset)
     functions = frozenset(function_key(function) for function in model.functions)
     # Of functions, by the opset that they import.
     shared: dict[int | None, Entries] = {}
     for root in roots(walked.scopes):
         imported = root[0].imports.get("")
         entries = shared.setdefault(imported, {}) if root[0].in_function else None
-        _plan_root(plan, model, walked, root, target, names, functions, entries)
+        _plan_root(plan, model, walked, root, to_opset, names, functions, entries)
     return plan
+
+
+def _refuse_training(plan: Plan, model: ModelProto, walked: Walked, to_opset: int) -> None:
+    """Block models with training graphs, which have the model's opset, but which inference does not read."""
+    if walked.opset.get("", to_opset) == to_opset:
+        return
+    for index, training in enumerate(model.training_info):
+        if training.initialization.node or training.algorithm.node:
+            text = "the model has training graphs, which splitgraph cannot convert"
+            help = "Remove training_info from the model, which runtimes for inference do not read."
+            plan.blockers.append(diagnostic("SG409", text, f"training_info[{index}]", help=help))
+
+
+def _refuse_ambiguous_functions(plan: Plan, model: ModelProto, walked: Walked, to_opset: int) -> None:
+    """Block functions with the name of an operator that changes between the opsets.
+
+    onnx.proto (ModelProto.functions) leaves to runtimes which of the two a node means: onnxruntime takes the operator,
+    onnx's evaluator the function.
+    """
+    from_opset = walked.opset.get("", to_opset)
+    for function in model.functions:
+        if plain_domain(function.domain) != "":
+            continue
+        if version_at(function.name, from_opset) != version_at(function.name, to_opset):
+            text = (
+                f"a local function has the name of the operator {function.name}; runtimes disagree which a node means"
+            )
+            help = "Rename the function or its domain, or inline it."
+            plan.blockers.append(diagnostic("SG409", text, function_location(function), help=help))
 
 
 def _plan_root(
@@ -89,32 +120,32 @@ def _plan_root(
     model: ModelProto,
     walked: Walked,
     root: Sequence[Scope],
-    target: int,
+    to_opset: int,
     names: FreshNames,
     functions: Collection[FunctionKey],
     shared: Entries | None,
 ) -> None:
     plan.start(root)
-    affected = {scope.path: _affected(scope, walked.visits(scope), target, functions) for scope in root}
-    for op_type in dict.fromkeys(name for found in affected.values() for name in found.unknown):
-        text = f"ai.onnx has no operator {op_type}: it is kept, but its meaning at opset {target} is unknown"
+    affected = {scope.path: _affected(scope, walked.visits(scope), to_opset, functions) for scope in root}
+    for op_type in dict.fromkeys(name for nodes in affected.values() for name in nodes.unknown):
+        text = f"ai.onnx has no operator {op_type}: it is kept, but its meaning at opset {to_opset} is unknown"
         plan.notes.append(diagnostic("SG303", text, "main", severity="warning", help=plugin_advice(op_type)))
     caches = {
         scope.path: ConversionCache(KnownValues(walked, scope.path), names, plan.left_out.inputs_in(scope), shared)
         for scope in root
         if affected[scope.path].splits or affected[scope.path].others
     }
-    splits = {path: found.splits for path, found in affected.items() if found.splits}
+    splits = {path: nodes.splits for path, nodes in affected.items() if nodes.splits}
     if splits:
-        plan_splits(plan, model, walked, root, names, target, splits, caches)
+        plan_splits(plan, model, walked, root, names, to_opset, splits, caches)
     first, blocked = len(plan.changes), list[Sequence[Diagnostic]]()
     for scope in reversed(root):
         others = affected[scope.path].others
         if others:
-            planner = _ScopePlanner(plan, model, walked, scope, target, names, caches[scope.path])
+            planner = _ScopePlanner(plan, model, walked, scope, to_opset, names, caches[scope.path])
             blocked += planner.plan_nodes(others)
     plan.changes[first:] = reversed(plan.changes[first:])
-    plan.blockers += [found for each in reversed(blocked) for found in each]
+    plan.blockers += [nodes for group in reversed(blocked) for nodes in group]
 
 
 class _Affected(NamedTuple):
@@ -128,21 +159,21 @@ class _Affected(NamedTuple):
 
 
 def _affected(
-    scope: Scope, visits: Sequence[Visit | None], target: int, functions: Collection[FunctionKey]
+    scope: Scope, visits: Sequence[Visit | None], to_opset: int, functions: Collection[FunctionKey]
 ) -> _Affected:
-    source, found = scope.imports.get(""), _Affected([], [], [])
+    from_opset, affected = scope.imports.get(""), _Affected([], [], [])
 
     def list_for(node: NodeProto) -> list[int] | None:
         op_type = node.op_type
         if plain_domain(node.domain) != "" or (functions and called_function(node) in functions):
             return None
         if op_type in SPLIT_OPERATORS:
-            return None if variant_at(op_type, opset_of(scope.imports)) is None else found.splits
-        if source is None or source == target:
+            return None if variant_at(op_type, opset_of(scope.imports)) is None else affected.splits
+        if from_opset is None or from_opset == to_opset:
             return None
         if is_unknown(op_type):
-            found.unknown.append(op_type)
-        return None if route_of(op_type, source, target) is None else found.others
+            affected.unknown.append(op_type)
+        return None if route_of(op_type, from_opset, to_opset) is None else affected.others
 
     nodes = scope.nodes
     # Nodes of one visit have one operator, so that one of them is asked. Most nodes do not change.
@@ -154,54 +185,7 @@ def _affected(
         indices = list_for(nodes[index]) if visit is None else lists[visit]
         if indices is not None:
             indices.append(index)
-    return found
-
-
-def _refuse_training(plan: Plan, model: ModelProto, walked: Walked, target: int) -> None:
-    """Block models with training graphs, which have the model's opset, but which inference does not read."""
-    if walked.opset.get("", target) == target:
-        return
-    for index, training in enumerate(model.training_info):
-        if training.initialization.node or training.algorithm.node:
-            text = "the model has training graphs, which splitgraph cannot convert"
-            help = "Remove training_info from the model, which runtimes for inference do not read."
-            plan.blockers.append(diagnostic("SG409", text, f"training_info[{index}]", help=help))
-
-
-def _refuse_ambiguous_functions(plan: Plan, model: ModelProto, walked: Walked, target: int) -> None:
-    """Block functions with the name of an operator that changes between the opsets.
-
-    onnx.proto (ModelProto.functions) leaves to runtimes which of the two a node means: onnxruntime takes the operator,
-    onnx's evaluator the function.
-    """
-    source = walked.opset.get("", target)
-    for function in model.functions:
-        if plain_domain(function.domain) != "":
-            continue
-        if version_at(function.name, source) != version_at(function.name, target):
-            text = (
-                f"a local function has the name of the operator {function.name}; runtimes disagree which a node means"
-            )
-            help = "Rename the function or its domain, or inline it."
-            plan.blockers.append(diagnostic("SG409", text, function_location(function), help=help))
-
-
-def _reads_forbidden(node: NodeProto, replacement: Replacement) -> bool:
-    """Return True if what replaces a node reads an input of an element type that only the schema forbids. A node with
-    other attributes is no other node.
-    """
-    nodes = replacement.nodes or ()
-    forbidden = {node.input[index] for index in INT32_INPUTS.get(node.op_type, ()) if index < len(node.input)}
-    if [(made.op_type, made.inputs) for made in nodes if isinstance(made, Node)] == [(node.op_type, node.input[:])]:
-        return False
-    read = {name for made in nodes if isinstance(made, Node) for name in made.reads}
-    return not read.isdisjoint(forbidden or node.input)
-
-
-def _written_anew(found: Diagnostic) -> Diagnostic:
-    """The blocker for a node with element types that only the schema forbids, if the node has to be replaced."""
-    help = f"The conversion has to write this node in another way, for which the types must be allowed. {found.help}"
-    return replace(found, severity="error", help=help)
+    return affected
 
 
 @dataclass(slots=True)
@@ -212,32 +196,32 @@ class _ScopePlanner:
     model: ModelProto
     walked: Walked
     scope: Scope
-    target: int
+    to_opset: int
     names: FreshNames
     cache: ConversionCache
 
     def plan_nodes(self, indices: Sequence[int]) -> list[Sequence[Diagnostic]]:
-        """Plan the nodes with these indices, the last one first. Returns the blockers of each, in that order.
+        """Plan the nodes with these indices, the last one first. Return the blockers of each, in that order.
 
         From the end, because a node whose only reader no longer needs it is removed and not converted.
         """
         scope, cache, blocked = self.scope, self.cache, list[Sequence[Diagnostic]]()
         is_read = partial(self.plan.is_read, scope.path)
-        ladder = Ladder(scope.imports[""], self.target, cache.values, scope.in_function, is_read, cache)
+        ladder = Ladder(scope.imports[""], self.to_opset, cache.values, scope.in_function, is_read, cache)
         visits, nodes, kept = self.walked.visits(scope), scope.nodes, cache.kept_visits
         edits = self.plan.edits.get(scope.path)
         # A wrongly declared node can be converted; a node with any other error has no meaning to preserve.
-        invalid = {found.location for found in self.plan.blockers if found.code != "SG301"}
+        invalid = {finding.location for finding in self.plan.blockers if finding.code != "SG301"}
         # The location of an error within a function is the call, so that `invalid` does not tell of it.
         has_errors = bool(errors_of(self.walked))
         lenient = (self.walked.graphs.get(scope.path) or GraphDetail()).lenient
-        aside = {index: found for (path, index), found in self.walked.set_aside.items() if path == scope.path}
+        aside = {index: finding for (path, index), finding in self.walked.set_aside.items() if path == scope.path}
         for index in reversed(indices):
             visit = visits[index]
             if visit in kept or (edits is not None and edits.changes(index)):
                 continue
             node = nodes[index]
-            if index in lenient and self.target >= FIRST_OPSET and stays(node, ladder):
+            if index in lenient and self.to_opset >= FIRST_OPSET and stays(node, ladder):
                 continue
             if index in aside:
                 blocked.append(() if stays(node, ladder) else (needed_by_conversion(aside[index]),))
@@ -251,17 +235,17 @@ class _ScopePlanner:
             if location in invalid:
                 continue
             if replacement is None:
-                emission = new_emission(self.plan, self.model, scope, node, index, self.names, self.target)
+                emission = new_emission(self.plan, self.model, scope, node, index, self.names, self.to_opset)
                 try:
                     replacement = ladder.convert(node, key, location, emission)
                 except Blocked as refusal:
                     # Of an invalid node that never runs, what is wrong with it says more than where it gets stuck.
-                    invalid_here = [found for found in self.walked.never_run if found.location == location]
+                    invalid_here = [finding for finding in self.walked.never_run if finding.location == location]
                     blocked.append(invalid_here or refusal.blockers)
                     continue
                 except CONTRADICTIONS:
                     # Adapters rely on what inference accepts, and inference found what is wrong here: errors, which are
-                    # blockers already, or errors of nodes that never run, most of which can be converted all the same.
+                    # blockers already, or errors of nodes that never run. Most of those can still be converted.
                     if not has_errors and not self.walked.never_run:
                         raise
                     blocked.append(() if has_errors else self.walked.never_run)
@@ -287,12 +271,22 @@ class _ScopePlanner:
             )
 
 
-_CASTS_ARE_INFERRED_FROM = 6
+def _reads_forbidden(node: NodeProto, replacement: Replacement) -> bool:
+    """Return True if what replaces a node reads an input of an element type that only the schema forbids. A node with
+    other attributes is no other node.
+    """
+    nodes = replacement.nodes or ()
+    forbidden = {node.input[index] for index in INT32_INPUTS.get(node.op_type, ()) if index < len(node.input)}
+    if [(made.op_type, made.inputs) for made in nodes if isinstance(made, Node)] == [(node.op_type, node.input[:])]:
+        return False
+    read = {name for made in nodes if isinstance(made, Node) for name in made.reads}
+    return not read.isdisjoint(forbidden or node.input)
 
 
-def loses_cast_types(source: int, target: int) -> bool:
-    """Whether the target opset is one where onnx does not infer the type of Cast."""
-    return target < _CASTS_ARE_INFERRED_FROM <= source
+def _written_anew(finding: Diagnostic) -> Diagnostic:
+    """Return the blocker for a node with element types that only the schema forbids, if the node has to be replaced."""
+    help = f"The conversion has to write this node in another way, for which the types must be allowed. {finding.help}"
+    return replace(finding, severity="error", help=help)
 
 
 def declare_casts(graph: GraphProto) -> None:
@@ -302,9 +296,9 @@ def declare_casts(graph: GraphProto) -> None:
         if node.op_type != "Cast" or plain_domain(node.domain) != "" or node.output[0] in declared:
             continue
         # A reference to an attribute of the enclosing function has no value here.
-        for target in [attribute.s for attribute in node.attribute if attribute.name == "to" and attribute.s]:
+        for dtype in [attribute.s for attribute in node.attribute if attribute.name == "to" and attribute.s]:
             value = graph.value_info.add(name=node.output[0])
-            value.type.tensor_type.elem_type = TensorProto.DataType.Value(target.decode())
+            value.type.tensor_type.elem_type = TensorProto.DataType.Value(dtype.decode())
 
 
 # Nodes with accepted findings on the way to another opset
@@ -316,7 +310,7 @@ def stays(node: NodeProto, ladder: Ladder) -> bool:
     Its operator must mean the same at both opsets whatever the node is like, because the meaning of this node is
     unknown. What the node has and is not wrong (attributes, inputs, element types) must be allowed at the target.
     """
-    route = route_of(node.op_type, ladder.source, ladder.target)
+    route = route_of(node.op_type, ladder.from_opset, ladder.to_opset)
     if not isinstance(route, Route):
         return route is None
     if any(decision(newer.op, newer.since_version) is not None for _, newer in route.boundaries):
@@ -330,22 +324,22 @@ def stays(node: NodeProto, ladder: Ladder) -> bool:
         return False
 
 
-def gaining_meaning(walked: Walked, target: int) -> list[Diagnostic]:
-    """The blockers of nodes with accepted findings that have something which only the version at the target knows: an
-    attribute, or more inputs or outputs. At the source, runtimes ignore it or refuse the node.
+def gaining_meaning(walked: Walked, to_opset: int) -> list[Diagnostic]:
+    """Return the blockers of nodes with accepted findings that have something which only the version at the target
+    knows: an attribute, or more inputs or outputs. At the source, runtimes ignore it or refuse the node.
     """
-    held = {scope.path: scope for scope in walked.scopes}
-    found = []
+    scope_of = {scope.path: scope for scope in walked.scopes}
+    blockers = []
     for (path, index), accepted in walked.set_aside.items():
-        scope = held[path]
-        node, source = scope.nodes[index], scope.imports.get("")
-        if source is not None and plain_domain(node.domain) == "" and _gains(node, source, target):
-            found.append(needed_by_conversion(accepted))
-    return found
+        scope = scope_of[path]
+        node, from_opset = scope.nodes[index], scope.imports.get("")
+        if from_opset is not None and plain_domain(node.domain) == "" and _gains(node, from_opset, to_opset):
+            blockers.append(needed_by_conversion(accepted))
+    return blockers
 
 
-def _gains(node: NodeProto, source: int, target: int) -> bool:
-    start, end = version_at(node.op_type, source), version_at(node.op_type, target)
+def _gains(node: NodeProto, from_opset: int, to_opset: int) -> bool:
+    start, end = version_at(node.op_type, from_opset), version_at(node.op_type, to_opset)
     if start is None or end is None or start.since_version == end.since_version:
         return False
     unknown = {attribute.name for attribute in node.attribute} - start.attributes.keys()

@@ -23,7 +23,7 @@ def repaired(model: ModelProto, leeway: Leeway = STRICT) -> tuple[Rewrite[ModelP
     copy, or the model itself where nothing changes. Accepted are the findings of the original that are left.
     """
     walked = walk_model(model, leeway)
-    accepted = tuple(found for found in walked.accepted if found.code not in REPAIRED)
+    accepted = tuple(finding for finding in walked.accepted if finding.code not in REPAIRED)
     assumed = told_defaults(model, assumed=leeway.assume_defaults)
     notes = [*walked.stale, *assumed, *walked.doubled, *walked.lenient, *walked.tolerated]
     model, told_order = _in_order(model, walked)
@@ -39,7 +39,9 @@ def repaired(model: ModelProto, leeway: Leeway = STRICT) -> tuple[Rewrite[ModelP
 
 
 def plan_repairs(model: ModelProto, walked: Walked) -> Plan | None:
-    """The plan that repairs the model's nodes; None where there is nothing to repair. walked: the model's inference."""
+    """Return the plan that repairs the model's nodes; None where there is nothing to repair. walked: the model's
+    inference.
+    """
     plan, names = Plan(), FreshNames(used_names(model, walked.scopes))
     for root in roots(walked.scopes):
         plan.start(root)
@@ -51,16 +53,16 @@ def plan_repairs(model: ModelProto, walked: Walked) -> Plan | None:
 
 
 def _in_order(model: ModelProto, walked: Walked) -> tuple[ModelProto, Diagnostic | None]:
-    """A copy of the model with its nodes in topological order, and a note. The model itself where they are in order,
-    and where its graphs are nested too deep for any conversion.
+    """Return a copy of the model with its nodes in topological order, and a note. The model itself where they are in
+    order, and where its graphs are nested too deep for any conversion.
     """
-    found = [each.location for each in walked.diagnostics if each.code == "SG112"]
-    if not found or any(each.code == "SG114" for each in walked.diagnostics):
+    locations = [finding.location for finding in walked.diagnostics if finding.code == "SG112"]
+    if not locations or any(finding.code == "SG114" for finding in walked.diagnostics):
         return model, None
     copy = ModelProto()
     copy.CopyFrom(model)
     sort_nodes(copy)
-    text = f"the nodes were not in topological order in {', '.join(found)}; they are sorted now"
+    text = f"the nodes were not in topological order in {', '.join(locations)}; they are sorted now"
     return copy, diagnostic("SG112", text, severity="info", help="Nothing to do.")
 
 

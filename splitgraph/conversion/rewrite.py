@@ -79,11 +79,11 @@ class Rewrite(Generic[M_co]):
 
     @property
     def model(self) -> M_co:
-        """The model, of the kind that went in, with all of its weights; they are read when it is first asked for.
-        Raises ModelError where the file that they are in was changed.
+        """The model, of the kind that went in, with all of its weights; they are read when it is first asked
+        for. Raises ModelError where the file that they are in was changed.
         """
-        found: M_co = in_memory(self.held)
-        return found
+        model: M_co = in_memory(self.held)
+        return model
 
     def save(self, path: str | os.PathLike[str], *, external_data: ExternalData | None = None) -> None:
         """Write the model to a file, as `splitgraph.save` does: weights are copied and never loaded. Raises ModelError
@@ -93,7 +93,9 @@ class Rewrite(Generic[M_co]):
 
     @property
     def verified(self) -> bool | None:
-        """True when the result was run and is equal, False when nothing could be compared, None when nobody asked."""
+        """True when the result was run and is equal, False when nothing could be compared, None when nobody
+        asked.
+        """
         return None if self.verification is None else self.verification.verdict == "equal"
 
     @property
@@ -119,8 +121,8 @@ def step(
 
 
 def followed_by(earlier: Sequence[Change], later: Sequence[Change]) -> list[Change]:
-    """The changes of two rewrites, one after the other. A node that both changed is listed once, unless several nodes
-    share its name.
+    """Return the changes of two rewrites, one after the other. A node that both changed is listed once, unless several
+    nodes share its name.
     """
     before, after = (Counter(change.location for change in changes) for changes in (earlier, later))
     again = {change.location: change for change in later if before[change.location] == after[change.location] == 1}

@@ -139,7 +139,7 @@ def widen(node: NodeAtBoundary, fits: OperatorVersion) -> None:
 
 
 def _widen_group(node: NodeAtBoundary, slots: Sequence[Slot], allowed: frozenset[str]) -> None:
-    narrow = slots[0].found
+    narrow = slots[0].type_text
     wide = _wider(node, narrow, allowed)
     node.reasons["type"] = f"{node.op_type} does not take {narrow} {node.side}"
     cast: dict[str, str] = {}
@@ -159,7 +159,7 @@ def _widen_group(node: NodeAtBoundary, slots: Sequence[Slot], allowed: frozenset
 
 
 def _wider(node: NodeAtBoundary, narrow: str, allowed: frozenset[str]) -> str:
-    """The first exact type that is allowed."""
+    """Return the first exact type that is allowed."""
     op_type = node.op_type
     table = _TABLE_OF.get(op_type)
     if op_type in _MOVED_BY_DEFAULT:
@@ -173,7 +173,7 @@ def _wider(node: NodeAtBoundary, narrow: str, allowed: frozenset[str]) -> str:
 
 
 def _bounded(node: NodeAtBoundary, result: str, narrow: str, wide: str) -> str:
-    """The result, with that of an empty set as the narrow type has it."""
+    """Return the result; over an empty set it is that of the narrow type."""
     op_type, bound = _EMPTY[node.op_type]
     limits = {"min": 0, "max": 1} if narrow == "bool" else {"min": np.iinfo(narrow).min, "max": np.iinfo(narrow).max}
     name = node.new_name("bounded")

@@ -1,6 +1,6 @@
 """Formulas that adapters write: what is known at conversion is computed there, and nodes compute the rest at run time.
 
-Everything is written for the opset of the context, with operators that mean the same on both sides of it.
+Everything is written for the opset of the node, with operators that mean the same on both sides of it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _PLAIN = {*INTEGER_BITS, "bool", *FLOATS}
 _KEPT = 2**16
 
 
-def _quotient(one: Array, other: Array) -> Any:
-    """Divides as Div does: integers are rounded towards 0."""
-    if one.dtype.kind not in "iu":
-        return np.true_divide(one, other)
-    down = np.floor_divide(one, other)
-    return down + (((one < 0) != (other < 0)) & (down * other != one)).astype(down.dtype)
+def _quotient(dividend: Array, divisor: Array) -> Any:
+    """Divide as Div does: integers are rounded towards 0."""
+    if dividend.dtype.kind not in "iu":
+        return np.true_divide(dividend, divisor)
+    down = np.floor_divide(dividend, divisor)
+    return down + (((dividend < 0) != (divisor < 0)) & (down * divisor != dividend)).astype(down.dtype)
 
 
 # How NumPy computes known elements: with the same IEEE arithmetic, in the same type, as the operators of ONNX.
@@ -52,7 +52,7 @@ _COMPUTED: Mapping[str, str | Callable[..., Any]] = {
     "Div": _quotient,
     "Concat": lambda *parts, axis: np.concatenate(parts, axis),
     "Gather": lambda data, places, axis=0: np.take(data, places, axis),
-    "Mod": lambda one, other, fmod=0: (np.fmod if fmod else np.mod)(one, other),
+    "Mod": lambda dividend, divisor, fmod=0: (np.fmod if fmod else np.mod)(dividend, divisor),
     "Transpose": lambda data, perm: data.transpose(perm),
 }
 _TRUTHS = frozenset({"Equal", "Greater", "IsInf", "IsNaN", "Less"})
@@ -72,71 +72,71 @@ class Term:
 
     @property
     def name(self) -> str:
-        """The name of the value; adds a constant where the elements are known."""
+        """The name of the value; add a constant where the elements are known."""
         return self.value if self.elements is None else self.formula.constant(self.elements)
 
     def __add__(self, other: Term | float) -> Term:
-        return self.formula.node("Add", self, self.like(other))
+        return self.formula.apply("Add", self, self.like(other))
 
     def __sub__(self, other: Term | float) -> Term:
-        return self.formula.node("Sub", self, self.like(other))
+        return self.formula.apply("Sub", self, self.like(other))
 
     def __rsub__(self, other: float) -> Term:
         return self.like(other) - self
 
     def __mul__(self, other: Term | float) -> Term:
-        return self.formula.node("Mul", self, self.like(other))
+        return self.formula.apply("Mul", self, self.like(other))
 
     def __truediv__(self, other: Term | float) -> Term:
         """Divide; the quotient of integers is rounded towards 0."""
-        return self.formula.node("Div", self, self.like(other))
+        return self.formula.apply("Div", self, self.like(other))
 
     def __rtruediv__(self, other: float) -> Term:
         return self.like(other) / self
 
     def __mod__(self, other: Term | float) -> Term:
-        """Give the remainder of integers, with the sign of the divisor."""
-        return self.formula.node("Mod", self, self.like(other))
+        """Return the remainder of integers, with the sign of the divisor."""
+        return self.formula.apply("Mod", self, self.like(other))
 
     def __neg__(self) -> Term:
-        return self.formula.node("Neg", self)
+        return self.formula.apply("Neg", self)
 
     def __abs__(self) -> Term:
-        return self.formula.node("Abs", self)
+        return self.formula.apply("Abs", self)
 
     def __lt__(self, other: Term | float) -> Term:
-        return self.formula.node("Less", self, self.like(other))
+        return self.formula.apply("Less", self, self.like(other))
 
     def __gt__(self, other: Term | float) -> Term:
-        return self.formula.node("Greater", self, self.like(other))
+        return self.formula.apply("Greater", self, self.like(other))
 
     def __and__(self, other: Term) -> Term:
-        return self.formula.node("And", self, other)
+        return self.formula.apply("And", self, other)
 
     def __or__(self, other: Term) -> Term:
-        return self.formula.node("Or", self, other)
+        return self.formula.apply("Or", self, other)
 
     def __xor__(self, other: Term) -> Term:
-        return self.formula.node("Xor", self, other)
+        return self.formula.apply("Xor", self, other)
 
     def __invert__(self) -> Term:
-        return self.formula.node("Not", self)
+        return self.formula.apply("Not", self)
 
     def equals(self, other: Term | float) -> Term:
         """Tell where elements are equal."""
-        return self.formula.node("Equal", self, self.like(other))
+        return self.formula.apply("Equal", self, self.like(other))
 
     def floor(self) -> Term:
         """Round down."""
-        return self.formula.node("Floor", self)
+        return self.formula.apply("Floor", self)
 
     def ceil(self) -> Term:
         """Round up."""
-        return self.formula.node("Ceil", self)
+        return self.formula.apply("Ceil", self)
 
-    def like(self, other: Term | float) -> Term:
+    def like(self, number: Term | float) -> Term:
         """Make a number a term of the same element type."""
-        return other if isinstance(other, Term) else self.formula.number(other, self.dtype)
+        return number if isinstance(number, Term) else self.formula.number(number, self.dtype)
 
     def cast(self, dtype: str) -> Term:
         """Cast to another element type."""
@@ -145,7 +145,7 @@ class Term:
         if self.elements is not None and dtype in _PLAIN:
             with np.errstate(all="ignore"):
                 return self.formula.term(self.elements.astype(dtype))
-        return self.formula.node("Cast", self, gives=dtype, to=DTYPE_NUMBERS[dtype])
+        return self.formula.apply("Cast", self, gives=dtype, to=DTYPE_NUMBERS[dtype])
 
     def clipped(self, low: Term | float, high: Term | float) -> Term:
         """Bring the numbers within bounds; where the bounds cross, the upper one counts."""
@@ -165,21 +165,21 @@ class Term:
 
     def take(self, places: Term | int | Sequence[int], axis: int = 0) -> Term:
         """Gather parts along an axis, by indices. An int drops the axis. All places must be less than its length."""
-        return self.formula.node("Gather", self, self.formula.integers(places), axis=axis)
+        return self.formula.apply("Gather", self, self.formula.integers(places), axis=axis)
 
     def reshape(self, *sizes: int) -> Term:
         """Give the elements another shape: -1 stands for the rest, 0 for the dimension at the same place."""
         if self.elements is not None:
-            found = [self.elements.shape[place] if size == 0 else size for place, size in enumerate(sizes)]
-            return Term(self.formula, self.dtype, self.elements.reshape(found))
-        return self.formula.node("Reshape", self, self.formula.number(sizes))
+            shape = [self.elements.shape[place] if size == 0 else size for place, size in enumerate(sizes)]
+            return Term(self.formula, self.dtype, self.elements.reshape(shape))
+        return self.formula.apply("Reshape", self, self.formula.number(sizes))
 
     def shaped(self, sizes: Sequence[Term | int]) -> Term:
         """Give the elements a shape of terms; 0 stands for the dimension at the same place."""
         shape = self.formula.vector(sizes)
         if self.elements is not None and shape.elements is not None:
             return self.reshape(*shape.elements.tolist())
-        return self.formula.node("Reshape", self, shape)
+        return self.formula.apply("Reshape", self, shape)
 
     def with_shape(self, shape: Term, *, dense: bool) -> Term:
         """Give the elements a shape in which 0 means a dimension of 0. dense: the data has no dimension of 0, so that
@@ -190,18 +190,18 @@ class Term:
         """
         formula = self.formula
         if dense:
-            return formula.node("Reshape", self, shape)
+            return formula.apply("Reshape", self, shape)
         if formula.opset >= 14:
-            return formula.node("Reshape", self, shape, allowzero=1)
-        return formula.node("Reshape", self.reshape(-1).expanded(formula.one_or_zero(shape)), shape)
+            return formula.apply("Reshape", self, shape, allowzero=1)
+        return formula.apply("Reshape", self.reshape(-1).expanded(formula.one_or_zero(shape)), shape)
 
     def expanded(self, shape: Term) -> Term:
         """Repeat the elements to a shape."""
-        return self.formula.node("Expand", self, shape)
+        return self.formula.apply("Expand", self, shape)
 
     def transposed(self, *order: int) -> Term:
         """Transpose the dimensions."""
-        return self.formula.node("Transpose", self, perm=list(order))
+        return self.formula.apply("Transpose", self, perm=list(order))
 
     def unsqueezed(self, *axes: int) -> Term:
         """Insert dimensions of 1 at axes of the result."""
@@ -215,35 +215,35 @@ class Term:
         """Reduce along axes, for example by ReduceSum."""
         if self.elements is not None and reduction in ("ReduceSum", "ReduceProd"):
             compute = self.elements.sum if reduction == "ReduceSum" else self.elements.prod
-            found = compute(tuple(axes), dtype=self.elements.dtype, keepdims=keepdims)
-            return self.formula.term(np.asarray(found))
+            total = compute(tuple(axes), dtype=self.elements.dtype, keepdims=keepdims)
+            return self.formula.term(np.asarray(total))
         return self._along(reduction, axes, 13 if reduction == "ReduceSum" else 18, keepdims=int(keepdims))
 
     def _along(self, op_type: str, axes: Sequence[int], input_since: int, **attributes: Any) -> Term:
         if self.formula.opset < input_since:
-            return self.formula.node(op_type, self, axes=list(axes), **attributes)
-        return self.formula.node(op_type, self, self.formula.number(list(axes)), **attributes)
+            return self.formula.apply(op_type, self, axes=list(axes), **attributes)
+        return self.formula.apply(op_type, self, self.formula.number(list(axes)), **attributes)
 
     def sliced(self, start: Term | int, end: Term | int = GREATEST_INT64, axis: int | None = None) -> Term:
-        """Give a slice along an axis, or along the only one. Terms are int64[1]. Needs opset 10."""
+        """Return a slice along an axis, or along the only one. Terms are int64[1]. Needs opset 10."""
         bounds = [start, end] if axis is None else [start, end, axis]
-        return self.formula.node(
+        return self.formula.apply(
             "Slice", self, *(self.formula.integers(bound if isinstance(bound, Term) else [bound]) for bound in bounds)
         )
 
 
 @dataclass(slots=True)
 class Formula:
-    """Makes terms at one boundary, and the nodes that compute them, in the opset of the context (9 or more)."""
+    """Makes terms at one boundary, and the nodes that compute them, in the opset of the node (9 or more)."""
 
-    context: NodeAtBoundary
+    node: NodeAtBoundary
     _constants: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict)
     _shapes: dict[str, Term] = field(default_factory=dict)
 
     @property
     def opset(self) -> int:
         """The opset of the nodes that are written."""
-        return self.context.dialect or self.context.opset
+        return self.node.dialect or self.node.opset
 
     def term(self, elements: Array) -> Term:
         """Make a term of known elements."""
@@ -256,10 +256,10 @@ class Formula:
         if not dtype:
             raise Inexact("the element type of its input is unknown")
         if dtype == "string":
-            held = numpy_helper.from_array(np.array("", object))
+            tensor = numpy_helper.from_array(np.array("", object))
         else:
-            held = helper.make_tensor("", DTYPE_NUMBERS[dtype], [], [value])
-        return self.value(self.context.tensor(held, "constant"), dtype)
+            tensor = helper.make_tensor("", DTYPE_NUMBERS[dtype], [], [value])
+        return self.value(self.node.tensor(tensor, "constant"), dtype)
 
     def integers(self, numbers: Term | int | Sequence[int]) -> Term:
         """Make a term of integers, unless they are one."""
@@ -273,34 +273,34 @@ class Formula:
         """Make a term of an input of the node, whose elements count as unknown. dtype: the only one that the schema
         allows, if there is only one.
         """
-        return self.value(self.context.inputs[index], self.context.input_type(index).dtype or dtype)
+        return self.value(self.node.inputs[index], self.node.input_type(index).dtype or dtype)
 
     def given(self, index: int, dtype: str = "") -> Term:
         """Make a term of an input of the node, which may be known."""
-        elements = self.context.elements(index)
+        elements = self.node.elements(index)
         return self.input(index, dtype) if elements is None else self.term(np.asarray(elements))
 
     def size(self, index: int, axis: int) -> Term:
-        """Give one dimension of an input of the node, as an int64 scalar."""
-        shape = self.context.input_type(index).shape
+        """Return one dimension of an input of the node, as an int64 scalar."""
+        shape = self.node.input_type(index).shape
         size = None if shape is None else shape[axis]
-        return self.number(size) if isinstance(size, int) else self.shape(self.context.inputs[index]).take(axis)
+        return self.number(size) if isinstance(size, int) else self.shape(self.node.inputs[index]).take(axis)
 
     def sizes(self, name: str, rank: int) -> list[Term]:
-        """Give the dimensions of a value, each as an int64 scalar."""
-        known = self.context.values.type_of(name).shape or (None,) * rank
+        """Return the dimensions of a value, each as an int64 scalar."""
+        known = self.node.values.type_of(name).shape or (None,) * rank
         return [
             self.number(size) if isinstance(size, int) else self.shape(name).take(axis)
             for axis, size in enumerate(known)
         ]
 
     def shape(self, name: str) -> Term:
-        """Give the shape of a value, int64[rank]."""
-        known = static_shape(self.context, name)
+        """Return the shape of a value, int64[rank]."""
+        known = static_shape(self.node, name)
         if known is not None:
             return self.number(known)
         if name not in self._shapes:
-            self._shapes[name] = self.node("Shape", self.value(name, "int64"))
+            self._shapes[name] = self.apply("Shape", self.value(name, "int64"))
         return self._shapes[name]
 
     def vector(self, parts: Sequence[Term | int]) -> Term:
@@ -310,62 +310,62 @@ class Formula:
 
     def joined(self, terms: Sequence[Term], axis: int = 0) -> Term:
         """Concatenate along an axis."""
-        return terms[0] if len(terms) == 1 else self.node("Concat", *terms, axis=axis)
+        return terms[0] if len(terms) == 1 else self.apply("Concat", *terms, axis=axis)
 
     def counting(self, count: Term | int, *, is_row: bool = False) -> Term:
         """Count 0, 1, 2, ... up to a number, which is excluded; int64. is_row: the number has shape [1], not []."""
         count = self.integers(count)
         if count.elements is not None and count.elements.max() <= MAX_WRITTEN:
             return self.number(np.arange(int(count.elements.max())))
-        if min(self.opset, self.context.target) >= 11:
-            return self.node("Range", self.number(0), count.reshape() if is_row else count, self.number(1))
+        if min(self.opset, self.node.to_opset) >= 11:
+            return self.apply("Range", self.number(0), count.reshape() if is_row else count, self.number(1))
         return self.positions(self.filled(count if is_row else count.reshape(1), 1))
 
     def positions(self, mask: Term) -> Term:
-        """Give the positions where a 1-D mask is not 0, int64."""
-        return self.node("NonZero", mask, gives="int64").reshape(-1)
+        """Return the positions where a 1-D mask is not 0, int64."""
+        return self.apply("NonZero", mask, gives="int64").reshape(-1)
 
     def filled(self, shape: Term, value: int, dtype: str = "int64") -> Term:
         """Make a tensor of one value."""
         if dtype not in _PLAIN and (self.opset < 20 or dtype != "bfloat16"):
-            raise Inexact(f"ConstantOfShape does not make {dtype} {self.context.side}")
-        held = helper.make_tensor("", DTYPE_NUMBERS[dtype], [1], [value])
-        return self.node("ConstantOfShape", shape, gives=dtype, value=held)
+            raise Inexact(f"ConstantOfShape does not make {dtype} {self.node.side}")
+        tensor = helper.make_tensor("", DTYPE_NUMBERS[dtype], [1], [value])
+        return self.apply("ConstantOfShape", shape, gives=dtype, value=tensor)
 
-    def where(self, condition: Term, one: Term | float, other: Term | float) -> Term:
-        """Choose elements of `one` where a condition holds, and of `other` where it does not. One of them is a term."""
-        if not isinstance(one, Term):
-            assert isinstance(other, Term)
-            one = other.like(one)
-        other = one.like(other)
+    def where(self, condition: Term, chosen: Term | float, otherwise: Term | float) -> Term:
+        """Choose elements of `chosen` where a condition holds, and of `otherwise` elsewhere. One of them is a term."""
+        if not isinstance(chosen, Term):
+            assert isinstance(otherwise, Term)
+            chosen = otherwise.like(chosen)
+        otherwise = chosen.like(otherwise)
         if condition.elements is not None and condition.elements.ndim == 0:
-            return one if condition.elements else other
-        return self.node("Where", condition, one, other, gives=one.dtype)
+            return chosen if condition.elements else otherwise
+        return self.apply("Where", condition, chosen, otherwise, gives=chosen.dtype)
 
     def product(self, terms: Sequence[Term]) -> Term:
         """Multiply int64 scalars."""
-        return reduce(lambda one, other: one * other, terms, self.number(1))
+        return reduce(lambda left, right: left * right, terms, self.number(1))
 
     def put(self, rest: Term, places: Term, updates: Term) -> Term:
         """Put updates at places of a 1-D term. Needs opset 11."""
         if rest.elements is None or places.elements is None or updates.elements is None:
-            return self.node("ScatterElements", rest, places, updates, axis=0)
+            return self.apply("ScatterElements", rest, places, updates, axis=0)
         whole = rest.elements.copy()
         whole[places.elements] = updates.elements
         return self.term(whole)
 
     def mask_of_axes(self, axes: Term, rank: Term) -> Term:
-        """Give a boolean for each of `rank` (int64[1]) dimensions: whether the axes name it. Axes may be negative, and
-        there may be none. Needs opset 11, and the axes in one dimension.
+        """Return a boolean for each of `rank` (int64[1]) dimensions: whether the axes name it. Axes may be negative,
+        and there may be none. Needs opset 11, and the axes in one dimension.
         """
         return self.put(self.filled(rank, 0), axes, self.filled(self.shape(axes.name), 1)).cast("bool")
 
     def one_or_zero(self, shape: Term) -> Term:
-        """Give 1 for each length of a shape that is not 0 (it may be -1), and 0 for the others."""
+        """Return 1 for each length of a shape that is not 0 (it may be -1), and 0 for the others."""
         # From opset 13 on onnx and onnxruntime remove a cast to bool and back, and keep the numbers.
-        return abs(self.node("Sign", shape)) if self.opset >= 13 else shape.cast("bool").cast("int64")
+        return abs(self.apply("Sign", shape)) if self.opset >= 13 else shape.cast("bool").cast("int64")
 
-    def node(self, op_type: str, *terms: Term, gives: str = "", **attributes: Any) -> Term:
+    def apply(self, op_type: str, *terms: Term, gives: str = "", **attributes: Any) -> Term:
         """Apply an operator: compute the result where all elements are known and few, otherwise write a node.
 
         gives: the element type of the result; that of the first term unless given.
@@ -377,22 +377,22 @@ class Formula:
             # Infinities and NaN may stand in a branch that Where does not choose.
             with np.errstate(all="ignore"):
                 function = getattr(np, compute) if isinstance(compute, str) else compute
-                found = np.asarray(function(*known, **attributes), dtype=dtype)
-            if found.size <= max(_KEPT, *(elements.size for elements in known)):
-                return self.term(found)
-        return self.nodes(op_type, terms, dtype, **attributes)[0]
+                result = np.asarray(function(*known, **attributes), dtype=dtype)
+            if result.size <= max(_KEPT, *(elements.size for elements in known)):
+                return self.term(result)
+        return self.write(op_type, terms, dtype, **attributes)[0]
 
-    def nodes(self, op_type: str, terms: Sequence[Term], *dtypes: str, **attributes: Any) -> list[Term]:
+    def write(self, op_type: str, terms: Sequence[Term], *dtypes: str, **attributes: Any) -> list[Term]:
         """Write a node with an output for each element type."""
         names = [term.name for term in terms]
-        outputs = self.context.write_many(op_type, names, [op_type.lower()] * len(dtypes), **attributes)
+        outputs = self.node.write_many(op_type, names, [op_type.lower()] * len(dtypes), **attributes)
         return [self.value(name, dtype) for name, dtype in zip(outputs, dtypes, strict=True)]
 
     def constant(self, elements: Array) -> str:
         """Add a constant and give its name; equal constants become one."""
         key = (str(elements.dtype), elements.shape, elements.tobytes())
         if key not in self._constants:
-            self._constants[key] = self.context.tensor(numpy_helper.from_array(elements), "constant")
+            self._constants[key] = self.node.tensor(numpy_helper.from_array(elements), "constant")
         return self._constants[key]
 
     def loop(
@@ -407,14 +407,14 @@ class Formula:
 
         shapes: of the states and of what is stacked; runtimes need them.
         """
-        context = self.context
-        number, going = (self.value(context.new_name("number"), "int64"), self.value(context.new_name("going"), "bool"))
-        inside = [self.value(context.new_name("state"), state.dtype) for state in states]
-        start, constants, known_shapes = len(context.before), dict(self._constants), dict(self._shapes)
-        results = [self.node("Identity", going), *step(number, *inside)]
+        node = self.node
+        number, going = (self.value(node.new_name("number"), "int64"), self.value(node.new_name("going"), "bool"))
+        inside = [self.value(node.new_name("state"), state.dtype) for state in states]
+        start, constants, known_shapes = len(node.before), dict(self._constants), dict(self._shapes)
+        results = [self.apply("Identity", going), *step(number, *inside)]
         # What was written since then belongs into the body, also the constants that are nodes.
-        body = [form.message() for form in context.before[start:]]
-        del context.before[start:]
+        body = [written.message() for written in node.before[start:]]
+        del node.before[start:]
         self._constants, self._shapes = constants, known_shapes
         inputs = [
             _declared(term, dims) for term, dims in zip((number, going, *inside), ((), (), *shapes), strict=False)
@@ -422,45 +422,45 @@ class Formula:
         outputs = [_declared(term, dims) for term, dims in zip(results, ((), *shapes), strict=True)]
         graph: GraphProto = helper.make_graph(body, "step", inputs, outputs)
         first = [trips, self.number(True, "bool"), *states]
-        return self.nodes("Loop", first, *(term.dtype for term in results[1:]), body=graph)
+        return self.write("Loop", first, *(term.dtype for term in results[1:]), body=graph)
 
     def give(self, *results: Term) -> None:
         """Make the node give terms as its outputs, and no others."""
-        context, outputs = self.context, list(self.context.outputs)
-        del context.outputs[1:]
+        node, outputs = self.node, list(self.node.outputs)
+        del node.outputs[1:]
         names = [term.name for term in results]
-        reads = [name for form in (*context.before, *context.after) for name in form.reads]
+        reads = [name for written in (*node.before, *node.after) for name in written.reads]
         for name, output in zip(names[1:], outputs[1:], strict=False):
-            form = next((form for form in context.before if name in form.outputs), None)
-            if output and form is not None and name not in reads and names.count(name) == 1:
-                form.outputs[form.outputs.index(name)] = output
+            written = next((written for written in node.before if name in written.outputs), None)
+            if output and written is not None and name not in reads and names.count(name) == 1:
+                written.outputs[written.outputs.index(name)] = output
             elif output:
-                context.write_after("Identity", [name], output)
-        index = next((index for index, form in enumerate(context.before) if form.outputs == names[:1]), None)
+                node.write_after("Identity", [name], output)
+        index = next((index for index, written in enumerate(node.before) if written.outputs == names[:1]), None)
         if index is None or names[0] in reads or names.count(names[0]) > 1:
-            context.replace("Identity", names[:1])
+            node.replace("Identity", names[:1])
             return
-        form = context.before.pop(index)
-        context.replace(form.op_type, form.inputs)
-        context.attributes.update(form.attributes)
+        written = node.before.pop(index)
+        node.replace(written.op_type, written.inputs)
+        node.attributes.update(written.attributes)
 
     def follow(self, index: int, compute: Callable[[Term], Term]) -> None:
         """Compute an output of the node from what the node gives there, with nodes behind the node."""
-        context = self.context
-        start, wanted = len(context.before), context.redirect(index, "given")
-        given = context.outputs[index]
-        result = compute(self.value(given, context.values.type_of(wanted).dtype or ""))
+        node = self.node
+        start, wanted = len(node.before), node.redirect(index, "given")
+        given = node.outputs[index]
+        result = compute(self.value(given, node.values.type_of(wanted).dtype or ""))
         behind = {given}
-        for form in context.before[start:]:
-            if not behind.isdisjoint(form.reads):
-                behind.update(form.outputs)
-                context.before = [kept for kept in context.before if kept is not form]
-                form.outputs = [wanted if name == result.name else name for name in form.outputs]
-                context.after.append(form)
+        for written in node.before[start:]:
+            if not behind.isdisjoint(written.reads):
+                behind.update(written.outputs)
+                node.before = [kept for kept in node.before if kept is not written]
+                written.outputs = [wanted if name == result.name else name for name in written.outputs]
+                node.after.append(written)
 
 
 def _is_small(known: Sequence[Array]) -> bool:
-    """True when the result from these elements needs little memory."""
+    """Return True when the result from these elements needs little memory."""
     try:
         return math.prod(np.broadcast_shapes(*(elements.shape for elements in known))) <= MAX_WRITTEN
     except ValueError:
@@ -474,12 +474,12 @@ def _declared(term: Term, dims: Sequence[int | None] | None) -> Any:
 
 
 def wide_float(dtype: str) -> str:
-    """Give the type in which floating-point numbers are computed: float64 for float64, float32 for the others."""
+    """Return the type in which floating-point numbers are computed: float64 for float64, float32 for the others."""
     return "float64" if dtype == "float64" else "float32"
 
 
 def static_shape(node: NodeAtBoundary, name: str) -> tuple[int, ...] | None:
-    """Give the shape of a value, None unless every dimension is known."""
+    """Return the shape of a value, None unless every dimension is known."""
     shape = node.values.type_of(name).shape
     if shape is None:
         return None
@@ -488,6 +488,6 @@ def static_shape(node: NodeAtBoundary, name: str) -> tuple[int, ...] | None:
 
 
 def has_no_zero(node: NodeAtBoundary, name: str) -> bool:
-    """True when every dimension of a value is known and not 0."""
+    """Return True when every dimension of a value is known and not 0."""
     shape = static_shape(node, name)
     return shape is not None and 0 not in shape

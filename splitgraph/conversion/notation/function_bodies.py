@@ -26,22 +26,24 @@ _HOLDS_NODES_OF_MODEL = frozenset({"SequenceMap"})
 
 
 def expand(node: NodeAtBoundary) -> None:
-    """Replaces the node by the function body of its operator, at the version that the node comes from.
+    """Replace the node by the function body of its operator, at the version that the node comes from.
 
     Raises Inexact where there is no body, and where the body depends on something unknown.
     """
-    check_body(node)
+    check = _CHECKS.get(node.op_type)
+    if check is not None:
+        check(node)
     own = _set_apart(node) if node.op_type in _HOLDS_NODES_OF_MODEL else {}
     body, dialect = _body(node)
     node.dialect = dialect
     names = {**_renaming(node, body), **own}
     for index, inner in enumerate(body.node):
         attributes = _attributes(node, body, inner.attribute, names)
-        if inner.op_type == "Constant" and (held := _literal(attributes)) is not None:
+        if inner.op_type == "Constant" and (literal := _literal(attributes)) is not None:
             if inner.output[0] not in body.output:
-                names[inner.output[0]] = node.tensor(held, "constant")
+                names[inner.output[0]] = node.tensor(literal, "constant")
                 continue
-            attributes = {"value": make_attribute("value", held)}
+            attributes = {"value": make_attribute("value", literal)}
         outputs = [name and (names.get(name) or names.setdefault(name, node.new_name(name))) for name in inner.output]
         name = node.new_name(f"{inner.op_type}_{index}")
         node.before.append(Node(inner.op_type, [names[name] for name in inner.input], outputs, attributes, None, name))
@@ -49,14 +51,14 @@ def expand(node: NodeAtBoundary) -> None:
 
 
 def has_body(op_type: str, since_version: int) -> bool:
-    """True when the specification gives a function body for this version of an operator."""
+    """Return True when the specification gives a function body for this version of an operator."""
     version = version_at(op_type, since_version)
     return version is not None and version.has_function
 
 
 def _schema_with_body(op_type: str, since_version: int) -> Any:
-    """Gives the schema that holds the body; raises Inexact where there is none, or where the installed onnx
-    is too old.
+    """Return the schema that holds the body; raise Inexact where there is none, or where the installed onnx is too
+    old.
     """
     if not has_body(op_type, since_version):
         raise Inexact("has no function body to expand")
@@ -67,13 +69,13 @@ def _schema_with_body(op_type: str, since_version: int) -> Any:
 
 
 def _body(node: NodeAtBoundary) -> tuple[Any, int]:
-    """Gives the body and the opset of its nodes: the specification has bodies for several opsets, and this is the one
+    """Return the body and the opset of its nodes: the specification has bodies for several opsets, and this is the one
     nearest to the target.
     """
     op = node.op_type
     schema = _schema_with_body(op, node.old.since_version)
     if schema.has_function:
-        nearest = _nearest(schema.function_opset_versions, node.target)
+        nearest = _nearest(schema.function_opset_versions, node.to_opset)
         return _parsed(schema.get_function_with_opset_version(nearest)), nearest
     types = []
     for name in node.inputs:
@@ -84,36 +86,36 @@ def _body(node: NodeAtBoundary) -> tuple[Any, int]:
     if any(attribute.ref_attr_name for attribute in node.attributes.values()):
         raise Inexact("its function body depends on an attribute of the enclosing function", INLINE_FIRST)
     inner = node.message().SerializeToString()
-    nearest = _nearest(schema.context_dependent_function_opset_versions, node.target)
+    nearest = _nearest(schema.context_dependent_function_opset_versions, node.to_opset)
     written = schema.get_context_dependent_function_with_opset_version(nearest, inner, types)
     if not written:
         raise Inexact("its function body does not cover this case")
-    return _parsed(written), node.source if op in _HOLDS_NODES_OF_MODEL else nearest
+    return _parsed(written), node.from_opset if op in _HOLDS_NODES_OF_MODEL else nearest
 
 
 def _set_apart(node: NodeAtBoundary) -> dict[str, str]:
-    """Renames everything in the subgraphs of a node, so that no name in the function body can clash. Gives what each
+    """Rename everything in the subgraphs of a node, so that no name in the function body can clash. Return what each
     new name means: the outer name that the subgraphs read, or the new name itself.
     """
     own: dict[str, str] = {}
     for name, attribute in node.attributes.items():
         if attribute.type != AttributeProto.GRAPH:
             continue
-        held = AttributeProto()
-        held.CopyFrom(attribute)
-        if any(each.ref_attr_name for inner in held.g.node for each in _all_attributes(inner)):
+        copy = AttributeProto()
+        copy.CopyFrom(attribute)
+        if any(candidate.ref_attr_name for inner in copy.g.node for candidate in _all_attributes(inner)):
             raise Inexact("its subgraph refers to attributes of the enclosing function", INLINE_FIRST)
-        within = set(_defined(held.g))
-        outside = {read: node.new_name(read) for inner in held.g.node for read in reads_of(inner) if read not in within}
-        outside |= {value.name: node.new_name(value.name) for value in held.g.output if value.name not in within}
-        _rewrite_graph(node, FunctionProto(), held.g, {"": "", **outside})
-        own |= {new: read for read, new in outside.items()} | {new: new for new in _defined(held.g)}
-        node.attributes[name] = held
+        within = set(_defined(copy.g))
+        outside = {read: node.new_name(read) for inner in copy.g.node for read in reads_of(inner) if read not in within}
+        outside |= {value.name: node.new_name(value.name) for value in copy.g.output if value.name not in within}
+        _rewrite_graph(node, FunctionProto(), copy.g, {"": "", **outside})
+        own |= {new: read for read, new in outside.items()} | {new: new for new in _defined(copy.g)}
+        node.attributes[name] = copy
     return own
 
 
 def _defined(graph: GraphProto) -> Iterator[str]:
-    """Gives every name that a graph and its subgraphs define."""
+    """Return every name that a graph and its subgraphs define."""
     yield from (value.name for value in graph.input)
     yield from (tensor.name for tensor in graph.initializer)
     for node in graph.node:
@@ -123,27 +125,27 @@ def _defined(graph: GraphProto) -> Iterator[str]:
 
 
 def _all_attributes(node: NodeProto) -> Iterator[AttributeProto]:
-    """Gives the attributes of a node and of the nodes in its subgraphs."""
+    """Return the attributes of a node and of the nodes in its subgraphs."""
     yield from node.attribute
     for _, _, graph in subgraphs(node):
         for inner in graph.node:
             yield from _all_attributes(inner)
 
 
-def _nearest(opsets: Sequence[int], target: int) -> int:
-    """Gives the opset nearest to the target."""
-    return min(opsets, key=lambda opset: abs(opset - target))
+def _nearest(opsets: Sequence[int], to_opset: int) -> int:
+    """Return the opset nearest to the target."""
+    return min(opsets, key=lambda opset: abs(opset - to_opset))
 
 
 def _parsed(written: Any) -> Any:
-    """Parses a function."""
+    """Parse a function."""
     body = FunctionProto()
     body.ParseFromString(written if isinstance(written, bytes) else written.SerializeToString())
     return body
 
 
 def _renaming(node: NodeAtBoundary, body: Any) -> dict[str, str]:
-    """Maps the formal inputs and outputs of the body to the names of the node."""
+    """Map the formal inputs and outputs of the body to the names of the node."""
     names = {"": ""}
     for position, name in enumerate(body.input):
         names[name] = node.inputs[position] if position < len(node.inputs) else ""
@@ -156,15 +158,15 @@ def _renaming(node: NodeAtBoundary, body: Any) -> dict[str, str]:
 def _attributes(
     node: NodeAtBoundary, body: Any, attributes: Sequence[AttributeProto], names: Mapping[str, str]
 ) -> dict[str, AttributeProto]:
-    """Gives the attributes of a node in the body; references take the node's own values."""
+    """Return the attributes of a node in the body; references take the node's own values."""
     made: dict[str, AttributeProto] = {}
     for attribute in attributes:
-        held = AttributeProto()
+        copy = AttributeProto()
         if not attribute.ref_attr_name:
-            held.CopyFrom(attribute)
-            if held.type == AttributeProto.GRAPH:
-                _rewrite_graph(node, body, held.g, names)
-            made[attribute.name] = held
+            copy.CopyFrom(attribute)
+            if copy.type == AttributeProto.GRAPH:
+                _rewrite_graph(node, body, copy.g, names)
+            made[attribute.name] = copy
             continue
         given = node.attributes.get(attribute.ref_attr_name) or _default(node, body, attribute.ref_attr_name)
         if given is None:
@@ -172,21 +174,21 @@ def _attributes(
         if given.ref_attr_name and not node.emission.is_given(given.ref_attr_name):
             text = f"{attribute.ref_attr_name} is an attribute of the enclosing function that a call leaves out"
             raise Inexact(text, INLINE_FIRST)
-        held.CopyFrom(given)
-        held.name = attribute.name
-        made[attribute.name] = held
+        copy.CopyFrom(given)
+        copy.name = attribute.name
+        made[attribute.name] = copy
     return made
 
 
 def _default(node: NodeAtBoundary, body: Any, name: str) -> AttributeProto | None:
-    """Gives the default of an attribute that the node omits."""
+    """Return the default of an attribute that the node omits."""
     own: dict[str, AttributeProto] = {attribute.name: attribute for attribute in body.attribute_proto}
     formal = node.old.attributes.get(name)
     return own.get(name) or (formal.default if formal is not None else None)
 
 
 def _literal(attributes: Mapping[str, AttributeProto]) -> TensorProto | None:
-    """Gives the tensor of a Constant with these attributes; None for strings, and where only a call tells."""
+    """Return the tensor of a Constant with these attributes; None for strings, and where only a call tells."""
     for name, attribute in attributes.items():
         if attribute.ref_attr_name:
             return None
@@ -194,13 +196,13 @@ def _literal(attributes: Mapping[str, AttributeProto]) -> TensorProto | None:
             return attribute.t
         dtype = CONSTANT_DTYPES.get(name, "string")
         if dtype != "string":
-            held: NDArray[Any] = np.asarray(attribute_value(attribute), dtype)
-            return numpy_helper.from_array(held)
+            elements: NDArray[Any] = np.asarray(attribute_value(attribute), dtype)
+            return numpy_helper.from_array(elements)
     return None
 
 
 def _rewrite_graph(node: NodeAtBoundary, body: Any, graph: GraphProto, outer: Mapping[str, str]) -> None:
-    """Renames everything in a subgraph of the body and gives every attribute its value."""
+    """Rename everything in a subgraph of the body and give every attribute its value."""
     names = dict(outer)
 
     def define(name: str) -> str:
@@ -209,8 +211,8 @@ def _rewrite_graph(node: NodeAtBoundary, body: Any, graph: GraphProto, outer: Ma
         return names[name]
 
     del graph.value_info[:]
-    held: list[Any] = [*graph.input, *graph.initializer]
-    for value in held:
+    declared: list[Any] = [*graph.input, *graph.initializer]
+    for value in declared:
         value.name = define(value.name)
     for inner in graph.node:
         attributes = _attributes(node, body, inner.attribute, names)
@@ -225,19 +227,11 @@ def _rewrite_graph(node: NodeAtBoundary, body: Any, graph: GraphProto, outer: Ma
         output.name = names[output.name]
 
 
-# Function bodies that differ from the document of their operator for some nodes.
+# Function bodies that differ from the document of their operator for some nodes. A check raises Inexact for such
+# a node. It also drops attributes without effect that would change the result of the body.
 
 
 _REAL = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16})
-
-
-def check_body(node: NodeAtBoundary) -> None:
-    """Raises Inexact where the function body is not exact for this node. Drops attributes without effect that would
-    change the result of the body.
-    """
-    check = _CHECKS.get(node.op_type)
-    if check is not None:
-        check(node)
 
 
 def _bernoulli(node: NodeAtBoundary) -> NoReturn:
@@ -249,7 +243,7 @@ def _affine_grid(node: NodeAtBoundary) -> NoReturn:
 
 
 def _attention(node: NodeAtBoundary) -> None:
-    """Checks that weights and values have one type, as the body needs, and that a mask is boolean or real: the body
+    """Check that weights and values have one type, as the body needs, and that a mask is boolean or real: the body
     casts -inf to the type of the mask.
 
     The body recognizes inputs of rank 3 by the numbers of heads, so these are dropped from inputs of rank 4.
@@ -276,7 +270,7 @@ def _window(node: NodeAtBoundary) -> None:
 
 
 def _shrink(node: NodeAtBoundary) -> None:
-    """Checks that lambd, its negative and bias are exact in the type of the input: the body casts them, runtimes do
+    """Check that lambd, its negative and bias are exact in the type of the input: the body casts them, runtimes do
     not.
     """
     dtype = node.input_type(0).dtype
@@ -308,8 +302,8 @@ _CHECKS: dict[str, Callable[[NodeAtBoundary], None]] = {
 
 
 def drop_heads_of_rank_4(node: NodeAtBoundary) -> bool:
-    """Drops the numbers of heads from an Attention whose inputs have rank 4 and so a dimension for the heads, as from
-    25 on; False when the rank is unknown.
+    """Drop the numbers of heads from an Attention whose inputs have rank 4 and so a dimension for the heads, as from 25
+    on; False when the rank is unknown.
     """
     names, rank = ("q_num_heads", "kv_num_heads"), node.rank(0)
     if node.old.since_version >= 25 or rank == 3 or not any(map(node.has, names)):

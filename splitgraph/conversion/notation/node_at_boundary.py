@@ -50,7 +50,7 @@ class Surroundings(Protocol):
         """Where constants and names come from."""
 
     @property
-    def target(self) -> int:
+    def to_opset(self) -> int:
         """The opset to which the model goes."""
 
     @property
@@ -70,33 +70,33 @@ class Surroundings(Protocol):
 
 
 def elements_of(tensor: TensorProto) -> Array:
-    """Gives the elements of a tensor that is an attribute. Raises Inexact where they are in another file, or
+    """Return the elements of a tensor that is an attribute. Raises Inexact where they are in another file, or
     malformed.
     """
     if is_in_other_file(tensor):
         raise Inexact("its value is external data, which is not read")
     try:
-        found: Array = array_of(tensor)
+        elements: Array = array_of(tensor)
     except (ValueError, TypeError, KeyError):
         raise Inexact("its value is malformed") from None
-    return found
+    return elements
 
 
 def require_few_axes(count: int) -> None:
-    """Raises Inexact for more axes than a tensor has in any runtime: some nodes would be written for each."""
+    """Raise Inexact for more axes than a tensor has in any runtime: some nodes would be written for each."""
     if count > MAX_RANK:
         raise Inexact(f"nothing is written out for more than {MAX_RANK} axes")
 
 
 def require_few(*sizes: int) -> None:
-    """Raises Inexact where a constant of this shape, or this number of nodes, is too large to be written out."""
+    """Raise Inexact where a constant of this shape, or this number of nodes, is too large to be written out."""
     many = math.prod(sizes)
     if many > MAX_WRITTEN:
         raise Inexact(f"it takes {many:,} constants, and at most {MAX_WRITTEN:,} are written out")
 
 
 def _require_known(name: str, value: Any) -> Any:
-    """Gives the value of an attribute; raises Inexact when it refers to an attribute of the enclosing function."""
+    """Return the value of an attribute; raise Inexact when it refers to an attribute of the enclosing function."""
     if value is UNRESOLVED:
         raise Inexact(f"{name} is an attribute of the enclosing function", INLINE_FIRST)
     return value
@@ -110,13 +110,13 @@ class NodeAtBoundary(Node, NodeBuilder):
     behind it, and `drop_node` removes the node. Everything is written for the side that the node goes to; the climb
     converts it further from there.
 
-    source: the opset that the node comes from. upward: from `lower` to `upper`, or back. came: the node as it came to
-    the boundary. reasons: why each attribute that was edited was. same_defaults: attributes whose defaults differ in
+    from_opset: the opset that the node comes from. upward: from `lower` to `upper`, or back. came: the node as it came
+    to the boundary. reasons: why each attribute that was edited was. same_defaults: attributes whose defaults differ in
     spelling only. dialect: the opset of the written nodes, if not the one next to the boundary.
     """
 
     around: Surroundings = field(kw_only=True)
-    source: int = field(kw_only=True)
+    from_opset: int = field(kw_only=True)
     upward: bool = field(kw_only=True)
     lower: OperatorVersion = field(kw_only=True)
     upper: OperatorVersion = field(kw_only=True)
@@ -133,7 +133,7 @@ class NodeAtBoundary(Node, NodeBuilder):
         cls,
         node: Node,
         around: Surroundings,
-        source: int,
+        from_opset: int,
         upward: bool,
         lower: OperatorVersion,
         upper: OperatorVersion,
@@ -149,7 +149,7 @@ class NodeAtBoundary(Node, NodeBuilder):
             node.name,
             node.wrap,
             around=around,
-            source=source,
+            from_opset=from_opset,
             upward=upward,
             lower=lower,
             upper=upper,
@@ -172,9 +172,9 @@ class NodeAtBoundary(Node, NodeBuilder):
         return self.around.emission
 
     @property
-    def target(self) -> int:
+    def to_opset(self) -> int:
         """The opset to which the model goes."""
-        return self.around.target
+        return self.around.to_opset
 
     @property
     def opset(self) -> int:
@@ -200,45 +200,47 @@ class NodeAtBoundary(Node, NodeBuilder):
     # Attributes ----------------------------------------------------------------------------------------------------
 
     def has(self, name: str) -> bool:
-        """True when the node has the attribute."""
+        """Return True when the node has the attribute."""
         return name in self.attributes
 
     def value(self, name: str, absent: Any = None) -> Any:
-        """The attribute's value, `absent` without it, UNRESOLVED when it refers to an attribute of the function."""
+        """Return the attribute's value, `absent` without it, UNRESOLVED when it refers to an attribute of the
+        function.
+        """
         attribute = self.attributes.get(name)
         if attribute is None:
             return absent
         return UNRESOLVED if attribute.ref_attr_name else attribute_value(attribute)
 
     def value_or_default(self, name: str) -> Any:
-        """The attribute's value; where the node omits it, the default of the version that the node comes from.
+        """Return the attribute's value; where the node omits it, the default of the version that the node comes from.
 
         UNRESOLVED when the attribute refers to an attribute of the function.
         """
         return self.value(name, self.old.attributes[name].default_value)
 
     def is_set(self, name: str) -> bool:
-        """True when an integer attribute is known and not 0."""
+        """Return True when an integer attribute is known and not 0."""
         value = self.value(name, 0)
         return value is not UNRESOLVED and value != 0
 
     def set(self, name: str, value: Any, why: str) -> None:
-        """Gives the attribute a value: int, float, str, bytes, TensorProto or a non-empty sequence of them."""
+        """Give the attribute a value: int, float, str, bytes, TensorProto or a non-empty sequence of them."""
         self.attributes[name] = make_attribute(name, value)
         self.reasons[name] = why
 
     def set_default(self, name: str, default: AttributeProto, why: str) -> None:
-        """Writes a default out."""
+        """Write a default out."""
         self.set(name, attribute_value(default), why)
 
     def drop(self, *names: str, why: str) -> None:
-        """Removes attributes that the node has."""
+        """Remove attributes that the node has."""
         for name in names:
             if self.attributes.pop(name, None) is not None:
                 self.reasons[name] = why
 
     def accept_default(self, *names: str) -> None:
-        """Says that leaving these attributes out means the same on both sides, though the schemas' defaults differ."""
+        """Say that leaving these attributes out means the same on both sides, though the schemas' defaults differ."""
         self.same_defaults.update(names)
 
     # What is known of inputs and outputs ---------------------------------------------------------------------------
@@ -278,71 +280,71 @@ class NodeAtBoundary(Node, NodeBuilder):
         return self.around.is_read(name)
 
     def input_type(self, index: int) -> ValueType:
-        """Gives the type of an input; UNKNOWN where the node omits it."""
+        """Return the type of an input; UNKNOWN where the node omits it."""
         return self.values.type_of(self.inputs[index] if index < len(self.inputs) else "")
 
     def output_type(self, index: int = 0) -> ValueType:
-        """Gives the type of an output; UNKNOWN where the node omits it."""
+        """Return the type of an output; UNKNOWN where the node omits it."""
         return self.values.type_of(self.outputs[index] if index < len(self.outputs) else "")
 
     def elements(self, index: int) -> Array | None:
-        """Gives the elements of an input that is the same in every run; None where this is not certain."""
+        """Return the elements of an input that is the same in every run; None where this is not certain."""
         return self.values.elements(self.inputs[index]) if self.uses_input(index) else None
 
     def integers(self, index: int) -> list[int] | None:
-        """Gives the elements of an input of integers that is the same in every run; None where this is not certain."""
+        """Return the elements of an input of integers that is the same in every run; None where this is not certain."""
         return self.values.integers(self.inputs[index]) if self.uses_input(index) else None
 
-    def constant_ints(self, index: int, what: str) -> list[int]:
-        """Gives the elements of an input of integers; raises Inexact when they are known only at run time."""
-        found = self.integers(index)
-        if found is None:
-            raise Inexact(f"{what} is an attribute {self.side}, and here it is known only at run time")
-        return found
+    def constant_ints(self, index: int, name: str) -> list[int]:
+        """Return the elements of an input of integers; raise Inexact when they are known only at run time."""
+        numbers = self.integers(index)
+        if numbers is None:
+            raise Inexact(f"{name} is an attribute {self.side}, and here it is known only at run time")
+        return numbers
 
     def known_dtype(self, index: int = 0) -> str:
-        """Gives the element type of an input; raises Inexact when it is unknown."""
+        """Return the element type of an input; raise Inexact when it is unknown."""
         dtype = self.input_type(index).dtype
         if dtype is None:
             raise Inexact(f"the element type of {self.inputs[index]!r} is unknown")
         return dtype
 
     def known_rank(self, index: int = 0) -> int:
-        """Gives the rank of an input; raises Inexact when it is unknown."""
+        """Return the rank of an input; raise Inexact when it is unknown."""
         shape = self.input_type(index).shape
         if shape is None:
             raise Inexact(f"the rank of {self.inputs[index]!r} is unknown", "declare the shape of the input")
         return len(shape)
 
     def known_value(self, name: str, absent: Any = None) -> Any:
-        """Gives the value of an attribute; raises Inexact when it refers to an attribute of the enclosing function."""
+        """Return the value of an attribute; raise Inexact when it refers to an attribute of the enclosing function."""
         return _require_known(name, self.value(name, absent))
 
     def known_value_or_default(self, name: str) -> Any:
-        """Gives the value of an attribute; where the node omits the attribute, the default of the version that the node
-        comes from. Raises Inexact when it refers to an attribute of the enclosing function.
+        """Return the value of an attribute; where the node omits the attribute, the default of the version that the
+        node comes from. Raises Inexact when it refers to an attribute of the enclosing function.
         """
         return _require_known(name, self.value_or_default(name))
 
     def known_is_set(self, name: str) -> bool:
-        """True when an integer attribute is not 0; raises Inexact when it refers to an attribute of the enclosing
+        """Return True when an integer attribute is not 0; raise Inexact when it refers to an attribute of the enclosing
         function.
         """
         return bool(self.known_value(name, 0))
 
     def require_types(self) -> None:
-        """Raises Inexact for an element type that the new version does not take."""
+        """Raise Inexact for an element type that the new version does not take."""
         for slot in misfits(slots_of(self.came, self.values.type_of, self.old), self.new, skip_renamed=True):
-            raise Inexact(f"it does not take {slot.found or 'every element type'} {self.side} ({slot.label})")
+            raise Inexact(f"it does not take {slot.type_text or 'every element type'} {self.side} ({slot.label})")
 
     # Writing -------------------------------------------------------------------------------------------------------
 
     def new_name(self, hint: str) -> str:
-        """A name that is new in every scope of the model."""
+        """Return a name that is new in every scope of the model."""
         return self.emission.new_name(hint)
 
     def constant(self, values: ArrayLike, hint: str, dtype: DTypeLike = "int64") -> str:
-        """Adds a constant and gives its name: an initializer, or a Constant node in functions."""
+        """Add a constant and return its name: an initializer, or a Constant node in functions."""
         if isinstance(values, range):
             require_few(len(values))
         if dtype == "int64" and isinstance(values, (int, list, tuple)):
@@ -351,22 +353,22 @@ class NodeAtBoundary(Node, NodeBuilder):
                 return self.tensor(int64_tensor("", values), hint)
         return self.tensor(numpy_helper.from_array(np.asarray(values, dtype=dtype)), hint)
 
-    def tensor(self, held: TensorProto, hint: str) -> str:
-        """Adds a constant that holds a tensor, and gives its name."""
-        tensor, name = self.emission.drafts.initializer.add(), self.new_name(hint)
-        tensor.CopyFrom(held)
+    def tensor(self, tensor: TensorProto, hint: str) -> str:
+        """Add a constant that holds a tensor, and return its name."""
+        added_tensor, name = self.emission.drafts.initializer.add(), self.new_name(hint)
+        added_tensor.CopyFrom(tensor)
         if self.emission.in_function:
             # The conversion of a node is reused for equal nodes, whose constants have other names.
-            tensor.ClearField("name")
-            self._constant_node(tensor, name, hint)
+            added_tensor.ClearField("name")
+            self._constant_node(added_tensor, name, hint)
         else:
-            tensor.name = name
-            self.emission.initializers.append(tensor)
-        self.values.define_constant(name, tensor)
+            added_tensor.name = name
+            self.emission.initializers.append(added_tensor)
+        self.values.define_constant(name, added_tensor)
         return name
 
     def like_data(self, value: float, hint: str) -> str:
-        """Adds a scalar of the element type of the first input, and gives its name. Where the type is unknown, CastLike
+        """Add a scalar of the element type of the first input, and return its name. Where the type is unknown, CastLike
         finds it.
         """
         dtype = self.input_type(0).dtype
@@ -375,13 +377,13 @@ class NodeAtBoundary(Node, NodeBuilder):
             # Numbers beyond float16 become infinite.
             with np.errstate(over="ignore"):
                 return self.tensor(numpy_helper.from_array(np.asarray(value).astype(kind)), hint)
-        if not self.upward or self.target < 15:
+        if not self.upward or self.to_opset < 15:
             return self.constant(value, hint, self.known_dtype())
         self.dialect = 15
         return self.write("CastLike", [self.constant(value, hint, np.float32), self.inputs[0]], f"{hint}_typed")
 
     def _constant_node(self, tensor: TensorProto, name: str, hint: str) -> None:
-        """Puts a Constant before the node. Below opset 9 Constant gives floats only, and Cast makes the others."""
+        """Put a Constant before the node. Below opset 9 Constant gives floats only, and Cast makes the others."""
         given, output = tensor, name
         is_cast = self.opset < 9 and tensor.data_type not in _FLOATS
         if is_cast:
@@ -396,7 +398,7 @@ class NodeAtBoundary(Node, NodeBuilder):
             self.before.append(cast)
 
     def attribute_as_input(self, name: str, dtype: DTypeLike = "int64") -> str:
-        """Turns an attribute of the node into a constant, and gives its name: 1-D for a list, 0-D for one number."""
+        """Turn an attribute of the node into a constant, and return its name: 1-D for a list, 0-D for one number."""
         attribute = self.attributes.pop(name)
         self.reasons[name] = f"it is an input {self.side}"
         if not attribute.ref_attr_name:
@@ -415,26 +417,26 @@ class NodeAtBoundary(Node, NodeBuilder):
         self.before.append(added(op_type, inputs, outputs, self.new_name(f"{hint}_node"), attributes))
 
     def write_after(self, op_type: str, inputs: Sequence[str], output: str, **attributes: object) -> None:
-        """Puts a node behind the node; its output has this name."""
+        """Put a node behind the node; its output has this name."""
         self.after.append(added(op_type, inputs, [output], self.new_name(f"{op_type.lower()}_node"), attributes))
 
     def rename(self, op_type: str) -> None:
-        """Makes the node another operator with the same inputs, outputs and attributes."""
+        """Make the node another operator with the same inputs, outputs and attributes."""
         self.op_type = op_type
 
     def replace(self, op_type: str, inputs: Sequence[str], **attributes: object) -> None:
-        """Makes the node another operator with the same outputs, these inputs and only these attributes."""
+        """Make the node another operator with the same outputs, these inputs and only these attributes."""
         self.op_type = op_type
         self.inputs[:] = inputs
         self.attributes.clear()
         self.attributes |= added(op_type, [], [], "", attributes).attributes
 
     def redirect(self, index: int, hint: str) -> str:
-        """Renames an output, so that a node behind can give the old name, and gives the old name."""
+        """Rename an output, so that a node behind can give the old name, and return the old name."""
         old = self.outputs[index]
         self.outputs[index] = self.new_name(hint)
         return old
 
     def drop_node(self) -> None:
-        """Removes the node; other nodes must give its outputs."""
+        """Remove the node; other nodes must give its outputs."""
         self.dropped = True

@@ -33,7 +33,7 @@ class _Axis:
 
 
 def resize_by_gathering(node: NodeAtBoundary) -> None:
-    """Writes a Resize of any version as arithmetic, axis by axis. Coordinates are float32, as scales are.
+    """Write a Resize of any version as arithmetic, axis by axis. Coordinates are float32, as scales are.
 
     Raises Inexact where the document leaves open how integers are rounded, or contradicts its own tests.
     """
@@ -60,7 +60,7 @@ def resize_by_gathering(node: NodeAtBoundary) -> None:
 
 
 def _resized_axes(node: NodeAtBoundary, formula: Formula) -> list[_Axis]:
-    """Gives the axes that may change."""
+    """Return the axes that may change."""
     rank = node.known_rank(0)
     places = [axis % rank for axis in node.known_value("axes") or range(rank)]
     coordinates, by_sizes = _coordinate_mode(node), is_sized(node)
@@ -84,7 +84,7 @@ def _resized_axes(node: NodeAtBoundary, formula: Formula) -> list[_Axis]:
 
 
 def _by_sizes(node: NodeAtBoundary, formula: Formula, lengths: Sequence[Term]) -> tuple[list[Term], list[Term]]:
-    """Gives the new sizes and their scales, for each axis."""
+    """Return the new sizes and their scales, for each axis."""
     given = formula.given(3, "int64")
     sizes = [given.take(index) for index in range(len(lengths))]
     scales = [size.cast("float32") / length.cast("float32") for size, length in zip(sizes, lengths, strict=True)]
@@ -97,7 +97,7 @@ def _by_sizes(node: NodeAtBoundary, formula: Formula, lengths: Sequence[Term]) -
 
 
 def _by_scales(node: NodeAtBoundary, formula: Formula, lengths: Sequence[Term]) -> tuple[list[Term], list[Term]]:
-    """Gives the sizes that the scales mean, and the scales, for each axis."""
+    """Return the sizes that the scales mean, and the scales, for each axis."""
     # Below opset 11 the scales are the second input.
     given = formula.given(1 if len(node.inputs) == 2 else 2, "float32")
     scales = [given.take(index) for index in range(len(lengths))]
@@ -106,18 +106,18 @@ def _by_scales(node: NodeAtBoundary, formula: Formula, lengths: Sequence[Term]) 
 
 
 def is_sized(node: NodeAtBoundary) -> bool:
-    """True where the node has sizes, not scales; below 13 it may have both, one of them empty."""
+    """Return True where the node has sizes, not scales; below 13 it may have both, one of them empty."""
     if not node.uses_input(3) or not node.uses_input(2):
         return node.uses_input(3)
-    for index, other in ((2, True), (3, False)):
+    for index, if_empty in ((2, True), (3, False)):
         shape = static_shape(node, node.inputs[index])
         if shape is not None:
-            return other if shape == (0,) else not other
+            return if_empty if shape == (0,) else not if_empty
     raise Inexact("whether scales or sizes are given is known only at run time")
 
 
 def _region(node: NodeAtBoundary, formula: Formula, index: int, count: int) -> tuple[Term, Term]:
-    """Gives the start and the end of the region of interest along an axis, 0 and 1 without a region."""
+    """Return the start and the end of the region of interest along an axis, 0 and 1 without a region."""
     if _coordinate_mode(node) != _CROP:
         return formula.number(0, "float32"), formula.number(1, "float32")
     if not node.uses_input(1) or static_shape(node, node.inputs[1]) == (0,):
@@ -127,13 +127,13 @@ def _region(node: NodeAtBoundary, formula: Formula, index: int, count: int) -> t
 
 
 def _is_whole(axis: _Axis) -> bool:
-    """True when the region of interest is the whole axis."""
+    """Return True when the region of interest is the whole axis."""
     start, end = axis.start.elements, axis.end.elements
     return start is not None and end is not None and bool(start == 0 and end == 1)
 
 
 def _keeps_size(node: NodeAtBoundary, place: int) -> bool:
-    """True where inference knows that an axis keeps its size."""
+    """Return True where inference knows that an axis keeps its size."""
     before, after = node.input_type(0).shape, node.output_type(0).shape
     if before is None or after is None or len(before) != len(after):
         return False
@@ -141,8 +141,8 @@ def _keeps_size(node: NodeAtBoundary, place: int) -> bool:
 
 
 def _check_whole_size(axis: _Axis) -> None:
-    """Raises Inexact where the size is rounded: the document divides by the size, its own tests by the product of
-    length and scale before it is rounded.
+    """Raise Inexact where the size is rounded: the document divides by the size, its own tests by the product of length
+    and scale before it is rounded.
     """
     scale, length = axis.scale.elements, axis.length.elements
     if scale is not None and (scale == np.floor(scale) or (length is not None and float(scale * length).is_integer())):
@@ -151,7 +151,7 @@ def _check_whole_size(axis: _Axis) -> None:
 
 
 def _coordinates(node: NodeAtBoundary, formula: Formula, axis: _Axis) -> Term:
-    """Gives the place of each new element on the old axis, float32."""
+    """Return the place of each new element on the old axis, float32."""
     places, size = formula.counting(axis.size).cast("float32"), axis.size.cast("float32")
     coordinates = _coordinate_mode(node)
     centred, nothing = (places + 0.5) / axis.scale, places * 0
@@ -177,7 +177,7 @@ def _coordinates(node: NodeAtBoundary, formula: Formula, axis: _Axis) -> Term:
 
 
 def _coordinate_mode(node: NodeAtBoundary) -> str:
-    """Gives the coordinate mode. Resize-10 has none: it divides by the scale, and rounds up where the tensor
+    """Return the coordinate mode. Resize-10 has none: it divides by the scale, and rounds up where the tensor
     shrinks.
     """
     default = "half_pixel" if node.old.since_version > 10 else "asymmetric"
@@ -185,7 +185,7 @@ def _coordinate_mode(node: NodeAtBoundary) -> str:
 
 
 def _nearest(node: NodeAtBoundary, formula: Formula, data: Term, axis: _Axis, places: Term) -> Term:
-    """Gathers the nearest elements."""
+    """Gather the nearest elements."""
     whole = places.floor()
     rest = places - whole
     rounding = node.known_value(
@@ -205,7 +205,7 @@ def _nearest(node: NodeAtBoundary, formula: Formula, data: Term, axis: _Axis, pl
 
 
 def _interpolate(node: NodeAtBoundary, formula: Formula, data: Term, axis: _Axis, places: Term) -> Term:
-    """Sums the elements in reach with their weights. Before the first element the first one continues, behind the last
+    """Sum the elements in reach with their weights. Before the first element the first one continues, behind the last
     the last one.
     """
     mode, antialias = node.known_value("mode"), bool(node.known_value("antialias", 0))
@@ -235,12 +235,12 @@ def _interpolate(node: NodeAtBoundary, formula: Formula, data: Term, axis: _Axis
 
 
 def _ones_behind(node: NodeAtBoundary, axis: _Axis) -> Sequence[int]:
-    """Gives a 1 for each dimension behind an axis."""
+    """Return a 1 for each dimension behind an axis."""
     return [1] * (node.known_rank(0) - 1 - axis.place)
 
 
 def _extrapolation(node: NodeAtBoundary, formula: Formula, dtype: str) -> Term:
-    """Gives the value beyond the region of interest."""
+    """Return the value beyond the region of interest."""
     value = float(node.known_value("extrapolation_value", 0.0))
     if dtype not in FLOATS and (not dtype.startswith(("int", "uint")) or not value.is_integer()):
         raise Inexact(f"what {value} is as {dtype} is not said")
@@ -255,7 +255,7 @@ REACH = {"linear": 1, "cubic": 2}
 
 
 def weights(formula: Formula, mode: str, distance: Term, cubic_coeff_a: float = -0.75) -> Term:
-    """Gives the weights of elements at a distance: by the triangular kernel, or by the cubic one of Keys. Beyond the
+    """Return the weights of elements at a distance: by the triangular kernel, or by the cubic one of Keys. Beyond the
     kernel's reach they are 0.
     """
     distance = abs(distance)
@@ -284,7 +284,7 @@ class Images:
     aligned: bool = False
 
     def sample(self, first: Term, places: Sequence[Term], rank: int) -> Term:
-        """Samples the images at places: [channels, ...].
+        """Sample the images at places: [channels, ...].
 
         first: the index of the first element of the image in which each place lies, int64. places: the coordinate along
         each axis of an image, floating-point. All have `rank` dimensions and broadcast to those of the result.
@@ -303,20 +303,20 @@ class Images:
             index = index + taken.cast("int64").clipped(0, self.sizes[axis] - 1) * stride
             stride = stride * self.sizes[axis]
             shares += [] if share is None else [share]
-        found = self.elements.take(index, 1)
+        sampled = self.elements.take(index, 1)
         if shares:
-            found = found * reduce(Term.__mul__, shares).cast(found.dtype)
+            sampled = sampled * reduce(Term.__mul__, shares).cast(sampled.dtype)
         if inside:
-            found = self.formula.where(reduce(Term.__and__, inside), found, 0)
-        return found.reduced("ReduceSum", range(1, len(self.sizes) + 1)) if shares else found
+            sampled = self.formula.where(reduce(Term.__and__, inside), sampled, 0)
+        return sampled.reduced("ReduceSum", range(1, len(self.sizes) + 1)) if shares else sampled
 
     def _taken(self, place: Term, axis: int, rank: int) -> tuple[Term, Term | None]:
-        """Gives the elements in reach along an axis, as whole numbers, and their weights. Each axis of an image adds an
-        axis in front of the result. The nearest element (half to even) has no weight.
+        """Return the elements in reach along an axis, as whole numbers, and their weights. Each axis of an image adds
+        an axis in front of the result. The nearest element (half to even) has no weight.
         """
         last = self.sizes[axis].cast(place.dtype) - 1
         if self.mode == "nearest":
-            nearest = self.formula.node("Round", place)
+            nearest = self.formula.apply("Round", place)
             return (nearest.clipped(0, last) if self.padding == "border" else nearest), None
         if self.padding == "border":
             place = place.clipped(0, last)
@@ -327,7 +327,7 @@ class Images:
         return whole + offsets, weights(self.formula, self.mode, offsets - (place - whole))
 
     def _reflected(self, taken: Term, axis: int) -> Term:
-        """Reflects whole numbers at the borders until they are within them."""
+        """Reflect whole numbers at the borders until they are within them."""
         low = self.formula.number(0 if self.aligned else -0.5, taken.dtype)
         span = self.sizes[axis].cast(taken.dtype) - (1 if self.aligned else 0)
         past = taken - low

@@ -18,7 +18,7 @@ _ANY = Facts()
 
 
 def reshape_by_copying(node: NodeAtBoundary) -> _Written | None:
-    """Gives the operator, inputs and attributes of a Reshape that copies dimensions, and gives the same as the node,
+    """Return the operator, inputs and attributes of a Reshape that copies dimensions and gives the same as the node,
     for which a 0 is a dimension of 0. None where it might copy another dimension than 0.
     """
     lengths, dims = _lengths(node), node.input_type(0).shape
@@ -28,14 +28,14 @@ def reshape_by_copying(node: NodeAtBoundary) -> _Written | None:
         return "Reshape", node.inputs, {}
     if dims is None:
         return None
-    found = _with_the_rest(node, lengths, dims)
-    if found is not None:
-        return found
+    written = _with_the_rest(node, lengths, dims)
+    if written is not None:
+        return written
     return _line_up(node, lengths, dims) if len(lengths) > len(dims) else _fold(node, lengths, dims)
 
 
 def _lengths(node: NodeAtBoundary) -> Sequence[DimLike | None] | None:
-    """Gives the lengths as far as they are known; None where their number is unknown.
+    """Return the lengths as far as they are known; None where their number is unknown.
 
     Inference follows these lengths. The dimensions of the result are less certain: inference computes one unknown
     dimension from the others, which a 0 among them would leave open. For several unknown lengths the declaration tells
@@ -54,12 +54,12 @@ def _lengths(node: NodeAtBoundary) -> Sequence[DimLike | None] | None:
 
 
 def copies_zeros(lengths: Sequence[DimLike | None], dims: Shape | None) -> bool:
-    """True when no length is 0, except where the dimension of the data at its place is 0 too."""
+    """Return True when no length is 0, except where the dimension of the data at its place is 0 too."""
     return all(_copies_zero(place, lengths, dims) for place in range(len(lengths)))
 
 
 def _copies_zero(place: int, lengths: Sequence[DimLike | None], dims: Shape | None) -> bool:
-    """True when a length is not 0, or the dimension of the data at its place is 0 too."""
+    """Return True when a length is not 0, or the dimension of the data at its place is 0 too."""
     length = lengths[place]
     if length is not None and _ANY.prove_ne(length, 0):
         return True
@@ -70,17 +70,17 @@ def _copies_zero(place: int, lengths: Sequence[DimLike | None], dims: Shape | No
         return True
     # A length of 0 needs data without elements: a dimension of 0 at this place. Or another dimension is 0 and is copied
     # beside a -1, which is valid on neither side.
-    others = [axis for axis, dim in enumerate(dims) if axis != place and not _is_positive(dim)]
+    others = [axis for axis, dim in enumerate(dims) if axis != place and (dim is None or not _ANY.prove_ge(dim, 1))]
     return not others or (-1 in lengths and all(_is_copied(axis, lengths, dims) for axis in others))
 
 
 def _is_copied(place: int, lengths: Sequence[DimLike | None], dims: Shape) -> bool:
-    """True when a dimension of 0 is copied."""
+    """Return True when a dimension of 0 is copied."""
     return place < len(lengths) and _is_zero_with(lengths[place], dims[place])
 
 
 def _with_the_rest(node: NodeAtBoundary, lengths: Sequence[DimLike | None], dims: Shape) -> _Written | None:
-    """Writes -1 for the one length that is not a number. The rest is right also where it is 0."""
+    """Write -1 for the one length that is not a number. The rest is right also where it is 0."""
     computed = [length for length in lengths if not isinstance(length, int) or length <= 0]
     known = [dim for dim in dims if dim is not None]
     if len(computed) != 1 or not isinstance(computed[0], Dim) or len(known) < len(dims):
@@ -93,7 +93,7 @@ def _with_the_rest(node: NodeAtBoundary, lengths: Sequence[DimLike | None], dims
 
 
 def _line_up(node: NodeAtBoundary, lengths: Sequence[DimLike | None], dims: Shape) -> _Written | None:
-    """Inserts dimensions of 1 into the data, so that dimensions that may be 0 stand where they are copied."""
+    """Insert dimensions of 1 into the data, so that dimensions that may be 0 stand where they are copied."""
     for axes in combinations(range(len(lengths)), len(lengths) - len(dims)):
         if copies_zeros(lengths, _with_ones(dims, axes)):
             data = node.write("Unsqueeze", [node.inputs[0], node.constant(axes, "axes")], "lined_up")
@@ -102,9 +102,7 @@ def _line_up(node: NodeAtBoundary, lengths: Sequence[DimLike | None], dims: Shap
 
 
 def _fold(node: NodeAtBoundary, lengths: Sequence[DimLike | None], dims: Shape) -> _Written | None:
-    """Inserts lengths of 1, so that dimensions that may be 0 stand where they are copied, and removes these
-    1s again.
-    """
+    """Insert lengths of 1, so that dimensions that may be 0 stand where they are copied, and remove these 1s again."""
     for axes in combinations(range(len(dims)), len(dims) - len(lengths)):
         pairs = list(zip(_with_ones(lengths, axes), dims, strict=True))
         if all(
@@ -117,14 +115,14 @@ def _fold(node: NodeAtBoundary, lengths: Sequence[DimLike | None], dims: Shape) 
 
 
 def _with_ones(dims: Sequence[DimLike | None], axes: Sequence[int]) -> Shape:
-    """Inserts 1 at the axes."""
+    """Insert 1 at the axes."""
     others = iter(dims)
     return tuple(1 if axis in axes else next(others) for axis in range(len(dims) + len(axes)))
 
 
 def _is_zero_with(dim: DimLike | None, length: DimLike | None) -> bool:
-    """True when some multiple of the dimension is a multiple of the length: the dimension is then 0 wherever the length
-    is 0.
+    """Return True when some multiple of the dimension is a multiple of the length: the dimension is then 0 wherever the
+    length is 0.
     """
     if dim is None or not isinstance(length, Dim):
         return False
@@ -136,8 +134,3 @@ def _is_zero_with(dim: DimLike | None, length: DimLike | None) -> bool:
     except ArithmeticError:
         return False
     return multiple != 0 and (multiple // length) * length == multiple
-
-
-def _is_positive(dim: DimLike | None) -> bool:
-    """True when a dimension is known to be at least 1."""
-    return dim is not None and _ANY.prove_ge(dim, 1)

@@ -52,7 +52,7 @@ changed(
 
 @upward(_BINARY, 7)
 def align_at_axis(node: NodeAtBoundary) -> None:
-    """Appends dimensions of 1 to B. Below 7, `axis` says which dimension of A the first dimension of B is; NumPy aligns
+    """Append dimensions of 1 to B. Below 7, `axis` says which dimension of A the first dimension of B is; NumPy aligns
     the last dimensions.
     """
     axis, rank_a, rank_b = node.known_value("axis"), node.known_rank(0), node.known_rank(1)
@@ -72,7 +72,7 @@ def align_at_axis(node: NodeAtBoundary) -> None:
 
 @downward(_BINARY, 7)
 def limit_broadcast(node: NodeAtBoundary) -> None:
-    """Writes NumPy's broadcasting with the limited one of opset 6: only B broadcasts, to successive dimensions of A.
+    """Write NumPy's broadcasting with the limited one of opset 6: only B broadcasts, to successive dimensions of A.
     Dimensions of 1 around these are squeezed, operands are exchanged where the operator allows it, and Tile repeats
     what still differs.
     """
@@ -105,7 +105,7 @@ def limit_broadcast(node: NodeAtBoundary) -> None:
 
 
 def _place_within(whole: Sequence[Size], part: Sequence[Size]) -> tuple[int, list[int]] | None:
-    """Finds where a shape, without the 1s around it, lies in another shape, and gives the axes of these 1s; None where
+    """Find where a shape, without the 1s around it, lies in another shape, and return the axes of these 1s; None where
     it lies nowhere.
     """
     if len(part) > len(whole):
@@ -121,16 +121,16 @@ def _place_within(whole: Sequence[Size], part: Sequence[Size]) -> tuple[int, lis
     return start, [axis for axis in range(len(part)) if not first <= axis < last]
 
 
-def _broadcast_shape(one: tuple[Size, ...], other: tuple[Size, ...]) -> tuple[Size, ...]:
-    """Gives the shape to which both broadcast; None for a dimension that is known only at run time."""
-    rank = max(len(one), len(other))
-    pairs = zip((1,) * (rank - len(one)) + one, (1,) * (rank - len(other)) + other, strict=True)
+def _broadcast_shape(left: tuple[Size, ...], right: tuple[Size, ...]) -> tuple[Size, ...]:
+    """Return the shape to which both broadcast; None for a dimension that is known only at run time."""
+    rank = max(len(left), len(right))
+    pairs = zip((1,) * (rank - len(left)) + left, (1,) * (rank - len(right)) + right, strict=True)
     return tuple(a if b == 1 or _same(a, b) else b if a == 1 else None for a, b in pairs)
 
 
 def _common_sizes(f: Formula, names: Sequence[str], shapes: Sequence[Sequence[Size]]) -> Callable[[], Term]:
-    """Gives a function that computes the shape to which all inputs broadcast: each input adds its size where the inputs
-    before it have 1.
+    """Return a function that computes the shape to which all inputs broadcast: each input adds its size where the
+    inputs before it have 1.
     """
 
     def sizes() -> Term:
@@ -160,8 +160,8 @@ changed(
 
 @downward("Sum Mean", 8)
 def add_in_turn(node: NodeAtBoundary) -> None:
-    """Adds the inputs from left to right with Add, which broadcasts from 7 on; divides by their number for Mean. Below
-    8, Sum and Mean take inputs of one shape only.
+    """Add the inputs from left to right with Add, which broadcasts from 7 on; divide by their number for Mean. Below 8,
+    Sum and Mean take inputs of one shape only.
     """
     f = Formula(node)
     total = reduce(Term.__add__, [f.input(index) for index in range(len(node.inputs))])
@@ -183,7 +183,7 @@ changed(
 
 @edited_upward("Gemm", 7)
 def broadcast_of_c_is_numpy(node: NodeAtBoundary) -> None:
-    """Keep every node: C is one element or a suffix, which NumPy broadcasts in the same way. Drops broadcast."""
+    """Keep every node: C is one element or a suffix, which NumPy broadcasts in the same way. Drop broadcast."""
     node.drop("broadcast", why="C always broadcasts from opset 7 on")
 
 
@@ -201,7 +201,7 @@ def c_has_shape_of_result_or_row(node: NodeAtBoundary) -> None:
 
 
 def _gemm_shape(node: NodeAtBoundary) -> Shape | None:
-    """Gives the shape of A times B, None where it is unknown."""
+    """Return the shape of A times B, None where it is unknown."""
     dims: list[DimLike | None] = []
     for index, (name, kept) in enumerate((("transA", 0), ("transB", 1))):
         transposed, shape = node.value(name, 0), node.shape(index)
@@ -213,8 +213,8 @@ def _gemm_shape(node: NodeAtBoundary) -> Shape | None:
 
 @downward("Gemm", 7)
 def limit_broadcast_of_c(node: NodeAtBoundary) -> None:
-    """Squeezes a C that is a row in the form of a matrix, and repeats other ones. Below 7, C has the shape of the
-    result, or broadcasts as a row or one element.
+    """Squeeze a C that is a row in the form of a matrix, and repeat other ones. Below 7, C has the shape of the result,
+    or broadcasts as a row or one element.
     """
     trans_a, trans_b = node.known_value_or_default("transA"), node.known_value_or_default("transB")
     _, _, shape_c = (_known_shape(node, index) for index in range(3))
@@ -236,7 +236,7 @@ def limit_broadcast_of_c(node: NodeAtBoundary) -> None:
 
 @downward("Gemm", 11)
 def add_a_zero_c(node: NodeAtBoundary) -> None:
-    """Adds a C of -0, which changes nothing, not even -0, whatever beta is. Below 11, C is required."""
+    """Add a C of -0, which changes nothing, not even -0, whatever beta is. Below 11, C is required."""
     if node.uses_input(2):
         raise Inexact("its element type is not allowed below it")
     dtype = node.known_dtype(0)
@@ -257,13 +257,13 @@ changed(
 
 @exact("PRelu", 7)
 def slope_is_shared_or_last(node: NodeAtBoundary) -> bool:
-    """True when the slope is one element, or one for each channel where the channels are the last axis."""
+    """Return True when the slope is one element, or one for each channel where the channels are the last axis."""
     return node.shape(1) in ((), (1,)) or (node.rank(0) == 2 and node.rank(1) == 1)
 
 
 @upward("PRelu", 7)
 def align_slope_of_channels(node: NodeAtBoundary) -> None:
-    """Appends dimensions of 1 to the slope. Below 7, a slope of length C is for each channel."""
+    """Append dimensions of 1 to the slope. Below 7, a slope of length C is for each channel."""
     rank, rank_slope = node.known_rank(0), node.known_rank(1)
     shape, slope = node.shape(0), node.shape(1)
     assert shape is not None and slope is not None
@@ -275,14 +275,14 @@ def align_slope_of_channels(node: NodeAtBoundary) -> None:
 
 
 def _is_for_channels(slope: Sequence[Size], rank: int) -> bool:
-    """True when a slope, aligned as in NumPy, differs from 1 along the second dimension of the input only."""
+    """Return True when a slope, aligned as in NumPy, differs from 1 along the second dimension of the input only."""
     channel = len(slope) - rank + 1
     return channel >= 0 and rank >= 2 and all(dim == 1 for axis, dim in enumerate(slope) if axis != channel)
 
 
 @downward("PRelu", 7)
 def limit_slope(node: NodeAtBoundary) -> None:
-    """Squeezes a slope for each channel. Repeats any other slope to the shape of the input, and reshapes both so that
+    """Squeeze a slope for each channel. Repeat any other slope to the shape of the input, and reshape both so that
     every element is a channel.
     """
     shape, slope = _known_shape(node, 0), _known_shape(node, 1)
@@ -295,18 +295,18 @@ def limit_slope(node: NodeAtBoundary) -> None:
         node.inputs[1] = node.write("Squeeze", [node.inputs[1]], "slope", axes=ones)
         return
     f = Formula(node)
-    repeated, restored = f.input(1), f.node("Shape", f.input(0), gives="int64")
+    repeated, restored = f.input(1), f.apply("Shape", f.input(0), gives="int64")
     if not _are_equal(slope, shape):
         repeated = f.value(tiled(f, 1, slope, shape, lambda: restored), repeated.dtype)
     node.inputs[:] = [f.input(0).reshape(1, -1).name, repeated.reshape(-1).name]
-    f.follow(0, lambda activated: f.node("Reshape", activated, restored))
+    f.follow(0, lambda activated: f.apply("Reshape", activated, restored))
 
 
 # Helpers of several operators ---------------------------------------------------------------------------------------
 
 
 def repeat_to_one_shape(node: NodeAtBoundary) -> None:
-    """Repeats inputs with Tile until all have one shape, as they must below 8."""
+    """Repeat inputs with Tile until all have one shape, as they must below 8."""
     shapes = [_known_shape(node, index) for index in range(len(node.inputs))]
     f, whole = Formula(node), reduce(_broadcast_shape, shapes)
     sizes = _common_sizes(f, list(node.inputs), shapes)
@@ -316,45 +316,43 @@ def repeat_to_one_shape(node: NodeAtBoundary) -> None:
 
 
 def _known_shape(node: NodeAtBoundary, index: int) -> tuple[Size, ...]:
-    """Gives the shape of an input; raises Inexact when the rank is unknown."""
+    """Return the shape of an input; raise Inexact when the rank is unknown."""
     node.known_rank(index)
     shape = node.shape(index)
     return () if shape is None else tuple(shape)
 
 
-def _are_equal(one: Sequence[Size], other: Sequence[Size]) -> bool:
-    """True when two shapes are known to be equal."""
-    return len(one) == len(other) and all(map(_same, one, other))
+def _are_equal(left: Sequence[Size], right: Sequence[Size]) -> bool:
+    """Return True when two shapes are known to be equal."""
+    return len(left) == len(right) and all(map(_same, left, right))
 
 
-def _same(one: Size, other: Size) -> bool:
-    """True when two dimensions are known to be equal."""
-    return one is not None and one == other
+def _same(left: Size, right: Size) -> bool:
+    """Return True when two dimensions are known to be equal."""
+    return left is not None and left == right
 
 
 def tiled(f: Formula, index: int, shape: Sequence[Size], whole: Sequence[Size], sizes: Callable[[], Term]) -> str:
-    """Repeats an input to a shape to which it broadcasts, and gives the name of the result. sizes: computes this shape
+    """Repeat an input to a shape to which it broadcasts, and return the name of the result. sizes: computes this shape
     where it is known only at run time.
     """
     data, missing, rank = f.input(index), len(whole) - len(shape), len(whole)
     if missing:
         data = data.unsqueezed(*range(missing))
     padded = (1,) * missing + tuple(shape)
-    counts = [
-        1 if _same(dim, target) else target if dim == 1 else None for dim, target in zip(padded, whole, strict=True)
-    ]
+    counts = [1 if _same(dim, size) else size if dim == 1 else None for dim, size in zip(padded, whole, strict=True)]
     repeats = [count for count in counts if isinstance(count, int)]
     if len(repeats) == len(counts):
-        return f.node("Tile", data, f.number(repeats)).name
+        return f.apply("Tile", data, f.number(repeats)).name
     ones = f.number([1] * rank)
-    return f.node("Tile", data, ones + _is_one(f.shape(data.name), rank) * (sizes() - ones)).name
+    return f.apply("Tile", data, ones + _is_one(f.shape(data.name), rank) * (sizes() - ones)).name
 
 
 def _is_one(sizes: Term, rank: int) -> Term:
-    """Tells at run time which sizes are 1, as int64."""
+    """Tell at run time which sizes are 1, as int64."""
     return sizes.equals(sizes.formula.number([1] * rank)).cast("int64")
 
 
 def _is_one_element(shape: Shape | None) -> bool:
-    """True when a shape is known to hold one element."""
+    """Return True when a shape is known to hold one element."""
     return shape is not None and all(dim == 1 for dim in shape)

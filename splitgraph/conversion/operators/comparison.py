@@ -56,18 +56,18 @@ downward("Equal Greater Less", 7)(limit_broadcast)
 
 @downward("Greater Less", 9)
 def compare_long_integers(node: NodeAtBoundary) -> None:
-    """Compares 64-bit integers as float64, because Greater and Less take floats only below opset 9. Where float64
-    rounds both to one number, their difference is small, and its sign decides.
+    """Compare 64-bit integers as float64, because Greater and Less take floats only below opset 9. Where float64 rounds
+    both to one number, their difference is small, and its sign decides.
     """
     dtype = node.known_dtype()
     if dtype not in _WIDE:
         raise Inexact(f"nothing compares {dtype} {node.side}")
     f = Formula(node)
     numbers = [f.input(index, dtype).cast("int64") for index in range(2)]
-    one, other = numbers if node.op_type == "Less" else numbers[::-1]
-    reals = [one.cast("float64"), other.cast("float64")]
+    left, right = numbers if node.op_type == "Less" else numbers[::-1]
+    reals = [left.cast("float64"), right.cast("float64")]
     is_close = ~(reals[0] > reals[1])
-    is_less = (reals[0] < reals[1]) | is_close & ((one - other).cast("float64") < 0)
+    is_less = (reals[0] < reals[1]) | is_close & ((left - right).cast("float64") < 0)
     if dtype == "uint64":
         # Read as int64, numbers with the highest bit come before all others; read as uint64, after them.
         is_less = is_less ^ ((reals[0] < 0) ^ (reals[1] < 0))
@@ -76,30 +76,28 @@ def compare_long_integers(node: NodeAtBoundary) -> None:
 
 @downward("Equal", 11)
 def compare_floats(node: NodeAtBoundary) -> None:
-    """Writes Equal of floats, which exists from 11 on: two floats are equal when none is less than the other and none
-    is NaN. Their sum is NaN when one of them is, and when they are opposite infinities.
+    """Write Equal of floats, which exists from 11 on: two floats are equal when none is less than the other and none is
+    NaN. Their sum is NaN when one of them is, and when they are opposite infinities.
     """
     dtype = node.known_dtype()
     if dtype not in FLOATS:
         raise Inexact(f"nothing compares {dtype} {node.side}")
     # Many runtimes never compared float16.
     f, wide = Formula(node), "float32" if dtype == "float16" else dtype
-    one, other = (f.input(index, dtype).cast(wide) for index in range(2))
-    f.give(~((one < other) | (one > other)) & _is_number(one + other))
+    left, right = (f.input(index, dtype).cast(wide) for index in range(2))
+    f.give(~((left < right) | (left > right)) & _is_number(left + right))
 
 
 @downward("Equal", 19)
 def compare_strings(node: NodeAtBoundary) -> None:
-    """Numbers the strings of both inputs with Unique, which gives equal strings one number, and compares the
-    numbers.
-    """
+    """Number the strings of both inputs with Unique, which gives equal strings one number, and compare the numbers."""
     dtype = node.known_dtype()
     if dtype != "string":
         raise Inexact(f"nothing compares {dtype} {node.side}")
     f = Formula(node)
     flats = [f.input(index, dtype).reshape(-1) for index in range(2)]
-    _, _, numbers = f.nodes("Unique", [f.joined(flats)], dtype, "int64", "int64")
-    count, numbered = f.node("Shape", flats[0], gives="int64"), []
+    _, _, numbers = f.write("Unique", [f.joined(flats)], dtype, "int64", "int64")
+    count, numbered = f.apply("Shape", flats[0], gives="int64"), []
     for name, own in zip(node.inputs, (numbers.sliced(0, count), numbers.sliced(count)), strict=True):
         numbered.append(own.with_shape(f.shape(name), dense=has_no_zero(node, name)))
     f.give(numbered[0].equals(numbered[1]))
@@ -112,13 +110,13 @@ unchanged("IsNaN", 13, 20)
 
 @downward("IsNaN", 9)
 def write_is_nan(node: NodeAtBoundary) -> None:
-    """Writes IsNaN: every number is less than infinity or greater than minus infinity, NaN is neither."""
+    """Write IsNaN: every number is less than infinity or greater than minus infinity, NaN is neither."""
     dtype, f = node.known_dtype(), Formula(node)
     f.give(~_is_number(f.input(0).cast("float32" if dtype == "float16" else dtype)))
 
 
 def _is_number(data: Term) -> Term:
-    """Tells where floats are no NaN."""
+    """Tell where floats are no NaN."""
     return (data < np.inf) | (data > -np.inf)
 
 
@@ -129,7 +127,7 @@ unchanged("IsInf", 20)
 
 @downward("IsInf", 10)
 def write_is_inf(node: NodeAtBoundary) -> None:
-    """Writes IsInf: only an infinity is beyond the greatest finite number."""
+    """Write IsInf: only an infinity is beyond the greatest finite number."""
     dtype = node.known_dtype()
     f, limit = Formula(node), float(np.finfo(dtype).max)
     data, beyond = f.input(0), []
@@ -147,7 +145,7 @@ unchanged("Sign", 13)
 
 @downward("Sign", 9)
 def write_sign(node: NodeAtBoundary) -> None:
-    """Writes Sign: 1 where the number is greater than 0, less 1 where it is less than 0."""
+    """Write Sign: 1 where the number is greater than 0, less 1 where it is less than 0."""
     dtype, f = node.known_dtype(), Formula(node)
     # Rounding to float64 keeps the sign of every integer.
     data = f.input(0).cast(dtype if dtype in FLOATS else "float64")
@@ -170,20 +168,20 @@ downward("Max Min", 8)(repeat_to_one_shape)
 
 @downward("Max Min", 12)
 def choose_extreme_of_long_integers(node: NodeAtBoundary) -> None:
-    """Chooses the greater or less of two 64-bit integers by a comparison. Max and Min take no integers below
-    opset 12.
+    """Choose the greater or less of two 64-bit integers by a comparison. Max and Min take no integers below opset
+    12.
     """
     dtype = node.known_dtype()
     if dtype not in _WIDE:
         raise Inexact(f"nothing finds the {node.op_type.lower()}imum of {dtype} {node.side}")
     f, largest = Formula(node), node.op_type == "Max"
 
-    def choose(one: Term, other: Term) -> Term:
-        is_less = one < other
+    def choose(left: Term, right: Term) -> Term:
+        is_less = left < right
         if dtype == "uint64":
             # Read as int64, numbers with the highest bit come before all others; read as uint64, after them.
-            is_less = is_less ^ ((one < 0) ^ (other < 0))
-        return f.where(is_less, *((other, one) if largest else (one, other)))
+            is_less = is_less ^ ((left < 0) ^ (right < 0))
+        return f.where(is_less, *((right, left) if largest else (left, right)))
 
     f.give(reduce(choose, [f.input(index, dtype).cast("int64") for index in range(len(node.inputs))]).cast(dtype))
 
@@ -207,7 +205,7 @@ def bounds_are_written_or_float32(node: NodeAtBoundary) -> None:
 
 @upward("Clip", 6)
 def write_limits_as_bounds(node: NodeAtBoundary) -> None:
-    """Writes out absent bounds: below 6, they are the limits of the type. The limits of float64 fit no attribute, which
+    """Write out absent bounds: below 6, they are the limits of the type. The limits of float64 fit no attribute, which
     is float32, but fit an input from opset 11 on.
     """
     node.require_types()
@@ -219,7 +217,7 @@ def write_limits_as_bounds(node: NodeAtBoundary) -> None:
         node.set("min", bounds[0], "the default is that of float32 from opset 6 on")
         node.set("max", bounds[1], "the default is that of float32 from opset 6 on")
         return
-    if node.target < 11:
+    if node.to_opset < 11:
         raise Inexact("the limits of float64 are no float32, which the bounds are", "go to opset 11 or above")
     node.dialect = 11
     node.inputs.extend(node.constant(bound, "bound", np.float64) for bound in bounds)
@@ -230,7 +228,7 @@ changed("Clip", 11, "the attributes min and max became inputs")
 
 @exact("Clip", 11)
 def bounds_are_limits_of_float32(node: NodeAtBoundary) -> bool:
-    """True when the data is float32 and the node has no bounds, or bounds that are the limits of float32."""
+    """Return True when the data is float32 and the node has no bounds, or bounds that are the limits of float32."""
     if node.dtype(0) != "float32":
         return False
     if not node.upward:
@@ -243,7 +241,7 @@ def bounds_are_limits_of_float32(node: NodeAtBoundary) -> bool:
 
 @upward("Clip", 11)
 def make_bounds_inputs(node: NodeAtBoundary) -> None:
-    """Turns min and max into constants of the type of the data. Absent ones are the limits of float32."""
+    """Turn min and max into constants of the type of the data. Absent ones are the limits of float32."""
     node.require_types()
     low, high = node.known_value_or_default("min"), node.known_value_or_default("max")
     node.drop("min", "max", why=f"it is an input {node.side}")
@@ -252,16 +250,16 @@ def make_bounds_inputs(node: NodeAtBoundary) -> None:
 
 @downward("Clip", 11)
 def make_bounds_attributes(node: NodeAtBoundary) -> None:
-    """Turns constant bounds that float32 holds into attributes. Absent ones are the limits of the type. With other
+    """Turn constant bounds that float32 holds into attributes. Absent ones are the limits of the type. With other
     bounds, Where chooses the bound where the data is beyond it.
     """
     node.require_types()
     limit = float(np.finfo(node.known_dtype(0)).max)
     values = []
     for index, absent in ((1, -limit), (2, limit)):
-        found = node.elements(index) if node.uses_input(index) else np.asarray(absent)
+        bound = node.elements(index) if node.uses_input(index) else np.asarray(absent)
         # OpenVINO and the reference evaluator broadcast bounds of several elements, as Where does.
-        values.append(float(found.reshape(-1)[0]) if found is not None and found.size == 1 else None)
+        values.append(float(bound.reshape(-1)[0]) if bound is not None and bound.size == 1 else None)
     low, high = values
     if low is not None and high is not None and _fit_float32_in_order(low, high):
         del node.inputs[1:]
@@ -272,16 +270,16 @@ def make_bounds_attributes(node: NodeAtBoundary) -> None:
 
 
 def _fit_float32_in_order(low: float, high: float) -> bool:
-    """True when float32 holds both bounds and they are in order. Only from 13 on the document says which bound counts
-    otherwise.
+    """Return True when float32 holds both bounds and they are in order. Only from 13 on the document says which bound
+    counts otherwise.
     """
     with np.errstate(over="ignore"):
         return low <= high and all(float(np.float32(bound)) == bound for bound in (low, high))
 
 
 def _choose_bounds(node: NodeAtBoundary, computed: str, limit: float = 0.0) -> None:
-    """Chooses min where the data is less, then max where the data is greater. The bounds hold no NaN. computed: the
-    type to compare in. limit: stands for an absent bound, unless 0.
+    """Choose min where the data is less, then max where the data is greater. The bounds hold no NaN. computed: the type
+    to compare in. limit: stands for an absent bound, unless 0.
     """
     f, dtype = Formula(node), node.known_dtype(0)
     data = f.input(0).cast(computed)
@@ -295,14 +293,14 @@ def _choose_bounds(node: NodeAtBoundary, computed: str, limit: float = 0.0) -> N
 
 @downward("Clip", 12)
 def clip_integers(node: NodeAtBoundary) -> None:
-    """Chooses the bound where integers are beyond it. Below 12, Clip takes floating-point types only. Below 9 there is
+    """Choose the bound where integers are beyond it. Below 12, Clip takes floating-point types only. Below 9 there is
     no Where: 32-bit integers are clipped as float64.
     """
     dtype = node.known_dtype(0)
     if not dtype.startswith(("int", "uint")) or dtype.endswith(("int4", "int2")):
         node.require_types()
         raise Inexact(f"it does not clip {dtype}")
-    if node.target >= _WHERE_SINCE or dtype not in ("int32", "uint32"):
+    if node.to_opset >= _WHERE_SINCE or dtype not in ("int32", "uint32"):
         # Engines compare only some types of integers.
         _choose_bounds(node, _COMPARED.get(dtype, dtype))
         return
@@ -318,7 +316,7 @@ unchanged("Where", 16)
 
 @downward("Where", 9)
 def choose_by_gather(node: NodeAtBoundary) -> None:
-    """Writes Where as Gather from the elements of both inputs in one dimension. The shapes tell where each element of
+    """Write Where as Gather from the elements of both inputs in one dimension. The shapes tell where each element of
     the result comes from.
     """
     known = [static_shape(node, name) for name in node.inputs]
@@ -335,7 +333,7 @@ def choose_by_gather(node: NodeAtBoundary) -> None:
     )
     second = second + math.prod(shapes[1])
     f = Formula(node)
-    condition, chosen, other = (f.input(index).reshape(-1) for index in range(3))
+    condition, chosen, otherwise = (f.input(index).reshape(-1) for index in range(3))
     truths = condition.cast("int64").take(f.number(places))
-    found = f.joined([chosen, other]).take(truths * f.number(first - second) + f.number(second))
-    f.give(found.reshape(*shape))
+    gathered = f.joined([chosen, otherwise]).take(truths * f.number(first - second) + f.number(second))
+    f.give(gathered.reshape(*shape))

@@ -35,7 +35,7 @@ changed("ConstantFill", 9, "it was experimental, and is gone from then on; Const
 
 @upward("ConstantFill", 9)
 def replace_by_constant_of_shape(node: NodeAtBoundary) -> None:
-    """Replaces the experimental ConstantFill by ConstantOfShape, which takes the value as a tensor and the shape as an
+    """Replace the experimental ConstantFill by ConstantOfShape, which takes the value as a tensor and the shape as an
     input. The shape is the attribute shape, the shape of the input, or (with input_as_shape) the contents of the input,
     each followed by extra_shape.
     """
@@ -44,13 +44,13 @@ def replace_by_constant_of_shape(node: NodeAtBoundary) -> None:
         raise Inexact("ConstantFill gives float32, int32, int64 and bool only")
     if dtype in _BOUNDS and not (value.is_integer() and _BOUNDS[dtype][0] <= value < _BOUNDS[dtype][1]):
         raise Inexact(f"{value} is no element of its type, and ConstantFill does not say how it is rounded")
-    held = helper.make_tensor("", dtype, [1], [value if dtype == TensorProto.FLOAT else int(value)])
+    tensor = helper.make_tensor("", dtype, [1], [value if dtype == TensorProto.FLOAT else int(value)])
     node.reasons["shape"] = "ConstantFill was experimental; ConstantOfShape replaces it"
-    node.replace("ConstantOfShape", [_shape_to_fill(node)], value=held)
+    node.replace("ConstantOfShape", [_shape_to_fill(node)], value=tensor)
 
 
 def _shape_to_fill(node: NodeAtBoundary) -> str:
-    """Gives the shape that ConstantFill means."""
+    """Return the shape that ConstantFill means."""
     given, extra = node.known_value("shape"), [int(size) for size in node.known_value("extra_shape", ())]
     if not node.uses_input(0):
         if given is None or extra:
@@ -60,7 +60,7 @@ def _shape_to_fill(node: NodeAtBoundary) -> str:
         raise Inexact("it has an attribute shape beside an input that gives the shape")
     f = Formula(node)
     is_shape = node.known_value("input_as_shape", 0)
-    shape = f.input(0).cast("int64") if is_shape else f.node("Shape", f.input(0), gives="int64")
+    shape = f.input(0).cast("int64") if is_shape else f.apply("Shape", f.input(0), gives="int64")
     return f.joined([shape, f.number(extra)]).name if extra else shape.name
 
 
@@ -71,11 +71,11 @@ unchanged("ConstantOfShape", 20, 21, 23, 24, 25)
 
 @downward("ConstantOfShape", 9)
 def expand_value(node: NodeAtBoundary) -> None:
-    """Writes ConstantOfShape as a constant where the elements are few and their number is known; otherwise expands one
+    """Write ConstantOfShape as a constant where the elements are few and their number is known; otherwise expand one
     element.
     """
-    held = node.known_value("value")
-    value = np.zeros(1, np.float32) if held is None else elements_of(held)
+    tensor = node.known_value("value")
+    value = np.zeros(1, np.float32) if tensor is None else elements_of(tensor)
     shape = node.integers(0)
     if shape is not None and math.prod(shape) <= _KEPT:
         node.replace("Identity", [node.tensor(numpy_helper.from_array(np.full(shape, value[0])), "filled")])
@@ -86,7 +86,7 @@ def expand_value(node: NodeAtBoundary) -> None:
 
 @downward("ConstantOfShape", 20)
 def fill_float32_and_cast(node: NodeAtBoundary) -> None:
-    """Fills with float32, which holds every bfloat16 and float8, and casts to these types."""
+    """Fill with float32, which holds every bfloat16 and float8, and cast to these types."""
     value = node.known_value("value")
     dtype = "" if value is None else DTYPE_NAMES.get(value.data_type, "")
     if not dtype.startswith(("bfloat16", "float8e")):
@@ -103,7 +103,7 @@ unchanged("EyeLike", 22)
 
 @downward("EyeLike", 9)
 def write_diagonal_as_constant(node: NodeAtBoundary) -> None:
-    """Writes the ones and zeros as a constant where the shape is known."""
+    """Write the ones and zeros as a constant where the shape is known."""
     shape = static_shape(node, node.inputs[0])
     if shape is None or math.prod(shape) > _KEPT:
         raise Inexact("the shape of its input is not known, or large", "declare the shape of the input")
@@ -117,7 +117,7 @@ def write_diagonal_as_constant(node: NodeAtBoundary) -> None:
 
 @downward("EyeLike", 22)
 def make_ones_and_cast(node: NodeAtBoundary) -> None:
-    """Makes ones and zeros in float32 and casts to bfloat16; of a bfloat16 input only the shape matters."""
+    """Make ones and zeros in float32 and cast them to bfloat16; of a bfloat16 input only the shape matters."""
     number = node.known_value("dtype")
     dtype = node.known_dtype() if number is None else DTYPE_NAMES.get(number, "")
     if "bfloat16" not in (dtype, node.known_dtype()):
@@ -138,7 +138,7 @@ unchanged("Range", 27)
 
 @downward("Range", 11)
 def count_range(node: NodeAtBoundary) -> None:
-    """Writes start + i * delta for i below ceil((limit - start) / delta). i comes from the positions in a tensor of
+    """Write start + i * delta for i below ceil((limit - start) / delta). i comes from the positions in a tensor of
     ones.
     """
     dtype, f = node.known_dtype(0), Formula(node)
@@ -146,7 +146,7 @@ def count_range(node: NodeAtBoundary) -> None:
     start, limit, delta = (f.input(index, dtype).cast(computed) for index in range(3))
     if computed == "int64":
         # Adding the step less one (with the sign of the step) rounds the quotient up.
-        count = (limit - start + (delta - f.node("Sign", delta))) / delta
+        count = (limit - start + (delta - f.apply("Sign", delta))) / delta
     else:
         count = ((limit - start) / delta).ceil().cast("int64")
     f.give((f.counting(count.at_least(0)).cast(computed) * delta + start).cast(dtype))
@@ -159,43 +159,43 @@ unchanged("Constant", 9, 11, 13, 19, 21, 23, 24, 25)
 
 @downward("Constant", 9)
 def write_constant_with_floats(node: NodeAtBoundary) -> None:
-    """Casts integers and booleans from floats where this is exact, and makes everything else an initializer. Below 9,
+    """Cast integers and booleans from floats where this is exact, and make everything else an initializer. Below 9,
     Constant gives floats only.
     """
     if not node.has("value") or node.attributes["value"].ref_attr_name:
         raise Inexact("its value is an attribute of the enclosing function", INLINE_FIRST)
-    held = node.attributes["value"].t
-    if held.data_type in (TensorProto.STRING,) or held.data_type > TensorProto.UINT64:
-        node.replace("Identity", [_initializer(node, held)])
+    tensor = node.attributes["value"].t
+    if tensor.data_type in (TensorProto.STRING,) or tensor.data_type > TensorProto.UINT64:
+        node.replace("Identity", [_initializer(node, tensor)])
         return
-    elements = elements_of(held)
+    elements = elements_of(tensor)
     floats = elements.astype(np.float64)
     if np.any(np.abs(floats) > 2**53):
-        node.replace("Identity", [_initializer(node, held)])
+        node.replace("Identity", [_initializer(node, tensor)])
         return
     number = node.write("Constant", [], "number", value=numpy_helper.from_array(floats))
-    node.replace("Cast", [number], to=held.data_type)
+    node.replace("Cast", [number], to=tensor.data_type)
 
 
-def _initializer(node: NodeAtBoundary, held: TensorProto) -> str:
-    """Makes an initializer of a tensor; raises Inexact in functions, which have none."""
+def _initializer(node: NodeAtBoundary, tensor: TensorProto) -> str:
+    """Make an initializer of a tensor; raise Inexact in functions, which have none."""
     if node.emission.in_function:
         raise Inexact("its elements are not floating-point numbers, and no initializer can hold them here")
-    return node.tensor(held, "value")
+    return node.tensor(tensor, "value")
 
 
 @downward("Constant", 11)
 def write_zeros_of_sparse_tensor(node: NodeAtBoundary) -> None:
-    """Writes a sparse tensor with its zeros."""
+    """Write a sparse tensor with its zeros."""
     sparse = node.attributes.get("sparse_value")
     if sparse is None or sparse.ref_attr_name:
         raise Inexact("its value is an attribute of the enclosing function", INLINE_FIRST)
-    held = sparse.sparse_tensor
-    values, indices = elements_of(held.values), elements_of(held.indices)
-    count = math.prod(held.dims)
+    sparse_tensor = sparse.sparse_tensor
+    values, indices = elements_of(sparse_tensor.values), elements_of(sparse_tensor.indices)
+    count = math.prod(sparse_tensor.dims)
     if count > max(MAX_WRITTEN, _ZEROS_FOR_A_VALUE * values.size):
         raise Inexact(f"of its {count:,} elements only {values.size:,} are no zeros, which are not written out")
-    dense = np.zeros(tuple(held.dims), dtype=values.dtype)
+    dense = np.zeros(tuple(sparse_tensor.dims), dtype=values.dtype)
     if indices.ndim == 1:
         dense.reshape(-1)[indices] = values
     else:
@@ -219,15 +219,15 @@ def can_be_a_tensor(node: NodeAtBoundary) -> None:
     elements = value if name.endswith("s") else [value]
     dims = [len(elements)] if name.endswith("s") else []
     node.drop(name, why="below opset 12 a constant is a tensor")
-    held = helper.make_tensor("", DTYPE_NUMBERS[CONSTANT_DTYPES[name]], dims, elements)
-    node.set("value", held, f"what {name} means")
+    tensor = helper.make_tensor("", DTYPE_NUMBERS[CONSTANT_DTYPES[name]], dims, elements)
+    node.set("value", tensor, f"what {name} means")
 
 
 # Helpers of several operators ---------------------------------------------------------------------------------------
 
 
 def _cast_back(node: NodeAtBoundary, dtype: str) -> None:
-    """Casts the output of the node to the type that the model expects."""
+    """Cast the output of the node to the type that the model expects."""
     result = node.redirect(0, "wide")
     # Without saturation, infinities of float8 stay.
     saturate = 0 if dtype.startswith("float8") else None

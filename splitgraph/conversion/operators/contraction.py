@@ -26,7 +26,7 @@ class _Operand:
     labels: str
 
     def summed(self, kept: set[str] | str) -> _Operand:
-        """Sums over the labels that are not needed."""
+        """Sum over the labels that are not needed."""
         axes = [index for index, label in enumerate(self.labels) if label not in kept]
         if not axes:
             return self
@@ -34,7 +34,7 @@ class _Operand:
         return _Operand(self.term.reduced("ReduceSum", axes), labels)
 
     def aligned(self, labels: Sequence[str]) -> Term:
-        """Puts the dimensions in this order, with a 1 for each label that the operand lacks."""
+        """Put the dimensions in this order, with a 1 for each label that the operand lacks."""
         order, term = [self.labels.index(label) for label in labels if label in self.labels], self.term
         if order != sorted(order):
             term = term.transposed(*order)
@@ -42,7 +42,7 @@ class _Operand:
         return term.unsqueezed(*axes) if axes else term
 
     def diagonal(self) -> _Operand:
-        """Takes the diagonals of repeated labels: elements off the diagonal become the neutral element of the sum, and
+        """Take the diagonals of repeated labels: elements off the diagonal become the neutral element of the sum, and
         one of the two dimensions is summed over.
         """
         repeated = next((label for label, count in Counter(self.labels).items() if count > 1), None)
@@ -50,8 +50,8 @@ class _Operand:
             return self
         f, first = self.term.formula, self.labels.index(repeated)
         second = self.labels.index(repeated, first + 1)
-        square = f.filled(f.node("Shape", self.term, gives="int64").take([first, second]), 0, "int32")
-        mask = f.node("EyeLike", square)
+        square = f.filled(f.apply("Shape", self.term, gives="int64").take([first, second]), 0, "int32")
+        mask = f.apply("EyeLike", square)
         axes = [index for index in range(len(self.labels)) if index not in (first, second)]
         mask = mask.cast("bool").unsqueezed(*axes) if axes else mask.cast("bool")
         # -0 + x is x, also for x = -0.
@@ -68,9 +68,9 @@ unchanged("Einsum", 28)
 
 @downward("Einsum", 12)
 def write_einsum_with_products(node: NodeAtBoundary) -> None:
-    """Writes Einsum with older operators: takes the diagonals of repeated labels, multiplies two operands at a time (as
-    matrices, or elementwise where no label is summed), sums over labels that neither another operand nor the result
-    has, and transposes the result.
+    """Write Einsum with older operators: take the diagonals of repeated labels, multiply two operands at a time (as
+    matrices, or elementwise where no label is summed), sum over labels that neither another operand nor the result has,
+    and transpose the result.
     """
     node.known_dtype()
     f, written = Formula(node), str(node.known_value("equation")).replace(" ", "")
@@ -92,8 +92,8 @@ def write_einsum_with_products(node: NodeAtBoundary) -> None:
         raise Inexact(f"the equation {written!r} sums over its ellipsis")
     _check_sizes(node, operands)
     last, *others = [operand.diagonal() for operand in operands]
-    for index, other in enumerate(others):
-        last = _multiply(last, other, set(wanted).union(*(operand.labels for operand in others[index + 1 :])))
+    for index, factor in enumerate(others):
+        last = _multiply(last, factor, set(wanted).union(*(operand.labels for operand in others[index + 1 :])))
     last = last.summed(wanted)
     if set(last.labels) != set(wanted):
         raise Inexact(f"the equation {written!r} gives a label that no operand has")
@@ -101,7 +101,7 @@ def write_einsum_with_products(node: NodeAtBoundary) -> None:
 
 
 def _labels(text: str, rank: int) -> str:
-    """Gives the labels of an operand; its ellipsis is written out."""
+    """Return the labels of an operand; its ellipsis is written out."""
     hidden = rank - len(text.replace("...", ""))
     if not 0 <= hidden <= 9 or (hidden and "..." not in text):
         raise Inexact(f"the subscripts {text!r} do not fit an operand of rank {rank}")
@@ -109,7 +109,7 @@ def _labels(text: str, rank: int) -> str:
 
 
 def _check_sizes(node: NodeAtBoundary, operands: Sequence[_Operand]) -> None:
-    """Raises Inexact unless all dimensions with one label are known to be equal: engines broadcast a dimension of 1."""
+    """Raise Inexact unless all dimensions with one label are known to be equal: engines broadcast a dimension of 1."""
     sizes: dict[str, object] = {}
     for operand in operands:
         shape = node.values.type_of(operand.term.name).shape or ()
@@ -121,26 +121,26 @@ def _check_sizes(node: NodeAtBoundary, operands: Sequence[_Operand]) -> None:
             sizes[label] = size
 
 
-def _multiply(one: _Operand, other: _Operand, kept: set[str]) -> _Operand:
-    """Multiplies two operands and sums over the labels that only they have."""
-    one = one.summed(kept | set(other.labels))
-    other = other.summed(kept | set(one.labels))
-    f, summed = one.term.formula, [label for label in one.labels if label in other.labels and label not in kept]
-    batch = [label for label in dict.fromkeys(one.labels + other.labels) if label.isdigit()]
-    batch += [label for label in one.labels if label in other.labels and label in kept and label not in batch]
-    rows = [label for label in one.labels if label not in other.labels and label not in batch]
-    columns = [label for label in other.labels if label not in one.labels and label not in batch]
+def _multiply(first: _Operand, second: _Operand, kept: set[str]) -> _Operand:
+    """Multiply two operands and sum over the labels that only they have."""
+    first = first.summed(kept | set(second.labels))
+    second = second.summed(kept | set(first.labels))
+    f, summed = first.term.formula, [label for label in first.labels if label in second.labels and label not in kept]
+    batch = [label for label in dict.fromkeys(first.labels + second.labels) if label.isdigit()]
+    batch += [label for label in first.labels if label in second.labels and label in kept and label not in batch]
+    rows = [label for label in first.labels if label not in second.labels and label not in batch]
+    columns = [label for label in second.labels if label not in first.labels and label not in batch]
     if len(summed) == 1 and len(rows) <= 1 and len(columns) <= 1 and summed[0] not in batch:
         left, right = (
-            one.aligned([*batch, *(rows or ["-"]), *summed]),
-            other.aligned([*batch, *summed, *(columns or ["+"])]),
+            first.aligned([*batch, *(rows or ["-"]), *summed]),
+            second.aligned([*batch, *summed, *(columns or ["+"])]),
         )
-        product, labels = f.node("MatMul", left, right), [*batch, *(rows or ["-"]), *(columns or ["+"])]
+        product, labels = f.apply("MatMul", left, right), [*batch, *(rows or ["-"]), *(columns or ["+"])]
         # The dimensions that stand for no label are 1.
         axes = [index for index, label in enumerate(labels) if label in "-+"]
         return _Operand(product.squeezed(*axes) if axes else product, "".join([*batch, *rows, *columns]))
     labels = [*batch, *rows, *columns, *(label for label in summed if label not in batch)]
-    return _Operand(one.aligned(labels) * other.aligned(labels), "".join(labels)).summed(kept)
+    return _Operand(first.aligned(labels) * second.aligned(labels), "".join(labels)).summed(kept)
 
 
 # Det ----------------------------------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ unchanged("Det", 22)
 
 @downward("Det", 11)
 def expand_by_minors(node: NodeAtBoundary) -> None:
-    """Sums the products of each element in the first row and the determinant of the matrix without its row and column,
+    """Sum the products of each element in the first row and the determinant of the matrix without its row and column,
     with alternating signs.
     """
     dtype, shape = node.known_dtype(), node.input_type(0).shape or ()
@@ -164,7 +164,7 @@ def expand_by_minors(node: NodeAtBoundary) -> None:
 
 
 def _determinant(matrix: list[list[Term]]) -> Term:
-    """Computes the determinant of a matrix."""
+    """Compute the determinant of a matrix."""
     first, *others = matrix
     if not others:
         return first[0]

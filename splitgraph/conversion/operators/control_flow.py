@@ -31,8 +31,8 @@ changed(
 
 @exact_downward("If", 11)
 def branches_declare_equal_shapes(node: NodeAtBoundary) -> bool:
-    """True when both branches declare the same static shapes. A name for a dimension does not count: the author may use
-    one name in both branches for two things.
+    """Return True when both branches declare the same static shapes. A name for a dimension does not count: the author
+    may use one name in both branches for two things.
     """
     branches = [node.value("then_branch"), node.value("else_branch")]
     if not all(isinstance(branch, GraphProto) for branch in branches):
@@ -42,7 +42,7 @@ def branches_declare_equal_shapes(node: NodeAtBoundary) -> bool:
 
 
 def _declared_shape(value: ValueInfoProto) -> tuple[int, ...] | None:
-    """Gives the shape that a value declares, None unless it is static."""
+    """Return the shape that a value declares, None unless it is static."""
     shape = value.type.tensor_type.shape
     is_static = value.type.tensor_type.HasField("shape") and all(dim.HasField("dim_value") for dim in shape.dim)
     return tuple(dim.dim_value for dim in shape.dim) if is_static else None
@@ -50,7 +50,7 @@ def _declared_shape(value: ValueInfoProto) -> tuple[int, ...] | None:
 
 @downward("If", 11)
 def require_branches_of_one_shape(node: NodeAtBoundary) -> None:
-    """Checks that both branches give the same shapes, as they must below 11.
+    """Check that both branches give the same shapes, as they must below 11.
 
     This holds where the shapes of the outputs are static and no inferred shape of a branch contradicts them, and where
     the inferred shapes of both branches are equal. With a known condition one branch never runs: it is replaced by the
@@ -60,31 +60,39 @@ def require_branches_of_one_shape(node: NodeAtBoundary) -> None:
     if condition is not None:
         _give_one_branch_twice(node, bool(condition.reshape(-1)[0]))
         return
-    found = _shapes_of_branches(node)
+    shapes_of_ifs = _shapes_of_branches(node)
     for index, name in enumerate(node.outputs):
         shape = node.output_type(index).shape
         is_static = shape is not None and all(isinstance(size, int) for size in shape)
-        may_be_it = is_static and all(_may_be_equal(shape, each) for pairs in found for each in pairs[index])
-        if name and not may_be_it and not (found and all(_are_equal(node, *each[index]) for each in found)):
+        may_be_it = is_static and all(
+            _may_be_equal(shape, shapes) for pairs in shapes_of_ifs for shapes in pairs[index]
+        )
+        if (
+            name
+            and not may_be_it
+            and not (shapes_of_ifs and all(_are_equal(node, *shapes[index]) for shapes in shapes_of_ifs))
+        ):
             raise Inexact(
                 "below it, both branches must give the same shapes", "declare the shapes of what the branches give"
             )
 
 
 def _give_one_branch_twice(node: NodeAtBoundary, condition: bool) -> None:
-    """Replaces the branch that never runs by a copy of the other one."""
+    """Replace the branch that never runs by a copy of the other one."""
     if node.original is None:
         raise Inexact("its branches are not the model's")
-    taken, other = ("then_branch", "else_branch") if condition else ("else_branch", "then_branch")
+    taken, dropped = ("then_branch", "else_branch") if condition else ("else_branch", "then_branch")
     branch = node.value(taken)
     if isinstance(branch, GraphProto) and (count := 2 * _copied_nodes(branch)) > MAX_WRITTEN:
         raise Inexact(f"with one branch of each If in place of the other it has {count:,} nodes, which is too many")
-    node.reasons[other] = f"it never runs, and gives the same shapes as {taken}, as it must {node.side}, being the same"
-    node.wrap = partial(_copy_branch, taken, other, node.wrap)
+    node.reasons[dropped] = (
+        f"it never runs, and gives the same shapes as {taken}, as it must {node.side}, being the same"
+    )
+    node.wrap = partial(_copy_branch, taken, dropped, node.wrap)
 
 
 def _copied_nodes(graph: GraphProto) -> int:
-    """Counts the nodes of a graph in which the larger branch of each If stands in place of both."""
+    """Count the nodes of a graph in which the larger branch of each If stands in place of both."""
     total = len(graph.node)
     for node in graph.node:
         counts = [_copied_nodes(inner) for _, _, inner in subgraphs(node)]
@@ -92,62 +100,64 @@ def _copied_nodes(graph: GraphProto) -> int:
     return total
 
 
-def _copy_branch(taken: str, other: str, before: Callable[[NodeProto], None] | None, node: NodeProto) -> None:
-    """Copies one branch over the other one."""
+def _copy_branch(taken: str, dropped: str, before: Callable[[NodeProto], None] | None, node: NodeProto) -> None:
+    """Copy one branch over the other one."""
     if before is not None:
         before(node)
-    branches = {held.name: held.g for held in node.attribute}
-    branches[other].CopyFrom(branches[taken])
+    branches = {attribute.name: attribute.g for attribute in node.attribute}
+    branches[dropped].CopyFrom(branches[taken])
 
 
 def _shapes_of_branches(node: NodeAtBoundary) -> list[list[tuple[Shape | None, Shape | None]]]:
-    """Gives the inferred shapes of each output in both branches. There may be several such pairs: branches of different
-    nodes may use the same names.
+    """Return the inferred shapes of each output in both branches. There may be several such pairs: branches of
+    different nodes may use the same names.
     """
     branches = [node.value(f"{side}_branch") for side in ("then", "else")]
     if not all(isinstance(branch, GraphProto) for branch in branches):
         return []
     results = [[value.name for value in branch.output] for branch in branches]
-    found = []
+    shapes_of_ifs = []
     for details in node.values.branches():
         pair = [details.get(f"{side}_branch") for side in ("then", "else")]
         walked = [
-            each.types for each, branch in zip(pair, branches, strict=True) if each and _may_describe(each, branch)
+            detail.types
+            for detail, branch in zip(pair, branches, strict=True)
+            if detail and _may_describe(detail, branch)
         ]
         if len(walked) == len(branches):
             shapes = [
                 [(types.get(name) or node.values.type_of(name)).shape for name in names]
                 for types, names in zip(walked, results, strict=True)
             ]
-            found.append(list(zip(*shapes, strict=True)))
-    return found
+            shapes_of_ifs.append(list(zip(*shapes, strict=True)))
+    return shapes_of_ifs
 
 
 def _may_describe(detail: GraphDetail, graph: GraphProto) -> bool:
-    """True when inferred details may belong to a graph: they have all its values."""
+    """Return True when inferred details may belong to a graph: they have all its values."""
     return all(name in detail.types for node in graph.node for name in node.output if name)
 
 
-def _may_be_equal(shape: Shape | None, other: Shape | None) -> bool:
-    """False where two shapes are known to differ."""
-    if shape is None or other is None:
+def _may_be_equal(left: Shape | None, right: Shape | None) -> bool:
+    """Return False where two shapes are known to differ."""
+    if left is None or right is None:
         return True
-    pairs = zip(shape, other, strict=False)
-    return len(shape) == len(other) and all(one == two or not isinstance(two, int) for one, two in pairs)
+    pairs = zip(left, right, strict=False)
+    return len(left) == len(right) and all(dim == size or not isinstance(size, int) for dim, size in pairs)
 
 
-def _are_equal(node: NodeAtBoundary, one: Shape | None, other: Shape | None) -> bool:
-    """True when two shapes are equal and no symbol in them is a name that an author may have used twice."""
-    if one is None or None in one or one != other:
+def _are_equal(node: NodeAtBoundary, left: Shape | None, right: Shape | None) -> bool:
+    """Return True when two shapes are equal and no symbol in them is a name that an author may have used twice."""
+    if left is None or None in left or left != right:
         return False
     # An author may use one name in both branches for different unknown dimensions.
-    symbols = frozenset[str]().union(*(symbols_of(dim) for dim in one if isinstance(dim, Dim)))
+    symbols = frozenset[str]().union(*(symbols_of(dim) for dim in left if isinstance(dim, Dim)))
     return not node.values.are_named_within(symbols)
 
 
 @downward("If", 16)
 def cast_results_of_branches(node: NodeAtBoundary) -> None:
-    """Casts bfloat16 results to float32 in both branches and back behind the node. Below 16, branches give no
+    """Cast bfloat16 results to float32 in both branches and back behind the node. Below 16, branches give no
     bfloat16.
     """
     if node.original is None:
@@ -167,8 +177,11 @@ def cast_results_of_branches(node: NodeAtBoundary) -> None:
 
 
 def _cast_results(casts: Mapping[int, tuple[str, str]], node: NodeProto) -> None:
-    """Appends casts to float32 to both branches of an If. casts: index of the output to the new name in each branch."""
-    branches = (next(held.g for held in node.attribute if held.name == f"{side}_branch") for side in ("then", "else"))
+    """Append casts to float32 to both branches of an If. casts: index of the output to the new name in each branch."""
+    branches = (
+        next(attribute.g for attribute in node.attribute if attribute.name == f"{side}_branch")
+        for side in ("then", "else")
+    )
     for side, branch in enumerate(branches):
         for index, names in casts.items():
             branch.node.append(_given_as_float32(branch.output[index], names[side]))
@@ -181,7 +194,7 @@ unchanged("Loop", 11, 13, 16, 19, 21, 23, 24, 25)
 
 @downward("Loop", 11)
 def carry_a_number(node: NodeAtBoundary) -> None:
-    """Adds a number that the loop carries and nobody reads. Below 11, a loop carries at least one value."""
+    """Add a number that the loop carries and nobody reads. Below 11, a loop carries at least one value."""
     if len(node.inputs) > 2:
         raise Inexact("its element types are not allowed below it")
     if node.original is None:
@@ -192,19 +205,19 @@ def carry_a_number(node: NodeAtBoundary) -> None:
 
 
 def _carry(before: str, after: str, node: NodeProto) -> None:
-    """Lets the body of a loop pass a number on."""
-    body = next(held.g for held in node.attribute if held.name == "body")
+    """Let the body of a loop pass a number on."""
+    body = next(copies.g for copies in node.attribute if copies.name == "body")
     body.node.append(make_node("Identity", [before], [after]))
     body.input.append(helper.make_tensor_value_info(before, TensorProto.INT64, []))
     outputs = [body.output[0], helper.make_tensor_value_info(after, TensorProto.INT64, []), *body.output[1:]]
-    held = [ValueInfoProto.FromString(value.SerializeToString()) for value in outputs]
+    copies = [ValueInfoProto.FromString(value.SerializeToString()) for value in outputs]
     del body.output[:]
-    body.output.extend(held)
+    body.output.extend(copies)
 
 
 @downward("Loop", 16)
 def cast_around_body(node: NodeAtBoundary) -> None:
-    """Casts bfloat16 to float32 at the inputs and outputs of a body, outside and inside. Below 16, bodies take and give
+    """Cast bfloat16 to float32 at the inputs and outputs of a body, outside and inside. Below 16, bodies take and give
     no bfloat16.
     """
     body = node.value("body")
@@ -233,7 +246,7 @@ def cast_around_body(node: NodeAtBoundary) -> None:
 
 
 def _is_bfloat16(node: NodeAtBoundary, index: int, declared: ValueInfoProto) -> bool:
-    """True when an output is bfloat16. Only the body tells the type of an omitted output."""
+    """Return True when an output is bfloat16. Only the body tells the type of an omitted output."""
     dtype = node.output_type(index).dtype
     if dtype is None and not declared.type.tensor_type.elem_type:
         raise Inexact("the element type of an output is unknown")
@@ -241,8 +254,8 @@ def _is_bfloat16(node: NodeAtBoundary, index: int, declared: ValueInfoProto) -> 
 
 
 def _cast_around(into: Mapping[int, str], out: Mapping[int, str], node: NodeProto) -> None:
-    """Lets float32 into a body and out of it. into, out: index of the body's input or output to its new name."""
-    body = next(held.g for held in node.attribute if held.name == "body")
+    """Let float32 into a body and out of it. into, out: index of the body's input or output to its new name."""
+    body = next(attribute.g for attribute in node.attribute if attribute.name == "body")
     nodes = []
     for index, name in into.items():
         value = body.input[index]
@@ -260,7 +273,7 @@ def _cast_around(into: Mapping[int, str], out: Mapping[int, str], node: NodeProt
 
 
 def _given_as_float32(result: ValueInfoProto, name: str) -> NodeProto:
-    """Makes the cast of a graph's result to float32, and renames the result."""
+    """Make the cast of a graph's result to float32, and rename the result."""
     node = make_node("Cast", [result.name], [name], to=TensorProto.FLOAT)
     result.name = name
     result.type.tensor_type.elem_type = TensorProto.FLOAT
@@ -276,7 +289,7 @@ unchanged("OptionalHasElement", 18, 28)
 
 @downward("OptionalHasElement", 18)
 def write_answer_as_constant(node: NodeAtBoundary) -> None:
-    """Writes the answer as a constant: a tensor or a sequence is always there, an omitted input never. Below 18 the
+    """Write the answer as a constant: a tensor or a sequence is always there, an omitted input never. Below 18 the
     input is required, and is an optional.
     """
     if node.uses_input(0) and node.input_type(0).kind not in ("tensor", "sequence"):
@@ -293,7 +306,7 @@ unchanged("OptionalGetElement", 18, 28)
 
 @downward("OptionalGetElement", 18)
 def copy_element(node: NodeAtBoundary) -> None:
-    """Copies a tensor or sequence that is no optional: it is the element itself."""
+    """Copy a tensor or sequence that is no optional: it is the element itself."""
     if node.input_type(0).kind not in ("tensor", "sequence"):
         node.require_types()
         raise Inexact("whether its input is an optional is unknown")

@@ -34,7 +34,7 @@ class _Transform:
     given: Term
 
     def matrices(self) -> tuple[Term, Term]:
-        """Gives the matrices for real and imaginary parts: the cosines, and the sines with the sign of the
+        """Return the matrices for real and imaginary parts: the cosines, and the sines with the sign of the
         direction.
         """
         f = self.length.formula
@@ -45,7 +45,7 @@ class _Transform:
         # The remainder keeps the angles small, and exact.
         place = rows.reshape(-1, 1) * columns.reshape(1, -1) % self.length.reshape(1)
         angles = f.counting(self.length).cast("float64") * (2 * np.pi) / self.length.cast("float64")
-        tables = [f.node("Cos", angles), f.node("Sin", angles)]
+        tables = [f.apply("Cos", angles), f.apply("Sin", angles)]
         if not self.inverse:
             tables[1] = tables[1] * -1.0
         else:
@@ -59,15 +59,15 @@ class _Transform:
         return cosines * weights, sines * weights
 
     def apply(self, real: Term, imaginary: Term | None) -> list[Term]:
-        """Multiplies a signal with the matrices. Gives the real part, and the imaginary one unless that is 0."""
+        """Multiply a signal with the matrices. Return the real part, and the imaginary one unless that is 0."""
         f = real.formula
         cosines, sines = self.matrices()
-        results = [f.node("MatMul", cosines, real)]
+        results = [f.apply("MatMul", cosines, real)]
         if not (self.inverse and self.half):
-            results.append(f.node("MatMul", sines, real))
+            results.append(f.apply("MatMul", sines, real))
         if imaginary is not None:
-            results[0] = results[0] - f.node("MatMul", sines, imaginary)
-            results[1:] = [result + f.node("MatMul", cosines, imaginary) for result in results[1:]]
+            results[0] = results[0] - f.apply("MatMul", sines, imaginary)
+            results[1:] = [result + f.apply("MatMul", cosines, imaginary) for result in results[1:]]
         return results
 
 
@@ -76,8 +76,8 @@ class _Transform:
 
 @downward("DFT", 17)
 def transform_by_matrices(node: NodeAtBoundary) -> None:
-    """Multiplies the signal with a matrix of cosines and one of sines, the sum that the document gives. Missing
-    elements count as 0 and are omitted; excess elements are cut off.
+    """Multiply the signal with a matrix of cosines and one of sines, the sum that the document gives. Missing elements
+    count as 0 and are omitted; excess elements are cut off.
     """
     dtype, rank = node.known_dtype(), node.known_rank()
     parts = (node.input_type(0).shape or (None,))[-1]
@@ -134,7 +134,7 @@ def axis_is_last_but_one(node: NodeAtBoundary) -> None:
 
 @upward("DFT", 20)
 def make_axis_an_input(node: NodeAtBoundary) -> None:
-    """Turns the attribute axis, 1 when absent, into a constant. The default of the input is another one: the last but
+    """Turn the attribute axis, 1 when absent, into a constant. The default of the input is another one: the last but
     one.
     """
     node.require_types()
@@ -145,7 +145,7 @@ def make_axis_an_input(node: NodeAtBoundary) -> None:
 
 @downward("DFT", 20)
 def make_axis_an_attribute(node: NodeAtBoundary) -> None:
-    """Turns a constant axis into an attribute; the default of the input becomes -2.
+    """Turn a constant axis into an attribute; the default of the input becomes -2.
 
     An axis that is known only at run time: the signal is reshaped to four dimensions, the second of which is the axis,
     the first those before it, and the third those behind it.
@@ -162,22 +162,22 @@ def make_axis_an_attribute(node: NodeAtBoundary) -> None:
 
 
 def _transform_in_four_dimensions(node: NodeAtBoundary) -> None:
-    """Transforms along an axis that is known only at run time."""
+    """Transform along an axis that is known only at run time."""
     rank, f = node.known_rank(), Formula(node)
     modes = {name: node.known_value(name, 0) for name in ("inverse", "onesided")}
     sizes, places = f.sizes(node.inputs[0], rank), f.counting(rank)
     axis = f.given(2, "int64").reshape(1).from_front(rank)
     signal, is_axis = f.vector([*sizes[:-1], 1]), places.equals(axis)
     sides = [f.where(side, signal, f.number([1])) for side in (places < axis, is_axis, places > axis)]
-    four = f.joined([*(f.node("ReduceProd", side, keepdims=1) for side in sides), f.vector(sizes[-1:])])
+    four = f.joined([*(f.apply("ReduceProd", side, keepdims=1) for side in sides), f.vector(sizes[-1:])])
     folded = f.input(0).with_shape(four, dense=has_no_zero(node, node.inputs[0]))
     length = [f.input(1)] if node.uses_input(1) else []
-    found = f.node("DFT", folded, *length, axis=1, **modes)
-    found_shape = f.shape(found.name)
-    shape = f.where(is_axis, found_shape.take(1), f.vector(sizes))
-    shape = f.where(places.equals(rank - 1), found_shape.take(3), shape)
+    transformed = f.apply("DFT", folded, *length, axis=1, **modes)
+    transformed_shape = f.shape(transformed.name)
+    shape = f.where(is_axis, transformed_shape.take(1), f.vector(sizes))
+    shape = f.where(places.equals(rank - 1), transformed_shape.take(3), shape)
     node.reasons["axis"] = f"the axis is an attribute {node.side}, and known only at run time"
-    f.give(found.with_shape(shape, dense=False))
+    f.give(transformed.with_shape(shape, dense=False))
 
 
 # STFT ---------------------------------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ def _transform_in_four_dimensions(node: NodeAtBoundary) -> None:
 
 @downward("STFT", 17)
 def transform_frames(node: NodeAtBoundary) -> None:
-    """Gathers the frames, multiplies them with the window, and transforms them by DFT."""
+    """Gather the frames, multiply them with the window, and transform them by DFT."""
     node.dialect = 17
     f, shape = Formula(node), node.input_type(0).shape
     is_flat = shape is not None and len(shape) == 2
@@ -203,7 +203,7 @@ def transform_frames(node: NodeAtBoundary) -> None:
     framed = signal.take(f.counting(frames).reshape(-1, 1) * hop + f.counting(length).reshape(1, -1), 1)
     if node.uses_input(2):
         framed = framed * f.input(2).reshape(-1, 1)
-    f.give(f.node("DFT", framed, axis=2, onesided=onesided))
+    f.give(f.apply("DFT", framed, axis=2, onesided=onesided))
 
 
 # MelWeightMatrix ----------------------------------------------------------------------------------------------------
@@ -211,16 +211,16 @@ def transform_frames(node: NodeAtBoundary) -> None:
 
 @downward("MelWeightMatrix", 17)
 def write_triangles(node: NodeAtBoundary) -> None:
-    """Computes the edges of the triangles, whole numbers of frequencies, in float64. Each column rises from one edge to
+    """Compute the edges of the triangles, whole numbers of frequencies, in float64. Each column rises from one edge to
     the next, where it is 1, and falls to the edge after that.
     """
     f = Formula(node)
     bands, length, rate = (_number(node, f, index, "int64") for index in range(3))
     low, high = (_number(node, f, index, "float64") for index in (3, 4))
-    low, high = (f.node("Log", hertz / 700.0 + 1.0) * (2595 / np.log(10)) for hertz in (low, high))
+    low, high = (f.apply("Log", hertz / 700.0 + 1.0) * (2595 / np.log(10)) for hertz in (low, high))
     between = (high - low) / (bands + 2).cast("float64")
     mel = f.counting(bands + 2).cast("float64") * between + low
-    hertz = (f.node("Exp", mel * (np.log(10) / 2595)) - 1.0) * 700.0
+    hertz = (f.apply("Exp", mel * (np.log(10) / 2595)) - 1.0) * 700.0
     edges = ((length + 1).cast("float64") * hertz / rate.cast("float64")).floor()
     column = f.counting(bands)
     start, peak, end = (edges.take(column + offset).reshape(1, -1) for offset in range(3))
@@ -236,6 +236,6 @@ def write_triangles(node: NodeAtBoundary) -> None:
 
 
 def _number(node: NodeAtBoundary, f: Formula, index: int, dtype: str) -> Term:
-    """Gives an input of one element as a scalar."""
+    """Return an input of one element as a scalar."""
     node.known_dtype(index)
     return f.given(index).cast(dtype).reshape()

@@ -48,7 +48,7 @@ unchanged("Celu", 28)
 
 @downward("Celu", 12)
 def write_celu_with_elu(node: NodeAtBoundary) -> None:
-    """Writes max(0, x) + min(0, alpha * (exp(x / alpha) - 1)): for a positive alpha this is alpha times the Elu of x /
+    """Write max(0, x) + min(0, alpha * (exp(x / alpha) - 1)): for a positive alpha this is alpha times the Elu of x /
     alpha.
 
     The function body of the specification does this with an alpha of one dimension, so that the result of a scalar
@@ -57,11 +57,11 @@ def write_celu_with_elu(node: NodeAtBoundary) -> None:
     dtype, f, alpha = node.known_dtype(), Formula(node), node.known_value_or_default("alpha")
     data = f.value(node.inputs[0], dtype)
     if alpha > 0:
-        f.give(f.node("Elu", data / alpha) * alpha)
+        f.give(f.apply("Elu", data / alpha) * alpha)
         return
-    curve = (f.node("Exp", data / alpha) - 1.0) * alpha
+    curve = (f.apply("Exp", data / alpha) - 1.0) * alpha
     # min(0, curve) is -max(0, -curve).
-    f.give(f.node("Relu", data) - f.node("Relu", -curve))
+    f.give(f.apply("Relu", data) - f.apply("Relu", -curve))
 
 
 # Pow ----------------------------------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ downward("Pow", 7)(limit_broadcast)
 
 @downward("Pow", 12, 13, 15)
 def compute_in_float64(node: NodeAtBoundary) -> None:
-    """Computes in float64, because below 12 both operands have one floating-point type; runtimes compute powers of
+    """Compute in float64, because below 12 both operands have one floating-point type; runtimes compute powers of
     integers in float64 too. float64 holds the operands exactly, except for powers of int64 with an integer exponent,
     which are multiplied out.
     """
@@ -94,7 +94,7 @@ def compute_in_float64(node: NodeAtBoundary) -> None:
     power = f.input(1).cast("float64")
     if exponent in ("int64", "uint64"):
         power = _with_parity(power, f.input(1).cast("int64"))
-    result = f.node("Pow", f.input(0).cast("float64"), power)
+    result = f.apply("Pow", f.input(0).cast("float64"), power)
     if base == "int32" and exponent in INTEGER_BITS:
         # The result is an integer within 2**31, or a fraction that becomes 0: the factor corrects an error of the last
         # bit.
@@ -103,7 +103,7 @@ def compute_in_float64(node: NodeAtBoundary) -> None:
 
 
 def _power_of_long_integers(f: Formula, *, is_signed: bool) -> Term:
-    """Squares the base again and again and multiplies where the exponent has that bit.
+    """Square the base again and again and multiply where the exponent has that bit.
 
     A power beyond int64 is undefined. 1, 0 and -1 have the same power for all even exponents and for all odd ones. A
     power with a negative exponent is 1 over another power, rounded to 0.
@@ -124,12 +124,12 @@ def _power_of_long_integers(f: Formula, *, is_signed: bool) -> Term:
 
 
 def _parity(number: Term) -> Term:
-    """Gives 1 for odd int64 numbers, of either sign, and 0 for even ones."""
+    """Return 1 for odd int64 numbers, of either sign, and 0 for even ones."""
     return abs(number - number / 2 * 2)
 
 
 def _with_parity(rounded: Term, exponent: Term) -> Term:
-    """Rounds a 64-bit exponent so that float64 keeps its last bit. For exponents as large only this bit matters: it
+    """Round a 64-bit exponent so that float64 keeps its last bit. For exponents as large only this bit matters: it
     tells the sign for a base of -1.
     """
     f, odd = rounded.formula, _parity(exponent).cast("float64")
@@ -162,7 +162,7 @@ changed("ReduceSum", 13, "the attribute axes became an input")
 
 @exact("ReduceSum", 13)
 def reduces_all_axes(node: NodeAtBoundary) -> bool:
-    """True when the node has no axes, which means all axes."""
+    """Return True when the node has no axes, which means all axes."""
     if node.upward:
         return not node.has("axes")
     return not node.uses_input(1) and node.value("noop_with_empty_axes", 0) == 0
@@ -174,7 +174,7 @@ upward("ReduceSum", 13)(make_axes_an_input)
 @downward("ReduceSum", 13)
 @downward(_REDUCTIONS_18, 18)
 def make_reduced_axes_an_attribute(node: NodeAtBoundary) -> None:
-    """Turns a constant second input into the attribute axes. Without axes and with noop_with_empty_axes, nothing is
+    """Turn a constant second input into the attribute axes. Without axes and with noop_with_empty_axes, nothing is
     reduced, but the elements are still squared and so on.
 
     Axes that are known only at run time: the data gets two dimensions for each of its dimensions, one that is kept and
@@ -195,7 +195,7 @@ def make_reduced_axes_an_attribute(node: NodeAtBoundary) -> None:
 
 
 def _reduce_at_run_time(node: NodeAtBoundary, is_noop: bool) -> None:
-    """Reduces along axes that are known only at run time."""
+    """Reduce along axes that are known only at run time."""
     rank, keeps, f = node.known_rank(0), node.known_value_or_default("keepdims"), Formula(node)
     data, axes, dense = f.input(0), f.input(1, "int64"), has_no_zero(node, node.inputs[0])
     del node.inputs[1:]
@@ -209,12 +209,12 @@ def _reduce_at_run_time(node: NodeAtBoundary, is_noop: bool) -> None:
     pairs = f.joined([sizes.reshape(rank, 1) for sizes in (kept, gone)], 1).reshape(-1)
     node.reasons["axes"] = "the axes are known only at run time"
     in_pairs = data.with_shape(pairs, dense=dense)
-    reduced = f.node(node.op_type, in_pairs, axes=list(range(1, 2 * rank, 2)), keepdims=0)
+    reduced = f.apply(node.op_type, in_pairs, axes=list(range(1, 2 * rank, 2)), keepdims=0)
     f.give(reduced if keeps else reduced.with_shape(shape.take(f.positions(~is_reduced)), dense=dense))
 
 
 def _reduce_nothing(node: NodeAtBoundary) -> None:
-    """Reduces an added dimension of 1, so that the operator does everything else that it does."""
+    """Reduce an added dimension of 1, so that the operator does everything else that it does."""
     if node.op_type in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"):
         node.replace("Identity", node.inputs)
         return
@@ -236,7 +236,7 @@ changed("ArgMax ArgMin", 11, MINUS_AXIS, up=always, down=axes_counted_from_front
 
 @downward("ArgMax ArgMin", 12)
 def find_last_index_in_reverse(node: NodeAtBoundary) -> None:
-    """Reverses the tensor: the last of several equal elements is the first one there."""
+    """Reverse the tensor: the last of several equal elements is the first one there."""
     node.require_types()
     if not node.known_is_set("select_last_index"):
         raise Inexact("the first of several equal elements is not what stands in the way")
@@ -245,6 +245,6 @@ def find_last_index_in_reverse(node: NodeAtBoundary) -> None:
         axis += node.known_rank(0)
     last = f.shape(node.inputs[0]).take(axis) - 1
     bounds = [f.number([bound]) for bound in (-1, np.iinfo(np.int64).min, axis, -1)]
-    node.inputs[0] = f.node("Slice", f.input(0), *bounds).name
+    node.inputs[0] = f.apply("Slice", f.input(0), *bounds).name
     node.drop("select_last_index", why=f"it does not exist {node.side}")
     f.follow(0, lambda in_reverse: last - in_reverse)

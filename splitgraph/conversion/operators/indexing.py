@@ -36,7 +36,7 @@ changed("TopK", 10, "the attribute k became an input")
 
 @upward("TopK", 10)
 def make_k_an_input(node: NodeAtBoundary) -> None:
-    """Turns the attribute k into a constant of one element."""
+    """Turn the attribute k into a constant of one element."""
     node.require_types()
     k = node.attribute_as_input("k")
     node.inputs.append(Formula(node).value(k, "int64").reshape(1).name)
@@ -44,13 +44,13 @@ def make_k_an_input(node: NodeAtBoundary) -> None:
 
 @downward("TopK", 10)
 def make_k_an_attribute(node: NodeAtBoundary) -> None:
-    """Turns a constant second input into the attribute k. With a k that is known only at run time, the node sorts all
+    """Turn a constant second input into the attribute k. With a k that is known only at run time, the node sorts all
     elements and Gather takes the first k.
     """
     node.require_types()
-    found, axis = node.elements(1), node.known_value_or_default("axis")
-    if found is not None:
-        count = int(found.reshape(-1)[0])
+    k, axis = node.elements(1), node.known_value_or_default("axis")
+    if k is not None:
+        count = int(k.reshape(-1)[0])
         if count < 1:
             raise Inexact(f"k is {count}, and must be at least 1 {node.side}")
         del node.inputs[1:]
@@ -71,7 +71,7 @@ def make_k_an_attribute(node: NodeAtBoundary) -> None:
 
 @downward("TopK", 11)
 def negate_to_find_smallest(node: NodeAtBoundary) -> None:
-    """Negates the data and the result to find the smallest: below 11, TopK gives the largest, in order. Any order will
+    """Negate the data and the result to find the smallest: below 11, TopK gives the largest, in order. Any order will
     do with sorted=0. Equal elements come in the order of their indices on both sides.
     """
     if node.dtype(0) in ("int64", "uint64"):
@@ -99,7 +99,7 @@ changed("OneHot", 11, "below it, negative indices give no hot value; from then o
 
 @exact_upward("OneHot", 11)
 def index_cannot_be_negative(node: NodeAtBoundary) -> bool:
-    """True when the indices have an unsigned type."""
+    """Return True when the indices have an unsigned type."""
     return node.dtype(0) in _UNSIGNED
 
 
@@ -115,7 +115,7 @@ def index_and_axis_are_from_front(node: NodeAtBoundary) -> None:
 
 @upward("OneHot", 11)
 def move_negative_indices_beyond(node: NodeAtBoundary) -> None:
-    """Replaces negative indices, which give no hot value below 11, by an index beyond every depth."""
+    """Replace negative indices, which give no hot value below 11, by an index beyond every depth."""
     node.require_types()
     index = Formula(node).given(0).cast("int64")
     node.inputs[0] = index.formula.where(index < 0, GREATEST_INT64, index).name
@@ -123,15 +123,15 @@ def move_negative_indices_beyond(node: NodeAtBoundary) -> None:
 
 @downward("OneHot", 11)
 def count_indices_from_front(node: NodeAtBoundary) -> None:
-    """Adds the depth to indices from -depth to -1. Lesser indices give no hot value, as an index beyond every depth
+    """Add the depth to indices from -depth to -1. Lesser indices give no hot value, as an index beyond every depth
     does. (So does a negative index, but onnxruntime counts it from the end.)
     """
     node.require_types()
     axis = node.known_value_or_default("axis")
     if axis < -1:
         node.set("axis", axis + node.known_rank(0) + 1, f"axes are counted from the front {node.side}")
-    found, f = node.elements(0), Formula(node)
-    if found is None or np.any(found < 0):
+    indices, f = node.elements(0), Formula(node)
+    if indices is None or np.any(indices < 0):
         depth = f.given(1).cast("int64").reshape()
         index = f.given(0).cast("int64").from_front(depth)
         node.inputs[0] = f.where(index < 0, GREATEST_INT64, index).name
@@ -144,7 +144,7 @@ unchanged("Compress", 28)
 
 @downward("Compress", 9)
 def gather_where_true(node: NodeAtBoundary) -> None:
-    """Gathers the elements for which a constant condition is true."""
+    """Gather the elements for which a constant condition is true."""
     condition = node.elements(1)
     if condition is None:
         raise Inexact("its condition is known only at run time")
@@ -162,7 +162,7 @@ unchanged("ReverseSequence", 28)
 
 @downward("ReverseSequence", 10)
 def reverse_by_gather(node: NodeAtBoundary) -> None:
-    """Merges time and batch into one dimension and gathers its elements: backwards up to the length of each sequence,
+    """Merge time and batch into one dimension and gather its elements: backwards up to the length of each sequence,
     unchanged behind it.
     """
     rank, f = node.known_rank(), Formula(node)
@@ -177,8 +177,8 @@ def reverse_by_gather(node: NodeAtBoundary) -> None:
     place, sequence = (f.counting(sizes[axis]).reshape(*((1, -1) if axis else (-1, 1))) for axis in (time, batch))
     source = f.where(place < length, length - place - 1, place)
     whole = sequence * sizes[time] + source if time else source * sizes[batch] + sequence
-    found = f.node("Flatten", f.input(0), axis=2).take(whole)
-    f.give(found if rank == 3 else found.squeezed(2) if rank == 2 else found.shaped([0, 0, *sizes[2:]]))
+    gathered = f.apply("Flatten", f.input(0), axis=2).take(whole)
+    f.give(gathered if rank == 3 else gathered.squeezed(2) if rank == 2 else gathered.shaped([0, 0, *sizes[2:]]))
 
 
 # NonZero ------------------------------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ unchanged("NonZero", 13)
 
 @downward("NonZero", 9)
 def write_places_as_constant(node: NodeAtBoundary) -> None:
-    """Writes the places as a constant where the elements are known."""
+    """Write the places as a constant where the elements are known."""
     elements = node.elements(0)
     if elements is None:
         raise Inexact("its input is known only at run time")
@@ -202,14 +202,14 @@ unchanged("GatherElements", 13)
 
 @downward("GatherElements", 11)
 def gather_from_flat_data(node: NodeAtBoundary) -> None:
-    """Gathers each element from the flat data. Its coordinates are those of its index, except along the axis, where the
+    """Gather each element from the flat data. Its coordinates are those of its index, except along the axis, where the
     index gives the coordinate; multiplied by the strides of the data they add up to its place.
     """
     f, rank = Formula(node), node.known_rank(0)
     axis = node.known_value_or_default("axis") % rank
     shape, index_shape = (f.shape(name) for name in node.inputs[:2])
     along_axis = indices_from_front(node, f, axis).reshape(-1).cast("int64")
-    where = f.node("NonZero", f.filled(index_shape, 1))
+    where = f.apply("NonZero", f.filled(index_shape, 1))
     # The place of an element among all: the coordinates along each axis, multiplied by their strides.
     parts, stride = [], None
     for dimension in range(rank)[::-1]:
@@ -221,9 +221,9 @@ def gather_from_flat_data(node: NodeAtBoundary) -> None:
 
 
 def indices_from_front(node: NodeAtBoundary, f: Formula, axis: int) -> Term:
-    """Gives the indices, the second input, with negative ones counted from the front."""
-    found = node.elements(1)
-    if found is not None and np.all(found >= 0):
+    """Return the indices, the second input, with negative ones counted from the front."""
+    indices = node.elements(1)
+    if indices is not None and np.all(indices >= 0):
         return f.input(1)
     axis += node.known_rank(0) if axis < 0 else 0
     return f.given(1).cast("int64").from_front(f.size(0, axis))
@@ -236,7 +236,7 @@ unchanged("GatherND", 12, 13)
 
 @downward("GatherND", 11)
 def gather_by_offsets(node: NodeAtBoundary) -> None:
-    """Gathers from data whose first dimensions are merged into one: the last dimension of the indices counts into
+    """Gather from data whose first dimensions are merged into one: the last dimension of the indices counts into
     these.
     """
     f, depth = Formula(node), tuple_length(node)
@@ -250,7 +250,7 @@ def gather_by_offsets(node: NodeAtBoundary) -> None:
 
 
 def tuple_length(node: NodeAtBoundary) -> int:
-    """Gives the number of data dimensions that one tuple of indices names."""
+    """Return the number of data dimensions that one tuple of indices names."""
     shape = node.input_type(1).shape
     depth = shape[-1] if shape else None
     if not isinstance(depth, int) or depth == 0 or node.known_value("batch_dims", 0):
@@ -261,7 +261,7 @@ def tuple_length(node: NodeAtBoundary) -> int:
 
 
 def offsets(node: NodeAtBoundary, f: Formula, depth: int) -> Term:
-    """Computes one index from each tuple of indices: into the named dimensions, merged into one."""
+    """Compute one index from each tuple of indices: into the named dimensions, merged into one."""
     last, lengths = len(node.input_type(1).shape or ()) - 1, f.shape(node.inputs[0])
     parts = [f.given(1, "int64").take(place, last).from_front(lengths.take(place)) for place in range(depth)]
     total = parts[0]
@@ -272,7 +272,7 @@ def offsets(node: NodeAtBoundary, f: Formula, depth: int) -> Term:
 
 @downward("GatherND", 12)
 def index_batch_too(node: NodeAtBoundary) -> None:
-    """Puts indices into the batch dimensions before the other indices. The batch of an element is the batch of its
+    """Put indices into the batch dimensions before the other indices. The batch of an element is the batch of its
     index.
     """
     node.require_types()

@@ -25,7 +25,7 @@ _DOUBLINGS = {"float16": 40, "float32": 277, "float64": 2098}
 _MOST = 700
 
 # For each two numbers of four bits: the bits that are set in both.
-_IN_BOTH = [one & other for one in range(16) for other in range(16)]
+_IN_BOTH = [left & right for left in range(16) for right in range(16)]
 
 # The number of exponent bits and of fraction bits.
 _FLOATS = {"float16": (5, 10), "bfloat16": (8, 7), "float32": (8, 23), "float64": (11, 52)}
@@ -37,7 +37,7 @@ unchanged("Mod", 13)
 
 @downward("Mod", 10)
 def subtract_multiple(node: NodeAtBoundary) -> None:
-    """Subtracts the divisor times the quotient, which Div rounds to 0; with fmod=0 the result gets the sign of the
+    """Subtract the divisor times the quotient, which Div rounds to 0; with fmod=0 the result gets the sign of the
     divisor. Floats take another way: their quotients are rounded.
     """
     dtype = node.known_dtype()
@@ -45,16 +45,16 @@ def subtract_multiple(node: NodeAtBoundary) -> None:
         _divide_by_long_division(node)
         return
     f, computed = Formula(node), dtype if dtype in ("int64", "uint64") else "int64" if dtype == "uint32" else "int32"
-    one, other = (f.input(index, dtype).cast(computed) for index in range(2))
-    rest = one - one / other * other
+    dividend, divisor = (f.input(index, dtype).cast(computed) for index in range(2))
+    rest = dividend - dividend / divisor * divisor
     if not node.known_value_or_default("fmod") and not dtype.startswith("u"):
-        is_wrong = ((rest < 0) ^ (other < 0)) & ~rest.equals(0)
-        rest = rest + is_wrong.cast(computed) * other
+        is_wrong = ((rest < 0) ^ (divisor < 0)) & ~rest.equals(0)
+        rest = rest + is_wrong.cast(computed) * divisor
     f.give(rest.cast(dtype))
 
 
 def _divide_by_long_division(node: NodeAtBoundary) -> None:
-    """Computes the remainder in a Loop. Each step subtracts the divisor, doubled ever fewer times, from what is left of
+    """Compute the remainder in a Loop. Each step subtracts the divisor, doubled ever fewer times, from what is left of
     the dividend, where that is not less. The doubled divisor is then at least half of it, so that the difference is
     exact.
 
@@ -65,8 +65,8 @@ def _divide_by_long_division(node: NodeAtBoundary) -> None:
     if dtype not in _DOUBLINGS or not node.known_value_or_default("fmod"):
         raise Inexact(f"there is no remainder of {dtype}")
     f = Formula(node)
-    one, other = (f.input(index, dtype).cast("float64") for index in range(2))
-    size, divisor = abs(one), abs(other)
+    number, signed = (f.input(index, dtype).cast("float64") for index in range(2))
+    size, divisor = abs(number), abs(signed)
     doublings = range(_DOUBLINGS[dtype], -1, -1)
     powers = [
         f.number([2.0 ** min(max(count - below, 0), _MOST) for count in doublings], "float64")
@@ -80,10 +80,10 @@ def _divide_by_long_division(node: NodeAtBoundary) -> None:
         return [f.where(left < doubled, left, left - doubled)]
 
     # This Where gives the dividend the shape of the result.
-    dividend = f.where(one < other, size, size)
+    dividend = f.where(number < signed, size, size)
     (rest,) = f.loop(f.number(len(doublings)), [dividend], step, [[None] * max(ranks)])
     # The sign is a factor: onnxruntime's Where gives 0 for -0.
-    sign = f.where(1.0 / one < 0, f.number(-1.0, "float64"), 1.0)
+    sign = f.where(1.0 / number < 0, f.number(-1.0, "float64"), 1.0)
     sign = f.where(divisor > 0, f.where(size < inf, sign, nan), nan)
     f.give((rest * sign).cast(dtype))
 
@@ -93,26 +93,26 @@ changed("Mod", 28, "fmod=0 on floats was added", up=always)
 
 @exact_downward("Mod", 28)
 def is_fmod_or_of_integers(node: NodeAtBoundary) -> bool:
-    """True when fmod is 1 or the operands are integers. Below 28, the remainder of floats has the sign of the dividend
-    and needs fmod=1.
+    """Return True when fmod is 1 or the operands are integers. Below 28, the remainder of floats has the sign of the
+    dividend and needs fmod=1.
     """
     return node.value_or_default("fmod") == 1 or node.dtype(0) in INTEGER_BITS
 
 
 @downward("Mod", 28)
 def add_divisor_to_remainder(node: NodeAtBoundary) -> None:
-    """Adds the divisor to the remainder of fmod=1 where their signs differ, which gives fmod=0 on floats. float32 holds
+    """Add the divisor to the remainder of fmod=1 where their signs differ, which gives fmod=0 on floats. float32 holds
     two 16-bit floats exactly, and their sum with more than twice the precision.
     """
     dtype = node.known_dtype()
     if dtype in INTEGER_BITS or node.known_is_set("fmod"):
         raise Inexact(f"the remainder of {dtype} is another one")
     f, wide = Formula(node), wide_float(dtype)
-    one, other = (f.input(index, dtype).cast(wide) for index in range(2))
-    rest = f.node("Mod", one, other, fmod=1)
-    signed = f.where((rest < 0) ^ (other < 0), rest + other, rest)
+    dividend, divisor = (f.input(index, dtype).cast(wide) for index in range(2))
+    rest = f.apply("Mod", dividend, divisor, fmod=1)
+    signed = f.where((rest < 0) ^ (divisor < 0), rest + divisor, rest)
     # A remainder of 0 has the sign of the divisor.
-    none = f.where(other < 0, f.number(-0.0, wide), 0.0)
+    none = f.where(divisor < 0, f.number(-0.0, wide), 0.0)
     f.give(f.where(rest.equals(0), none, signed).cast(dtype))
 
 
@@ -121,7 +121,7 @@ def add_divisor_to_remainder(node: NodeAtBoundary) -> None:
 
 @downward("BitShift", 11)
 def shift_by_powers(node: NodeAtBoundary) -> None:
-    """Shifts to the left by a product with a power of 2, whose low bits stay, and to the right by a quotient. Shifts by
+    """Shift to the left by a product with a power of 2, whose low bits stay, and to the right by a quotient. Shifts by
     all bits or more give 0.
     """
     dtype, f = node.known_dtype(), Formula(node)
@@ -150,7 +150,7 @@ changed("BitShift", 28, "below it, shifts by as many bits as the type has, or mo
 
 @downward("BitShift", 28)
 def shift_beyond_width(node: NodeAtBoundary) -> None:
-    """Gives 0 for shifts that leave no bit, which are undefined below 28, and shifts the bits of the others as an
+    """Give 0 for shifts that leave no bit, which are undefined below 28, and shift the bits of the others as an
     unsigned number.
 
     A negative number that goes to the right is shifted as its complement, -1 - x, so that the vacated bits are the
@@ -168,7 +168,7 @@ def shift_beyond_width(node: NodeAtBoundary) -> None:
     is_negative = data < 0 if direction == "RIGHT" and not dtype.startswith("u") else None
     if is_negative is not None:
         data = f.where(is_negative, -1 - data, data)
-    shifted = f.node("BitShift", data.cast(unsigned), amount, direction=direction)
+    shifted = f.apply("BitShift", data.cast(unsigned), amount, direction=direction)
     result = f.where(is_beyond, 0, shifted.cast("int64"))
     if is_negative is not None:
         result = f.where(is_negative, -1 - result, result)
@@ -180,7 +180,7 @@ def shift_beyond_width(node: NodeAtBoundary) -> None:
 
 @downward("BitwiseAnd BitwiseOr BitwiseXor", 18)
 def combine_bits_by_fours(node: NodeAtBoundary) -> None:
-    """Looks up four bits of both numbers at a time in a table of the bits that are set in both.
+    """Look up four bits of both numbers at a time in a table of the bits that are set in both.
 
     The sum of two numbers counts these bits twice: the sum less these bits is Or, the sum less twice these bits is Xor.
     Everything is computed in int64, whose sums and products keep the low 64 bits.
@@ -191,17 +191,17 @@ def combine_bits_by_fours(node: NodeAtBoundary) -> None:
     if op_type == "BitwiseAnd" and _mask_low_bits(node, f, dtype):
         return
     weights = [16**place for place in range(INTEGER_BITS[dtype] // 4)]
-    one, other = (f.input(index, dtype).cast("int64") for index in range(2))
-    first, second = (_fours(number.unsqueezed(-1), f.number(weights)) for number in (one, other))
+    left, right = (f.input(index, dtype).cast("int64") for index in range(2))
+    first, second = (_fours(number.unsqueezed(-1), f.number(weights)) for number in (left, right))
     fours = f.number(_IN_BOTH).take(first * 16 + second)
     # ReduceSum of onnxruntime loses the low bits of large int64, and its MatMul with a vector takes no empty tensor.
-    both = f.node("MatMul", fours, f.number([[weight] for weight in weights])).squeezed(-1)
-    result = both if op_type == "BitwiseAnd" else one + other - both
+    both = f.apply("MatMul", fours, f.number([[weight] for weight in weights])).squeezed(-1)
+    result = both if op_type == "BitwiseAnd" else left + right - both
     f.give((result - both if op_type == "BitwiseXor" else result).cast(dtype))
 
 
 def _mask_low_bits(node: NodeAtBoundary, f: Formula, dtype: str) -> bool:
-    """Writes the node as a remainder where one operand is a known mask of low bits; True where this was possible."""
+    """Write the node as a remainder where one operand is a known mask of low bits; True where this was possible."""
     for index in range(2):
         mask = node.elements(index)
         if mask is None:
@@ -214,7 +214,7 @@ def _mask_low_bits(node: NodeAtBoundary, f: Formula, dtype: str) -> bool:
 
 
 def _fours(numbers: Term, powers: Term) -> Term:
-    """Splits a column of int64 numbers into groups of four bits, the lowest first. Mod counts up from the next lower
+    """Split a column of int64 numbers into groups of four bits, the lowest first. Mod counts up from the next lower
     multiple, so that negative numbers give the bits of their two's complement.
     """
     return (numbers - numbers % powers) / powers % 16
@@ -222,7 +222,7 @@ def _fours(numbers: Term, powers: Term) -> Term:
 
 @downward("BitwiseNot", 18)
 def write_complement(node: NodeAtBoundary) -> None:
-    """Subtracts the number from -1, or an unsigned number from the greatest one."""
+    """Subtract the number from -1, or an unsigned number from the greatest one."""
     dtype, f = node.known_dtype(), Formula(node)
     f.give((-1 if dtype.startswith("i") else int(np.iinfo(dtype).max)) - f.input(0))
 
@@ -232,8 +232,8 @@ def write_complement(node: NodeAtBoundary) -> None:
 
 @downward("BitCast", 26)
 def reinterpret_bits(node: NodeAtBoundary) -> None:
-    """Writes BitCast with Cast between integers of one width, which keeps the bits, or computes a float from the
-    integer that holds its bits.
+    """Write BitCast with Cast between integers of one width, which keeps the bits, or compute a float from the integer
+    that holds its bits.
 
     Nothing older computes the bits of a float: NaN has many.
     """
@@ -250,7 +250,7 @@ def reinterpret_bits(node: NodeAtBoundary) -> None:
 
 
 def _float_of_bits(f: Formula, dtype: str, wanted: str) -> Term:
-    """Computes (-1)**sign * significand * 2**exponent in float64, which holds significands of 53 bits exactly. All NaN
+    """Compute (-1)**sign * significand * 2**exponent in float64, which holds significands of 53 bits exactly. All NaN
     become one.
     """
     (exponent_bits, fraction_bits), top = _FLOATS[wanted], 2 ** (INTEGER_BITS[dtype] - 1)
@@ -278,15 +278,15 @@ def _float_of_bits(f: Formula, dtype: str, wanted: str) -> Term:
 
 @downward("MatMulInteger", 10)
 def multiply_integers(node: NodeAtBoundary) -> None:
-    """Subtracts the zero points from both operands and multiplies them as int32."""
+    """Subtract the zero points from both operands and multiply them as int32."""
     f = Formula(node)
     operands = [_without_zero_point(node, f, index, "int32", last=index == 1) for index in range(2)]
-    f.give(f.node("MatMul", *operands))
+    f.give(f.apply("MatMul", *operands))
 
 
 @downward("ConvInteger", 10)
 def convolve_integers(node: NodeAtBoundary) -> None:
-    """Subtracts the zero points from both operands and convolves them as floats that hold every sum: float32 where
+    """Subtract the zero points from both operands and convolve them as floats that hold every sum: float32 where
     windows are small or, with the data in two parts, of middling size. Engines have no convolution of float64.
     """
     f, shape = Formula(node), static_shape(node, node.inputs[1])
@@ -295,7 +295,7 @@ def convolve_integers(node: NodeAtBoundary) -> None:
     data, weights = (_without_zero_point(node, f, index, wide, last=False) for index in range(2))
 
     def convolve(part: Term) -> Term:
-        sums = f.node("Conv", part, weights)
+        sums = f.apply("Conv", part, weights)
         node.before[-1].attributes |= node.attributes
         return sums.cast("int32")
 
@@ -307,7 +307,7 @@ def convolve_integers(node: NodeAtBoundary) -> None:
 
 
 def _without_zero_point(node: NodeAtBoundary, f: Formula, index: int, dtype: str, *, last: bool) -> Term:
-    """Subtracts the zero point from an operand, in a wider type. last: a zero point of one dimension is for each
+    """Subtract the zero point from an operand, in a wider type. last: a zero point of one dimension is for each
     column.
     """
     number = f.input(index).cast(dtype)

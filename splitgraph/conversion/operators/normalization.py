@@ -47,13 +47,13 @@ changed(
 
 @exact_downward("BatchNormalization InstanceNormalization", 6)
 def rank_is_4(node: NodeAtBoundary) -> bool:
-    """True when the input has four dimensions, as it must below 6."""
+    """Return True when the input has four dimensions, as it must below 6."""
     return node.rank(0) == 4
 
 
 @downward("BatchNormalization InstanceNormalization", 6)
 def reshape_to_images(node: NodeAtBoundary) -> None:
-    """Adds dimensions of 1 behind two or three, because below 6 the input has four dimensions. These change neither
+    """Add dimensions of 1 behind two or three, because below 6 the input has four dimensions. These change neither
     which elements share their statistics nor how many elements there are.
     """
     rank = node.known_rank(0)
@@ -92,13 +92,13 @@ def mode_and_outputs_agree(node: NodeAtBoundary) -> None:
 
 
 def _outputs_after_first(node: NodeAtBoundary) -> int:
-    """Counts the outputs after the first one."""
+    """Count the outputs after the first one."""
     return sum(node.uses_output(index) for index in range(1, len(node.came.outputs)))
 
 
 @upward("BatchNormalization", 7)
 def fit_outputs_to_mode(node: NodeAtBoundary) -> None:
-    """Drops is_test, which below 7 tells inference from training; from 7 on the number of outputs does. Inference loses
+    """Drop is_test, which below 7 tells inference from training; from 7 on the number of outputs does. Inference loses
     the outputs after the first, which nobody may read; training gets them. spatial=0 is handled as in
     `fold_activations_into_channels`.
     """
@@ -115,9 +115,7 @@ def fit_outputs_to_mode(node: NodeAtBoundary) -> None:
 
 
 def _follow_scale(node: NodeAtBoundary) -> None:
-    """Handles spatial=0 below 7, where the scale has one dimension: one for each channel, or one for each
-    activation.
-    """
+    """Handle spatial=0 below 7, where the scale has one dimension: one for each channel, or one for each activation."""
     shape, scale = node.shape(0), node.shape(1)
     known = shape is not None and scale is not None and len(scale) == 1 and len(shape) >= 2 and scale[0] is not None
     if known and shape is not None and scale is not None:
@@ -132,7 +130,7 @@ def _follow_scale(node: NodeAtBoundary) -> None:
 
 
 def _name_statistics(node: NodeAtBoundary) -> None:
-    """Names the outputs of training: there are five, and the last two may stay unnamed."""
+    """Name the outputs of training: there are five, and the last two may stay unnamed."""
     node.outputs.extend([""] * (5 - len(node.outputs)))
     for index, hint in ((1, "mean"), (2, "var")):
         node.outputs[index] = node.outputs[index] or node.new_name(hint)
@@ -141,7 +139,7 @@ def _name_statistics(node: NodeAtBoundary) -> None:
 @upward("BatchNormalization", 9)
 @downward("BatchNormalization", 7)
 def fold_activations_into_channels(node: NodeAtBoundary) -> None:
-    """Reshapes the input to a matrix and everything else to rows, so that each activation is a channel: spatial=0
+    """Reshape the input to a matrix and everything else to rows, so that each activation is a channel: spatial=0
     normalizes each activation by itself. The document gives this advice.
     """
     if node.known_value_or_default("spatial") != 0:
@@ -162,7 +160,7 @@ def fold_activations_into_channels(node: NodeAtBoundary) -> None:
 
 
 def _set_is_test(node: NodeAtBoundary) -> None:
-    """Sets is_test for inference, and names all five outputs for training, as below 7."""
+    """Set is_test for inference, and name all five outputs for training, as below 7."""
     if node.upward:
         raise Inexact("spatial is known only at run time")
     if not any(node.outputs[1:]):
@@ -176,13 +174,13 @@ changed("BatchNormalization", 14, "below it, training has five outputs; from the
 
 @exact("BatchNormalization", 14)
 def is_inference(node: NodeAtBoundary) -> bool:
-    """True when the node is in inference, which has one output on both sides."""
+    """Return True when the node is in inference, which has one output on both sides."""
     return _outputs_after_first(node) == 0 and node.value("training_mode", 0) == 0
 
 
 @upward("BatchNormalization", 14)
 def leave_out_saved_statistics(node: NodeAtBoundary) -> None:
-    """Removes the last two of the five training outputs. The mean is computed again; nobody may read the variance,
+    """Remove the last two of the five training outputs. The mean is computed again; nobody may read the variance,
     because runtimes disagree about it.
     """
     mean, variance = (node.outputs[index] if index < len(node.outputs) else "" for index in (3, 4))
@@ -199,8 +197,8 @@ def leave_out_saved_statistics(node: NodeAtBoundary) -> None:
 
 @downward("BatchNormalization", 14, 15)
 def write_training(node: NodeAtBoundary) -> None:
-    """Writes training with the operators of the document, because runtimes have no training below 14. From 15 on,
-    16-bit floats are computed in float32.
+    """Write training with the operators of the document, because runtimes have no training below 14. From 15 on, 16-bit
+    floats are computed in float32.
     """
     if not node.known_is_set("training_mode"):
         raise Inexact("its element types are not allowed below it")
@@ -211,7 +209,7 @@ def write_training(node: NodeAtBoundary) -> None:
     mean = data.reduced("ReduceMean", axes, keepdims=True)
     centred = data - mean
     variance = (centred * centred).reduced("ReduceMean", axes, keepdims=True)
-    deviation = f.node("Sqrt", variance + node.known_value("epsilon", 1e-5))
+    deviation = f.apply("Sqrt", variance + node.known_value("epsilon", 1e-5))
     result = centred / deviation * scale.reshape(*columns) + bias.reshape(*columns)
     momentum, results = node.known_value("momentum", 0.9), [result.cast(dtype)]
     for index, (old, current) in enumerate(zip(running, (mean, variance), strict=True), 3):
@@ -225,7 +223,7 @@ changed("BatchNormalization", 15, "from it on, training computes the statistics 
 
 @exact("BatchNormalization", 15)
 def statistics_have_type_of_input(node: NodeAtBoundary) -> bool:
-    """True when the node computes no statistics, or has an input of float32 or float64."""
+    """Return True when the node computes no statistics, or has an input of float32 or float64."""
     return node.value_or_default("training_mode") == 0 or node.dtype(0) in ("float32", "float64")
 
 
@@ -236,14 +234,14 @@ changed("GroupNormalization", 21, "scale and bias are for each channel, not for 
 
 @upward("GroupNormalization", 21)
 def repeat_scales_for_channels(node: NodeAtBoundary) -> None:
-    """Repeats scale and bias, which are for each group below 21, for the channels of the group. Sets stash_type: below
+    """Repeat scale and bias, which are for each group below 21, for the channels of the group. Sets stash_type: below
     21 the statistics are computed in the type of the input, from 21 on in float32 by default.
     """
     dtype = node.known_dtype(0)
     if dtype != "float32":
         node.set("stash_type", DTYPE_NUMBERS[dtype], "statistics are computed in the type of the input below opset 21")
     f = Formula(node)
-    groups, channels = f.shape(node.inputs[1]), f.node("Shape", f.input(0), gives="int64", start=1, end=2)
+    groups, channels = f.shape(node.inputs[1]), f.apply("Shape", f.input(0), gives="int64", start=1, end=2)
     sizes = f.joined([groups, channels / groups])
     for index in (1, 2):
         repeated = f.input(index).reshape(-1, 1).expanded(sizes)
@@ -255,7 +253,7 @@ def repeat_scales_for_channels(node: NodeAtBoundary) -> None:
 
 @downward("MeanVarianceNormalization", 9)
 def write_mean_variance(node: NodeAtBoundary) -> None:
-    """Computes the mean, the deviation, and the variance of the deviation, as the document says.
+    """Compute the mean, the deviation, and the variance of the deviation, as the document says.
 
     The function body computes the variance as the mean of the squares less the square of the mean: rounding makes it
     negative where the elements are alike, and its constants are float32 for every type. 16-bit types, in which its
@@ -265,15 +263,15 @@ def write_mean_variance(node: NodeAtBoundary) -> None:
     computed, axes = "float32" if dtype in _HALVES else dtype, node.attributes.get("axes")
 
     def mean(data: Term) -> Term:
-        found = f.node("ReduceMean", data, axes=[0, 2, 3] if axes is None else None)
+        averaged = f.apply("ReduceMean", data, axes=[0, 2, 3] if axes is None else None)
         if axes is not None:
             # The attribute of the node may refer to an attribute of the enclosing function.
             node.before[-1].attributes["axes"] = axes
-        return found
+        return averaged
 
     data = f.input(0).cast(computed)
     deviation = data - mean(data)
-    f.give((deviation / (f.node("Sqrt", mean(deviation * deviation)) + 1e-9)).cast(dtype))
+    f.give((deviation / (f.apply("Sqrt", mean(deviation * deviation)) + 1e-9)).cast(dtype))
 
 
 changed("MeanVarianceNormalization", 13, "from then on, onnx's shape inference fails on it without axes", down=always)
@@ -281,8 +279,8 @@ changed("MeanVarianceNormalization", 13, "from then on, onnx's shape inference f
 
 @edited_upward("MeanVarianceNormalization", 13)
 def write_default_axes(node: NodeAtBoundary) -> None:
-    """Keep every node. Writes out the default of axes: from 13 on, onnx infers types by a function body that refers
-    to axes.
+    """Keep every node. Write out the default of axes: from 13 on, onnx infers types by a function body that refers to
+    axes.
     """
     if not node.has("axes"):
         node.set("axes", [0, 2, 3], "onnx infers no types from opset 13 on unless axes is written")
@@ -293,7 +291,7 @@ def write_default_axes(node: NodeAtBoundary) -> None:
 
 @downward("LayerNormalization", 17)
 def write_layer_normalization(node: NodeAtBoundary) -> None:
-    """Computes the mean, the deviation, and the variance of the deviation.
+    """Compute the mean, the deviation, and the variance of the deviation.
 
     The function body computes the variance as the mean of the squares less the square of the mean. Rounding cancels
     this where the mean is large; what runtimes compute does not cancel.
@@ -309,16 +307,16 @@ def write_layer_normalization(node: NodeAtBoundary) -> None:
     mean = values.reduced("ReduceMean", axes, keepdims=True)
     deviation = values - mean
     variance = (deviation * deviation).reduced("ReduceMean", axes, keepdims=True)
-    spread = f.node("Sqrt", variance + node.known_value("epsilon", 1e-5))
+    spread = f.apply("Sqrt", variance + node.known_value("epsilon", 1e-5))
     result = (deviation / spread).cast(dtype) * f.input(1)
     if node.uses_input(2):
         result = result + f.input(2)
-    results = [result, mean, f.node("Reciprocal", spread)]
+    results = [result, mean, f.apply("Reciprocal", spread)]
     f.give(*results[: len(given)])
 
 
 def _axes(node: NodeAtBoundary) -> list[int] | None:
-    """Gives the axes from `axis` to the last, None where their number is unknown."""
+    """Return the axes from `axis` to the last, None where their number is unknown."""
     axis, rank = node.known_value_or_default("axis"), node.rank(0)
     if axis < 0:
         return list(range(axis, 0))
@@ -341,7 +339,7 @@ changed(
 
 @exact(_SOFTMAX, 13)
 def normalizes_last_axis(node: NodeAtBoundary) -> bool:
-    """True when all dimensions after the axis are 1, so that folding changes nothing."""
+    """Return True when all dimensions after the axis are 1, so that folding changes nothing."""
     axis = node.value("axis", 1 if node.upward else -1)
     if axis is UNRESOLVED:
         return False
@@ -355,8 +353,8 @@ def normalizes_last_axis(node: NodeAtBoundary) -> bool:
 
 @upward(_SOFTMAX, 13)
 def fold_into_matrix(node: NodeAtBoundary) -> None:
-    """Folds the input into a matrix at `axis` (1 by default) with Flatten, which has the same default and takes every
-    rank; normalizes the last axis, and unfolds the result with Reshape.
+    """Fold the input into a matrix at `axis` (1 by default) with Flatten, which has the same default and takes every
+    rank; normalize the last axis, and unfold the result with Reshape.
     """
     data, place = node.inputs[0], node.value_or_default("axis")
     axis = node.attributes.pop("axis", None)
@@ -366,7 +364,7 @@ def fold_into_matrix(node: NodeAtBoundary) -> None:
         node.before[-1].attributes["axis"] = axis
     shape = node.values.type_of(data).shape
     copies = shape is not None and isinstance(place, int) and _unfolds_by_copying(shape, place)
-    if not copies and node.target >= 14:
+    if not copies and node.to_opset >= 14:
         # The node means the same at opset 14, and Reshape has allowzero there.
         node.dialect = 14
     f = Formula(node)
@@ -374,8 +372,8 @@ def fold_into_matrix(node: NodeAtBoundary) -> None:
 
 
 def _unfolds_by_copying(dims: Shape, axis: int) -> bool:
-    """True when Reshape to these dimensions, after a fold at the axis, copies a 0 only where it is meant: no length is
-    0, or each 0 copies a 0.
+    """Return True when Reshape to these dimensions, after a fold at the axis, copies a 0 only where it is meant: no
+    length is 0, or each 0 copies a 0.
     """
     sides: list[DimLike | None] = []
     for side in (dims[:axis], dims[axis:]):
@@ -386,7 +384,7 @@ def _unfolds_by_copying(dims: Shape, axis: int) -> bool:
 
 @downward(_SOFTMAX, 13)
 def move_axis_to_the_end(node: NodeAtBoundary) -> None:
-    """Exchanges the axis with the last one by Transpose, before and behind the node. Below 13 only the last axis can be
+    """Exchange the axis with the last one by Transpose, before and behind the node. Below 13 only the last axis can be
     normalized alone.
     """
     axis = node.known_value_or_default("axis")

@@ -19,7 +19,7 @@ changed("Pad", 2, "paddings was renamed to pads, and Pad-1's document contradict
 
 @upward("Pad", 2)
 def rename_paddings(node: NodeAtBoundary) -> None:
-    """Renames paddings to pads. Both documents say that all beginnings come before all ends. The example of Pad-1, with
+    """Rename paddings to pads. Both documents say that all beginnings come before all ends. The example of Pad-1, with
     both pads of an axis together, is older than opset 1 (onnx/onnx#261, #268).
     """
     node.require_types()
@@ -30,7 +30,7 @@ def rename_paddings(node: NodeAtBoundary) -> None:
 
 @downward("Pad", 2)
 def rename_pads(node: NodeAtBoundary) -> None:
-    """Renames pads to paddings. Pad-1 does not say that negative pads remove elements."""
+    """Rename pads to paddings. Pad-1 does not say that negative pads remove elements."""
     node.require_types()
     pads = node.known_value("pads")
     if min(pads, default=0) < 0:
@@ -44,7 +44,7 @@ changed("Pad", 11, "the attributes pads and value became inputs")
 
 @upward("Pad", 11)
 def make_pads_an_input(node: NodeAtBoundary) -> None:
-    """Turns pads into a constant, and a value that is not 0 into another constant of the type of the data."""
+    """Turn pads into a constant, and a value that is not 0 into another constant of the type of the data."""
     node.require_types()
     value = node.known_value_or_default("value")
     node.inputs.append(node.attribute_as_input("pads"))
@@ -55,7 +55,7 @@ def make_pads_an_input(node: NodeAtBoundary) -> None:
 
 @downward("Pad", 11)
 def make_pads_an_attribute(node: NodeAtBoundary) -> None:
-    """Turns constant pads into an attribute, and a constant value that float32 holds. Gathers the padded tensor where
+    """Turn constant pads into an attribute, and a constant value that float32 holds. Gather the padded tensor where
     they are known only at run time, and for other types than floats.
     """
     pads, value = node.elements(1), node.elements(2) if node.uses_input(2) else np.zeros(1)
@@ -70,7 +70,7 @@ def make_pads_an_attribute(node: NodeAtBoundary) -> None:
 
 
 def _as_float32(value: Array | None) -> float | None:
-    """Gives the number that a value holds, None unless float32 holds it."""
+    """Return the number that a value holds, None unless float32 holds it."""
     if value is None or value.dtype.kind not in "fV":
         return None
     number = float(value.reshape(-1)[0])
@@ -79,7 +79,7 @@ def _as_float32(value: Array | None) -> float | None:
 
 
 def _pad_by_gathering(node: NodeAtBoundary, mode: str) -> None:
-    """Gathers the padded tensor axis by axis. Elements that are not from the data come from a slice of the constant
+    """Gather the padded tensor axis by axis. Elements that are not from the data come from a slice of the constant
     value, appended to the data. Needs opset 9, and opset 10 to wrap.
     """
     rank, f = node.known_rank(0), Formula(node)
@@ -107,8 +107,8 @@ def _pad_by_gathering(node: NodeAtBoundary, mode: str) -> None:
 
 
 def _source_places(numbers: Term, length: Term, begin: Term, end: Term, mode: str) -> Term:
-    """Computes the place from which each element along a padded axis comes; `length` is the place of the appended
-    slice. numbers: count the elements of the padded axis.
+    """Compute the place from which each element along a padded axis comes; `length` is the place of the appended slice.
+    numbers: count the elements of the padded axis.
     """
     f, places, last = numbers.formula, numbers - begin, length - 1
     if mode == "edge":
@@ -135,7 +135,7 @@ def _source_places(numbers: Term, length: Term, begin: Term, end: Term, mode: st
 
 @downward("Pad", 18)
 def pad_all_axes(node: NodeAtBoundary) -> None:
-    """Adds pads of 0 for the axes that the node does not name. Below 18 there are pads for all axes."""
+    """Add pads of 0 for the axes that the node does not name. Below 18 there are pads for all axes."""
     node.require_types()
     rank = node.known_rank(0)
     f = Formula(node)
@@ -150,7 +150,7 @@ changed("Pad", 19, "mode=wrap was added", up=always, down=value_is_one_of("mode"
 
 @downward("Pad", 19)
 def wrap_by_gathering(node: NodeAtBoundary) -> None:
-    """Gathers each axis at the indices from -begin to length + end, modulo its length.
+    """Gather each axis at the indices from -begin to length + end, modulo its length.
 
     The document does not say whether elements that negative pads remove come back at the other end. In onnxruntime they
     do not, and here neither.
@@ -166,7 +166,7 @@ def wrap_by_gathering(node: NodeAtBoundary) -> None:
 
 @downward("CenterCropPad", 18)
 def cast_sizes_to_int64(node: NodeAtBoundary) -> None:
-    """Casts sizes of int32: the function body computes with the sizes and the shape of the data, which is int64."""
+    """Cast sizes of int32: the function body computes with the sizes and the shape of the data, which is int64."""
     if node.known_dtype(1) == "int64":
         expand(node)
         return

@@ -54,7 +54,7 @@ changed("Cast", 6, "the target type changed from a name to a number")
 
 @edited("Cast", 6)
 def target_can_be_respelled(node: NodeAtBoundary) -> None:
-    """Keep a node when the target type is known. Writes the type as a name below opset 6 and as a number from 6 on."""
+    """Keep a node when the target type is known. Write the type as a name below opset 6 and as a number from 6 on."""
     to = node.value("to")
     types = TensorProto.DataType
     if node.upward and to in list(types.keys()):
@@ -68,14 +68,14 @@ def target_can_be_respelled(node: NodeAtBoundary) -> None:
 
 @downward("Cast CastLike", 19)
 def drop_saturate(node: NodeAtBoundary) -> None:
-    """Drops saturate, which only float8 uses and which does not exist below 19."""
+    """Drop saturate, which only float8 uses and which does not exist below 19."""
     if _target(node) in _EIGHT_BITS:
         raise Inexact(f"{_target(node)} does not exist below it")
     node.drop("saturate", why="it is about float8 only")
 
 
 def _target(node: NodeAtBoundary) -> str:
-    """Gives the target type of the node."""
+    """Return the target type of the node."""
     if node.op_type == "CastLike":
         return node.known_dtype(1)
     return DTYPE_NAMES[node.known_value("to")]
@@ -88,7 +88,7 @@ changed(
 
 @exact("Cast CastLike", 24)
 def has_no_saturating_fnuz(node: NodeAtBoundary) -> bool:
-    """True when the target type is known and no FNUZ type, or when saturation is off."""
+    """Return True when the target type is known and no FNUZ type, or when saturation is off."""
     if node.value_or_default("saturate") == 0:
         return True
     to = node.value("to")
@@ -101,7 +101,7 @@ def has_no_saturating_fnuz(node: NodeAtBoundary) -> bool:
 
 @upward("Cast CastLike", 24)
 def replace_infinity_by_nan(node: NodeAtBoundary) -> None:
-    """Replaces infinity by NaN first: below 24, infinity saturates to NaN in the float8 FNUZ types, from 24 on to the
+    """Replace infinity by NaN first: below 24, infinity saturates to NaN in the float8 FNUZ types, from 24 on to the
     greatest number.
     """
     if _target(node) in _GREATEST:
@@ -109,7 +109,7 @@ def replace_infinity_by_nan(node: NodeAtBoundary) -> None:
 
 
 def _replace_infinity(node: NodeAtBoundary, number: float, *, signed: bool) -> None:
-    """Replaces infinities by a number. signed: the number gets the sign of the infinity. Does nothing where saturation
+    """Replace infinities by a number. signed: the number gets the sign of the infinity. Does nothing where saturation
     is off.
     """
     if node.known_value_or_default("saturate") == 0:
@@ -123,21 +123,21 @@ def _replace_infinity(node: NodeAtBoundary, number: float, *, signed: bool) -> N
     f = Formula(node)
     data, replacement = f.input(0).cast(wide), f.number(number, wide)
     if signed:
-        replacement = f.node("Sign", data) * replacement
-    node.inputs[0] = f.where(f.node("IsInf", data), replacement, data).name
+        replacement = f.apply("Sign", data) * replacement
+    node.inputs[0] = f.where(f.apply("IsInf", data), replacement, data).name
 
 
 @downward("Cast CastLike", 24)
 def replace_infinity_by_greatest(node: NodeAtBoundary) -> None:
-    """Replaces infinity by the greatest number first: below 24, infinity saturates to NaN in the float8 FNUZ types.
-    Drops round_mode, which only float8e8m0 uses.
+    """Replace infinity by the greatest number first: below 24, infinity saturates to NaN in the float8 FNUZ types. Drop
+    round_mode, which only float8e8m0 uses.
     """
-    target = _target(node)
-    if target == "float8e8m0":
+    dtype = _target(node)
+    if dtype == "float8e8m0":
         raise Inexact("float8e8m0 does not exist below it")
     node.drop("round_mode", why="it is about float8e8m0 only")
-    if target in _GREATEST and node.known_value_or_default("saturate") != 0:
-        _replace_infinity(node, _GREATEST[target], signed=True)
+    if dtype in _GREATEST and node.known_value_or_default("saturate") != 0:
+        _replace_infinity(node, _GREATEST[dtype], signed=True)
 
 
 # QuantizeLinear, DequantizeLinear -----------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ unchanged("QuantizeLinear DequantizeLinear", 19, 21, 23, 24, 25, 28)
 
 @downward("QuantizeLinear", 10, 13, 19, 21, 23)
 def quantize_by_arithmetic(node: NodeAtBoundary) -> None:
-    """Computes what the document says: x / scale in the precision of the scale, rounded to even, plus the zero point,
+    """Compute what the document says: x / scale in the precision of the scale, rounded to even, plus the zero point,
     saturated. float32 holds every sum that saturation leaves.
 
     The node stays where it has one scale, and where only output_dtype is in the way.
@@ -172,7 +172,7 @@ def quantize_by_arithmetic(node: NodeAtBoundary) -> None:
     if dtype.startswith("float8") and node.upper.since_version == 21:
         # The zero point is 0, and Cast rounds and saturates as the operator does.
         steps, saturate = f.input(0) / _alignment(node, f)(f.input(1)), node.known_value("saturate", 1)
-        f.give(f.node("Cast", steps, gives=dtype, to=DTYPE_NUMBERS[dtype], saturate=saturate))
+        f.give(f.apply("Cast", steps, gives=dtype, to=DTYPE_NUMBERS[dtype], saturate=saturate))
         return
     if dtype not in _RANGES:
         raise Inexact(f"quantization to {dtype} is written with no other operators")
@@ -185,22 +185,22 @@ def quantize_by_arithmetic(node: NodeAtBoundary) -> None:
     aligned = _alignment(node, f)
     scale = aligned(f.input(1)).cast(precision)
     steps = (f.input(0).cast(precision) / scale).cast(rounds_in)
-    rounded = f.node("Round", steps).cast("float32")
+    rounded = f.apply("Round", steps).cast("float32")
     if node.uses_input(2):
         rounded = rounded + aligned(f.input(2, dtype)).cast("float32")
     low, high = (f.number(bound, "float32") for bound in _RANGES[dtype])
-    f.give(f.node("Clip", rounded, low, high).cast(dtype))
+    f.give(f.apply("Clip", rounded, low, high).cast(dtype))
 
 
 def _quantized_dtype(node: NodeAtBoundary) -> str:
-    """Gives the element type of the result."""
+    """Return the element type of the result."""
     if node.uses_input(2):
         return node.known_dtype(2)
     return DTYPE_NAMES[node.known_value("output_dtype", 0) or TensorProto.UINT8]
 
 
 def _has_one_scale(node: NodeAtBoundary) -> bool:
-    """True when there is one scale. Makes the scale and the zero point scalars."""
+    """Return True when there is one scale. Make the scale and the zero point scalars."""
     node.known_rank(1)
     shape = node.shape(1) or ()
     if any(size != 1 for size in shape):
@@ -213,7 +213,9 @@ def _has_one_scale(node: NodeAtBoundary) -> bool:
 
 
 def _zero_point_tells_type(node: NodeAtBoundary, dtype: str) -> bool:
-    """True when the only obstacle is output_dtype, which a zero point of that type can replace. Adds the zero point."""
+    """Return True when the only obstacle is output_dtype, which a zero point of that type can replace. Add the zero
+    point.
+    """
     fits = node.known_dtype(0) == node.known_dtype(1)
     if node.known_is_set("block_size") or dtype not in _QUANTIZED_AT_19 or not fits:
         return False
@@ -226,7 +228,7 @@ def _zero_point_tells_type(node: NodeAtBoundary, dtype: str) -> bool:
 
 
 def _says_type_of_scale(node: NodeAtBoundary, name: str) -> bool:
-    """True when the only obstacle is an attribute that names the type of the scale, the default. Drops the
+    """Return True when the only obstacle is an attribute that names the type of the scale, the default. Drop the
     attribute.
     """
     if node.known_value(name, 0) != DTYPE_NUMBERS[node.known_dtype(1)]:
@@ -237,7 +239,7 @@ def _says_type_of_scale(node: NodeAtBoundary, name: str) -> bool:
 
 
 def _alignment(node: NodeAtBoundary, f: Formula) -> Callable[[Term], Term]:
-    """Gives a function that lays out a scale or zero point so that it broadcasts to the input."""
+    """Return a function that lays out a scale or zero point so that it broadcasts to the input."""
     node.known_rank(1)
     shape, rank = node.shape(1) or (), node.known_rank(0)
     axis, block = node.known_value("axis", 1), node.known_value("block_size", 0)
@@ -255,7 +257,7 @@ def _alignment(node: NodeAtBoundary, f: Formula) -> Callable[[Term], Term]:
 
 @downward("DequantizeLinear", 10, 13, 19, 21, 23, 25)
 def dequantize_by_arithmetic(node: NodeAtBoundary) -> None:
-    """Computes what the document says: (x - zero point) * scale. float32 holds the difference of any two integers of 16
+    """Compute what the document says: (x - zero point) * scale. float32 holds the difference of any two integers of 16
     bits.
 
     The node stays where it has one scale. Constants of narrow integers become bytes.
@@ -282,14 +284,14 @@ def dequantize_by_arithmetic(node: NodeAtBoundary) -> None:
 
 
 def _widen_constants(node: NodeAtBoundary, narrow: str) -> None:
-    """Casts constants of narrow integers to bytes."""
+    """Cast constants of narrow integers to bytes."""
     for index in (0, 2):
         if not node.uses_input(index):
             continue
-        found = node.elements(index)
-        if found is None:
+        elements = node.elements(index)
+        if elements is None:
             raise Inexact(f"{narrow} does not exist below it, and here it is not a constant")
-        node.inputs[index] = node.constant(found.astype(_BYTES[narrow]), "bytes", _BYTES[narrow])
+        node.inputs[index] = node.constant(elements.astype(_BYTES[narrow]), "bytes", _BYTES[narrow])
 
 
 changed(
@@ -303,7 +305,7 @@ changed(
 
 @edited_downward("QuantizeLinear DequantizeLinear", 13)
 def scale_is_scalar(node: NodeAtBoundary) -> None:
-    """Keep a node when the scale is a scalar, so that the axis does not matter. Drops the axis."""
+    """Keep a node when the scale is a scalar, so that the axis does not matter. Drop the axis."""
     if node.rank(1) != 0:
         raise Inexact
     node.drop("axis", why="with a scalar scale the axis has no effect")
@@ -311,7 +313,7 @@ def scale_is_scalar(node: NodeAtBoundary) -> None:
 
 @upward("QuantizeLinear", 19)
 def cast_data_to_type_of_scale(node: NodeAtBoundary) -> None:
-    """Casts int32 data to float32. From 19 to 22 the data has the type of the scale; below, int32 comes with a scale of
+    """Cast int32 data to float32. From 19 to 22 the data has the type of the scale; below, int32 comes with a scale of
     float32, whose precision the division has.
     """
     if node.known_dtype(0) != "int32" or node.known_dtype(1) != "float32":
@@ -327,7 +329,7 @@ unchanged("QLinearMatMul", 21)
 
 @downward("QLinearMatMul QLinearConv", 10)
 def quantize_product(node: NodeAtBoundary) -> None:
-    """Multiplies the integers in int32, scales the product as the document says, and quantizes it with a scale of 1."""
+    """Multiply the integers in int32, scale the product as the document says, and quantize it with a scale of 1."""
     node.dialect = 10
     is_matmul = node.op_type == "QLinearMatMul"
     behind = 0 if is_matmul else node.known_rank(0) - 2
@@ -336,18 +338,18 @@ def quantize_product(node: NodeAtBoundary) -> None:
     columns = [-1, *[1] * behind]
     attributes = {name: node.known_value(name) for name in node.attributes}
     operands = [f.input(0), f.input(3), a_zero, b_zero]
-    product = f.node("MatMulInteger" if is_matmul else "ConvInteger", *operands, gives="int32", **attributes)
+    product = f.apply("MatMulInteger" if is_matmul else "ConvInteger", *operands, gives="int32", **attributes)
     if node.uses_input(8):
         product = product + f.input(8).reshape(*columns)
     left = _laid_out(node, f, 1, [-1, 1] if is_matmul else columns)
     right = _laid_out(node, f, 4, None if is_matmul else columns)
     scale = left * right / _laid_out(node, f, 6)
-    f.give(f.node("QuantizeLinear", product.cast("float32") * scale, f.number(1, "float32"), y_zero))
+    f.give(f.apply("QuantizeLinear", product.cast("float32") * scale, f.number(1, "float32"), y_zero))
 
 
 def _laid_out(node: NodeAtBoundary, f: Formula, index: int, layout: list[int] | None = None) -> Term:
-    """Gives a scale or zero point as a scalar where it is one; otherwise reshapes it for the axis that it
-    belongs to.
+    """Return a scale or zero point as a scalar where it is one; otherwise reshapes it for the axis that it belongs
+    to.
     """
     node.known_rank(index)
     shape, term = node.shape(index) or (), f.input(index)
@@ -362,7 +364,7 @@ def _laid_out(node: NodeAtBoundary, f: Formula, index: int, layout: list[int] | 
 
 @downward("QLinearMatMul", 21)
 def cast_scales_to_float32(node: NodeAtBoundary) -> None:
-    """Casts the scales to float32, which holds every 16-bit float, because below 21 they are float32."""
+    """Cast the scales to float32, which holds every 16-bit float, because below 21 they are float32."""
     for index in (1, 4, 6):
         node.known_dtype(index)
         node.inputs[index] = Formula(node).input(index).cast("float32").name

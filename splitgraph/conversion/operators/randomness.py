@@ -32,7 +32,7 @@ def copies_its_input(node: NodeAtBoundary) -> None:
 
 @upward("Dropout", 7)
 def make_training_an_input(node: NodeAtBoundary) -> None:
-    """Sets the input training_mode, which exists from 12 on. Below 7, a node is in training unless is_test is set.
+    """Set the input training_mode, which exists from 12 on. Below 7, a node is in training unless is_test is set.
     Between 7 and 11, no attribute tells.
     """
     node.require_types()
@@ -43,7 +43,7 @@ def make_training_an_input(node: NodeAtBoundary) -> None:
     if is_test:
         del node.outputs[1:]
         return
-    if node.target < 12:
+    if node.to_opset < 12:
         raise Inexact("from opset 7 to 11 nothing says that a node is in training", "go to opset 12 or above")
     node.dialect = 12
     cast_boolean_mask(node)
@@ -52,7 +52,7 @@ def make_training_an_input(node: NodeAtBoundary) -> None:
 
 
 def _mask_is_read(node: NodeAtBoundary) -> bool:
-    """True when anything reads the mask."""
+    """Return True when anything reads the mask."""
     return node.uses_output(1) and node.is_read(node.outputs[1])
 
 
@@ -61,13 +61,13 @@ changed("Dropout", 10, "the mask became boolean")
 
 @exact("Dropout", 10)
 def has_no_mask(node: NodeAtBoundary) -> bool:
-    """True when the node has no mask."""
+    """Return True when the node has no mask."""
     return not node.uses_output(1)
 
 
 @upward("Dropout", 10)
 def cast_boolean_mask(node: NodeAtBoundary) -> None:
-    """Casts the mask to the type of the data. From 10 on the mask is boolean."""
+    """Cast the mask to the type of the data. From 10 on the mask is boolean."""
     if not _mask_is_read(node):
         del node.outputs[1:]
         return
@@ -78,7 +78,7 @@ def cast_boolean_mask(node: NodeAtBoundary) -> None:
 
 @downward("Dropout", 10)
 def cast_mask_to_boolean(node: NodeAtBoundary) -> None:
-    """Casts the mask to boolean. Below 10 the mask has the type of the data and holds 0 and 1."""
+    """Cast the mask to boolean. Below 10 the mask has the type of the data and holds 0 and 1."""
     if not _mask_is_read(node):
         del node.outputs[1:]
         return
@@ -107,7 +107,7 @@ def ratio_is_the_default(node: NodeAtBoundary) -> None:
 
 @upward("Dropout", 12)
 def make_ratio_an_input(node: NodeAtBoundary) -> None:
-    """Turns the attribute ratio into a constant, which only training reads. Without training_mode the node copies the
+    """Turn the attribute ratio into a constant, which only training reads. Without training_mode the node copies the
     data. Below 12 the document does not say what mask inference gives.
     """
     node.require_types()
@@ -121,7 +121,7 @@ def make_ratio_an_input(node: NodeAtBoundary) -> None:
 
 @downward("Dropout", 12)
 def copy_or_draw(node: NodeAtBoundary) -> None:
-    """Copies the data without training, with a mask that is all true. In training, compares uniform numbers from 0 to 1
+    """Copy the data without training, with a mask that is all true. In training, compares uniform numbers from 0 to 1
     with the ratio, and multiplies the elements that stay by 1 / (1 - ratio).
     """
     node.require_types()
@@ -133,23 +133,23 @@ def copy_or_draw(node: NodeAtBoundary) -> None:
 
 
 def _copy(node: NodeAtBoundary) -> None:
-    """Copies the data."""
+    """Copy the data."""
     data = node.inputs[0]
     if not _mask_is_read(node):
         del node.outputs[1:]
         node.replace("Dropout", [data])
         return
     f = Formula(node)
-    f.give(f.node("Dropout", f.input(0)), f.number(True, "bool").expanded(f.shape(data)))
+    f.give(f.apply("Dropout", f.input(0)), f.number(True, "bool").expanded(f.shape(data)))
 
 
 def _draw(node: NodeAtBoundary, is_optional: bool) -> None:
-    """Drops elements at random. is_optional: training_mode decides at run time."""
+    """Drop elements at random. is_optional: training_mode decides at run time."""
     dtype, f = node.known_dtype(0), Formula(node)
     if node.has("seed"):
         raise Inexact(f"the numbers that seed {node.value('seed')} gives are not drawn again without it")
     ratio = (f.input(1) if node.uses_input(1) else f.number(0.5, "float32")).cast(dtype)
-    drawn = f.node("RandomUniformLike", f.input(0), gives="float32", dtype=TensorProto.FLOAT)
+    drawn = f.apply("RandomUniformLike", f.input(0), gives="float32", dtype=TensorProto.FLOAT)
     kept = ~(drawn < ratio.cast("float32"))
     scale = 1 / (1 - ratio)
     if is_optional:
@@ -166,11 +166,11 @@ unchanged("Bernoulli", 22)
 
 @downward("Bernoulli", 15, 22)
 def draw_bernoulli_from_uniform(node: NodeAtBoundary) -> None:
-    """Gives 1 where a number from [0, 1) is less than the probability. The distribution is exact; the document leaves
+    """Give 1 where a number from [0, 1) is less than the probability. The distribution is exact; the document leaves
     open which numbers a seed gives. The function body compares the other way round.
     """
     dtype, f = node.known_dtype(), Formula(node)
     wide, seed = wide_float(dtype), node.known_value("seed")
-    drawn = f.node("RandomUniformLike", f.input(0), gives=wide, dtype=DTYPE_NUMBERS[wide], seed=seed)
+    drawn = f.apply("RandomUniformLike", f.input(0), gives=wide, dtype=DTYPE_NUMBERS[wide], seed=seed)
     chances = f.input(0).cast(wide)
     f.give((drawn < chances).cast(DTYPE_NAMES[node.known_value("dtype", DTYPE_NUMBERS[dtype])]))

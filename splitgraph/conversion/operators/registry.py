@@ -66,7 +66,7 @@ _ADAPTERS: dict[tuple[str, int, bool], Step] = {}
 
 
 def unchanged(operators: str, *versions: int) -> None:
-    """Says that only the schemas of operators (separated by spaces) differ at the boundaries of these versions."""
+    """Say that only the schemas of operators (separated by spaces) differ at the boundaries of these versions."""
     for version in versions:
         for boundary in _boundaries(operators, version):
             if boundary in UNCHANGED or boundary in RULES:
@@ -75,7 +75,7 @@ def unchanged(operators: str, *versions: int) -> None:
 
 
 def changed(operators: str, version: int, reason: str, *, up: Step = never, down: Step = never, hint: str = "") -> None:
-    """Says what changed in operators (separated by spaces) at the boundary of a version: see `Rule`."""
+    """Say what changed in operators (separated by spaces) at the boundary of a version: see `Rule`."""
     for boundary in _boundaries(operators, version):
         if boundary in UNCHANGED or boundary in RULES:
             raise ValueError(f"two decisions about {boundary}")
@@ -143,12 +143,12 @@ def _edited(operators: str, version: int, *ways: str) -> Callable[[Step], Step]:
 
 
 def upward(operators: str, *versions: int) -> Callable[[Step], Step]:
-    """Registers an adapter for operators (separated by spaces) that go up over the boundaries of these versions."""
+    """Register an adapter for operators (separated by spaces) that go up over the boundaries of these versions."""
     return _register(operators, versions, going_up=True)
 
 
 def downward(operators: str, *versions: int) -> Callable[[Step], Step]:
-    """Registers an adapter for operators (separated by spaces) that go down over the boundaries of these versions. At
+    """Register an adapter for operators (separated by spaces) that go down over the boundaries of these versions. At
     the first version of an operator, the adapter writes the node with other operators.
     """
     return _register(operators, versions, going_up=False)
@@ -176,14 +176,14 @@ def _boundaries(operators: str, version: int) -> list[Boundary]:
 
 @cache
 def load_families() -> None:
-    """Imports every family once. Each family registers its decisions and adapters."""
+    """Import every family once. Each family registers its decisions and adapters."""
     package = import_module(__package__ or "")
     for family in iter_modules(package.__path__):
         import_module(f"{package.__name__}.{family.name}")
 
 
 def decision(operator: str, version: int) -> Rule | None:
-    """Gives the rule of the boundary at which `version` is the newer one; None when only the schemas differ."""
+    """Return the rule of the boundary at which `version` is the newer one; None when only the schemas differ."""
     load_families()
     if (operator, version) in UNCHANGED:
         return None
@@ -191,7 +191,7 @@ def decision(operator: str, version: int) -> Rule | None:
 
 
 def adapter_of(operator: str, version: int, *, going_up: bool) -> Step | None:
-    """Gives the adapter of a boundary, None where there is none."""
+    """Return the adapter of a boundary, None where there is none."""
     load_families()
     return _ADAPTERS.get((operator, version, going_up))
 
@@ -206,7 +206,7 @@ RANK_HINT = "or declare the shape of the input"
 
 def limited_broadcast_is_numpy(node: NodeAtBoundary) -> None:
     """Keep a node when its limited broadcasting gives the same under NumPy's rules: without `axis`, or with an `axis`
-    that aligns B with the last dimensions of A. Drops both attributes.
+    that aligns B with the last dimensions of A. Drop both attributes.
     """
     broadcast = node.value_or_default("broadcast")
     if broadcast is UNRESOLVED:
@@ -229,14 +229,14 @@ def numpy_broadcast_is_limited(node: NodeAtBoundary) -> None:
         if shape_a is None or shape_b is None or len(shape_b) > len(shape_a):
             raise Inexact
         suffix = shape_a[len(shape_a) - len(shape_b) :]
-        is_suffix = all(dim is not None and dim == other for dim, other in zip(shape_b, suffix, strict=True))
+        is_suffix = all(dim is not None and dim == size for dim, size in zip(shape_b, suffix, strict=True))
         if not is_suffix and any(dim != 1 for dim in shape_b):
             raise Inexact
     node.set("broadcast", 1, "below opset 7 broadcasting is off unless it is asked for")
 
 
 def shapes_are_equal(node: NodeAtBoundary) -> bool:
-    """True when all inputs have the same shape, or when there is only one input."""
+    """Return True when all inputs have the same shape, or when there is only one input."""
     return len(node.came.inputs) == 1 or node.shapes_are_equal()
 
 

@@ -37,9 +37,7 @@ changed("Upsample", 7, "the attributes height_scale and width_scale became scale
 
 @upward("Upsample", 7)
 def join_scales(node: NodeAtBoundary) -> None:
-    """Joins height_scale and width_scale to four scales, the first two of which are 1. Renames "bilinear" to
-    "linear".
-    """
+    """Join height_scale and width_scale to four scales, the first two of which are 1. Rename "bilinear" to "linear"."""
     node.require_types()
     mode = node.known_value_or_default("mode")
     scales = [1.0, 1.0, node.known_value("height_scale"), node.known_value("width_scale")]
@@ -52,7 +50,7 @@ def join_scales(node: NodeAtBoundary) -> None:
 
 @downward("Upsample", 7)
 def split_scales(node: NodeAtBoundary) -> None:
-    """Splits four scales, the first two of which are 1, into height_scale and width_scale."""
+    """Split four scales, the first two of which are 1, into height_scale and width_scale."""
     node.require_types()
     scales, mode = node.known_value("scales"), node.known_value_or_default("mode")
     old_modes = {new: old for old, new in _TO_NEW_MODES.items()}
@@ -69,14 +67,14 @@ changed("Upsample", 9, "the attribute scales became an input")
 
 @upward("Upsample", 9)
 def make_scales_an_input(node: NodeAtBoundary) -> None:
-    """Turns the attribute scales into a constant."""
+    """Turn the attribute scales into a constant."""
     node.require_types()
     node.inputs.append(node.attribute_as_input("scales", np.float32))
 
 
 @downward("Upsample", 9)
 def make_scales_an_attribute(node: NodeAtBoundary) -> None:
-    """Turns a constant second input into the attribute scales."""
+    """Turn a constant second input into the attribute scales."""
     node.require_types()
     scales = node.elements(1)
     if scales is None:
@@ -90,7 +88,7 @@ changed("Upsample", 10, "it is deprecated from then on; Resize replaces it")
 
 @upward("Upsample", 10)
 def replace_by_resize(node: NodeAtBoundary) -> None:
-    """Renames the node: Resize-10 does what Upsample-9 does, also for scales below 1."""
+    """Rename the node: Resize-10 does what Upsample-9 does, also for scales below 1."""
     node.rename("Resize")
 
 
@@ -101,7 +99,7 @@ unchanged("Resize", 18)
 
 @downward("Resize", 10)
 def replace_by_upsample(node: NodeAtBoundary) -> None:
-    """Renames the node where all scales are at least 1, which Upsample-9 needs; gathers elements otherwise."""
+    """Rename the node where all scales are at least 1, which Upsample-9 needs; gather elements otherwise."""
     scales = node.elements(1)
     if scales is None or np.any(scales < 1):
         resize_by_gathering(node)
@@ -119,7 +117,7 @@ changed(
 
 @upward("Resize", 11)
 def set_asymmetric_coordinates(node: NodeAtBoundary) -> None:
-    """Sets the attributes that mean what Resize-10 does: coordinates are divided by the scale, and the nearest element
+    """Set the attributes that mean what Resize-10 does: coordinates are divided by the scale, and the nearest element
     is rounded down where an axis grows and up where it shrinks (as in onnx's own test of Resize-10 and in onnxruntime).
 
     Where axes of both kinds exist, or the scales are unknown, the node becomes two nodes: one for the axes that grow
@@ -136,30 +134,30 @@ def set_asymmetric_coordinates(node: NodeAtBoundary) -> None:
         shrinks = known is not None and bool(np.any(known < 1))
         if known is None or (shrinks and np.any(known > 1)):
             data = _grow(f, data, roi, scales, is_known=known is not None, is_larger=_is_larger(node, known))
-            scales, shrinks = f.node("Min", scales, f.number([1], "float32")), True
+            scales, shrinks = f.apply("Min", scales, f.number([1], "float32")), True
         node.set("nearest_mode", "ceil" if shrinks else "floor", "what Resize did before it had a choice")
     node.inputs[:] = [data.name, roi.name, scales.name]
 
 
 def _grow(f: Formula, data: Term, roi: Term, scales: Term, *, is_known: bool, is_larger: bool) -> Term:
-    """Resizes the axes that grow.
+    """Resize the axes that grow.
 
     onnxruntime copies a tensor that keeps its size, whatever the scales are; the one node did not do so where other
     axes shrank. So the tensor gets a further axis, which changes the size: two copies where the least scale is below 1.
     is_known: the scales are known, and the least is below 1. is_larger: some axis certainly gets more elements.
     """
     chosen = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor", "mode": "nearest"}
-    up, copies = f.node("Max", scales, f.number([1], "float32")), f.number([2], "float32")
+    up, copies = f.apply("Max", scales, f.number([1], "float32")), f.number([2], "float32")
     if is_larger:
-        return f.node("Resize", data, roi, up, **chosen)
+        return f.apply("Resize", data, roi, up, **chosen)
     if not is_known:
-        lacking = (1 - f.node("ReduceMin", scales, keepdims=1)).ceil()
-        copies = f.number([1], "float32") + f.node("Max", lacking, f.number([0], "float32"))
-    return f.node("Resize", data.unsqueezed(0), roi, f.joined([copies, up]), **chosen).take(0)
+        lacking = (1 - f.apply("ReduceMin", scales, keepdims=1)).ceil()
+        copies = f.number([1], "float32") + f.apply("Max", lacking, f.number([0], "float32"))
+    return f.apply("Resize", data.unsqueezed(0), roi, f.joined([copies, up]), **chosen).take(0)
 
 
 def _is_larger(node: NodeAtBoundary, scales: Array | None) -> bool:
-    """True when some axis certainly gets more elements."""
+    """Return True when some axis certainly gets more elements."""
     shape = node.input_type(0).shape
     if scales is None or shape is None:
         return False
@@ -169,7 +167,7 @@ def _is_larger(node: NodeAtBoundary, scales: Array | None) -> bool:
 
 @downward("Resize", 11)
 def leave_out_coordinates(node: NodeAtBoundary) -> None:
-    """Leaves out asymmetric coordinates that are rounded down where the tensor grows and up where it shrinks, the only
+    """Leave out asymmetric coordinates that are rounded down where the tensor grows and up where it shrinks, the only
     ones below 11. Scales that are whole numbers repeat each element also with half_pixel. Everything else is gathered.
     """
     node.require_types()
@@ -193,8 +191,8 @@ def leave_out_coordinates(node: NodeAtBoundary) -> None:
 
 
 def _exact_scales(node: NodeAtBoundary) -> Array | None:
-    """Gives the scales, also those that sizes mean, if each gives exactly the wanted size; None where they
-    are unknown.
+    """Return the scales, also those that sizes mean, if each gives exactly the wanted size; None where they are
+    unknown.
     """
     scales = node.elements(2)
     if scales is not None and scales.size:
@@ -202,23 +200,23 @@ def _exact_scales(node: NodeAtBoundary) -> Array | None:
     sizes, shape = node.elements(3), static_shape(node, node.inputs[0])
     if sizes is None or shape is None or 0 in shape:
         return None
-    found = np.asarray(sizes, dtype=np.float32) / np.asarray(shape, dtype=np.float32)
-    given = zip(shape, found, sizes, strict=True)
+    quotients = np.asarray(sizes, dtype=np.float32) / np.asarray(shape, dtype=np.float32)
+    given = zip(shape, quotients, sizes, strict=True)
     # Some engines multiply in float32, others in float64.
     exact = all(
         math.floor(dim * float(scale)) == math.floor(np.float32(dim) * scale) == size for dim, scale, size in given
     )
-    return found if exact else None
+    return quotients if exact else None
 
 
 def _rounds_as_resize_10(rounding: str, scales: Array) -> bool:
-    """True when the rounding is that of Resize-10, or the scales are 1 where it could differ."""
+    """Return True when the rounding is that of Resize-10, or the scales are 1 where it could differ."""
     grows, shrinks = bool(np.any(scales > 1)), bool(np.any(scales < 1))
     return (rounding == "floor" and not shrinks) or (rounding == "ceil" and not grows)
 
 
 def _repeats_elements(coordinates: str, rounding: str, scales: Array) -> bool:
-    """True when the scales are whole numbers and each element is repeated."""
+    """Return True when the scales are whole numbers and each element is repeated."""
     whole = bool(np.all((scales >= 1) & (scales == np.floor(scales))))
     centred = coordinates in ("half_pixel", "pytorch_half_pixel") and rounding in _ROUNDING
     return whole and (centred or (coordinates == "tf_half_pixel_for_nn" and rounding == "floor"))
@@ -234,14 +232,14 @@ changed(
 
 @exact_upward("Resize", 13)
 def mode_exists_at_13(node: NodeAtBoundary) -> bool:
-    """True when the coordinate mode exists from 13 on, and scales (not sizes) tell the size of the output."""
+    """Return True when the coordinate mode exists from 13 on, and scales (not sizes) tell the size of the output."""
     mode = node.value_or_default("coordinate_transformation_mode")
     return mode not in (UNRESOLVED, "tf_half_pixel_for_nn") and not node.uses_input(3)
 
 
 @upward("Resize", 13)
 def keep_scales_or_sizes(node: NodeAtBoundary) -> None:
-    """Omits the scales where sizes are given.
+    """Omit the scales where sizes are given.
 
     tf_half_pixel_for_nn is half_pixel without the subtraction of a half: rounded down it is half_pixel rounded to the
     nearest, and rounded to the nearest it is half_pixel rounded up.
@@ -260,7 +258,7 @@ def keep_scales_or_sizes(node: NodeAtBoundary) -> None:
 
 @downward("Resize", 13)
 def add_empty_roi_and_scales(node: NodeAtBoundary) -> None:
-    """Adds empty constants: below 13 roi and scales are required, and may be empty."""
+    """Add empty constants: below 13 roi and scales are required, and may be empty."""
     node.require_types()
     node.inputs.extend([""] * (3 - len(node.inputs)))
     for index, hint in ((1, "roi"), (2, "scales")):
@@ -270,10 +268,10 @@ def add_empty_roi_and_scales(node: NodeAtBoundary) -> None:
 
 @downward("Resize", 18)
 def resize_all_axes(node: NodeAtBoundary) -> None:
-    """Adds roi, scales and sizes that change nothing for the axes that the node does not name. Below 18 they are for
-    all axes.
+    """Add roi, scales and sizes that change nothing for the axes that the node does not name. Below 18 they are for all
+    axes.
 
-    Sizes that keep the aspect ratio are computed for a known shape. Gathers where antialiasing shrinks, and where a
+    Sizes that keep the aspect ratio are computed for a known shape. Gather where antialiasing shrinks, and where a
     policy comes with sizes that are rounded or known only at run time.
     """
     node.require_types()
@@ -294,7 +292,7 @@ def resize_all_axes(node: NodeAtBoundary) -> None:
 
 
 def _sizes_of_policy(node: NodeAtBoundary, policy: str, axes: list[int] | None) -> list[int] | None:
-    """Gives the sizes of all axes; None where they are unknown or rounded. Below 18 each axis has the scale of its
+    """Return the sizes of all axes; None where they are unknown or rounded. Below 18 each axis has the scale of its
     sizes, which equals the one scale of the policy where nothing was rounded.
     """
     sizes, shape = node.elements(3), static_shape(node, node.inputs[0])
@@ -312,8 +310,8 @@ def _sizes_of_policy(node: NodeAtBoundary, policy: str, axes: list[int] | None) 
 
 
 def _is_antialiased(node: NodeAtBoundary) -> bool:
-    """True where antialiasing may make a difference: where the tensor may shrink, and with exclude_outside, which
-    runtimes accept for linear resizing only then.
+    """Return True where antialiasing may make a difference: where the tensor may shrink, and with exclude_outside,
+    which runtimes accept for linear resizing only then.
     """
     if not node.known_value_or_default("antialias") or node.known_value_or_default("mode") == "nearest":
         return False
@@ -330,7 +328,7 @@ def _is_antialiased(node: NodeAtBoundary) -> bool:
 
 
 def _spread(node: NodeAtBoundary, axes: list[int], rank: int) -> None:
-    """Puts the values for some axes among values that change nothing for the others."""
+    """Put the values for some axes among values that change nothing for the others."""
     f = Formula(node)
     places = f.number(axes)
     if node.uses_input(1):
@@ -347,13 +345,13 @@ changed("Resize", 19, "half_pixel_symmetric was added", up=always)
 
 @exact_downward("Resize", 19)
 def mode_exists_below_19(node: NodeAtBoundary) -> bool:
-    """True when the coordinate mode is not half_pixel_symmetric, which 19 added."""
+    """Return True when the coordinate mode is not half_pixel_symmetric, which 19 added."""
     return node.value_or_default("coordinate_transformation_mode") not in (UNRESOLVED, "half_pixel_symmetric")
 
 
 @downward("Resize", 19)
 def replace_half_pixel_symmetric(node: NodeAtBoundary) -> None:
-    """Replaces half_pixel_symmetric by half_pixel where no size was rounded; computes the coordinates otherwise."""
+    """Replace half_pixel_symmetric by half_pixel where no size was rounded; compute the coordinates otherwise."""
     node.require_types()
     if node.known_value("coordinate_transformation_mode") != "half_pixel_symmetric":
         raise Inexact("half_pixel_symmetric was added")

@@ -29,7 +29,7 @@ unchanged("GridSample", 22)
 
 @downward("GridSample", 16, 20)
 def sample_by_gathering(node: NodeAtBoundary) -> None:
-    """Gathers the elements around each place from the images in one row, weights them and adds them up. Below 20,
+    """Gather the elements around each place from the images in one row, weight them and add them up. Below 20,
     GridSample takes images of two axes only; below 16, it does not exist.
     """
     dtype, rank = node.known_dtype(0), node.known_rank(0)
@@ -87,7 +87,7 @@ unchanged("DeformConv", 22)
 
 @downward("DeformConv", 19)
 def deform_by_gathering(node: NodeAtBoundary) -> None:
-    """Samples the elements under the kernel between those of the image, 0 beyond it. A convolution with a kernel of 1
+    """Sample the elements under the kernel between those of the image, 0 beyond it. A convolution with a kernel of 1
     weights and adds up the samples of all places in the kernel.
     """
     dtype, rank = node.known_dtype(0), node.known_rank(0)
@@ -108,17 +108,17 @@ def deform_by_gathering(node: NodeAtBoundary) -> None:
         places.append(moved + _undeformed_places(node, f, kernel, axis, results[axis]).cast(wide))
     groups = f.number(np.arange(group)).reshape(1, -1, 1, *[1] * axes)
     first = (f.counting(batch).reshape(0, 1, 1, *[1] * axes) * group + groups) * pixels
-    found = Images(f, flat, sizes, "linear").sample(first, places, axes + 3)
+    sampled = Images(f, flat, sizes, "linear").sample(first, places, axes + 3)
     if mask is not None:
-        found = found * mask.shaped([0, group, spots, *results])
-    found = found.transposed(1, 2, 0, *range(3, axes + 4))
-    columns = found.shaped([0, channels * spots, *results])
+        sampled = sampled * mask.shaped([0, group, spots, *results])
+    sampled = sampled.transposed(1, 2, 0, *range(3, axes + 4))
+    columns = sampled.shaped([0, channels * spots, *results])
     inputs = [columns, weight.reshape(0, -1, *[1] * axes), *([] if bias is None else [bias])]
-    f.give(f.node("Conv", *inputs, group=node.known_value_or_default("group")).cast(dtype))
+    f.give(f.apply("Conv", *inputs, group=node.known_value_or_default("group")).cast(dtype))
 
 
 def _kernel(node: NodeAtBoundary, axes: int) -> list[int]:
-    """Gives the shape of the kernel."""
+    """Return the shape of the kernel."""
     given = node.known_value("kernel_shape") or (node.shape(1) or ())[2:]
     kernel = [size for size in given if isinstance(size, int)]
     if len(kernel) != axes or len(given) != axes:
@@ -128,7 +128,7 @@ def _kernel(node: NodeAtBoundary, axes: int) -> list[int]:
 
 
 def _undeformed_places(node: NodeAtBoundary, f: Formula, kernel: list[int], axis: int, count: Term) -> Term:
-    """Gives the place of each kernel element along an axis, int64[1, 1, places, 1, ..., results, ..., 1]."""
+    """Return the place of each kernel element along an axis, int64[1, 1, places, 1, ..., results, ..., 1]."""
     ones = [1] * len(kernel)
     pads, strides = node.known_value("pads", [0, 0] * len(kernel)), node.known_value("strides", ones)
     stride: int = strides[axis]
@@ -145,8 +145,8 @@ unchanged("RoiAlign", 22)
 
 @downward("RoiAlign", 10, 16)
 def align_by_gathering(node: NodeAtBoundary) -> None:
-    """Interpolates several samples in each bin of a region and averages them: sampling_ratio along an axis or, for 0,
-    as many as the bin has elements. Samples more than one element beyond the image are 0. The shift by half an element
+    """Interpolate several samples in each bin of a region and average them: sampling_ratio along an axis or, for 0, as
+    many as the bin has elements. Samples more than one element beyond the image are 0. The shift by half an element
     came with opset 16.
     """
     if node.known_value_or_default("mode") != "avg":
@@ -177,21 +177,21 @@ def align_by_gathering(node: NodeAtBoundary) -> None:
     pixels = f.product(sizes)
     flat = _rows(f.input(0).cast(wide), rank, batch * pixels)
     first = (f.given(2, "int64") * pixels).reshape(0, 1, 1, 1, 1)
-    found = Images(f, flat, sizes, "linear", "border").sample(first, places, 5)
-    found = f.where(kept[0] & kept[1], found, 0)
-    mean = found.reduced("ReduceSum", [4, 5]) / (counts[0] * counts[1]).at_least(1)
+    sampled = Images(f, flat, sizes, "linear", "border").sample(first, places, 5)
+    sampled = f.where(kept[0] & kept[1], sampled, 0)
+    mean = sampled.reduced("ReduceSum", [4, 5]) / (counts[0] * counts[1]).at_least(1)
     f.give(mean.transposed(1, 0, *range(2, rank)).cast(dtype))
 
 
 def _samples(node: NodeAtBoundary, f: Formula, width: Term) -> tuple[Term, Term]:
-    """Gives the number of samples in a bin along an axis, for each region or for all, and their indices, int64."""
+    """Return the number of samples in a bin along an axis, for each region or for all, and their indices, int64."""
     ratio = node.known_value_or_default("sampling_ratio")
     if ratio > 0:
         require_few(ratio)
         return f.number(np.full((1, 1, 1, 1, 1), ratio), width.dtype), f.number(np.arange(ratio))
     count = width.ceil()
     some = f.joined([count.reshape(-1), f.number([1], count.dtype)])
-    most = f.node("ReduceMax", some, keepdims=0)
+    most = f.apply("ReduceMax", some, keepdims=0)
     return count, f.counting(most.cast("int64"))
 
 
@@ -219,8 +219,8 @@ def has_no_pixel_shift(node: NodeAtBoundary) -> None:
 
 @downward("AffineGrid", 20)
 def multiply_positions(node: NodeAtBoundary) -> None:
-    """Multiplies positions from -1 to 1 along each axis, and 1, with the matrices. The function body confuses a batch
-    of one with no batch.
+    """Multiply positions from -1 to 1 along each axis, and 1, with the matrices. The function body confuses a batch of
+    one with no batch.
     """
     dtype, shape, sizes = node.known_dtype(0), node.shape(0) or (), static_shape(node, node.inputs[1])
     axes = sizes[0] - 2 if sizes else shape[1] if len(shape) == 3 else None
@@ -243,7 +243,7 @@ def multiply_positions(node: NodeAtBoundary) -> None:
     blank = reduce(Term.__add__, [position * 0 for position in positions])
     listed = [*(position + blank for position in positions[::-1]), blank + 1]
     matrix = f.input(0).cast(wide).transposed(0, 2, 1).reshape(0, *[1] * (axes - 1), axes + 1, axes)
-    f.give(f.node("MatMul", f.joined(listed, axes + 1), matrix).cast(dtype))
+    f.give(f.apply("MatMul", f.joined(listed, axes + 1), matrix).cast(dtype))
 
 
 # SpaceToDepth, DepthToSpace ----------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ unchanged("DepthToSpace", 11, 13, 28)
 
 @downward("DepthToSpace", 11)
 def reorder_channels_of_crd(node: NodeAtBoundary) -> None:
-    """Reorders the channels of mode=CRD. Below 11 there is no mode: the position in the block comes first, as in
+    """Reorder the channels of mode=CRD. Below 11 there is no mode: the position in the block comes first, as in
     mode=DCR; in mode=CRD the channel comes first.
     """
     node.require_types()
@@ -272,7 +272,7 @@ def reorder_channels_of_crd(node: NodeAtBoundary) -> None:
 
 @downward("Col2Im", 18)
 def add_up_blocks(node: NodeAtBoundary) -> None:
-    """Sums, axis by axis, the elements of all blocks that overlap at each element of the image. For each position in a
+    """Sum, axis by axis, the elements of all blocks that overlap at each element of the image. For each position in a
     block at most one block does.
     """
     dtype = node.known_dtype(0)
@@ -280,7 +280,8 @@ def add_up_blocks(node: NodeAtBoundary) -> None:
     if dtype not in _SUMMED or lengths is None:
         raise Inexact(f"sums of {dtype} do not exist" if lengths else "how many axes the image has is unknown")
     f, axes = Formula(node), lengths[0]
-    if any(len(node.known_value(name, ones)) != len(ones) for name, ones in _defaults(axes).items()):
+    defaults = {"strides": [1] * axes, "dilations": [1] * axes, "pads": [0] * 2 * axes}
+    if any(len(node.known_value(name, values)) != len(values) for name, values in defaults.items()):
         raise Inexact(f"its attributes are not for {axes} axes")
     sizes, spans = ([f.given(index, "int64").take(axis) for axis in range(axes)] for index in (1, 2))
     counts = [_block_count(node, axis, size, span) for axis, (size, span) in enumerate(zip(sizes, spans, strict=True))]
@@ -292,25 +293,20 @@ def add_up_blocks(node: NodeAtBoundary) -> None:
     data = data.transposed(0, 1, *pairs).shaped([0, channels, *merged])
     for axis, (size, span, count) in enumerate(zip(sizes, spans, counts, strict=True)):
         index, exists = _sources(node, axis, f, size, span, count)
-        found = data.take(index, 2 + axis)
+        parts = data.take(index, 2 + axis)
         exists = exists.reshape(0, 0, *[1] * (axes - 1 - axis))
-        data = f.where(exists, found, 0).reduced("ReduceSum", [2 + axis])
+        data = f.where(exists, parts, 0).reduced("ReduceSum", [2 + axis])
     f.give(data.cast(dtype))
 
 
-def _defaults(axes: int) -> dict[str, list[int]]:
-    """Gives the values of attributes that the node omits."""
-    return {"strides": [1] * axes, "dilations": [1] * axes, "pads": [0] * 2 * axes}
-
-
 def _block_count(node: NodeAtBoundary, axis: int, size: Term, span: Term) -> Term:
-    """Computes the number of blocks along an axis."""
+    """Compute the number of blocks along an axis."""
     stride, dilation, begin, end = _along(node, axis)
     return (size + (begin + end - 1) - (span - 1) * dilation) / stride + 1
 
 
 def _along(node: NodeAtBoundary, axis: int) -> tuple[int, int, int, int]:
-    """Gives the stride, the dilation, and the padding at the beginning and the end of one axis."""
+    """Return the stride, the dilation, and the padding at the beginning and the end of one axis."""
     pads = node.known_value("pads")
     begin, end = (pads[axis], pads[axis + len(pads) // 2]) if pads else (0, 0)
     stride, dilation = (node.known_value(name, None) for name in ("strides", "dilations"))
@@ -318,7 +314,7 @@ def _along(node: NodeAtBoundary, axis: int) -> tuple[int, int, int, int]:
 
 
 def _sources(node: NodeAtBoundary, axis: int, f: Formula, size: Term, span: Term, count: Term) -> tuple[Term, Term]:
-    """Computes, for each position in a block and each element of the image along an axis, the index of the element that
+    """Compute, for each position in a block and each element of the image along an axis, the index of the element that
     lies there among those of all blocks, and whether there is one: both [span, size].
     """
     stride, dilation, begin, _ = _along(node, axis)
@@ -333,5 +329,5 @@ def _sources(node: NodeAtBoundary, axis: int, f: Formula, size: Term, span: Term
 
 
 def _rows(data: Term, rank: int, length: Term) -> Term:
-    """Puts the images of a batch, [batch, channels, ...], into one row for each channel."""
+    """Put the images of a batch, [batch, channels, ...], into one row for each channel."""
     return data.transposed(1, 0, *range(2, rank)).shaped([0, length])

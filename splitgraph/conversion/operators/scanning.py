@@ -57,7 +57,7 @@ changed("Scan", 9, "the batch axis and sequence_lens were removed")
 
 @upward("Scan", 9)
 def scan_batch_by_outer_scan(node: NodeAtBoundary) -> None:
-    """Wraps the scan of one sequence in a Scan over the batch: at 8 every input has a batch axis first, and each
+    """Wrap the scan of one sequence in a Scan over the batch: at 8 every input has a batch axis first, and each
     sequence is scanned by itself.
 
     Where sequences have lengths, the states stay as they are behind the end. The document leaves open what is scanned
@@ -90,14 +90,14 @@ def scan_batch_by_outer_scan(node: NodeAtBoundary) -> None:
 
 
 def _without_batch(node: NodeAtBoundary, name: str) -> ValueType:
-    """Gives the type of a value without its first dimension."""
+    """Return the type of a value without its first dimension."""
     known = node.values.type_of(name)
     return UNKNOWN if known.dtype is None else tensor(known.dtype, None if known.shape is None else known.shape[1:])
 
 
 def _wrap(inner: _Inner, node: NodeProto) -> None:
-    """Puts the body of the node, already at the target opset, into a Scan in the body of another Scan."""
-    attribute = next(held for held in node.attribute if held.name == "body")
+    """Put the body of the node, already at the target opset, into a Scan in the body of another Scan."""
+    attribute = next(candidate for candidate in node.attribute if candidate.name == "body")
     body = GraphProto()
     body.CopyFrom(attribute.g)
     nodes = []
@@ -120,7 +120,7 @@ def _wrap(inner: _Inner, node: NodeProto) -> None:
 
 
 def _keep_states_behind_the_end(inner: _Inner, body: GraphProto, length: str) -> None:
-    """Adds a count of the steps to a body, and keeps the old states behind the end of the sequence."""
+    """Add a count of the steps to a body, and keep the old states behind the end of the sequence."""
     count = helper.make_tensor_value_info(inner.t, TensorProto.INT64, [])
     nodes = [
         _number(inner.one, 1),
@@ -143,14 +143,14 @@ def _keep_states_behind_the_end(inner: _Inner, body: GraphProto, length: str) ->
 
 
 def _number(name: str, number: int) -> NodeProto:
-    """Makes a Constant."""
+    """Make a Constant."""
     value = numpy_helper.from_array(np.array(number, dtype=np.int64))
     return make_node("Constant", [], [name], value=value)
 
 
 @downward("Scan", 9)
 def add_batch_of_one(node: NodeAtBoundary) -> None:
-    """Adds a batch of one sequence, with time as the second axis: at 8, every input has a batch axis first."""
+    """Add a batch of one sequence, with time as the second axis: at 8, every input has a batch axis first."""
     number = node.known_value("num_scan_inputs")
     states = len(node.inputs) - number
     scanned_out = len(node.outputs) - states
@@ -180,13 +180,13 @@ def add_batch_of_one(node: NodeAtBoundary) -> None:
 
 
 def _bring_time_first(node: NodeAtBoundary, name: str, axis: int, rank: int) -> str:
-    """Moves an axis of a value to the front."""
+    """Move an axis of a value to the front."""
     order = [axis % rank, *(index for index in range(rank) if index != axis % rank)]
     return node.write("Transpose", [name], "time_first", perm=order)
 
 
 def _remove_batch(node: NodeAtBoundary, index: int, axis: int) -> None:
-    """Removes the batch of one from an output and moves time to its axis."""
+    """Remove the batch of one from an output and move time to its axis."""
     rank = _rank_of_output(node, index) if axis else 0
     given = node.redirect(index, "batch")
     if not axis:
@@ -199,7 +199,7 @@ def _remove_batch(node: NodeAtBoundary, index: int, axis: int) -> None:
 
 
 def _rank_of_output(node: NodeAtBoundary, index: int) -> int:
-    """Gives the rank of an output; raises Inexact when it is unknown."""
+    """Return the rank of an output; raise Inexact when it is unknown."""
     shape = node.output_type(index).shape
     if shape is None:
         raise Inexact(f"the rank of {node.outputs[index]!r} is unknown", "declare it")
@@ -211,14 +211,14 @@ changed("Scan", 11, MINUS_AXIS, up=always)
 
 @exact_downward("Scan", 11)
 def has_no_negative_axes(node: NodeAtBoundary) -> bool:
-    """True when no axis is negative. The rank of what the body scans out is not known here."""
+    """Return True when no axis is negative. The rank of what the body scans out is not known here."""
     axes = [node.value(name, ()) for name in ("scan_input_axes", "scan_output_axes")]
     return all(value is not UNRESOLVED and all(axis >= 0 for axis in value) for value in axes)
 
 
 @downward("Scan", 11)
 def count_scan_axes_from_front(node: NodeAtBoundary) -> None:
-    """Counts the axes from the front, as below 11. The ranks must be known."""
+    """Count the axes from the front, as below 11. The ranks must be known."""
     number = node.known_value("num_scan_inputs")
     states = len(node.inputs) - number
     inputs, outputs = node.known_value("scan_input_axes", ()), node.known_value("scan_output_axes", ())
@@ -241,7 +241,7 @@ unchanged("CumSum", 14)
 @downward("CumSum", 11)
 @downward("CumProd", 26)
 def accumulate_by_scan(node: NodeAtBoundary) -> None:
-    """Writes a cumulative sum or product as a Scan along the axis, which adds or multiplies in the same order.
+    """Write a cumulative sum or product as a Scan along the axis, which adds or multiplies in the same order.
 
     Where the axis is known only at run time, the data is reshaped to three dimensions first: those before the axis, the
     axis, and those behind it.
@@ -262,13 +262,13 @@ def accumulate_by_scan(node: NodeAtBoundary) -> None:
         data, shape = _without_empty(data, shape)
     if known is None:
         before, behind = _sizes_around(f, f.input(1).cast("int64").reshape(1), shape, rank)
-        data = f.node("Reshape", data, f.joined([before, f.number([-1]), behind]))
+        data = f.apply("Reshape", data, f.joined([before, f.number([-1]), behind]))
         state_shape = f.joined([before, behind])
     else:
         axis = int(known.reshape(-1)[0]) % rank
         state_shape = shape.take([place for place in range(rank) if place != axis])
     start = helper.make_tensor("", DTYPE_NUMBERS[dtype], [1], [neutral])
-    state, directions = f.node("ConstantOfShape", state_shape, gives=dtype, value=start), [1] if reverse else None
+    state, directions = f.apply("ConstantOfShape", state_shape, gives=dtype, value=start), [1] if reverse else None
     attributes = {
         "body": _scan_body(node, operator, dtype, rank - 1 if known is not None else 2, bool(exclusive)),
         "num_scan_inputs": 1,
@@ -277,34 +277,34 @@ def accumulate_by_scan(node: NodeAtBoundary) -> None:
         "scan_input_directions": directions,
         "scan_output_directions": directions,
     }
-    totals = f.nodes("Scan", [state, data], dtype, dtype, **attributes)[1]
+    totals = f.write("Scan", [state, data], dtype, dtype, **attributes)[1]
     if known is None:
-        totals = f.node("Reshape", totals, shape)
+        totals = f.apply("Reshape", totals, shape)
     f.give(totals if is_dense else _cut_to(totals, given_shape, node.input_type(0).shape or ()))
 
 
 def _sizes_around(f: Formula, axis: Term, shape: Term, rank: int) -> list[Term]:
-    """Gives the product of the dimensions before the axis, and the product of those behind it: int64[1] each."""
+    """Return the product of the dimensions before the axis, and the product of those behind it: int64[1] each."""
     axis, places = axis.from_front(rank), f.counting(rank)
     sides = [f.where(side, shape, f.number([1])) for side in (places < axis, places > axis)]
-    return [f.node("ReduceProd", side, keepdims=1) for side in sides]
+    return [f.apply("ReduceProd", side, keepdims=1) for side in sides]
 
 
 def _without_empty(data: Term, shape: Term) -> tuple[Term, Term]:
-    """Gives the data and its shape (int64[rank]). Where a dimension is 0, gives zeros of a shape with 1 for each such
+    """Return the data and its shape (int64[rank]). Where a dimension is 0, gives zeros of a shape with 1 for each such
     dimension; `_cut_to` undoes this.
     """
     f, is_zero = data.formula, shape.equals(shape.formula.number([0]))
-    is_empty = f.node("ReduceSum", is_zero.cast("int64"), keepdims=1).cast("bool")
+    is_empty = f.apply("ReduceSum", is_zero.cast("int64"), keepdims=1).cast("bool")
     solid = f.where(is_zero, f.number([1]), shape)
     # As many zeros as the new shape holds make up for empty data.
-    count = f.where(is_empty, f.node("ReduceProd", solid, keepdims=1), f.number([0]))
+    count = f.where(is_empty, f.apply("ReduceProd", solid, keepdims=1), f.number([0]))
     elements = f.joined([data.reshape(-1), f.filled(count, 0, data.dtype)])
-    return f.node("Reshape", elements, solid), solid
+    return f.apply("Reshape", elements, solid), solid
 
 
 def _cut_to(data: Term, shape: Term, sizes: Shape) -> Term:
-    """Cuts data to a shape. The data may be longer along dimensions that may be 0, according to the known sizes.
+    """Cut data to a shape. The data may be longer along dimensions that may be 0, according to the known sizes.
 
     Slice is not used: its ends can only be computed from opset 10 on.
     """
@@ -314,7 +314,7 @@ def _cut_to(data: Term, shape: Term, sizes: Shape) -> Term:
 
 
 def _scan_body(node: NodeAtBoundary, operator: str, dtype: str, rank: int, exclusive: bool) -> GraphProto:
-    """Makes the body of the Scan: one step takes the total so far and a slice, and gives the new total and the slice of
+    """Make the body of the Scan: one step takes the total so far and a slice, and gives the new total and the slice of
     the result.
 
     rank: of a slice; onnxruntime needs the declaration.
@@ -338,8 +338,8 @@ unchanged("Round", 22)
 
 @downward("Round", 11)
 def round_half_to_even(node: NodeAtBoundary) -> None:
-    """Writes Round with Floor. Absolute values, and their distances from the floor, are exact: a number goes up when
-    the distance is more than a half, or a half above an odd floor.
+    """Write Round with Floor. Absolute values, and their distances from the floor, are exact: a number goes up when the
+    distance is more than a half, or a half above an odd floor.
 
     The sign comes back as a factor, also the sign of 0: Where of onnxruntime turns -0 into 0.
     """

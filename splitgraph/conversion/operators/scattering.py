@@ -24,14 +24,14 @@ unchanged("ScatterElements ScatterND", 13, 16)
 
 @downward("ScatterElements", 11)
 def replace_by_scatter(node: NodeAtBoundary) -> None:
-    """Replaces the node by Scatter, with indices counted from the front: Scatter does not define negative ones."""
+    """Replace the node by Scatter, with indices counted from the front: Scatter does not define negative ones."""
     axis, f = node.known_value_or_default("axis"), Formula(node)
-    f.give(f.node("Scatter", f.input(0), indices_from_front(node, f, axis), f.input(2), axis=axis))
+    f.give(f.apply("Scatter", f.input(0), indices_from_front(node, f, axis), f.input(2), axis=axis))
 
 
 @downward("ScatterND", 11)
 def scatter_by_offsets(node: NodeAtBoundary) -> None:
-    """Scatters into the rows of the data in two dimensions: those that the tuples of indices name, and the rest."""
+    """Scatter into the rows of the data in two dimensions: those that the tuples of indices name, and the rest."""
     rank, depth, f = node.known_rank(0), tuple_length(node), Formula(node)
     shape, places = f.shape(node.inputs[0]), offsets(node, f, depth).reshape(-1, 1)
     rest = (node.input_type(0).shape or ())[depth:]
@@ -44,12 +44,12 @@ def scatter_by_offsets(node: NodeAtBoundary) -> None:
 
     data = in_rows(f.input(0), _product(shape, range(depth), (node.input_type(0).shape or ())[:depth]))
     updates = in_rows(f.input(2), f.shape(places.name).take([0]))
-    scattered = f.node("Scatter", data, places.expanded(f.joined([f.number([1]), width])), updates, axis=0)
+    scattered = f.apply("Scatter", data, places.expanded(f.joined([f.number([1]), width])), updates, axis=0)
     f.give(scattered.with_shape(shape, dense=has_no_zero(node, node.inputs[0])))
 
 
 def _product(shape: Term, axes: range, dims: Sequence[DimLike | None]) -> Term:
-    """Gives the number of elements in some dimensions, int64[1]. dims: what is known of these dimensions."""
+    """Return the number of elements in some dimensions, int64[1]. dims: what is known of these dimensions."""
     count = _known_product(dims)
     if count is not None:
         return shape.formula.number([count])
@@ -57,14 +57,14 @@ def _product(shape: Term, axes: range, dims: Sequence[DimLike | None]) -> Term:
 
 
 def _known_product(dims: Sequence[DimLike | None]) -> int | None:
-    """Gives the product of dimensions, None where one of them is unknown."""
+    """Return the product of dimensions, None where one of them is unknown."""
     known = [dim for dim in dims if isinstance(dim, int)]
     return math.prod(known) if len(known) == len(dims) else None
 
 
 @downward("ScatterElements", 16, 18)
 def reduce_slice_by_slice(node: NodeAtBoundary) -> None:
-    """Reduces one slice of updates after the other, in the order of their indices: the updates of one slice along the
+    """Reduce one slice of updates after the other, in the order of their indices: the updates of one slice along the
     axis go to different elements. Each slice is gathered, combined and scattered.
     """
     operator, f = _operator(node), Formula(node)
@@ -73,15 +73,15 @@ def reduce_slice_by_slice(node: NodeAtBoundary) -> None:
 
     def update(data: Term, place: Term) -> Term:
         indices, updates = (f.input(index).take(place, axis) for index in (1, 2))
-        found = f.node("GatherElements", data, indices, axis=axis)
-        return f.node("ScatterElements", data, indices, f.node(operator, found, updates), axis=axis)
+        old = f.apply("GatherElements", data, indices, axis=axis)
+        return f.apply("ScatterElements", data, indices, f.apply(operator, old, updates), axis=axis)
 
     _reduce_in_order(node, f, None if shape is None else _known_product([shape[axis]]), axis, update)
 
 
 @downward("ScatterND", 16, 18)
 def reduce_tuple_by_tuple(node: NodeAtBoundary) -> None:
-    """Reduces one tuple of indices after the other: the update of one tuple goes to each element once."""
+    """Reduce one tuple of indices after the other: the update of one tuple goes to each element once."""
     operator, f = _operator(node), Formula(node)
     before, shape = node.known_rank(1) - 1, node.input_type(1).shape or ()
     if before != 1:
@@ -94,14 +94,14 @@ def reduce_tuple_by_tuple(node: NodeAtBoundary) -> None:
 
     def update(data: Term, place: Term) -> Term:
         indices, updates = (f.input(index).take(place) for index in (1, 2))
-        combined = f.node(operator, f.node("GatherND", data, indices), updates)
-        return f.node("ScatterND", data, indices, combined)
+        combined = f.apply(operator, f.apply("GatherND", data, indices), updates)
+        return f.apply("ScatterND", data, indices, combined)
 
     _reduce_in_order(node, f, _known_product(shape[:-1]), 0, update)
 
 
 def _operator(node: NodeAtBoundary) -> str:
-    """Gives the operator that combines two elements. Raises Inexact where none does it on the other side."""
+    """Return the operator that combines two elements. Raises Inexact where none does it on the other side."""
     node.require_types()
     reduction, dtype = node.known_value_or_default("reduction"), node.known_dtype(0)
     if reduction not in _OPERATORS or (reduction in ("add", "mul") and node.upper.since_version == 18):
@@ -114,8 +114,8 @@ def _operator(node: NodeAtBoundary) -> str:
 def _reduce_in_order(
     node: NodeAtBoundary, f: Formula, count: int | None, axis: int, update: Callable[[Term, Term], Term]
 ) -> None:
-    """Applies the updates of each slice of the indices along the axis, in order: with nodes for each slice where they
-    are known to be few, otherwise in a Loop.
+    """Apply the updates of each slice of the indices along the axis, in order: with nodes for each slice where they are
+    known to be few, otherwise in a Loop.
     """
     data, shape = f.value(node.inputs[0], node.known_dtype()), node.input_type(0).shape
     if count is not None and count <= _MOST_SLICES:
@@ -143,7 +143,7 @@ changed("Scatter", 11, "it is deprecated from then on; ScatterElements replaces 
 
 @upward("Scatter", 11)
 def rename_to_scatter_elements(node: NodeAtBoundary) -> None:
-    """Renames the node."""
+    """Rename the node."""
     node.rename("ScatterElements")
 
 
@@ -152,7 +152,7 @@ def rename_to_scatter_elements(node: NodeAtBoundary) -> None:
 
 @downward("TensorScatter", 24)
 def scatter_into_cache(node: NodeAtBoundary) -> None:
-    """Writes TensorScatter as ScatterElements. The index along the axis is the position where the sample begins to
+    """Write TensorScatter as ScatterElements. The index along the axis is the position where the sample begins to
     write, plus the position in the update; modulo the size of a circular cache.
     """
     rank, f = node.known_rank(0), Formula(node)
@@ -165,4 +165,4 @@ def scatter_into_cache(node: NodeAtBoundary) -> None:
         indices = indices + f.given(2, "int64").reshape(-1, *[1] * (rank - 1))
     if node.known_value_or_default("mode") == "circular":
         indices = indices % f.size(0, axis)
-    f.give(f.node("ScatterElements", past, indices.expanded(shape), update, axis=axis))
+    f.give(f.apply("ScatterElements", past, indices.expanded(shape), update, axis=axis))

@@ -30,7 +30,7 @@ changed("GRU", 3, "the default direction was misspelt below it", down=always)
 
 @edited_upward("GRU", 3)
 def direction_can_be_respelled(node: NodeAtBoundary) -> None:
-    """Keep a node when the direction is known. Corrects "foward", as the schema of GRU-1 has it."""
+    """Keep a node when the direction is known. Correct "foward", as the schema of GRU-1 has it."""
     node.accept_default("direction")
     if node.value("direction") is UNRESOLVED:
         raise Inexact
@@ -40,7 +40,7 @@ def direction_can_be_respelled(node: NodeAtBoundary) -> None:
 
 @downward("GRU", 3)
 def name_last_state(node: NodeAtBoundary) -> None:
-    """Names the output Y_h, which is required below 3."""
+    """Name the output Y_h, which is required below 3."""
     if node.known_is_set("linear_before_reset"):
         raise Inexact("linear_before_reset does not exist below it")
     node.drop("linear_before_reset", why="it has its default value, and does not exist below opset 3")
@@ -65,7 +65,7 @@ def y_is_given_where_named(node: NodeAtBoundary) -> None:
 
 @downward("GRU LSTM RNN", 14)
 def bring_time_first(node: NodeAtBoundary) -> None:
-    """Transposes inputs and outputs, because below 14 time comes first. With layout=1 the batch comes first."""
+    """Transpose inputs and outputs, because below 14 time comes first. With layout=1 the batch comes first."""
     if node.known_value_or_default("layout") == 0:
         raise Inexact("its element types are not allowed below it")
     node.drop("layout", why=f"time comes first {node.side}")
@@ -91,7 +91,7 @@ changed(
 
 @exact("Attention", 24)
 def mask_covers_all_keys(node: NodeAtBoundary) -> bool:
-    """True when the mask is as long as the keys, so that no version broadcasts or pads it."""
+    """Return True when the mask is as long as the keys, so that no version broadcasts or pads it."""
     if not node.uses_input(3):
         return True
     mask, key = node.shape(3), node.shape(1)
@@ -127,7 +127,7 @@ def pairs_are_complete(node: NodeAtBoundary) -> None:
 
 @upward("Attention", 25)
 def complete_pairs(node: NodeAtBoundary) -> None:
-    """Names both present outputs where one is read, and drops the numbers of heads from inputs of rank 4."""
+    """Name both present outputs where one is read, and drop the numbers of heads from inputs of rank 4."""
     past, present = node.uses_input(4), node.uses_output(1) or node.uses_output(2)
     if past != node.uses_input(5):
         raise Inexact("it takes the past of keys and that of values together only")

@@ -40,7 +40,7 @@ changed("Reshape", 5, "the attribute shape became an input")
 
 @upward("Reshape", 5)
 def make_shape_an_input(node: NodeAtBoundary) -> None:
-    """Turns the attribute shape into a constant."""
+    """Turn the attribute shape into a constant."""
     node.require_types()
     if not node.has("shape"):
         raise Inexact("the node has no attribute shape")
@@ -50,7 +50,7 @@ def make_shape_an_input(node: NodeAtBoundary) -> None:
 
 @downward("Reshape", 5)
 def make_shape_an_attribute(node: NodeAtBoundary) -> None:
-    """Turns a constant second input into the attribute shape."""
+    """Turn a constant second input into the attribute shape."""
     node.require_types()
     shape = node.constant_ints(1, "shape")
     del node.inputs[1:]
@@ -61,7 +61,7 @@ def make_shape_an_attribute(node: NodeAtBoundary) -> None:
 
 @downward("Reshape", 14)
 def write_dimensions_of_zero(node: NodeAtBoundary) -> None:
-    """Drops allowzero. Below 14, a 0 in the shape copies a dimension. Where that dimension is 0, or the shape has no 0,
+    """Drop allowzero. Below 14, a 0 in the shape copies a dimension. Where that dimension is 0, or the shape has no 0,
     the node stays; otherwise other nodes make the empty tensor.
     """
     node.require_types()
@@ -90,26 +90,26 @@ changed("Tile", 6, "the inputs tiles and axis became one input repeats")
 
 @upward("Tile", 6)
 def make_repeats_from_axis(node: NodeAtBoundary) -> None:
-    """Computes repeats: tiles at the axis, 1 elsewhere."""
+    """Compute repeats: tiles at the axis, 1 elsewhere."""
     node.require_types()
     rank, f = node.known_rank(0), Formula(node)
     tiles, known = f.input(1).cast("int64").reshape(1), node.elements(2)
     if known is not None:
         is_axis = f.counting(rank).equals(int(known.reshape(-1)[0]) % rank)
     else:
-        is_axis = f.node("Equal", f.counting(rank), f.input(2).cast("int64").reshape(1), **_limited(node))
-    added = f.node("Mul", is_axis.cast("int64"), tiles - f.number([1]), **_limited(node))
+        is_axis = f.apply("Equal", f.counting(rank), f.input(2).cast("int64").reshape(1), **_limited(node))
+    added = f.apply("Mul", is_axis.cast("int64"), tiles - f.number([1]), **_limited(node))
     node.inputs[:] = [node.inputs[0], (added + f.number([1] * rank)).name]
 
 
 def _limited(node: NodeAtBoundary) -> dict[str, Any]:
-    """Gives the attribute that lets the second operand broadcast below opset 7."""
+    """Return the attribute that lets the second operand broadcast below opset 7."""
     return {"broadcast": 1} if node.opset < 7 else {}
 
 
 @downward("Tile", 6)
 def tile_axis_by_axis(node: NodeAtBoundary) -> None:
-    """Turns constant repeats into a Tile for each axis that is repeated."""
+    """Turn constant repeats into a Tile for each axis that is repeated."""
     node.require_types()
     dtype = node.known_dtype(0)
     repeats = node.constant_ints(1, "repeats")
@@ -133,18 +133,18 @@ unchanged("Expand", 13)
 
 @downward("Expand", 8)
 def expand_by_tile(node: NodeAtBoundary) -> None:
-    """Repeats the one element along each axis with Tile. Expand does not exist below 8."""
+    """Repeat the one element along each axis with Tile. Expand does not exist below 8."""
     sizes, lengths = node.input_type(0).shape, node.output_type(0).shape
     if sizes is None or lengths is None:
         raise Inexact("the rank of its input, or that of its result, is unknown", "declare the shape of the input")
     missing, f = len(lengths) - len(sizes), Formula(node)
     data = f.input(0).unsqueezed(*range(missing)) if missing else f.input(0)
     repeats = _repeats(node, f, [1] * missing + list(sizes), lengths)
-    f.give(f.node("Tile", data, f.vector(repeats)) if repeats else data)
+    f.give(f.apply("Tile", data, f.vector(repeats)) if repeats else data)
 
 
 def _repeats(node: NodeAtBoundary, f: Formula, sizes: Sequence[DimLike | None], lengths: Shape) -> list[Term | int]:
-    """Gives the number of repeats along each axis."""
+    """Return the number of repeats along each axis."""
     asked, known = f.given(1, "int64"), static_shape(node, node.inputs[1])
     repeats: list[Term | int] = []
     for axis, (size, length) in enumerate(zip(sizes, lengths, strict=True)):
@@ -170,7 +170,7 @@ unchanged("Identity", 13, 14, 16, 19, 21, 23, 24, 25)
 
 @downward("Identity", 14)
 def copy_sequence(node: NodeAtBoundary) -> None:
-    """Copies a sequence: inserts an element at its end and erases it. Identity takes tensors only below 14."""
+    """Copy a sequence: insert an element at its end and erase it. Identity takes tensors only below 14."""
     known = node.input_type(0)
     if known.kind != "sequence" or known.dtype is None or known.element is not None:
         node.require_types()
@@ -178,7 +178,7 @@ def copy_sequence(node: NodeAtBoundary) -> None:
     f = Formula(node)
     # ConstantOfShape makes the element, because Constant does not make every element type here.
     element = f.number(0, "string") if known.dtype == "string" else f.filled(f.number([]), 0, known.dtype)
-    f.give(f.node("SequenceErase", f.node("SequenceInsert", f.input(0), element)))
+    f.give(f.apply("SequenceErase", f.apply("SequenceInsert", f.input(0), element)))
 
 
 # Shape --------------------------------------------------------------------------------------------------------------
@@ -188,11 +188,11 @@ unchanged("Shape", 13, 15, 19, 21, 23, 24, 25)
 
 @downward("Shape", 15)
 def slice_shape(node: NodeAtBoundary) -> None:
-    """Takes the part of the shape with Slice, which clamps its bounds as start and end do."""
+    """Take the part of the shape with Slice, which clamps its bounds as start and end do."""
     node.require_types()
     start, end = node.known_value_or_default("start"), node.known_value("end", 2**63 - 1)
     f = Formula(node)
-    f.give(f.node("Shape", f.input(0), gives="int64").sliced(start, end))
+    f.give(f.apply("Shape", f.input(0), gives="int64").sliced(start, end))
 
 
 # Squeeze, Unsqueeze -------------------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ changed("Squeeze", 13, "the attribute axes became an input")
 
 @exact("Squeeze", 13)
 def squeezes_all_ones(node: NodeAtBoundary) -> bool:
-    """True when the node has no axes: every dimension of size 1 goes, on both sides."""
+    """Return True when the node has no axes: every dimension of size 1 goes, on both sides."""
     return not node.has("axes") if node.upward else not node.uses_input(1)
 
 
@@ -229,7 +229,7 @@ changed("Unsqueeze", 13, "the attribute axes became an input")
 
 @upward("Squeeze Unsqueeze", 13)
 def make_axes_an_input(node: NodeAtBoundary) -> None:
-    """Turns the attribute axes into a constant, the second input."""
+    """Turn the attribute axes into a constant, the second input."""
     node.require_types()
     if node.has("axes"):
         node.inputs.append(node.attribute_as_input("axes"))
@@ -237,33 +237,33 @@ def make_axes_an_input(node: NodeAtBoundary) -> None:
 
 @downward("Squeeze Unsqueeze", 13)
 def make_axes_an_attribute(node: NodeAtBoundary) -> None:
-    """Turns a constant second input into the attribute axes. Axes that are known only at run time turn the node into a
+    """Turn a constant second input into the attribute axes. Axes that are known only at run time turn the node into a
     Reshape.
     """
     node.require_types()
-    found = node.integers(1)
-    if node.uses_input(1) and found is None:
+    axes = node.integers(1)
+    if node.uses_input(1) and axes is None:
         f, data = Formula(node), node.inputs[0]
         compute = _squeezed_shape if node.op_type == "Squeeze" else _unsqueezed_shape
         f.give(f.input(0).with_shape(compute(f, f.shape(data), f.input(1, "int64")), dense=has_no_zero(node, data)))
         return
     del node.inputs[1:]
-    if found:
-        node.set("axes", found, f"it is an attribute {node.side}")
-    elif found is not None:
+    if axes:
+        node.set("axes", axes, f"it is an attribute {node.side}")
+    elif axes is not None:
         if node.op_type == "Squeeze":
             raise Inexact("an empty list of axes squeezes nothing or everything, depending on who reads it")
         node.replace("Identity", node.inputs)
 
 
 def _squeezed_shape(f: Formula, shape: Term, axes: Term) -> Term:
-    """Computes the shape without the dimensions that the axes name."""
+    """Compute the shape without the dimensions that the axes name."""
     is_squeezed = f.mask_of_axes(axes, f.shape(shape.name))
     return shape.take(f.positions(~is_squeezed))
 
 
 def _unsqueezed_shape(f: Formula, shape: Term, axes: Term) -> Term:
-    """Computes the shape with dimensions of 1 at the axes; the other dimensions stay in order."""
+    """Compute the shape with dimensions of 1 at the axes; the other dimensions stay in order."""
     is_new = f.mask_of_axes(axes, f.shape(shape.name) + f.shape(axes.name))
     return f.put(is_new.cast("int64"), f.positions(~is_new), shape)
 
@@ -275,7 +275,7 @@ unchanged("Flatten", 9, 13, 21, 23, 24, 25)
 
 @downward("Flatten", 9)
 def flatten_by_reshape(node: NodeAtBoundary) -> None:
-    """Writes Flatten as Reshape, which takes every element type from opset 5 on; below 9, Flatten takes floating-point
+    """Write Flatten as Reshape, which takes every element type from opset 5 on; below 9, Flatten takes floating-point
     types only.
     """
     shape, axis = node.input_type(0).shape, node.known_value_or_default("axis")
@@ -295,22 +295,22 @@ def flatten_by_reshape(node: NodeAtBoundary) -> None:
 
 
 def _sides(shape: Shape, axis: int) -> tuple[int | None, int | None]:
-    """Gives the number of rows and the number of columns, each None where it is unknown."""
+    """Return the number of rows and the number of columns, each None where it is unknown."""
     axis = axis + len(shape) if axis < 0 else axis
-    found: list[int | None] = []
+    products: list[int | None] = []
     for dims in (shape[:axis], shape[axis:]):
         known = [dim for dim in dims if isinstance(dim, int)]
-        found.append(0 if 0 in known else prod(known) if len(known) == len(dims) else None)
-    return found[0], found[1]
+        products.append(0 if 0 in known else prod(known) if len(known) == len(dims) else None)
+    return products[0], products[1]
 
 
 def _product(f: Formula, data: str, start: int, end: int | None, shape: Shape | None) -> Term:
-    """Computes the product of some dimensions of a tensor as int64[1]; without dimensions the product is 1."""
+    """Compute the product of some dimensions of a tensor as int64[1]; without dimensions the product is 1."""
     rank = None if shape is None else len(shape)
     first, last = start + (rank or 0) * (start < 0), (2**31 - 1) if end is None else end + (rank or 0) * (end < 0)
     if last <= first or (rank is not None and first >= rank):
         return f.number([1])
-    dims = f.node("Slice", f.node("Shape", f.value(data, "int64")), starts=[first], ends=[last])
+    dims = f.apply("Slice", f.apply("Shape", f.value(data, "int64")), starts=[first], ends=[last])
     return f.joined([dims, f.number([1])]).reduced("ReduceProd", [0], keepdims=True)
 
 
@@ -326,9 +326,7 @@ changed("Concat", 4, "below it, the default axis is 1; from then on the axis mus
 
 @edited_upward("Concat", 4)
 def write_default_axis(node: NodeAtBoundary) -> None:
-    """Keep every node. Writes out the default axis of Concat-1, which is 1; from opset 4 on the axis is
-    required.
-    """
+    """Keep every node. Write out the default axis of Concat-1, which is 1; from opset 4 on the axis is required."""
     if not node.has("axis"):
         node.set("axis", 1, "the default of Concat-1, which from opset 4 on must be written")
 

@@ -19,7 +19,7 @@ changed("Slice", 10, "the attributes starts, ends and axes became inputs")
 
 @upward("Slice", 10)
 def make_bounds_inputs(node: NodeAtBoundary) -> None:
-    """Turns starts, ends and axes into constants. A bound beyond a dimension means its end on both sides."""
+    """Turn starts, ends and axes into constants. A bound beyond a dimension means its end on both sides."""
     node.require_types()
     names = ["starts", "ends"] + (["axes"] if node.has("axes") else [])
     node.inputs.extend([node.attribute_as_input(name) for name in names])
@@ -27,7 +27,7 @@ def make_bounds_inputs(node: NodeAtBoundary) -> None:
 
 @downward("Slice", 10)
 def make_bounds_attributes(node: NodeAtBoundary) -> None:
-    """Turns constant starts, ends and axes into attributes. Where they are known only at run time, or a step is not 1,
+    """Turn constant starts, ends and axes into attributes. Where they are known only at run time, or a step is not 1,
     the indices of the slice are computed and gathered, axis after axis.
     """
     node.require_types()
@@ -51,7 +51,7 @@ def make_bounds_attributes(node: NodeAtBoundary) -> None:
 
 
 def _sliced_axis_count(node: NodeAtBoundary) -> int:
-    """Gives the number of axes that the node slices."""
+    """Return the number of axes that the node slices."""
     for index in (1, 2, 3, 4):
         shape = node.input_type(index).shape
         if shape and isinstance(shape[0], int):
@@ -60,13 +60,13 @@ def _sliced_axis_count(node: NodeAtBoundary) -> int:
     raise Inexact("how many axes it slices is known only at run time")
 
 
-def _ints(found: Array) -> list[int]:
-    """Gives the elements of an array as Python integers."""
-    return [int(item) for item in found.reshape(-1)]
+def _ints(elements: Array) -> list[int]:
+    """Return the elements of an array as Python integers."""
+    return [int(item) for item in elements.reshape(-1)]
 
 
 def _slice_by_gathering(node: NodeAtBoundary, given: Array | None) -> None:
-    """Gathers the slice axis after axis. given: the axes, None where they are known only at run time."""
+    """Gather the slice axis after axis. given: the axes, None where they are known only at run time."""
     f = Formula(node)
     starts, ends = (f.given(index).cast("int64") for index in (1, 2))
     if node.uses_input(4):
@@ -78,7 +78,7 @@ def _slice_by_gathering(node: NodeAtBoundary, given: Array | None) -> None:
         axes, places = list(range(node.known_rank(0))), f.input(3).cast("int64")
         whole = [f.number([number] * len(axes)) for number in (0, GREATEST_INT64, 1)]
         starts, ends, steps = (
-            f.node("Scatter", of_all, places, bound, axis=0)
+            f.apply("Scatter", of_all, places, bound, axis=0)
             for of_all, bound in zip(whole, (starts, ends, steps), strict=True)
         )
     else:
@@ -93,14 +93,14 @@ def _slice_by_gathering(node: NodeAtBoundary, given: Array | None) -> None:
 
 
 def _from_front(node: NodeAtBoundary, axes: Array) -> list[int]:
-    """Counts axes from the front."""
+    """Count axes from the front."""
     if np.any(axes < 0):
         axes = axes % node.known_rank(0)
     return _ints(axes)
 
 
 def _places(length: Term, start: Term, end: Term, step: Term) -> Term:
-    """Computes the places of a slice, as the document of Slice-13 says."""
+    """Compute the places of a slice, as the document of Slice-13 says."""
     f = length.formula
     # Backwards, both bounds are one less: from the last element to the one before the first.
     one_less = f.where(step < 0, f.number(-1), 0)
@@ -108,7 +108,7 @@ def _places(length: Term, start: Term, end: Term, step: Term) -> Term:
     first = start.from_front(length).clipped(0, last)
     final = end.from_front(length).clipped(one_less, last)
     # Adding the step less one (with the sign of the step) rounds the quotient up.
-    count = (final - first + (step - f.node("Sign", step))) / step
+    count = (final - first + (step - f.apply("Sign", step))) / step
     return f.counting(count.at_least(0)) * step + first
 
 
@@ -123,13 +123,13 @@ changed(
 
 @downward("Slice", 11)
 def count_slice_axes_from_front(node: NodeAtBoundary) -> None:
-    """Counts negative axes from the front, as below 11: constants now, others at run time."""
+    """Count negative axes from the front, as below 11: constants now, others at run time."""
     node.require_types()
     axes = node.elements(3)
     if axes is not None and np.all(axes >= 0):
         return
     f, rank = Formula(node), node.input_type(0).rank
-    size = f.node("Shape", f.shape(node.inputs[0])) if rank is None else f.number([rank])
+    size = f.apply("Shape", f.shape(node.inputs[0])) if rank is None else f.number([rank])
     given = f.given(3)
     node.known_dtype(3)
     node.inputs[3] = given.cast("int64").from_front(size).cast(given.dtype).name
@@ -140,7 +140,7 @@ def count_slice_axes_from_front(node: NodeAtBoundary) -> None:
 
 @downward("Trilu", 14)
 def mask_triangle(node: NodeAtBoundary) -> None:
-    """Keeps the elements where column - row is at least (upper) or at most (lower) k; the others become 0."""
+    """Keep the elements where column - row is at least (upper) or at most (lower) k; the others become 0."""
     dtype = node.known_dtype(0)
     if dtype == "string":
         raise Inexact("what is no part of a triangle of strings is not said")

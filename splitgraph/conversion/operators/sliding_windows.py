@@ -32,12 +32,12 @@ class _Window:
     end: int
 
     def count(self, size: int, *, up: bool) -> int:
-        """Gives the number of windows on so many elements; up: with a last one that reaches beyond the padding."""
+        """Return the number of windows on so many elements; up: with a last one that reaches beyond the padding."""
         room = size + self.begin + self.end - self.span
         return (-(-room // self.stride) if up else room // self.stride) + 1
 
     def last_starts_inside(self, size: int, count: int) -> bool:
-        """True when the last of so many windows does not start in the padding at the end."""
+        """Return True when the last of so many windows does not start in the padding at the end."""
         return (count - 1) * self.stride < size + self.begin
 
 
@@ -54,7 +54,7 @@ unchanged("MaxPool", 8, 10, 11, 12)
 
 @downward("AveragePool", 7)
 def pad_with_zeros_that_count(node: NodeAtBoundary) -> None:
-    """Pads with zeros, which count, by Pad. Below 7, padding of the node never counts."""
+    """Pad with zeros, which count, by Pad. Below 7, padding of the node never counts."""
     pads, kernel = node.known_value("pads", ()), node.known_value("kernel_shape")
     if node.value_or_default("auto_pad") not in ("NOTSET", "VALID"):
         raise Inexact("count_include_pad does not exist below it, and here the padding is worked out from auto_pad")
@@ -68,7 +68,7 @@ def pad_with_zeros_that_count(node: NodeAtBoundary) -> None:
 
 @downward("MaxPool", 8)
 def drop_indices(node: NodeAtBoundary) -> None:
-    """Drops the output Indices, which does not exist below 8, and their order."""
+    """Drop the output Indices, which does not exist below 8, and their order."""
     if node.uses_output(1) and node.is_read(node.outputs[1]):
         raise Inexact("the output Indices does not exist below it")
     del node.outputs[1:]
@@ -78,7 +78,7 @@ def drop_indices(node: NodeAtBoundary) -> None:
 @downward("AveragePool", 10)
 @downward("MaxPool", 10)
 def write_ceiling_as_padding(node: NodeAtBoundary) -> None:
-    """Writes more padding at the end in place of ceil_mode, which does not exist below 10. The maximum and the mean of
+    """Write more padding at the end in place of ceil_mode, which does not exist below 10. The maximum and the mean of
     the elements outside the padding do not depend on the padding; a mean that includes padding is corrected.
     """
     _correct_mean(node, _write_ceiling(node))
@@ -89,7 +89,7 @@ def write_ceiling_as_padding(node: NodeAtBoundary) -> None:
 
 
 def _correct_mean(node: NodeAtBoundary, counted: Array | None) -> None:
-    """Corrects a mean over whole windows to a mean over the elements that count."""
+    """Correct a mean over whole windows to a mean over the elements that count."""
     if counted is None:
         return
     whole = prod(node.known_value("kernel_shape"))
@@ -98,7 +98,7 @@ def _correct_mean(node: NodeAtBoundary, counted: Array | None) -> None:
 
 
 def _write_ceiling(node: NodeAtBoundary) -> Array | None:
-    """Removes ceil_mode. Gives the number of elements that count in each window, as `_write_padding` does."""
+    """Remove ceil_mode. Return the number of elements that count in each window, as `_write_padding` does."""
     if node.value_or_default("ceil_mode") is UNRESOLVED or node.value_or_default("auto_pad") is UNRESOLVED:
         raise Inexact("ceil_mode is an attribute of the enclosing function", INLINE_FIRST)
     if not node.known_is_set("ceil_mode") or node.value_or_default("auto_pad").startswith("SAME"):
@@ -114,8 +114,8 @@ def _write_ceiling(node: NodeAtBoundary) -> Array | None:
 
 
 def _fits_every_size(node: NodeAtBoundary) -> bool:
-    """True where the size of the input is not static, and more padding gives the same windows as ceil_mode for every
-    size.
+    """Return True where the size of the input is not static, and more padding gives the same windows as ceil_mode for
+    every size.
 
     Padding of one element less than a stride makes as many windows as rounding up does. The last window begins at most
     this far behind the last place where a whole window fits; it begins inside when this distance and the padding at the
@@ -131,7 +131,7 @@ def _fits_every_size(node: NodeAtBoundary) -> bool:
 
 
 def _windows(node: NodeAtBoundary) -> list[_Window]:
-    """Gives the windows along each axis."""
+    """Return the windows along each axis."""
     kernel = node.known_value("kernel_shape")
     ones, zeros = (1,) * len(kernel), (0,) * 2 * len(kernel)
     strides, dilations = node.known_value("strides", ones), node.known_value("dilations", ones)
@@ -142,7 +142,7 @@ def _windows(node: NodeAtBoundary) -> list[_Window]:
 
 
 def _write_padding_of_every_size(node: NodeAtBoundary) -> None:
-    """Writes padding that replaces ceil_mode for every size of the input."""
+    """Write padding that replaces ceil_mode for every size of the input."""
     windows, why = _windows(node), "as many windows as with ceil_mode"
     node.drop("ceil_mode", why=why)
     node.drop("count_include_pad", why="there was no padding, and what is beyond the input does not count")
@@ -155,7 +155,7 @@ def _write_padding_of_every_size(node: NodeAtBoundary) -> None:
 
 
 def _leave_out_windows_that_do_not_fit(node: NodeAtBoundary, windows: list[_Window]) -> None:
-    """Removes windows that do not fit even with the padding. onnxruntime rounds a negative room towards 0, and so has a
+    """Remove windows that do not fit even with the padding. onnxruntime rounds a negative room towards 0, and so has a
     window there without ceil_mode, but not with it.
     """
     # With a stride of 1 nothing is rounded.
@@ -165,28 +165,28 @@ def _leave_out_windows_that_do_not_fit(node: NodeAtBoundary, windows: list[_Wind
     if all(room >= 0 or (size is not None and Facts().prove_ge(size + room, 0)) for size, room in sizes):
         return
     f = Formula(node)
-    room = f.node("Shape", f.input(0), gives="int64") + f.number(rooms)
+    room = f.apply("Shape", f.input(0), gives="int64") + f.number(rooms)
     is_there = (~(room < f.number([0]))).cast("int64")
     for index in range(len(node.outputs)):
         if node.uses_output(index):
-            f.follow(index, lambda windows: f.node("Tile", windows, is_there))
+            f.follow(index, lambda windows: f.apply("Tile", windows, is_there))
 
 
 def _windows_start_inside(node: NodeAtBoundary, sizes: list[int]) -> bool:
-    """True when no window, counted as ceil_mode does, starts in the padding at the end."""
+    """Return True when no window, counted as ceil_mode does, starts in the padding at the end."""
     pairs = zip(_windows(node), sizes, strict=True)
     return all(window.last_starts_inside(size, window.count(size, up=True)) for window, size in pairs)
 
 
 def _pads(windows: Sequence[_Window]) -> list[int]:
-    """Gives the attribute pads of windows."""
+    """Return the attribute pads of windows."""
     return [window.begin for window in windows] + [window.end for window in windows]
 
 
 def _write_padding(node: NodeAtBoundary, sizes: list[int]) -> Array | None:
-    """Writes the padding that gives, without ceil_mode, each window that starts inside.
+    """Write the padding that gives, without ceil_mode, each window that starts inside.
 
-    Gives the number of elements that count in each window, [1, 1, windows along each axis], where padding counts
+    Return the number of elements that count in each window, [1, 1, windows along each axis], where padding counts
     (count_include_pad) and the added padding must not; None where no padding is added.
     """
     windows, counted = _windows(node), []
@@ -212,7 +212,7 @@ def _write_padding(node: NodeAtBoundary, sizes: list[int]) -> Array | None:
 
 
 def _greatest_of_slices(node: NodeAtBoundary) -> None:
-    """Writes windows with holes as the maximum of slices, one for each place in the window."""
+    """Write windows with holes as the maximum of slices, one for each place in the window."""
     _drop_auto_pad(node)
     if node.uses_output(1) and node.is_read(node.outputs[1]):
         raise Inexact("the positions in windows with holes are not given below it")
@@ -250,7 +250,7 @@ def _greatest_of_slices(node: NodeAtBoundary) -> None:
 
 
 def _drop_auto_pad(node: NodeAtBoundary) -> None:
-    """Drops an auto_pad that pads nothing. Runtimes disagree about the others where windows have holes."""
+    """Drop an auto_pad that pads nothing. Runtimes disagree about the others where windows have holes."""
     if node.known_value_or_default("auto_pad") not in ("NOTSET", "VALID"):
         raise Inexact(
             "windows with holes do not exist below it, and runtimes disagree about their auto_pad", "give pads"
@@ -260,7 +260,7 @@ def _drop_auto_pad(node: NodeAtBoundary) -> None:
 
 @downward("LpPool", 18)
 def write_lp_pool_as_convolution(node: NodeAtBoundary) -> None:
-    """Replaces ceil_mode by more padding of zeros, and windows with holes by a convolution with ones that sums the
+    """Replace ceil_mode by more padding of zeros, and windows with holes by a convolution with ones that sums the
     powers. Below 18, LpPool has neither.
     """
     _write_ceiling(node)
@@ -270,30 +270,30 @@ def write_lp_pool_as_convolution(node: NodeAtBoundary) -> None:
     _drop_auto_pad(node)
     f, p = Formula(node), node.known_value_or_default("p")
     data = f.value(node.inputs[0], node.known_dtype(0))
-    powers = f.node("Pow", abs(data), data.like(p))
-    f.give(f.node("Pow", _sum_windows(node, powers), data.like(1 / p)))
+    powers = f.apply("Pow", abs(data), data.like(p))
+    f.give(f.apply("Pow", _sum_windows(node, powers), data.like(1 / p)))
 
 
 def _sum_windows(node: NodeAtBoundary, data: Term) -> Term:
-    """Sums the elements in each window, by a convolution of each channel with ones."""
+    """Sum the elements in each window, by a convolution of each channel with ones."""
     shape, kernel = node.shape(0), node.known_value("kernel_shape")
     channels = shape[1] if shape is not None and len(shape) > 1 else None
     if not isinstance(channels, int) or channels == 0:
-        found = "0" if channels == 0 else "unknown"
-        raise Inexact(f"windows with holes do not exist below it, and the number of channels is {found}")
+        number = "0" if channels == 0 else "unknown"
+        raise Inexact(f"windows with holes do not exist below it, and the number of channels is {number}")
     spans = zip(_windows(node), (shape or ())[2:], strict=True)
     if any(isinstance(size, int) and window.count(size, up=False) < 1 for window, size in spans):
         raise Inexact(_NO_WINDOW)
     require_few(channels, *kernel)
     ones = data.formula.number(np.ones((channels, 1, *kernel)), node.known_dtype(0))
     kept = {name: node.known_value(name, None) for name in ("strides", "pads", "dilations")}
-    return data.formula.node("Conv", data, ones, group=channels, **kept)
+    return data.formula.apply("Conv", data, ones, group=channels, **kept)
 
 
 @downward("AveragePool", 19)
 def write_mean_as_convolution(node: NodeAtBoundary) -> None:
-    """Writes a mean over windows with holes, which do not exist below 19: a convolution with ones sums the elements,
-    and another one counts them where padding does not count.
+    """Write a mean over windows with holes, which do not exist below 19: a convolution with ones sums the elements, and
+    another one counts them where padding does not count.
     """
     counted = _write_ceiling(node)
     _drop_auto_pad(node)
@@ -305,7 +305,7 @@ def write_mean_as_convolution(node: NodeAtBoundary) -> None:
         counts = f.number(prod(node.known_value("kernel_shape")), dtype)
     else:
         one = numpy_helper.from_array(np.ones(1, dtype))
-        ones = f.node("ConstantOfShape", f.node("Shape", f.input(0), gives="int64"), gives=dtype, value=one)
+        ones = f.apply("ConstantOfShape", f.apply("Shape", f.input(0), gives="int64"), gives=dtype, value=one)
         counts = _sum_windows(node, ones)
     f.give(sums / counts)
 
@@ -350,8 +350,8 @@ def windows_start_inside(node: NodeAtBoundary) -> None:
 
 
 def _is_ceiling_idle(node: NodeAtBoundary, auto_pad: str) -> bool:
-    """True when a pool with auto_pad has as many windows without ceil_mode. onnxruntime counts windows with holes in
-    its own way, and with VALID one more window than the document where it starts inside.
+    """Return True when a pool with auto_pad has as many windows without ceil_mode. onnxruntime counts windows with
+    holes in its own way, and with VALID one more window than the document where it starts inside.
     """
     shape, kernel = node.shape(0), node.value("kernel_shape", ())
     ones = (1,) * len(kernel) if kernel is not UNRESOLVED else ()
@@ -372,7 +372,7 @@ def _is_ceiling_idle(node: NodeAtBoundary, auto_pad: str) -> bool:
 
 @upward("AveragePool LpPool MaxPool", 22)
 def check_no_window_starts_in_padding(node: NodeAtBoundary) -> None:
-    """Keeps the node where static sizes show that no window starts in the padding at the end. From 22 on such windows
+    """Keep the node where static sizes show that no window starts in the padding at the end. From 22 on such windows
     are left out; below, the document counts them without saying what they give.
     """
     _check_ceiling(node)
@@ -382,14 +382,14 @@ def check_no_window_starts_in_padding(node: NodeAtBoundary) -> None:
 
 
 def _check_ceiling(node: NodeAtBoundary) -> None:
-    """Raises Inexact unless ceil_mode is known to be set and auto_pad is NOTSET."""
+    """Raise Inexact unless ceil_mode is known to be set and auto_pad is NOTSET."""
     if not node.known_is_set("ceil_mode") or node.value_or_default("auto_pad") != "NOTSET":
         raise Inexact("ceil_mode or auto_pad is an attribute of the enclosing function", INLINE_FIRST)
 
 
 @downward("AveragePool LpPool MaxPool", 22)
 def leave_out_windows_in_padding(node: NodeAtBoundary) -> None:
-    """Writes the padding for which ceil_mode is not needed, from static sizes: from 22 on, windows that start in the
+    """Write the padding for which ceil_mode is not needed, from static sizes: from 22 on, windows that start in the
     padding at the end are left out.
     """
     _check_ceiling(node)
@@ -406,14 +406,14 @@ changed("ConvTranspose", 11, "padding worked out from auto_pad or output_shape i
 
 @exact("ConvTranspose", 11)
 def padding_is_explicit(node: NodeAtBoundary) -> bool:
-    """True when the node gives its padding, and does not leave it to auto_pad or output_shape."""
+    """Return True when the node gives its padding, and does not leave it to auto_pad or output_shape."""
     return node.value_or_default("auto_pad") in ("NOTSET", "VALID") and not node.has("output_shape")
 
 
 @downward("ConvTranspose", 11)
 @upward("ConvTranspose", 11)
 def write_odd_padding(node: NodeAtBoundary) -> None:
-    """Keeps the node where static sizes give an even padding, and writes out an odd one as 11 does: at 11, the document
+    """Keep the node where static sizes give an even padding, and write out an odd one as 11 does: at 11, the document
     exchanged the end that gets the odd element.
 
     Where the output is larger than what there is to pad, releases of onnx before and after 11 test the same node with
@@ -436,7 +436,7 @@ def write_odd_padding(node: NodeAtBoundary) -> None:
 
 
 def _total_padding(node: NodeAtBoundary) -> list[int]:
-    """Gives the padding of each axis, both ends together."""
+    """Return the padding of each axis, both ends together."""
     weights, spatial = node.shape(1), node.known_rank(0) - 2
     kernel = node.known_value("kernel_shape") or (weights or ())[2:]
     ones = (1,) * spatial
@@ -456,7 +456,7 @@ def _total_padding(node: NodeAtBoundary) -> list[int]:
 
 
 def _spatial_sizes(node: NodeAtBoundary) -> list[int]:
-    """Gives the sizes of the axes behind the first two; raises Inexact unless all are numbers."""
+    """Return the sizes of the axes behind the first two; raise Inexact unless all are numbers."""
     node.known_rank(0)
     shape = node.shape(0) or ()
     sizes = [size for size in shape[2:] if isinstance(size, int)]

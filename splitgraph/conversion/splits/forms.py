@@ -43,8 +43,8 @@ FORMS = ("split", "variadic-split", "slice")
 
 
 def convert_forms(model: ModelProto, goal: Goal, leeway: Leeway = STRICT) -> Rewrite[ModelProto]:
-    """A copy of the model with its splits as plain Split, as VariadicSplit functions, or as slices; the model itself is
-    not changed.
+    """Return a copy of the model with its splits as plain Split, as VariadicSplit functions, or as slices; the model
+    itself is not changed.
 
     goal: the form, one of `FORMS`; whether lengths are written out and local functions inlined, for runtimes that read
     nothing else; and the IR version. leeway: what the user permits. Raises ConversionError with every blocker,
@@ -71,7 +71,7 @@ def convert_forms(model: ModelProto, goal: Goal, leeway: Leeway = STRICT) -> Rew
             plan.left_out = find_left_out(model, walked.scopes)
     names = FreshNames(used_names(model, walked.scopes))
     ours = {function.name for function in model.functions if is_variadic_function(function)}
-    if not any(found.code == "SG103" for found in plan.blockers):
+    if not any(blocker.code == "SG103" for blocker in plan.blockers):
         for root in roots(walked.scopes):
             if root[0].is_function and is_variadic_function(root[0].proto):
                 continue
@@ -92,7 +92,9 @@ def convert_forms(model: ModelProto, goal: Goal, leeway: Leeway = STRICT) -> Rew
 
 
 def _with_functions_inlined(plan: Plan, model: ModelProto) -> ModelProto:
-    """The model with local functions inlined, except ours; itself where there are none or onnx cannot inline them."""
+    """Return the model with local functions inlined, except ours; itself where there are none or onnx cannot inline
+    them.
+    """
     try:
         inlined = inline_functions(model)
     except ValueError as error:
@@ -107,17 +109,17 @@ def _with_functions_inlined(plan: Plan, model: ModelProto) -> ModelProto:
 
 def _plan_variadic(plan: Plan, model: ModelProto, walked: Walked, root: Sequence[Scope], names: FreshNames) -> None:
     rewrites = SplitRewrites(plan, model, root, names, "convert --to variadic-split")
-    for found in rewrites.find(walked):
-        is_plain = found.node.op_type == "Split" and not plain_domain(found.node.domain)
-        if is_plain and variant_at("Split", opset_of(found.scope.imports)) is not None:
-            replacement = rewrites.write(found, variadic_split_1.VARIANT)
+    for split_node in rewrites.find(walked):
+        is_plain = split_node.node.op_type == "Split" and not plain_domain(split_node.node.domain)
+        if is_plain and variant_at("Split", opset_of(split_node.scope.imports)) is not None:
+            replacement = rewrites.write(split_node, variadic_split_1.VARIANT)
             if replacement is not None:
-                _keep_form(replacement, found.detail)
+                _keep_form(replacement, split_node.detail)
     rewrites.settle()
 
 
-def _keep_form(replacement: Replacement, found: SplitDetail) -> None:
-    split = found.split
+def _keep_form(replacement: Replacement, detail: SplitDetail) -> None:
+    split = detail.split
     if split is not None and split.form in ("equal", "chunks"):
         for node in replacement.messages():
             if node.domain == variadic_split_1.DOMAIN:
@@ -138,18 +140,18 @@ def _plan_plain(
     target_at: TargetAt = slice_variant if to == "slice" else plain_split_at
     rewrites, producers = SplitRewrites(plan, model, root, names, why), Producers(root)
     uncounted: set[str] = set()
-    for found in rewrites.find(walked):
-        target = target_at(opset_of(found.scope.imports))
-        if target is None or found.detail.variant.op_type not in ("Split", "VariadicSplit"):
+    for split_node in rewrites.find(walked):
+        variant = target_at(opset_of(split_node.scope.imports))
+        if variant is None or split_node.detail.variant.op_type not in ("Split", "VariadicSplit"):
             continue
-        plain = _as_plain(found, producers.seen_from(found.scope), model, explicit_lengths)
+        plain = _as_plain(split_node, producers.seen_from(split_node.scope), model, explicit_lengths)
         if plain is None:
-            plan.notes.append(_kept(found))
+            plan.notes.append(_kept(split_node))
             continue
         if to == "slice":
             plain = _of_read_parts(plain, plan)
         counted = not explicit_lengths or _is_counted(plain.node, plain.detail, uncounted)
-        replacement = rewrites.write(plain, target, explicit_lengths=explicit_lengths, counted=counted)
+        replacement = rewrites.write(plain, variant, explicit_lengths=explicit_lengths, counted=counted)
         if replacement is not None:
             _to_plain_domain(replacement)
     rewrites.settle()
@@ -158,24 +160,26 @@ def _plan_plain(
         plan_partitions(plan, model, walked, root, names, why, explicit_lengths=explicit_lengths)
 
 
-def _of_read_parts(found: SplitNode, plan: Plan) -> SplitNode:
-    """The split without the names of outputs that nobody reads, so that no Slice is written for them. If nobody reads
-    any, all stay.
+def _of_read_parts(split_node: SplitNode, plan: Plan) -> SplitNode:
+    """Return the split without the names of outputs that nobody reads, so that no Slice is written for them. If nobody
+    reads any, all stay.
     """
-    read = [name if plan.is_read(found.scope.path, name) else "" for name in found.node.output]
-    if not any(read) or read == list(found.node.output):
-        return found
+    read = [name if plan.is_read(split_node.scope.path, name) else "" for name in split_node.node.output]
+    if not any(read) or read == list(split_node.node.output):
+        return split_node
     node = NodeProto()
-    node.CopyFrom(found.node)
+    node.CopyFrom(split_node.node)
     node.output[:] = read
-    return replace(found, node=node)
+    return replace(split_node, node=node)
 
 
-def _as_plain(found: SplitNode, producers: Producers, model: ModelProto, explicit_lengths: bool) -> SplitNode | None:
-    """The split with its axis as an attribute and in its former form; None where the axis must stay an input."""
-    scope, node, detail = found.scope, found.node, found.detail
+def _as_plain(
+    split_node: SplitNode, producers: Producers, model: ModelProto, explicit_lengths: bool
+) -> SplitNode | None:
+    """Return the split with its axis as an attribute and in its former form; None where the axis must stay an input."""
+    scope, node, detail = split_node.scope, split_node.node, split_node.detail
     if detail.variant.op_type != "VariadicSplit":
-        return found
+        return split_node
     opset, reference = opset_of(scope.imports), None
     if detail.split is not None and detail.split.axis is None:
         reference = axis_reference(producers, node, opset, _attributes_in(model, scope))
@@ -185,42 +189,42 @@ def _as_plain(found: SplitNode, producers: Producers, model: ModelProto, explici
     detail = _with_form(node, detail, producers, opset, explicit_lengths)
     if detail.rest_possible and has_no_rest(producers, node, detail.data, opset):
         detail = replace(detail, rest_possible=False, lengths_dtype="int64")
-    return replace(found, node=node, detail=detail)
+    return replace(split_node, node=node, detail=detail)
 
 
-def _is_counted(node: NodeProto, found: SplitDetail, uncounted: set[str]) -> bool:
-    """Whether the lengths alone show how many there are, and so how many outputs the node has.
+def _is_counted(node: NodeProto, detail: SplitDetail, uncounted: set[str]) -> bool:
+    """Return whether the lengths alone show how many there are, and so how many outputs the node has.
 
     uncounted: the names of lengths that do not; this adds to them.
     """
-    position = LENGTHS_INPUT[found.variant.op_type]
+    position = LENGTHS_INPUT[detail.variant.op_type]
     if len(node.input) <= position or not node.input[position]:
         return True
-    if not found.lengths_counted:
+    if not detail.lengths_counted:
         uncounted.add(node.input[position])
     return node.input[position] not in uncounted
 
 
 def _attributes_in(model: ModelProto, scope: Scope) -> Sequence[str]:
-    """The attributes of the function that contains the scope."""
+    """Return the attributes of the function that contains the scope."""
     if not scope.in_function:
         return ()
     function = model.functions[scope.path[1]]
     return (*function.attribute, *(default.name for default in function.attribute_proto))
 
 
-def _kept(found: SplitNode) -> Diagnostic:
-    """The note that says why a VariadicSplit is kept."""
+def _kept(split_node: SplitNode) -> Diagnostic:
+    """Return the note that says why a VariadicSplit is kept."""
     text = "the axis is known only at run time, and a plain node needs it as a constant, so the node is kept"
     advice = "Give the axis as a constant."
-    if found.scope.in_function:
+    if split_node.scope.in_function:
         text += ": it depends on what a call of the function gives"
         advice += " Where all calls give the same one, inline the function first (onnx.inliner)."
-    return diagnostic("SG408", text, found.location, severity="warning", help=advice)
+    return diagnostic("SG408", text, split_node.location, severity="warning", help=advice)
 
 
-def _with_axis(node: NodeProto, found: SplitDetail, reference: str | None) -> NodeProto:
-    """A copy of a VariadicSplit node with its axis as the attribute that Split has.
+def _with_axis(node: NodeProto, detail: SplitDetail, reference: str | None) -> NodeProto:
+    """Return a copy of a VariadicSplit node with its axis as the attribute that Split has.
 
     reference: the attribute of the enclosing function that the axis is, None for an axis that is known.
     """
@@ -228,29 +232,29 @@ def _with_axis(node: NodeProto, found: SplitDetail, reference: str | None) -> No
     copy.CopyFrom(node)
     if reference is not None:
         copy.attribute.append(AttributeProto(name="axis", type=AttributeProto.INT, ref_attr_name=reference))
-    elif found.split is not None and found.split.axis is not None:
-        copy.attribute.append(make_attribute("axis", found.split.axis))
+    elif detail.split is not None and detail.split.axis is not None:
+        copy.attribute.append(make_attribute("axis", detail.split.axis))
     return copy
 
 
 def _with_form(
-    node: NodeProto, found: SplitDetail, producers: Producers, opset: int, explicit_lengths: bool
+    node: NodeProto, detail: SplitDetail, producers: Producers, opset: int, explicit_lengths: bool
 ) -> SplitDetail:
-    """The split in its former form, if its lengths are still those of that form."""
+    """Return the split in its former form, if its lengths still have that form."""
     kept = {entry.key: entry.value for entry in node.metadata_props}.get(FORM_KEY)
-    split = found.split
+    split = detail.split
     if split is None or explicit_lengths or kept not in ("equal", "chunks"):
-        return found
+        return detail
     form: SplitForm = "equal" if kept == "equal" else "chunks"
     parts = len(node.output)
     if not (
         parts == 1
         or _has_lengths_of(split, form, parts)
-        or lengths_are_computed(producers, node, split, found.data, opset, form)
+        or lengths_are_computed(producers, node, split, detail.data, opset, form)
     ):
-        return found
+        return detail
     canonical = CanonicalSplit(split.axis, split.total, split.lengths, form, parts)
-    return SplitDetail(found.variant, canonical, found.data, form == "equal", found.errors)
+    return SplitDetail(detail.variant, canonical, detail.data, form == "equal", detail.errors)
 
 
 def _has_lengths_of(split: CanonicalSplit, form: SplitForm, parts: int) -> bool:
@@ -271,7 +275,7 @@ def _to_plain_domain(replacement: Replacement) -> None:
 
 
 def _still_called(plan: Plan, model: ModelProto) -> set[str]:
-    """The names of the VariadicSplit functions that are still called after the rewrite."""
+    """Return the names of the VariadicSplit functions that are still called after the rewrite."""
     called = set()
     for scope in scopes(model):
         edits = plan.edits.get(scope.path)
@@ -288,21 +292,21 @@ def _still_called(plan: Plan, model: ModelProto) -> set[str]:
 def lengths_are_computed(
     producers: Producers, node: NodeProto, split: CanonicalSplit, data: ValueType, opset: int, form: SplitForm
 ) -> bool:
-    """True when the lengths of a VariadicSplit call are computed by the nodes that lowering writes for the form.
+    """Return True when the lengths of a VariadicSplit call are computed by the nodes that lowering writes for the form.
 
     Where the lengths of equal parts are valid they sum to the dimension, so chunks are the same.
     """
     forms: tuple[SplitForm, ...] = ("equal",) if form == "equal" else ("chunks", "equal")
     return any(
-        _computes(producers, node, replace(split, form=each), data, _expected(node, opset, given))
-        for each in forms
+        _computes(producers, node, replace(split, form=candidate), data, _expected(node, opset, given))
+        for candidate in forms
         for given in (False, True)
     )
 
 
 def has_no_rest(producers: Producers, node: NodeProto, data: ValueType, opset: int) -> bool:
-    """True when the lengths of a VariadicSplit call come from the nodes that replace a -1 by the rest along the axis of
-    the call, so that none of them is -1.
+    """Return True when the lengths of a VariadicSplit call come from the nodes that replace a -1 by the rest along the
+    axis of the call, so that none of them is -1.
     """
     if len(node.input) < 3:
         return False
@@ -333,7 +337,9 @@ def _number(tensor: TensorProto | None) -> int | None:
 
 
 def _above(producers: Producers, name: str, *steps: tuple[str, int]) -> str | None:
-    """The value at the end of a path upwards: each step names an operator and one of its inputs; None without such."""
+    """Return the value at the end of a path upwards: each step names an operator and one of its inputs; None without
+    such.
+    """
     for op_type, index in steps:
         made = producers.node(name)
         if made is None or made.op_type != op_type or len(made.input) <= index:
@@ -343,7 +349,7 @@ def _above(producers: Producers, name: str, *steps: tuple[str, int]) -> str | No
 
 
 def axis_reference(producers: Producers, node: NodeProto, opset: int, attributes: Iterable[str]) -> str | None:
-    """The attribute of the enclosing function that gives the axis of a VariadicSplit call, None where none does.
+    """Return the attribute of the enclosing function that gives the axis of a VariadicSplit call, None where none does.
 
     attributes: those of the function.
     """
@@ -376,18 +382,18 @@ def _computes(
     return _same(producers, {made.output[0]: made for made in expected.helpers}, wanted, node.input[2])
 
 
-def _same(producers: Producers, expected: Mapping[str, NodeProto], wanted: str, found: str) -> bool:
+def _same(producers: Producers, expected: Mapping[str, NodeProto], wanted: str, name: str) -> bool:
     node = expected.get(wanted)
     if node is None:
-        return wanted == found
+        return wanted == name
     if node.op_type == "Constant" and node.attribute[0].name == "value":
-        tensor = producers.constant(found)
+        tensor = producers.constant(name)
         return tensor is not None and _equal(tensor, node.attribute[0].t)
-    made = producers.node(found)
+    made = producers.node(name)
     return (
         made is not None
         and (made.op_type, plain_domain(made.domain)) == (node.op_type, "")
-        and list(made.output) == [found]
+        and list(made.output) == [name]
         and len(made.input) == len(node.input)
         and list(made.attribute) == list(node.attribute)
         and all(_same(producers, expected, a, b) for a, b in zip(node.input, made.input, strict=True))

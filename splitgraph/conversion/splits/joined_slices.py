@@ -47,21 +47,21 @@ def plan_partitions(
     the partitions with one of these nodes; None for all.
     """
     for scope in root:
-        target = variant_at("Split", opset_of(scope.imports))
-        if target is None:
+        variant = variant_at("Split", opset_of(scope.imports))
+        if variant is None:
             continue
         order = _Order(scope)
-        for found in find_partitions(walked, scope):
-            places = [(scope.path, part.index) for part in found.parts]
+        for partition in find_partitions(walked, scope):
+            places = [(scope.path, part.index) for part in partition.parts]
             if only is not None and not any(place in only for place in places):
                 continue
             if any(plan.at(path).changes(index) for path, index in places):
                 continue
             if any(place in walked.set_aside for place in places):
                 continue
-            joined = _join(plan, model, found, order, target, names, explicit_lengths)
+            joined = _join(plan, model, partition, order, variant, names, explicit_lengths)
             if joined is not None:
-                _replace(plan, found, joined, why)
+                _replace(plan, partition, joined, why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +82,11 @@ class _Order:
     _first_read: dict[str, int] = field(default_factory=dict)
 
     def made(self, name: str) -> int:
-        """The index of the node that defines a value, -1 where none of this graph does."""
+        """Return the index of the node that defines a value, -1 where none of this graph does."""
         return self._listed().get(name, -1)
 
     def is_read_before(self, name: str, place: int) -> bool:
-        """Whether a node before this place, or one in its subgraphs, reads a value."""
+        """Return whether a node before this place, or one in its subgraphs, reads a value."""
         self._listed()
         return self._first_read.get(name, place) < place
 
@@ -103,57 +103,57 @@ class _Order:
 def _join(
     plan: Plan,
     model: ModelProto,
-    found: Partition,
+    partition: Partition,
     order: _Order,
-    target: Variant,
+    variant: Variant,
     names: FreshNames,
     explicit_lengths: bool,
 ) -> _Joined | None:
-    scope, nodes, opset = found.scope, found.scope.nodes, opset_of(found.scope.imports)
-    split = _canonical(found)
+    scope, nodes, opset = partition.scope, partition.scope.nodes, opset_of(partition.scope.imports)
+    split = _canonical(partition)
     if split.form != "equal" and split.static_lengths is None and opset < _LENGTHS_INPUT_SINCE:
         return None
-    inner = _inner_bounds(found) if split.form != "equal" and lengths_with_rest(split) is None else []
+    inner = _inner_bounds(partition) if split.form != "equal" and lengths_with_rest(split) is None else []
     if inner is None:
         return None
-    place = _place(found, order, [bound.name for bound in inner])
+    place = _place(partition, order, [bound.name for bound in inner])
     if place is None:
         return None
     emission = new_emission(plan, model, scope, nodes[place], place, names, opset)
-    stand_in = _stand_in(found, names)
+    stand_in = _stand_in(partition, names)
     if inner:
-        stand_in.input.append(_lengths_between(emission, found, inner))
-    detail = SplitDetail(slice_variant(opset), split, found.data, split.form == "equal", (), "int64")
+        stand_in.input.append(_lengths_between(emission, partition, inner))
+    detail = SplitDetail(slice_variant(opset), split, partition.data, split.form == "equal", (), "int64")
     replacement, _ = lower_split(
-        SplitNode(scope, place, stand_in, detail), target, emission, "", explicit_lengths=explicit_lengths
+        SplitNode(scope, place, stand_in, detail), variant, emission, "", explicit_lengths=explicit_lengths
     )
     if replacement is None or {made.op_type for made in emission.mains} != {"Split"}:
         return None
-    for part, output in zip(found.parts, stand_in.output, strict=True):
+    for part, output in zip(partition.parts, stand_in.output, strict=True):
         if part.squeezed:
-            emission.main(_squeeze(emission, nodes[part.index], output, found.axis))
-    return _Joined(place, emission, target.label)
+            emission.main(_squeeze(emission, nodes[part.index], output, partition.axis))
+    return _Joined(place, emission, variant.label)
 
 
-def _canonical(found: Partition) -> CanonicalSplit:
-    lengths = found.lengths
+def _canonical(partition: Partition) -> CanonicalSplit:
+    lengths = partition.lengths
     # Runtimes disagree about num_outputs where parts are empty.
     is_equal = len(set(lengths)) == 1 and lengths[0] != 0
-    return CanonicalSplit(found.axis, found.total, lengths, "equal" if is_equal else "lengths", len(lengths))
+    return CanonicalSplit(partition.axis, partition.total, lengths, "equal" if is_equal else "lengths", len(lengths))
 
 
-def _stand_in(found: Partition, names: FreshNames) -> NodeProto:
-    """A Split of the parts, with the name and documentation of the first node whose output it has."""
-    nodes = found.scope.nodes
+def _stand_in(partition: Partition, names: FreshNames) -> NodeProto:
+    """Return a Split of the parts, with the name and documentation of the first node whose output it has."""
+    nodes = partition.scope.nodes
     outputs = [
         names.new(f"{nodes[part.index].output[0]}_part") if part.squeezed else nodes[part.index].output[0]
-        for part in found.parts
+        for part in partition.parts
     ]
-    made = NodeProto(op_type="Split", input=[found.name], output=outputs)
-    made.attribute.append(make_attribute("axis", found.axis))
-    whole = min((part.index for part in found.parts if not part.squeezed), default=None)
+    made = NodeProto(op_type="Split", input=[partition.name], output=outputs)
+    made.attribute.append(make_attribute("axis", partition.axis))
+    whole = min((part.index for part in partition.parts if not part.squeezed), default=None)
     if whole is None:
-        first = nodes[min(part.index for part in found.parts)]
+        first = nodes[min(part.index for part in partition.parts)]
         made.name = names.new(f"{first.name}_split") if first.name else ""
     else:
         made.name, made.doc_string = nodes[whole].name, nodes[whole].doc_string
@@ -162,31 +162,31 @@ def _stand_in(found: Partition, names: FreshNames) -> NodeProto:
 
 
 def _squeeze(emission: Emission, gather: NodeProto, part: str, axis: int) -> NodeProto:
-    """The Squeeze that stands for a Gather of one element, with its name and documentation."""
+    """Return the Squeeze that stands for a Gather of one element, with its name and documentation."""
     made = axes_node(emission, "Squeeze", part, gather.output[0], axis)
     made.name, made.doc_string = gather.name or made.name, gather.doc_string
     made.metadata_props.extend(gather.metadata_props)
     return made
 
 
-def _place(found: Partition, order: _Order, read: Sequence[str]) -> int | None:
-    """The index of the first node of the partition behind everything that the Split reads; None where a node before it
-    reads a part already.
+def _place(partition: Partition, order: _Order, read: Sequence[str]) -> int | None:
+    """Return the index of the first node of the partition behind everything that the Split reads; None where a node
+    before it reads a part already.
     """
-    own = sorted(part.index for part in found.parts)
+    own = sorted(part.index for part in partition.parts)
     last = max((order.made(name) for name in read if name), default=-1)
     place = next((index for index in own if index > last), None)
     if place is None or place == own[0]:
         return place
-    parts = (found.scope.nodes[index].output[0] for index in own)
+    parts = (partition.scope.nodes[index].output[0] for index in own)
     return None if any(order.is_read_before(part, place) for part in parts) else place
 
 
-def _inner_bounds(found: Partition) -> list[Bound] | None:
-    """Between each two parts, the bound that a tensor or a number holds; None where none does."""
+def _inner_bounds(partition: Partition) -> list[Bound] | None:
+    """Return the bound between each two parts that a tensor or a number holds; None where none does."""
     inner: list[Bound] = []
     position: DimLike = 0
-    for left, right in pairwise(found.parts):
+    for left, right in pairwise(partition.parts):
         position = left.end.position if not left.is_empty else position
         usable = [
             bound
@@ -199,19 +199,19 @@ def _inner_bounds(found: Partition) -> list[Bound] | None:
     return inner
 
 
-def _lengths_between(emission: Emission, found: Partition, inner: Sequence[Bound]) -> str:
-    """The name of a 1-D tensor with the lengths of the parts, given the bounds between them."""
-    shape = emission.write("Shape", [found.name], "shape")
-    dim = emission.write("Gather", [shape, emission.constant([found.axis], "axis")], "dim", axis=0)
-    bounds = [emission.constant([0], "first"), *(_position(emission, found, bound, dim) for bound in inner), dim]
+def _lengths_between(emission: Emission, partition: Partition, inner: Sequence[Bound]) -> str:
+    """Return the name of a 1-D tensor with the lengths of the parts, given the bounds between them."""
+    shape = emission.write("Shape", [partition.name], "shape")
+    dim = emission.write("Gather", [shape, emission.constant([partition.axis], "axis")], "dim", axis=0)
+    bounds = [emission.constant([0], "first"), *(_position(emission, partition, bound, dim) for bound in inner), dim]
     starts = emission.write("Concat", bounds[:-1], "starts", axis=0)
     ends = emission.write("Concat", bounds[1:], "ends", axis=0)
     return emission.write("Sub", [ends, starts], "lengths")
 
 
-def _position(emission: Emission, found: Partition, bound: Bound, dim: str) -> str:
-    """The name of a 1-D tensor with the position of a bound, which may count from the end and lie outside."""
-    given, total = bound.given, found.total
+def _position(emission: Emission, partition: Partition, bound: Bound, dim: str) -> str:
+    """Return the name of a 1-D tensor with the position of a bound, which may count from the end and lie outside."""
+    given, total = bound.given, partition.total
     if bound.position == total or given == OPEN_END:
         return dim
     if bound.position == 0:
@@ -227,13 +227,13 @@ def _position(emission: Emission, found: Partition, bound: Bound, dim: str) -> s
     return emission.write("Max", [from_start, emission.constant([0], "first")], "bound")
 
 
-def _replace(plan: Plan, found: Partition, joined: _Joined, why: str) -> None:
-    scope, count = found.scope, len(found.parts)
-    for number, part in sorted(enumerate(found.parts, 1), key=lambda entry: entry[1].index):
+def _replace(plan: Plan, partition: Partition, joined: _Joined, why: str) -> None:
+    scope, count = partition.scope, len(partition.parts)
+    for number, part in sorted(enumerate(partition.parts, 1), key=lambda entry: entry[1].index):
         node, index = scope.nodes[part.index], part.index
         version = version_at(node.op_type, opset_of(scope.imports))
         before = node.op_type if version is None else f"{node.op_type}-{version.since_version}"
-        told = f"{why}: part {number} of {count} of {found.name} on axis {found.axis}"
+        told = f"{why}: part {number} of {count} of {partition.name} on axis {partition.axis}"
         if index == joined.place:
             plan.replace(scope, index, joined.emission.replacement(told, before, joined.label))
         else:
@@ -303,8 +303,8 @@ class Partition:
 
 
 def find_partitions(walked: Walked, scope: Scope, known: Facts | None = None) -> Iterator[Partition]:
-    """The partitions of one graph, in the order of their first nodes. known: what is known of the symbols, if that is
-    more than the graph itself says.
+    """Return the partitions of one graph, in the order of their first nodes. known: what is known of the symbols, if
+    that is more than the graph itself says.
 
     All slices of a value along one axis count: one that overlaps others prevents a partition. A node with steps, of
     several axes, or of bounds that inference does not know is no part of one. Shapes, and values that are computed from
@@ -322,9 +322,9 @@ def find_partitions(walked: Walked, scope: Scope, known: Facts | None = None) ->
         data = values.type_of(node.input[0])
         if data.kind != "tensor" or not data.shape or _is_of_shapes(node.input[0], data, values):
             continue
-        found = _part_of(index, node, data.shape, values, facts, opset_of(scope.imports))
-        if found is not None:
-            axis, part = found
+        axis_and_part = _part_of(index, node, data.shape, values, facts, opset_of(scope.imports))
+        if axis_and_part is not None:
+            axis, part = axis_and_part
             groups.setdefault((node.input[0], axis), []).append(part)
     for (name, axis), parts in groups.items():
         partition = _partition(scope, name, values.type_of(name), axis, parts, facts)
@@ -333,7 +333,9 @@ def find_partitions(walked: Walked, scope: Scope, known: Facts | None = None) ->
 
 
 def _is_of_shapes(name: str, data: ValueType, values: KnownValues) -> bool:
-    """Whether a value may be a shape or computed from one, and so is read element by element: a Split helps nobody."""
+    """Return whether a value may be a shape or computed from one, and so is read element by element: a Split helps
+    nobody.
+    """
     return values.knows_elements(name) or (data.rank == 1 and data.dtype in ("int64", "int32"))
 
 
@@ -341,7 +343,7 @@ def _partition(
     scope: Scope, name: str, data: ValueType, axis: int, parts: Sequence[Part], facts: Facts
 ) -> Partition | None:
     total = data.shape[axis] if data.shape else None
-    # A single part is the whole value, so that nothing is split.
+    # A single part is the whole value: nothing is split.
     ordered = None if total is None or len(parts) < 2 else _in_order(parts, total, facts)
     if ordered is None or total is None:
         return None
@@ -352,7 +354,7 @@ def _partition(
 def _part_of(
     index: int, node: NodeProto, dims: Sequence[DimLike | None], values: KnownValues, facts: Facts, opset: int
 ) -> tuple[int, Part] | None:
-    """The axis along which a node takes consecutive elements, and these; None for any other node."""
+    """Return the axis along which a node takes consecutive elements, and these; None for any other node."""
     if node.op_type == "Gather":
         cut = _gather_bounds(node, values)
     else:
@@ -377,7 +379,7 @@ def _positioned(bound: Bound, dim: DimLike, facts: Facts) -> Bound | None:
 
 
 def _slice_attributes(node: NodeProto) -> _Cut | None:
-    """What a Slice cuts along its only axis."""
+    """Return what a Slice cuts along its only axis."""
     starts, ends, axes = _attribute(node, "starts", ()), _attribute(node, "ends", ()), _attribute(node, "axes", (0,))
     if not (starts and ends and axes and len(starts) == len(ends) == len(axes) == 1):
         return None
@@ -385,7 +387,7 @@ def _slice_attributes(node: NodeProto) -> _Cut | None:
 
 
 def _slice_inputs(node: NodeProto, values: KnownValues) -> _Cut | None:
-    """What a Slice of steps of 1 cuts along its only axis."""
+    """Return what a Slice of steps of 1 cuts along its only axis."""
     names = [*node.input, "", "", ""]
     start, end = _only_element(values, names[1]), _only_element(values, names[2])
     axes = values.integers(names[3]) if names[3] else [0]
@@ -396,7 +398,7 @@ def _slice_inputs(node: NodeProto, values: KnownValues) -> _Cut | None:
 
 
 def _only_element(values: KnownValues, name: str) -> Bound | None:
-    """The bound that a 1-D tensor of one element holds."""
+    """Return the bound that a 1-D tensor of one element holds."""
     contents = values.contents(name)
     if contents is None or contents.shape != (1,):
         return None
@@ -405,7 +407,7 @@ def _only_element(values: KnownValues, name: str) -> Bound | None:
 
 
 def _gather_bounds(node: NodeProto, values: KnownValues) -> _Cut | None:
-    """What a Gather of constant, consecutive indices reads; of a scalar index it loses the axis."""
+    """Return what a Gather of constant, consecutive indices reads; of a scalar index it loses the axis."""
     axis = _attribute(node, "axis", 0)
     contents = values.contents(node.input[1]) if len(node.input) > 1 else None
     indices = None if contents is None else contents.integers
@@ -418,8 +420,8 @@ def _gather_bounds(node: NodeProto, values: KnownValues) -> _Cut | None:
 
 
 def _in_order(parts: Sequence[Part], total: DimLike, facts: Facts) -> list[Part] | None:
-    """The parts in the order of their elements; None unless they cover the dimension without gap or overlap, for every
-    value of its symbols.
+    """Return the parts in the order of their elements; None unless they cover the dimension without gap or overlap, for
+    every value of its symbols.
     """
     empty = [part for part in parts if part.is_empty]
     waiting = {part.start.position: part for part in parts if not part.is_empty}
@@ -448,7 +450,7 @@ def _equal_position(waiting: Mapping[DimLike, Part], position: DimLike, facts: F
 
 
 def _attribute(node: NodeProto, name: str, absent: object) -> Any:
-    """The value of an attribute; None for one that refers to an attribute of the enclosing function."""
+    """Return the value of an attribute; None for one that refers to an attribute of the enclosing function."""
     for attribute in node.attribute:
         if attribute.name == name:
             return None if attribute.ref_attr_name else attribute_value(attribute)

@@ -23,7 +23,7 @@ from splitgraph.splits import Variant, variant_at
 from splitgraph.splits.canonical import CanonicalSplit
 from splitgraph.splits.lowering import LowerRequest, NotRepresentable, lengths_with_rest
 
-# By operator, the input that holds the lengths at run time. Of slices, it is that of the Split that stands for them.
+# The input that holds the lengths at run time, by operator. For slices: the input of the Split that stands for them.
 LENGTHS_INPUT = {"Split": 1, "SplitToSequence": 1, "VariadicSplit": 2, "Slice": 1}
 
 
@@ -43,8 +43,8 @@ class SplitNode:
 
 
 def lower_split(
-    found: SplitNode,
-    target: Variant,
+    split_node: SplitNode,
+    variant: Variant,
     emission: Emission,
     why: str,
     *,
@@ -52,28 +52,28 @@ def lower_split(
     counted: bool = True,
     afresh: bool = False,
 ) -> tuple[Replacement | None, Sequence[Diagnostic]]:
-    """Write a split node as the target variant. Returns what becomes of it (None: it is unchanged), and the blockers.
+    """Write a split node as the target variant. Return what becomes of it (None: it is unchanged), and the blockers.
 
     explicit_lengths: write lengths out even where the target has a shorter form. counted: False where the lengths do
     not show how many they are, so that their number is written out. afresh: also a node that has this form already.
     """
-    node, detail, location = found.node, found.detail, found.location
+    node, detail, location = split_node.node, split_node.detail, split_node.location
     split = detail.split
     if split is None:
         reasons = ", ".join(dict.fromkeys(detail.errors)) or "it is not valid"
         text = f"the {detail.variant.label} is invalid ({reasons}), so it has no exact equivalent"
         return None, [diagnostic("SG407", text, location)]
-    blocked = _types_blocked(detail, target, location)
+    blocked = _types_blocked(detail, variant, location)
     if blocked:
         return None, blocked
-    if target == detail.variant and not explicit_lengths and not afresh:
+    if variant == detail.variant and not explicit_lengths and not afresh:
         return None, ()
-    if not afresh and explicit_lengths and target == detail.variant and _is_written_out(node, split, target, counted):
+    if not afresh and explicit_lengths and variant == detail.variant and _is_written_out(node, split, variant, counted):
         return None, ()
     if reads_left_out(node, emission.left_out):
         return None, [blocker(node, emission.left_out, "SG408", location)]
     # Numbers, or what the dimension leaves of them, make better bounds than a tensor of lengths.
-    needs_no_lengths = target.op_type == "Slice" and lengths_with_rest(split) is not None
+    needs_no_lengths = variant.op_type == "Slice" and lengths_with_rest(split) is not None
     try:
         request = LowerRequest(
             node=node,
@@ -85,23 +85,23 @@ def lower_split(
             explicit_lengths=explicit_lengths,
             axis_attribute=next((attribute for attribute in node.attribute if attribute.name == "axis"), None),
         )
-        if target.lower is None:
-            raise NotRepresentable("SG408", f"{target.label} cannot express a split of a dimension")
-        target.lower(request)
+        if variant.lower is None:
+            raise NotRepresentable("SG408", f"{variant.label} cannot express a split of a dimension")
+        variant.lower(request)
     except NotRepresentable as refusal:
         text = f"{detail.variant.label}: {refusal.message}"
         return None, [diagnostic(refusal.code, text, location, help=refusal.help)]
-    mains = {made.op_type for made in emission.mains} - {target.op_type}
-    after = mains.pop() if len(mains) == 1 and not mains.isdisjoint(("Slice", "Gather", "Identity")) else target.label
+    mains = {made.op_type for made in emission.mains} - {variant.op_type}
+    after = mains.pop() if len(mains) == 1 and not mains.isdisjoint(("Slice", "Gather", "Identity")) else variant.label
     return emission.replacement(why, detail.variant.label, after), ()
 
 
-def _is_written_out(node: NodeProto, split: CanonicalSplit, target: Variant, counted: bool) -> bool:
-    """True when the lengths are written out already, in a form that every runtime reads."""
+def _is_written_out(node: NodeProto, split: CanonicalSplit, variant: Variant, counted: bool) -> bool:
+    """Return True when the lengths are written out already, in a form that every runtime reads."""
     if split.form != "lengths":
         return False
     # No runtime reads the lengths of Split-1 from an input.
-    as_input = target.since_version == 1 and len(node.input) > 1 and bool(node.input[1])
+    as_input = variant.since_version == 1 and len(node.input) > 1 and bool(node.input[1])
     return counted and not (as_input and split.static_lengths is not None)
 
 
@@ -115,7 +115,9 @@ def _counted_lengths(
 
 
 def run_time_lengths(node: NodeProto, detail: SplitDetail, split: CanonicalSplit, emission: Emission) -> str | None:
-    """The name of an int64 tensor with the lengths if they are an input; None where a constant must hold them."""
+    """Return the name of an int64 tensor with the lengths if they are an input; None where a constant must hold
+    them.
+    """
     position = LENGTHS_INPUT[detail.variant.op_type]
     if split.form != "lengths" or len(node.input) <= position or not node.input[position]:
         return None
@@ -142,7 +144,7 @@ def _as_int64(name: str, detail: SplitDetail, emission: Emission) -> str:
 
 
 def without_rest(node: NodeProto, name: str, emission: Emission) -> str:
-    """The lengths of a VariadicSplit, with a possible -1 replaced by the rest at run time."""
+    """Return the lengths of a VariadicSplit, with a possible -1 replaced by the rest at run time."""
     axis = emission.write(
         "Reshape",
         [emission.write("Cast", [node.input[1]], "axis", to=TensorProto.INT64), emission.constant([1], "one")],
@@ -156,18 +158,18 @@ def without_rest(node: NodeProto, name: str, emission: Emission) -> str:
     return emission.write("Where", [is_rest, rest, given], "lengths")
 
 
-def _types_blocked(detail: SplitDetail, target: Variant, location: str) -> tuple[Diagnostic, ...]:
-    """The blocker if the target version does not take the element type, or may not take an unknown one."""
-    allowed, before = target.dtypes, detail.variant.dtypes
+def _types_blocked(detail: SplitDetail, variant: Variant, location: str) -> tuple[Diagnostic, ...]:
+    """Return the blocker if the target version does not take the element type, or may not take an unknown one."""
+    allowed, before = variant.dtypes, detail.variant.dtypes
     if allowed is None or detail.data.dtype in allowed:
         return ()
     if detail.data.dtype is None:
         if before is not None and before <= allowed:
             return ()
-        what = f"the element type is unknown, and {target.label} takes fewer than {detail.variant.label}"
+        message = f"the element type is unknown, and {variant.label} takes fewer than {detail.variant.label}"
     else:
-        what = f"{target.label} does not take {detail.data.dtype}"
-    return (diagnostic("SG403", what, location),)
+        message = f"{variant.label} does not take {detail.data.dtype}"
+    return (diagnostic("SG403", message, location),)
 
 
 # Splits that go to another opset --------------------------------------------------------------------------------------
@@ -179,7 +181,7 @@ def plan_splits(
     walked: Walked,
     root: Sequence[Scope],
     names: FreshNames,
-    target: int,
+    to_opset: int,
     splits: Mapping[GraphPath, Sequence[int]],
     caches: Mapping[GraphPath, ConversionCache],
 ) -> None:
@@ -196,7 +198,7 @@ def plan_splits(
         # In a function, the names of dimensions are those of one call.
         shared = SharedLengths(frozenset() if scope.in_function else dimensions)
         cache = caches[scope.path]
-        planner = _SplitPlanner(plan, model, scope, names, target, shared, cache, never_run, replacements)
+        planner = _SplitPlanner(plan, model, scope, names, to_opset, shared, cache, never_run, replacements)
         detail: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
         visits, nodes = walked.visits(scope), scope.nodes
         for index in splits[scope.path]:
@@ -214,7 +216,7 @@ class _SplitPlanner:
     model: ModelProto
     scope: Scope
     names: FreshNames
-    target: int
+    to_opset: int
     shared: SharedLengths
     cache: ConversionCache
     never_run: set[str]
@@ -222,41 +224,42 @@ class _SplitPlanner:
     # The versions of the operators at the target, looked up once.
     _targets: dict[str, Variant | None] = field(default_factory=dict)
 
-    def plan_split(self, index: int, node: NodeProto, found: SplitDetail | None, key: Key | None) -> None:
-        """Plan one split. found: what inference says of it. key: that of the cache, None for an uncacheable one."""
+    def plan_split(self, index: int, node: NodeProto, detail: SplitDetail | None, key: Key | None) -> None:
+        """Plan one split. detail: its inference. key: of the cache; None for a node that cannot be cached."""
         location = f"{self.scope.location}/{node_label(node, index)}"
-        if found is None:
-            self.plan.blockers.append(_not_inferred(node, location))
+        if detail is None:
+            text = f"inference did not reach this {node.op_type}, so nothing is known of its parts"
+            self.plan.blockers.append(diagnostic("SG407", text, location))
             return
         op_type = node.op_type
         if op_type not in self._targets:
-            self._targets[op_type] = variant_at(op_type, self.target)
+            self._targets[op_type] = variant_at(op_type, self.to_opset)
         variant = self._targets[op_type]
         if variant is None:
-            self.plan.blockers.append(_missing(node, location, self.target))
+            self.plan.blockers.append(_missing(node, location, self.to_opset))
             return
         cached = self.cache.find(key, node, index)
         if cached is not None:
-            cached.before, cached.after = found.variant.label, variant.label
+            cached.before, cached.after = detail.variant.label, variant.label
             self.replacements.append((self.scope, index, cached))
             return
-        unknown = unknown_version(op_type, self.target)
+        unknown = unknown_version(op_type, self.to_opset)
         if unknown is not None:
             self.plan.blockers.append(refusal(op_type, unknown, location, is_target=True))
             return
-        has_one_form = variant.output_types is not found.variant.output_types or variant.lower is None
+        has_one_form = variant.output_types is not detail.variant.output_types or variant.lower is None
         if has_one_form or op_type == "SplitToSequence":
             # Sequences and strings have one form, so that only their element types can prevent a conversion.
-            self.plan.blockers.extend(_kept_as_is(found.variant, variant, found.data, location))
+            self.plan.blockers.extend(_kept_as_is(detail.variant, variant, detail.data, location))
             return
-        if variant is found.variant and location in self.never_run:
+        if variant is detail.variant and location in self.never_run:
             return
-        self._lower(SplitNode(self.scope, index, node, found), variant, key)
+        self._lower(SplitNode(self.scope, index, node, detail), variant, key)
 
     def _lower(self, split: SplitNode, variant: Variant, key: Key | None) -> None:
         node, index = split.node, split.index
-        emission = new_emission(self.plan, self.model, self.scope, node, index, self.names, self.target, self.shared)
-        replacement, blockers = lower_split(split, variant, emission, f"opset {self.target}")
+        emission = new_emission(self.plan, self.model, self.scope, node, index, self.names, self.to_opset, self.shared)
+        replacement, blockers = lower_split(split, variant, emission, f"opset {self.to_opset}")
         self.plan.blockers.extend(blockers)
         if replacement is None:
             return
@@ -266,7 +269,7 @@ class _SplitPlanner:
 
 
 def _certain_dimensions(model: ModelProto) -> frozenset[str]:
-    """The symbols in the shapes of inputs without a default; a default may have another size than its input."""
+    """Return the symbols in the shapes of inputs without a default; a default may have another size than its input."""
     named: dict[bool, set[str]] = {True: set(), False: set()}
     defaults = {tensor.name for tensor in model.graph.initializer}
     for value in model.graph.input:
@@ -275,28 +278,24 @@ def _certain_dimensions(model: ModelProto) -> frozenset[str]:
 
 
 def _kept_as_is(before: Variant, after: Variant, data: ValueType, location: str) -> list[Diagnostic]:
-    """The blocker for a node that is kept, if the target version does not take its element type or may not take it."""
+    """Return the blocker for a node that is kept, if the target version does not take its element type or may not take
+    it.
+    """
     if (
         after.dtypes is None
         or data.dtype in after.dtypes
         or (before.dtypes is not None and before.dtypes <= after.dtypes)
     ):
         return []
-    what = (
+    message = (
         f"{after.label} does not take {data.dtype}"
         if data.dtype
         else f"the element type is unknown, and {after.label} takes fewer types"
     )
-    return [diagnostic("SG403", what, location)]
+    return [diagnostic("SG403", message, location)]
 
 
-def _not_inferred(node: NodeProto, location: str) -> Diagnostic:
-    return diagnostic(
-        "SG407", f"inference did not reach this {node.op_type}, so nothing is known of its parts", location
-    )
-
-
-def _missing(node: NodeProto, location: str, target: int) -> Diagnostic:
+def _missing(node: NodeProto, location: str, to_opset: int) -> Diagnostic:
     first = 11 if node.op_type == "SplitToSequence" else 20
     helps = {
         "SplitToSequence": "Stop at opset 11. 'convert --to split' says why it cannot be a plain split.",
@@ -327,16 +326,16 @@ class SplitRewrites:
     _written: list[tuple[Scope, int, Replacement]] = field(default_factory=list)
 
     def find(self, walked: Walked) -> Iterator[SplitNode]:
-        """All splits that inference reached, in graph order."""
+        """Return all splits that inference reached, in graph order."""
         for scope in self.root:
             detail: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
-            for index, found in detail.splits.items():
-                yield SplitNode(scope, index, scope.nodes[index], found)
+            for index, split_detail in detail.splits.items():
+                yield SplitNode(scope, index, scope.nodes[index], split_detail)
 
     def write(
         self,
-        found: SplitNode,
-        target: Variant,
+        split_node: SplitNode,
+        variant: Variant,
         *,
         explicit_lengths: bool = False,
         counted: bool = True,
@@ -346,10 +345,10 @@ class SplitRewrites:
 
         explicit_lengths, counted, afresh: as for `lower_split`.
         """
-        scope, index, node = found.scope, found.index, found.node
+        scope, index, node = split_node.scope, split_node.index, split_node.node
         emission = new_emission(self.plan, self.model, scope, node, index, self.names, opset_of(scope.imports))
         replacement, blockers = lower_split(
-            found, target, emission, self.why, explicit_lengths=explicit_lengths, counted=counted, afresh=afresh
+            split_node, variant, emission, self.why, explicit_lengths=explicit_lengths, counted=counted, afresh=afresh
         )
         self.plan.blockers.extend(blockers)
         if replacement is not None:

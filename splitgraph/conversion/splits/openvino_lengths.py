@@ -26,8 +26,8 @@ _WHY = "OpenVINO reads num_outputs as equal parts"
 
 
 def write_uneven_lengths(model: ModelProto) -> tuple[ModelProto, tuple[Change, ...]]:
-    """A copy of the model with explicit lengths in place of every num_outputs that may be uneven, and the changes; the
-    model itself where there are none, or where it is invalid.
+    """Return a copy of the model with explicit lengths in place of every num_outputs that may be uneven, and the
+    changes; the model itself where there are none, or where it is invalid.
 
     Local functions are inlined first, except those that stand for VariadicSplit, because each call may have other
     sizes. Raises ValueError where they cannot be inlined (see `inline_functions`).
@@ -57,9 +57,9 @@ def write_uneven_lengths(model: ModelProto) -> tuple[ModelProto, tuple[Change, .
 
 
 def _has_chunks(model: ModelProto) -> bool:
-    """Whether a node outside our own functions is a Split-18 without lengths, which may be uneven."""
+    """Return whether a node outside our own functions is a Split-18 without lengths, which may be uneven."""
     return any(
-        node.op_type == "Split" and not plain_domain(node.domain) and not _has_lengths(node.input)
+        node.op_type == "Split" and not plain_domain(node.domain) and not any(node.input[1:2])
         for scope in scopes(model)
         if opset_of(scope.imports) >= split_18.VARIANT.since_version
         and not (scope.is_function and is_variadic_function(scope.proto))
@@ -67,22 +67,18 @@ def _has_chunks(model: ModelProto) -> bool:
     )
 
 
-def _has_lengths(inputs: Sequence[str]) -> bool:
-    return len(inputs) > 1 and bool(inputs[1])
-
-
 def _plan(plan: Plan, model: ModelProto, walked: Walked, root: Sequence[Scope], names: FreshNames) -> None:
     rewrites = SplitRewrites(plan, model, root, names, _WHY)
-    for found in rewrites.find(walked):
-        target = variant_at("Split", opset_of(found.scope.imports))
-        if target is not None and found.detail.variant == target and _may_be_uneven(found.detail):
-            rewrites.write(found, target, explicit_lengths=True)
+    for split_node in rewrites.find(walked):
+        variant = variant_at("Split", opset_of(split_node.scope.imports))
+        if variant is not None and split_node.detail.variant == variant and _may_be_uneven(split_node.detail):
+            rewrites.write(split_node, variant, explicit_lengths=True)
     rewrites.settle()
 
 
-def _may_be_uneven(found: SplitDetail) -> bool:
-    split = found.split
-    if split is None or split.form != "chunks" or found.divisible:
+def _may_be_uneven(detail: SplitDetail) -> bool:
+    split = detail.split
+    if split is None or split.form != "chunks" or detail.divisible:
         return False
     if split.total is None:
         return split.count != 1

@@ -39,16 +39,16 @@ class Reader:
 
 
 def plain_split_at(opset: int) -> Variant | None:
-    """The version of Split at an opset."""
+    """Return the version of Split at an opset."""
     return variant_at("Split", opset)
 
 
 def plan_plain_splits(model: ModelProto, walked: Walked) -> Plan | None:
-    """The plan that replaces SplitToSequence by Split for an opset without sequences, where its readers allow that;
-    None where nothing changes.
+    """Return the plan that replaces SplitToSequence by Split for an opset without sequences, where its readers allow
+    that; None where nothing changes.
     """
-    found = (split for graph in walked.graphs.values() for split in graph.splits.values())
-    if not any(split.variant.op_type == "SplitToSequence" for split in found):
+    details = (split for graph in walked.graphs.values() for split in graph.splits.values())
+    if not any(split.variant.op_type == "SplitToSequence" for split in details):
         return None
     why = f"below opset {SEQUENCES_EXIST_FROM} there are no sequences"
     plan, names = Plan(), FreshNames(used_names(model, walked.scopes))
@@ -76,31 +76,31 @@ def plan_sequences(
     definitions: Definitions | None = None
     for scope in root:
         details: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
-        for index, found in details.splits.items():
-            if found.variant.op_type != "SplitToSequence" or (only is not None and (scope.path, index) not in only):
+        for index, detail in details.splits.items():
+            if detail.variant.op_type != "SplitToSequence" or (only is not None and (scope.path, index) not in only):
                 continue
             node = scope.nodes[index]
             location = f"{scope.location}/{node_label(node, index)}"
             definitions = definitions or Definitions(root)
-            readers = _readers(walked, root, definitions, scope, node, found)
+            readers = _readers(walked, root, definitions, scope, node, detail)
             if isinstance(readers, str):
                 plan.notes.append(diagnostic("SG408", f"kept as a sequence: {readers}", location, severity="info"))
                 continue
-            target = target_at(opset_of(scope.imports))
-            if target is not None:
-                _plan_sequence(plan, model, scope, index, found, readers, names, why, target, explicit_lengths)
+            variant = target_at(opset_of(scope.imports))
+            if variant is not None:
+                _plan_sequence(plan, model, scope, index, detail, readers, names, why, variant, explicit_lengths)
 
 
 def _drops_axis(node: NodeProto) -> bool:
-    """True for a node with keepdims=0, or with a keepdims that the enclosing function gives."""
+    """Return True for a node with keepdims=0, or with a keepdims that the enclosing function gives."""
     return any(attribute.name == "keepdims" and attribute_value(attribute) != 1 for attribute in node.attribute)
 
 
 def _readers(
-    walked: Walked, root: Sequence[Scope], definitions: Definitions, scope: Scope, node: NodeProto, found: SplitDetail
+    walked: Walked, root: Sequence[Scope], definitions: Definitions, scope: Scope, node: NodeProto, detail: SplitDetail
 ) -> list[Reader] | str:
-    """The nodes that read the sequence, or the reason why it must stay a sequence."""
-    split = found.split
+    """Return the nodes that read the sequence, or the reason why it must stay a sequence."""
+    split = detail.split
     if split is None:
         return "the split is invalid"
     # A node with more outputs would help nobody.
@@ -137,7 +137,9 @@ def _readers(
                 position %= count
             elif any(attribute.ref_attr_name for attribute in reader.attribute):
                 return f"{reader.op_type} has an attribute of the enclosing function"
-            elif reader.op_type == "ConcatFromSequence" and not any(held.name == "axis" for held in reader.attribute):
+            elif reader.op_type == "ConcatFromSequence" and not any(
+                option.name == "axis" for option in reader.attribute
+            ):
                 return "ConcatFromSequence has no axis"
             readers.append(Reader(inner, index, reader, position))
     return readers
@@ -148,19 +150,19 @@ def _plan_sequence(
     model: ModelProto,
     scope: Scope,
     index: int,
-    found: SplitDetail,
+    detail: SplitDetail,
     readers: Sequence[Reader],
     names: FreshNames,
     why: str,
-    target: Variant,
+    variant: Variant,
     explicit_lengths: bool,
 ) -> None:
-    node, split = scope.nodes[index], found.split
+    node, split = scope.nodes[index], detail.split
     if split is None or split.lengths is None:
         return
     emission = new_emission(plan, model, scope, node, index, names, opset_of(scope.imports))
     parts = [names.new(f"{node.output[0]}_{position}") for position in range(len(split.lengths))]
-    if target.op_type == "Slice":
+    if variant.op_type == "Slice":
         parts = _read_parts(parts, readers)
     form = _plain_form(split)
     stand_in = _documented(NodeProto(op_type="Split"), node)
@@ -168,22 +170,22 @@ def _plan_sequence(
     stand_in.input.extend(node.input if form == "lengths" and split.form == "lengths" else node.input[:1])
     stand_in.output.extend(parts)
     stand_in.attribute.append(make_attribute("axis", split.axis))
-    plain = replace(found, split=replace(split, form=form or split.form, squeezed=False))
+    plain = replace(detail, split=replace(split, form=form or split.form, squeezed=False))
     replaced = SplitNode(scope, index, stand_in, plain)
-    replacement, blockers = lower_split(replaced, target, emission, why, explicit_lengths=explicit_lengths)
+    replacement, blockers = lower_split(replaced, variant, emission, why, explicit_lengths=explicit_lengths)
     plan.blockers.extend(blockers)
     if replacement is None:
         return
     if split.squeezed:
         parts = _squeeze(emission, parts, split.axis or 0)
-    plan.replace(scope, index, emission.replacement(why, found.variant.label, target.label))
+    plan.replace(scope, index, emission.replacement(why, detail.variant.label, variant.label))
     for reader in readers:
         _plan_reader(plan, model, reader, parts, names)
 
 
 def _read_parts(parts: Sequence[str], readers: Sequence[Reader]) -> list[str]:
-    """The parts, "" for those that nobody reads: a Split has an output for each, but nobody needs such a Slice. All
-    parts if nobody reads any.
+    """Return the parts, "" for those that nobody reads: a Split has an output for each, but nobody needs such a Slice.
+    All parts if nobody reads any.
     """
     read = {reader.position for reader in readers if reader.node.op_type != "SequenceLength"}
     if None in read or not read:
@@ -192,7 +194,7 @@ def _read_parts(parts: Sequence[str], readers: Sequence[Reader]) -> list[str]:
 
 
 def _plain_form(split: CanonicalSplit) -> SplitForm | None:
-    """The form in which a Split gives the same parts, None where Split has no such form."""
+    """Return the form in which Split gives the same parts; None if Split has none."""
     lengths = split.lengths or ()
     if split.static_lengths is None and split.form == "lengths":
         return "lengths"
@@ -202,7 +204,7 @@ def _plain_form(split: CanonicalSplit) -> SplitForm | None:
 
 
 def _documented(node: NodeProto, original: NodeProto) -> NodeProto:
-    """The node with the name, documentation and metadata of the node that it replaces."""
+    """Return the node with the name, documentation and metadata of the node that it replaces."""
     node.name, node.doc_string = original.name, original.doc_string
     node.metadata_props.extend(original.metadata_props)
     return node

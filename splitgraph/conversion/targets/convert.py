@@ -38,7 +38,8 @@ def convert_for_target(
     ir_version: IRVersion = None,
     leeway: Leeway = STRICT,
 ) -> Rewrite:
-    """A copy of the model that the target reads; the model itself is not changed. What the target reads stays as it is.
+    """Return a copy of the model that the target reads; the model itself is not changed. What the target reads stays as
+    it is.
 
     opset: of the result; None keeps the model's own as far as the target reads it. ir_version: of the result; None
     lowers the model's own only where the target does not read it. leeway: what the user permits. Raises ConversionError
@@ -47,9 +48,9 @@ def convert_for_target(
     check_ir_version(ir_version)
     own = model_imports(model).get("")
     first: ConversionError | None = None
-    for each in [opset] if opset is not None or own is None else _opsets(own, target):
+    for tried in [opset] if opset is not None or own is None else _opsets(own, target):
         try:
-            rewrite = _at_opset(model, target, own if each is None else each, ir_version, leeway)
+            rewrite = _at_opset(model, target, own if tried is None else tried, ir_version, leeway)
         except ConversionError as error:
             first = first or error
         else:
@@ -58,15 +59,15 @@ def convert_for_target(
 
 
 def _opsets(own: int, target: Target) -> list[int]:
-    """The opsets to try: the model's own, or the newest that the target reads, and others that may do."""
+    """Return the opsets to try: the model's own, or the newest that the target reads, and others that may do."""
     newest = target.newest_opset or max(own, *_NEWER)
     start = min(own, newest)
-    newer = [each for each in _NEWER if start < each <= newest]
-    return [start, *newer, *(each for each in _OLDER if each < start)]
+    newer = [candidate for candidate in _NEWER if start < candidate <= newest]
+    return [start, *newer, *(candidate for candidate in _OLDER if candidate < start)]
 
 
 def _apart_from(rewrite: Rewrite, model: ModelProto) -> Rewrite:
-    """The rewrite with a model of its own: what nothing changed is the caller's."""
+    """Return the rewrite with a model of its own: what nothing changed is the caller's."""
     if rewrite.model is not model:
         return rewrite
     copy = ModelProto()
@@ -75,7 +76,7 @@ def _apart_from(rewrite: Rewrite, model: ModelProto) -> Rewrite:
 
 
 def _at_opset(model: ModelProto, target: Target, opset: int | None, ir_version: IRVersion, leeway: Leeway) -> Rewrite:
-    """The model for the target at one opset. Raises ConversionError with every blocker."""
+    """Return the model for the target at one opset. Raises ConversionError with every blocker."""
     own = model_imports(model).get("")
     # At its own opset, a model is only repaired.
     is_own = opset in (None, own)
@@ -107,15 +108,17 @@ def _at_opset(model: ModelProto, target: Target, opset: int | None, ir_version: 
     left = _left(examined, target, is_own=is_own)
     if left and examined.model is not model:
         user = names.locations(examined.model)
-        reasons = {own: reason for each, reason in reasons.items() for own in user.get(each, [each])}
+        reasons = {own: reason for location, reason in reasons.items() for own in user.get(location, [location])}
         left = _in_the_users_words(left, user, examine(model, permitted), target)
     _raise_blockers(left, target, reasons)
-    notes = [found for found in check_model(examined, target) if found.severity != "error" and found.code != "SG705"]
+    notes = [
+        finding for finding in check_model(examined, target) if finding.severity != "error" and finding.code != "SG705"
+    ]
     return replace(rewrite, diagnostics=tuple(dict.fromkeys((*rewrite.diagnostics, *notes))))
 
 
 def _repaired(model: ModelProto, leeway: Leeway) -> Rewrite:
-    """The model with its nodes repaired. Raises ConversionError for a model that is wrong."""
+    """Return the model with its nodes repaired. Raises ConversionError for a model that is wrong."""
     rewrite, walked = repaired(model, leeway)
     plan = Plan()
     plan.refuse_errors(walked)
@@ -124,8 +127,8 @@ def _repaired(model: ModelProto, leeway: Leeway) -> Rewrite:
 
 
 def _with_other_forms(examined: Examined, target: Target, joins: bool, reasons: dict[str, str]) -> Rewrite | None:
-    """The model after one round of planning; None where nothing is left to do. reasons: gets by location why a node
-    stays as it is.
+    """Return the model after one round of planning; None where nothing is left to do. reasons: this adds why a node
+    stays as it is, by location.
     """
     plan = Plan(left_out=find_left_out(examined.model, examined.walked.scopes))
     TargetPlanner(plan, examined, target, joins).run()
@@ -135,8 +138,8 @@ def _with_other_forms(examined: Examined, target: Target, joins: bool, reasons: 
 
 
 def _without_functions(model: ModelProto, leeway: Leeway) -> Rewrite | None:
-    """The model with its functions inlined, VariadicSplit as a plain Split; None where that changes nothing. Raises
-    ValueError where functions that are not ours cannot be inlined, and no function is ours.
+    """Return the model with its functions inlined, VariadicSplit as a plain Split; None where that changes nothing.
+    Raises ValueError where functions that are not ours cannot be inlined, and no function is ours.
     """
     has_ours = any(map(is_variadic_function, model.functions))
     plain = convert_forms(model, Goal(to="split"), leeway) if has_ours else step(model)
@@ -155,11 +158,11 @@ def _without_functions(model: ModelProto, leeway: Leeway) -> Rewrite | None:
 
 
 def _left(examined: Examined, target: Target, *, is_own: bool) -> list[Diagnostic]:
-    """What the target still does not read.
+    """Return what the target still does not read.
 
     is_own: the model has its own opset; at another one, a form that is not known to be read is in the way, too.
     """
-    left = [found for found in check_model(examined, target) if found.severity == "error"]
+    left = [finding for finding in check_model(examined, target) if finding.severity == "error"]
     if not is_own:
         left += [
             diagnostic("SG705", f"it is not known whether {target.label} reads this: {title(trait)}", node.location)
@@ -172,17 +175,17 @@ def _left(examined: Examined, target: Target, *, is_own: bool) -> list[Diagnosti
 def _in_the_users_words(
     left: Sequence[Diagnostic], user: Mapping[str, Sequence[str]], source: Examined, target: Target
 ) -> list[Diagnostic]:
-    """The findings with the nodes of the user's model: what the target does not read in the node that the user has, or
-    in what splitgraph would write for it.
+    """Return the findings with the nodes of the user's model: what the target does not read in the node that the user
+    has, or in what splitgraph would write for it.
     """
     own: dict[str, list[Diagnostic]] = {}
-    for found in check_model(source, target):
-        if found.severity == "error":
-            own.setdefault(found.location, []).append(found)
+    for finding in check_model(source, target):
+        if finding.severity == "error":
+            own.setdefault(finding.location, []).append(finding)
     told: dict[Diagnostic, None] = {}
-    for found in left:
-        for location in user.get(found.location, [found.location]):
-            told.update(dict.fromkeys(own.get(location) or [replace(found, location=location)]))
+    for finding in left:
+        for location in user.get(finding.location, [finding.location]):
+            told.update(dict.fromkeys(own.get(location) or [replace(finding, location=location)]))
     return list(told)
 
 
@@ -190,17 +193,17 @@ def _raise_blockers(left: Sequence[Diagnostic], target: Target, reasons: Mapping
     """Raise ConversionError for what is left. reasons: by location, why a node stays as it is."""
     if not left:
         return
-    blockers = [_blocker(found, reasons.get(found.location)) for found in left]
-    lines = "".join(f"\n  {found.code}  {found.location}  {found.message}" for found in blockers)
+    blockers = [_blocker(blocker, reasons.get(blocker.location)) for blocker in left]
+    lines = "".join(f"\n  {blocker.code}  {blocker.location}  {blocker.message}" for blocker in blockers)
     count = f"{len(blockers)} blocker" + ("s" if len(blockers) > 1 else "")
     raise ConversionError(f"{target.label} reads no form of the model that is known: {count}{lines}", blockers)
 
 
-def _blocker(found: Diagnostic, reason: str | None) -> Diagnostic:
-    if not found.code.startswith("SG70"):
-        return found
+def _blocker(finding: Diagnostic, reason: str | None) -> Diagnostic:
+    if not finding.code.startswith("SG70"):
+        return finding
     why = "no other form of it is known to be read" if reason is None else reason
-    return diagnostic("SG706", f"{found.message}; {why}", found.location)
+    return diagnostic("SG706", f"{finding.message}; {why}", finding.location)
 
 
 def _with_ir_version(rewrite: Rewrite, target: Target, version: IRVersion) -> Rewrite:
@@ -229,7 +232,7 @@ class UserNames:
         self._known: Mapping[str, str] | None = None
 
     def located(self, changes: Iterable[Change], model: ModelProto) -> list[Change]:
-        """The changes of a converted model with the locations of the user's nodes."""
+        """Return the changes of a converted model with the locations of the user's nodes."""
         listed = list(changes)
         if not listed or model is self._source:
             return listed
@@ -237,10 +240,10 @@ class UserNames:
         return [replace(change, location=user.get(change.location, [change.location])[0]) for change in listed]
 
     def locations(self, model: ModelProto) -> dict[str, list[str]]:
-        """By location of a node of a converted model, the locations of the user's nodes."""
+        """Return the locations of the user's nodes by the location of a node of the converted model."""
         if self._known is None:
             self._known = _definers(self._source)
-        found: dict[str, list[str]] = {}
+        locations: dict[str, list[str]] = {}
         of_readers: dict[str, list[str]] = {}
         for scope in reversed(list(scopes(model))):
             nodes = scope.nodes
@@ -250,16 +253,16 @@ class UserNames:
                 known = list(dict.fromkeys(self._known[name] for name in made if name in self._known))
                 known = known or next((of_readers[name] for name in made if name in of_readers), [])
                 if known:
-                    found[f"{scope.location}/{node_label(node, index)}"] = known
+                    locations[f"{scope.location}/{node_label(node, index)}"] = known
                     of_readers.update(dict.fromkeys(filter(None, node.input), known))
-        return found
+        return locations
 
 
 def _definers(model: ModelProto) -> dict[str, str]:
-    """By name of a value, the location of the node that gives it: the first one where several graphs have the name."""
-    found: dict[str, str] = {}
+    """Return the location of the node that gives each value: the first one where several graphs have its name."""
+    definers: dict[str, str] = {}
     for scope in scopes(model):
         for index, node in enumerate(scope.nodes):
             for name in filter(None, node.output):
-                found.setdefault(name, f"{scope.location}/{node_label(node, index)}")
-    return found
+                definers.setdefault(name, f"{scope.location}/{node_label(node, index)}")
+    return definers

@@ -91,33 +91,38 @@ class TargetPlanner:
         detail, opset = node.detail, opset_of(node.scope.imports)
         if detail is None or detail.split is None:
             return
-        found = SplitNode(node.scope, node.index, node.node, detail)
+        split_node = SplitNode(node.scope, node.index, node.node, detail)
         choice = choose(node, detail, opset, self.target)
         if choice is None:
-            shorter = without_empty_parts(self.examined.model, root, found, self.target)
+            shorter = without_empty_parts(self.examined.model, root, split_node, self.target)
             if shorter is None:
                 return
             traits = (node.traits - _EMPTY) | _single(shorter.split)
             choice = choose(replace(node, traits=frozenset(traits)), shorter.split.detail, opset, self.target)
             if choice is None:
                 return
-            plan_empty_parts(self.plan, found, shorter.gone)
-            found = shorter.split
-        self._write_as(rewrites, found, choice)
+            for name, readers in shorter.gone.items():
+                _plan_part(self.plan, split_node, name, readers)
+            split_node = shorter.split
+        self._write_as(rewrites, split_node, choice)
 
-    def _write_as(self, rewrites: SplitRewrites, found: SplitNode, choice: Choice) -> None:
+    def _write_as(self, rewrites: SplitRewrites, split_node: SplitNode, choice: Choice) -> None:
         node = NodeProto()
-        node.CopyFrom(found.node)
+        node.CopyFrom(split_node.node)
         is_sliced = choice.variant.op_type == "Slice"
         for index, name in enumerate(node.output):
-            if is_sliced and name and not self.plan.is_read(found.scope.path, name):
+            if is_sliced and name and not self.plan.is_read(split_node.scope.path, name):
                 node.output[index] = ""
             elif not name and not is_sliced:
-                node.output[index] = rewrites.names.new(f"{found.node.name or found.node.op_type}_part{index}")
+                node.output[index] = rewrites.names.new(
+                    f"{split_node.node.name or split_node.node.op_type}_part{index}"
+                )
         # The lengths that the model has may be what the target does not read: known ones become a new constant.
         known = choice.split.static_lengths is not None
-        detail = replace(found.detail, split=choice.split, lengths_dtype=None if known else found.detail.lengths_dtype)
-        again = replace(found, node=node, detail=detail)
+        detail = replace(
+            split_node.detail, split=choice.split, lengths_dtype=None if known else split_node.detail.lengths_dtype
+        )
+        again = replace(split_node, node=node, detail=detail)
         replacement = rewrites.write(again, choice.variant, explicit_lengths=choice.explicit_lengths, afresh=True)
         if replacement is None:
             return
@@ -126,12 +131,12 @@ class TargetPlanner:
                 set_int(made, "axis", choice.split.axis)
 
 
-def _single(found: SplitNode) -> set[str]:
-    return {"part-single"} if len(found.node.output) == 1 else set()
+def _single(split_node: SplitNode) -> set[str]:
+    return {"part-single"} if len(split_node.node.output) == 1 else set()
 
 
 def _refers(node: NodeProto) -> bool:
-    """True where the axis is an attribute of the enclosing function."""
+    """Return True where the axis is an attribute of the enclosing function."""
     return any(attribute.ref_attr_name for attribute in node.attribute)
 
 
@@ -155,8 +160,10 @@ class Choice:
 
 
 def choose(node: NodeTraits, detail: SplitDetail, opset: int, target: Target) -> Choice | None:
-    """The first form that the target reads; None where it reads none of them, or where nothing is known of them."""
-    return next((each for each in _choices(node, detail, opset) if _is_read(each, target)), None)
+    """Return the first form that the target reads; None where it reads none of them, or where nothing is known of
+    them.
+    """
+    return next((choice for choice in _choices(node, detail, opset) if _is_read(choice, target)), None)
 
 
 def _is_read(choice: Choice, target: Target) -> bool:
@@ -170,7 +177,7 @@ def _is_read(choice: Choice, target: Target) -> bool:
 
 
 def _choices(node: NodeTraits, detail: SplitDetail, opset: int) -> Iterator[Choice]:
-    """Every form that splitgraph can write, the plainest first."""
+    """Return every form that splitgraph can write, the plainest first."""
     split, variant = detail.split, variant_at("Split", opset)
     if split is None or variant is None:
         return
@@ -196,7 +203,7 @@ def _choices(node: NodeTraits, detail: SplitDetail, opset: int) -> Iterator[Choi
 
 
 def _whole(split: CanonicalSplit, detail: SplitDetail, opset: int) -> Choice:
-    """The only part of a split is the whole value: an Identity, whatever its shape."""
+    """Return the form for a split whose only part is the whole value: an Identity, whatever its shape."""
     version = version_at("Identity", opset)
     traits = {"Identity"} if version is None else {"Identity", f"Identity-{version.since_version}"}
     dtype = detail.data.dtype
@@ -204,7 +211,7 @@ def _whole(split: CanonicalSplit, detail: SplitDetail, opset: int) -> Choice:
 
 
 def _slices(split: CanonicalSplit, opset: int, kept: frozenset[str], is_input: bool) -> Iterator[Choice]:
-    """The forms with a Slice for each part. is_input: the lengths are a graph input."""
+    """Return the forms with a Slice for each part. is_input: the lengths are a graph input."""
     computed = "slice-input" if is_input else "slice-computed"
     forms: list[tuple[BoundsForm, set[str]]] = []
     bounds = open_bounds(split)
@@ -225,14 +232,14 @@ def _slices(split: CanonicalSplit, opset: int, kept: frozenset[str], is_input: b
 
 
 def _kept_traits(node: NodeTraits, detail: SplitDetail, split: CanonicalSplit) -> frozenset[str]:
-    """The traits that the split has in any form."""
-    found = data_traits(detail.data, split.axis)
+    """Return the traits that the split has in any form."""
+    of_data = data_traits(detail.data, split.axis)
     own = {trait for trait in node.traits if trait in _OF_ALL_PARTS or trait.startswith("part")}
-    return frozenset(found | own) - _REWRITTEN
+    return frozenset(of_data | own) - _REWRITTEN
 
 
 def _lengths_given(node: NodeTraits, split: CanonicalSplit, variant: Variant) -> Given | None:
-    """How the lengths would be given if they were written out; None where the version cannot have them."""
+    """Return how the lengths would be given if they were written out; None where the version cannot have them."""
     if split.static_lengths is not None:
         return "attribute" if variant.since_version < 13 else "constant"
     if variant.since_version < 13:
@@ -256,93 +263,89 @@ class Shorter(NamedTuple):
     gone: dict[str, list[_Edit] | None]
 
 
-def without_empty_parts(model: ModelProto, root: Sequence[Scope], found: SplitNode, target: Target) -> Shorter | None:
-    """The split without its empty parts. None where the lengths are not known, or where an empty part is read and can
-    be no constant that the target reads.
+def without_empty_parts(
+    model: ModelProto, root: Sequence[Scope], split_node: SplitNode, target: Target
+) -> Shorter | None:
+    """Return the split without its empty parts. None where the lengths are not known, or where an empty part is read
+    and can be no constant that the target reads.
     """
-    split = found.detail.split
+    split = split_node.detail.split
     if split is None or split.axis is None or split.static_lengths is None or 0 not in split.static_lengths:
         return None
     kept = [index for index, length in enumerate(split.static_lengths) if length]
-    empty = [name for index, name in enumerate(found.node.output) if index not in kept and name]
-    may_be_constant = _may_be_constant(model, found, target)
+    empty = [name for index, name in enumerate(split_node.node.output) if index not in kept and name]
+    may_be_constant = _may_be_constant(model, split_node, target)
     gone: dict[str, list[_Edit] | None] = {}
     for name in empty:
-        edits = _joins_of(root, found, name, empty)
+        edits = _joins_of(root, split_node, name, empty)
         if edits is None and not may_be_constant:
             return None
         gone[name] = edits
     if not kept:
         return None
     node = NodeProto()
-    node.CopyFrom(found.node)
-    node.output[:] = [found.node.output[index] for index in kept]
+    node.CopyFrom(split_node.node)
+    node.output[:] = [split_node.node.output[index] for index in kept]
     lengths = tuple(split.static_lengths[index] for index in kept)
     shorter = replace(split, lengths=lengths, count=len(lengths), form="lengths")
-    detail = replace(found.detail, split=shorter, divisible=False)
-    return Shorter(replace(found, node=node, detail=detail), gone)
+    detail = replace(split_node.detail, split=shorter, divisible=False)
+    return Shorter(replace(split_node, node=node, detail=detail), gone)
 
 
-def plan_empty_parts(plan: Plan, found: SplitNode, gone: Mapping[str, Sequence[_Edit] | None]) -> None:
-    """Plan what becomes of the empty parts of a split."""
-    for name, readers in gone.items():
-        _plan_part(plan, found, name, readers)
-
-
-def _may_be_constant(model: ModelProto, found: SplitNode, target: Target) -> bool:
-    """True where an initializer can stand for an empty part: the target reads such, its type and all other dimensions
-    are known, and it is no input, as in old IR versions, and not in a function.
+def _may_be_constant(model: ModelProto, split_node: SplitNode, target: Target) -> bool:
+    """Return True where an initializer can stand for an empty part: the target reads such, its type and all other
+    dimensions are known, and it is no input, as in old IR versions, and not in a function.
     """
-    data, split = found.detail.data, found.detail.split
+    data, split = split_node.detail.data, split_node.detail.split
     axis = None if split is None else split.axis
     others = [dim for place, dim in enumerate(data.shape or (None,)) if place != axis]
     is_known = data.dtype is not None and all(isinstance(dim, int) for dim in others)
-    has_initializers = model.ir_version >= INITIALIZER_IR_VERSION and not found.scope.in_function
+    has_initializers = model.ir_version >= INITIALIZER_IR_VERSION and not split_node.scope.in_function
     return is_known and has_initializers and "constant-empty" in target.reads
 
 
-def _joins_of(root: Sequence[Scope], found: SplitNode, name: str, empty: Collection[str]) -> list[_Edit] | None:
-    """The Concat nodes that go without an empty part, none where nothing reads it; None where others read it, too.
-    empty: the names of all empty parts of the split.
+def _joins_of(root: Sequence[Scope], split_node: SplitNode, name: str, empty: Collection[str]) -> list[_Edit] | None:
+    """Return the Concat nodes that go without an empty part, none where nothing reads it; None where others read it,
+    too. empty: the names of all empty parts of the split.
     """
     definitions, readers = Definitions(root), []
     for scope in root:
-        if definitions.home(scope.path, name) != found.scope.path:
+        if definitions.home(scope.path, name) != split_node.scope.path:
             continue
         if name in (scope.proto.output if scope.is_function else [value.name for value in scope.proto.output]):
             return None
         for index, node in enumerate(scope.nodes):
             if name not in node.input:
                 continue
-            if scope.path != found.scope.path or not _joins_along(node, found, empty):
+            if scope.path != split_node.scope.path or not _joins_along(node, split_node, empty):
                 return None
             readers.append((scope, index))
     return readers
 
 
-def _joins_along(node: NodeProto, found: SplitNode, empty: Collection[str]) -> bool:
-    """True for a Concat along the axis of the split that also has inputs that are no empty parts of it."""
+def _joins_along(node: NodeProto, split_node: SplitNode, empty: Collection[str]) -> bool:
+    """Return True for a Concat along the axis of the split that also has inputs that are no empty parts of it."""
     if node.op_type != "Concat" or plain_domain(node.domain):
         return False
     # Concat-1 may leave its axis out.
     given = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 1)
-    rank, split = found.detail.data.rank, found.detail.split
+    rank, split = split_node.detail.data.rank, split_node.detail.split
     is_along = split is not None and rank is not None and given % rank == split.axis
     return is_along and not set(node.input) <= set(empty)
 
 
-def _plan_part(plan: Plan, found: SplitNode, name: str, readers: Sequence[_Edit] | None) -> None:
+def _plan_part(plan: Plan, split_node: SplitNode, name: str, readers: Sequence[_Edit] | None) -> None:
     if readers is None:
-        data, split = found.detail.data, found.detail.split
+        data, split = split_node.detail.data, split_node.detail.split
         axis = None if split is None else split.axis
         shape = [dim if isinstance(dim, int) and place != axis else 0 for place, dim in enumerate(data.shape or ())]
         kind = DTYPE_NUMBERS[data.dtype] if data.dtype is not None else TensorProto.UNDEFINED
-        plan.at(found.scope.path).constants.append(TensorProto(name=name, dims=shape, data_type=kind))
+        plan.at(split_node.scope.path).constants.append(TensorProto(name=name, dims=shape, data_type=kind))
     for scope, index in readers or ():
         planned = plan.at(scope.path).replaced.get(index)
         join = planned[0] if planned and isinstance(planned[0], Node) else Node.of(scope.nodes[index])
         shorter = join.copy()
-        shorter.inputs = [each for each in join.inputs if each != name]
+        shorter.inputs = [input for input in join.inputs if input != name]
         plan.replace(scope, index, Replacement([shorter]))
 
 
@@ -378,10 +381,10 @@ def plan_plain_slice(
 
 
 def _bounds(node: NodeTraits, detail: GraphDetail) -> tuple[list[int], list[int], list[int]] | None:
-    """Starts, ends and axes; None where one is not known, a step is not 1, or a dimension is not known."""
+    """Return starts, ends and axes; None where one is not known, a step is not 1, or a dimension is not known."""
     inputs = list(node.node.input)
-    held = [_integers(detail, name) for name in inputs[1:]]
-    starts, ends, axes, steps = (*held, None, None)[:4] if len(held) >= 2 else (None,) * 4
+    arguments = [_integers(detail, name) for name in inputs[1:]]
+    starts, ends, axes, steps = (*arguments, None, None)[:4] if len(arguments) >= 2 else (None,) * 4
     data = detail.types.get(inputs[0], UNKNOWN)
     if starts is None or ends is None or data.rank is None or (len(inputs) > 4 and inputs[4] and steps is None):
         return None
@@ -404,6 +407,6 @@ def _within(bounds: list[int], sizes: list[int]) -> list[int]:
 
 
 def _integers(detail: GraphDetail, name: str) -> list[int] | None:
-    held = detail.constants.get(name)
-    contents = tensor_contents(held) if isinstance(held, TensorProto) else held
+    constant = detail.constants.get(name)
+    contents = tensor_contents(constant) if isinstance(constant, TensorProto) else constant
     return None if contents is None or contents.integers is None else list(contents.integers)

@@ -31,7 +31,7 @@ FORMULAS: dict[str, Written] = {
     "difference": lambda f, x: x - 0.3 - x * 2,
     "quotient": lambda f, x: x / 3 / x,
     "rounded": lambda f, x: x.floor() * 100 + x.ceil(),
-    "half to even": lambda f, x: f.node("Round", x),
+    "half to even": lambda f, x: f.apply("Round", x),
     "size": lambda f, x: abs(x),
     "less": lambda f, x: (x < 0.5).cast("float32"),
     "greater": lambda f, x: (x > 0.5).cast("int64"),
@@ -45,7 +45,7 @@ FORMULAS: dict[str, Written] = {
     "remainder": lambda f, x: _whole(x) % 4 - _whole(x) % -4,
     "number first": lambda f, x: 1.0 / x - (2 - x),
     "negated": lambda f, x: -x,
-    "sign": lambda f, x: f.node("Sign", _whole(x)),
+    "sign": lambda f, x: f.apply("Sign", _whole(x)),
     "one of two": lambda f, x: ((x < 0) ^ (x < 2)).cast("int64"),
     "counted from the front": lambda f, x: _whole(x).clipped(-3, 3).from_front(4),
     "number chosen": lambda f, x: f.where(x > 0, 1, f.where(x < 0, x, 2)),
@@ -72,10 +72,10 @@ def _both(written: Written, monkeypatch: pytest.MonkeyPatch) -> tuple[Array, Arr
     """What a formula of NUMBERS gives at conversion, and what it gives when it is run."""
     known: list[Array | None] = []
 
-    def adapter(context: NodeAtBoundary) -> None:
-        formula = Formula(context)
+    def adapter(node: NodeAtBoundary) -> None:
+        formula = Formula(node)
         known.append(written(formula, formula.term(NUMBERS)).elements)
-        formula.give(written(formula, formula.value(context.inputs[0], "float32")))
+        formula.give(written(formula, formula.value(node.inputs[0], "float32")))
 
     load_families()
     monkeypatch.setitem(registry._ADAPTERS, ("Mish", 18, False), adapter)
@@ -101,12 +101,12 @@ def test_known_or_not(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_many_elements_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[bool] = []
 
-    def adapter(context: NodeAtBoundary) -> None:
-        formula = Formula(context)
+    def adapter(node: NodeAtBoundary) -> None:
+        formula = Formula(node)
         numbers = formula.counting(formula.number(300))
         table = numbers.reshape(-1, 1) * 300 + numbers.reshape(1, -1)
         made.append(table.elements is None)
-        formula.give(formula.value(context.inputs[0], "float32") + table.reduced("ReduceSum", [0, 1]).cast("float32"))
+        formula.give(formula.value(node.inputs[0], "float32") + table.reduced("ReduceSum", [0, 1]).cast("float32"))
 
     load_families()
     monkeypatch.setitem(registry._ADAPTERS, ("Mish", 18, False), adapter)
@@ -117,8 +117,8 @@ def test_many_elements_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_equal_constants_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    def adapter(context: NodeAtBoundary) -> None:
-        term = Formula(context).value(context.inputs[0], "float32")
+    def adapter(node: NodeAtBoundary) -> None:
+        term = Formula(node).value(node.inputs[0], "float32")
         term.formula.give((term + 2) * 2 - 2)
 
     load_families()
@@ -132,7 +132,7 @@ def test_equal_constants_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
 def _written(adapter: Callable[[Formula], None], monkeypatch: pytest.MonkeyPatch, target: int = 17) -> onnx.ModelProto:
     """A model of one Mish, which an adapter writes."""
     load_families()
-    monkeypatch.setitem(registry._ADAPTERS, ("Mish", 18, False), lambda context: adapter(Formula(context)))
+    monkeypatch.setitem(registry._ADAPTERS, ("Mish", 18, False), lambda node: adapter(Formula(node)))
     model = build(helper.make_node("Mish", ["x"], ["y"]), 18, {"x": ("float32", [None])}, {"y": ("float32", [None])})
     return convert_opset(model, target).model
 
@@ -155,7 +155,7 @@ def test_output_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only what depends on the output stands behind the node."""
 
     def adapter(f: Formula) -> None:
-        f.context.rename("Relu")
+        f.node.rename("Relu")
         f.follow(0, lambda given: given * abs(f.input(0)) - 1)
 
     after = _written(adapter, monkeypatch)
