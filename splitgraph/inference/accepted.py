@@ -51,10 +51,10 @@ class Settled:
         from what these nodes give are not among the latter, but stay: each must be accepted by its own name.
         """
         gone = frozenset(self.accepted)
-        kept = dict.fromkeys(found for found in again if found not in gone)
-        errors = (found for found in first if found.severity == "error")
-        kept.update((found, None) for found in errors if found not in gone and found not in self.consequences)
-        return tuple(self.refused.get(found, found) for found in kept)
+        kept = dict.fromkeys(finding for finding in again if finding not in gone)
+        errors = (finding for finding in first if finding.severity == "error")
+        kept.update((finding, None) for finding in errors if finding not in gone and finding not in self.consequences)
+        return tuple(self.refused.get(finding, finding) for finding in kept)
 
 
 def settle(
@@ -65,33 +65,35 @@ def settle(
 ) -> Settled:
     """Compare acceptances with the findings of a model. scopes, graphs: what its inference knows."""
     settled, nodes = Settled(), _Nodes(scopes)
-    errors = [found for found in diagnostics if found.severity == "error"]
+    errors = [error for error in diagnostics if error.severity == "error"]
     needed: set[Acceptance] = set()
-    later = [each for each in accept if each.location is None and not each.node]
-    for found in errors:
-        matching = [each for each in accept if _reaches(each, found, nodes)]
+    later = [acceptance for acceptance in accept if acceptance.location is None and not acceptance.node]
+    for error in errors:
+        matching = [acceptance for acceptance in accept if _reaches(acceptance, error, nodes)]
         if not matching:
             continue
         needed.update(matching)
-        held = nodes.at(found.location)
-        reason = _why_not(found, held, nodes, graphs)
+        places = nodes.at(error.location)
+        reason = _why_not(error, places, nodes, graphs)
         if reason is not None:
-            settled.refused[found] = replace(found, help=f"It cannot be accepted: {reason}. {found.help}")
+            settled.refused[error] = replace(error, help=f"It cannot be accepted: {reason}. {error.help}")
             continue
-        settled.accepted.append(found)
-        if found.code in REPAIRED:
+        settled.accepted.append(error)
+        if error.code in REPAIRED:
             later.append(matching[0])
             continue
-        for place in held:
-            settled.nodes.setdefault((place.scope.path, place.position), found)
-            for location in (found.location, place.location):
-                settled.locations[location] = settled.locations.get(location, frozenset()) | {found.code}
-            later.append(Acceptance(found.code, found.location, nodes.steps_to(place)))
-    settled.notes += [stale(each, errors) for each in accept if each not in needed]
-    contradicted = [found for found in errors if settled.locations and found.code == "SG301"]
-    settled.consequences = frozenset(found for found in contradicted if not nodes.has_split(found.location))
+        for place in places:
+            settled.nodes.setdefault((place.scope.path, place.position), error)
+            for location in (error.location, place.location):
+                settled.locations[location] = settled.locations.get(location, frozenset()) | {error.code}
+            later.append(Acceptance(error.code, error.location, nodes.steps_to(place)))
+    settled.notes += [stale(acceptance, errors) for acceptance in accept if acceptance not in needed]
+    contradicted = [error for error in errors if settled.locations and error.code == "SG301"]
+    settled.consequences = frozenset(error for error in contradicted if not nodes.has_split(error.location))
     left = _left(settled, errors, nodes)
-    settled.later = tuple(each for each in dict.fromkeys(later) if (each.code, each.node) not in left)
+    settled.later = tuple(
+        acceptance for acceptance in dict.fromkeys(later) if (acceptance.code, acceptance.node) not in left
+    )
     return settled
 
 
@@ -100,29 +102,29 @@ def _left(settled: Settled, errors: Sequence[Diagnostic], nodes: _Nodes) -> set[
     later acceptance may reach one of these.
     """
     accepted = frozenset(settled.accepted)
-    left = [found for found in errors if found not in accepted]
-    return {(found.code, nodes.steps_to(place)) for found in left for place in nodes.at(found.location)}
+    left = [error for error in errors if error not in accepted]
+    return {(error.code, nodes.steps_to(place)) for error in left for place in nodes.at(error.location)}
 
 
-def _reaches(accept: Acceptance, found: Diagnostic, nodes: _Nodes) -> bool:
+def _reaches(accept: Acceptance, error: Diagnostic, nodes: _Nodes) -> bool:
     if not accept.node:
-        return accept.reaches(found)
-    if accept.code != found.code:
+        return accept.reaches(error)
+    if accept.code != error.code:
         return False
-    return any(nodes.steps_to(place) == accept.node for place in nodes.at(found.location))
+    return any(nodes.steps_to(place) == accept.node for place in nodes.at(error.location))
 
 
 def _why_not(
-    found: Diagnostic, held: Sequence[_Place], nodes: _Nodes, graphs: Mapping[GraphPath, GraphDetail]
+    error: Diagnostic, places: Sequence[_Place], nodes: _Nodes, graphs: Mapping[GraphPath, GraphDetail]
 ) -> str | None:
     """Why a finding cannot be accepted; None where it can be."""
-    if not held:
+    if not places:
         return "it is about a graph and not about one node"
-    for place in held:
+    for place in places:
         node, index, detail = place.node, place.position, graphs.get(place.scope.path) or GraphDetail()
         repairs = {repair.code for repair in detail.repairs.get(index, ())}
-        if found.code in REPAIRED:
-            if found.code not in repairs:
+        if error.code in REPAIRED:
+            if error.code not in repairs:
                 return "the split has no certain reading, so it cannot be read"
         elif index in detail.splits or nodes.is_split(node):
             return "the node is a split, which has to be read"
@@ -169,8 +171,8 @@ class _Nodes:
                 for index in range(len(scope.nodes)):
                     place = _Place(scope, index)
                     self._at.setdefault(place.location, []).append(place)
-        found = self._at.get(location)
-        return found if found is not None else self._in_a_call(location)
+        places = self._at.get(location)
+        return places if places is not None else self._in_a_call(location)
 
     def _in_a_call(self, location: str) -> Sequence[_Place]:
         for end in (index for index, char in enumerate(location) if char == "/"):

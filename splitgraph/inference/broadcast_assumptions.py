@@ -30,9 +30,9 @@ def fit_only_if_equal(a: Dim, b: Dim) -> bool:
     """True for dimensions of which each is 1 only where the other is, so that they broadcast only where they are equal:
     `min(1024, N)` and N.
     """
-    for one, other in ((a, b), (b, a)):
-        known = _where_one(one)
-        if known is not None and not known.prove_eq(other, 1):
+    for dim, partner in ((a, b), (b, a)):
+        known = _where_one(dim)
+        if known is not None and not known.prove_eq(partner, 1):
             return False
     return True
 
@@ -44,16 +44,18 @@ def larger_of(state: WalkState, facts: Facts, a: Dim, b: Dim, location: str) -> 
     conditions = _conditions(a, b)
     if conditions is None:
         return None
-    missing = [each for each in conditions if not facts.prove_ge(each, 0)]
+    missing = [condition for condition in conditions if not facts.prove_ge(condition, 0)]
     if not missing:
         return dim_max(a, b)
-    if not state.task.assumes_nonempty or not all(each.symbols <= state.symbols.named_dimensions for each in missing):
+    if not state.task.assumes_nonempty or not all(
+        condition.symbols <= state.symbols.named_dimensions for condition in missing
+    ):
         return None
     known = _with_assumptions(state, facts, missing)
-    missing = [each for each in missing if not known.prove_ge(each, 0)]
-    if any(known.prove_ge(-1, each) for each in missing):
+    missing = [condition for condition in missing if not known.prove_ge(condition, 0)]
+    if any(known.prove_ge(-1, condition) for condition in missing):
         return None
-    return _note(state, a, b, [Obligation(each, ">=", 0) for each in missing], location)
+    return _note(state, a, b, [Obligation(condition, ">=", 0) for condition in missing], location)
 
 
 def is_nonempty(state: WalkState, facts: Facts, dim: Dim, location: str) -> bool:
@@ -89,7 +91,7 @@ def settle_assumptions(state: WalkState, facts: Facts) -> None:
 
 def may_be_settled(state: WalkState, facts: Facts) -> bool:
     """True if an assumption follows from the facts, or was made for dimensions that are known to be equal."""
-    return any(facts.prove_ge(each.lhs, each.rhs) for each in state.symbols.assumptions) or any(
+    return any(facts.prove_ge(assumption.lhs, assumption.rhs) for assumption in state.symbols.assumptions) or any(
         facts.prove_eq(a, b) for a, b in state.symbols.assumed_pairs
     )
 
@@ -118,7 +120,9 @@ def _with_assumptions(state: WalkState, facts: Facts, dims: Iterable[Dim]) -> Fa
     """The facts together with the assumptions about the symbols in these dimensions."""
     names = {name for dim in dims for name in dim.symbols}
     known = facts.child()
-    for assumption in {each: None for name in sorted(names) for each in state.symbols.assumptions_on.get(name, ())}:
+    for assumption in {
+        assumption: None for name in sorted(names) for assumption in state.symbols.assumptions_on.get(name, ())
+    }:
         known.require(assumption)
     return known
 
@@ -130,23 +134,23 @@ def _conditions(a: Dim, b: Dim) -> tuple[Dim, ...] | None:
     """
     if len(a.symbols | b.symbols) > _MOST_SYMBOLS:
         return None
-    found: dict[Dim, None] = {}
-    for one, other in ((a, b), (b, a)):
-        conditions = _not_empty_beside(one, other)
+    needed: dict[Dim, None] = {}
+    for dim, partner in ((a, b), (b, a)):
+        conditions = _not_empty_beside(dim, partner)
         if conditions is None:
             return None
-        found.update(dict.fromkeys(conditions))
-    return tuple(_beside_each_other(list(found)))
+        needed.update(dict.fromkeys(conditions))
+    return tuple(_beside_each_other(list(needed)))
 
 
 def _beside_each_other(conditions: list[Dim]) -> list[Dim]:
     """The conditions, each simplified by the others: where P is at most 3, `T + max(0, P - 4)` is T."""
-    for place, each in enumerate(conditions):
+    for place, condition in enumerate(conditions):
         others = Facts()
-        for other in conditions[:place] + conditions[place + 1 :]:
-            others.require(Obligation(other, ">=", 0))
-        plain = others.simplify(each)
-        conditions[place] = plain if isinstance(plain, Dim) else each
+        for remaining in conditions[:place] + conditions[place + 1 :]:
+            others.require(Obligation(remaining, ">=", 0))
+        plain = others.simplify(condition)
+        conditions[place] = plain if isinstance(plain, Dim) else condition
     return conditions
 
 
@@ -154,17 +158,19 @@ def _where_one(dim: Dim) -> Facts | None:
     """The facts that hold where a dimension is 1; None where it never is 1."""
     known = Facts()
     for value in (dim - 1, 1 - dim):
-        conditions = plain_conditions(value, lambda each: known.prove_ge(each, 0))
-        if conditions is None or "contradiction" in [known.require(Obligation(each, ">=", 0)) for each in conditions]:
+        conditions = plain_conditions(value, lambda condition: known.prove_ge(condition, 0))
+        if conditions is None or "contradiction" in [
+            known.require(Obligation(condition, ">=", 0)) for condition in conditions
+        ]:
             return None
     return known
 
 
-def _not_empty_beside(one: Dim, other: Dim) -> Sequence[Dim] | None:
+def _not_empty_beside(dim: Dim, partner: Dim) -> Sequence[Dim] | None:
     """Conditions (dims >= 0) under which one dimension is not 0 where the other is 1; None where there are none."""
-    beside = _where_one(other)
+    beside = _where_one(partner)
     if beside is None:
         return ()
-    if beside.child().require(Obligation(one, "==", 0)) == "contradiction":
+    if beside.child().require(Obligation(dim, "==", 0)) == "contradiction":
         return ()
-    return plain_conditions(one - 1, lambda value: beside.prove_ge(value, 0))
+    return plain_conditions(dim - 1, lambda value: beside.prove_ge(value, 0))

@@ -113,7 +113,7 @@ class Computation:
         self.node = node
         self.types = types
         self.steps: int = 1 + sum(
-            {each.of: each.of.steps for each in sources if isinstance(each, ComputedValue)}.values()
+            {source.of: source.of.steps for source in sources if isinstance(source, ComputedValue)}.values()
         )
         self._opset = opset
         self._sources = sources
@@ -127,13 +127,15 @@ class Computation:
 
     def run(self, trial: Trial) -> list[Any]:
         """The outputs in one trial. Raises one of `_NOT_COMPUTED`."""
-        found = trial.results.get(self)
-        if found is None:
+        outputs = trial.results.get(self)
+        if outputs is None:
             values = [self._value(index, trial) for index in range(len(self._sources))]
             made = self._evaluate(values)
-            found = [trial.rounded(self, self._held(index, each, values), values) for index, each in enumerate(made)]
-            trial.results[self] = found
-        return found
+            outputs = [
+                trial.rounded(self, self._checked(index, output, values), values) for index, output in enumerate(made)
+            ]
+            trial.results[self] = outputs
+        return outputs
 
     def _value(self, index: int, trial: Trial) -> Any:
         source, dtype = self._sources[index], self._given[index].dtype
@@ -162,7 +164,7 @@ class Computation:
             made = iter(self._run(feed_inputs=feeds))
         return [next(made) if name else None for name in self.node.output]
 
-    def _held(self, index: int, made: Any, values: Sequence[Any]) -> Any:
+    def _checked(self, index: int, made: Any, values: Sequence[Any]) -> Any:
         """An output as the run goes on with it. Raises ValueError for one that runtimes give differently."""
         if made is None or isinstance(made, list):
             return made
@@ -209,11 +211,11 @@ class ComputedValue:
             return None
         items: list[Item] = array.reshape(-1).tolist()
         for errors in _combinations(len(first.inexact)):
-            other = self.of.run(Trial(errors))[self.position]
-            if other.shape != array.shape:
+            again = self.of.run(Trial(errors))[self.position]
+            if again.shape != array.shape:
                 return None
-            pairs = zip(items, other.reshape(-1).tolist(), strict=True)
-            items = [one if one == two else None for one, two in pairs]
+            pairs = zip(items, again.reshape(-1).tolist(), strict=True)
+            items = [item if item == changed else None for item, changed in pairs]
         if array.dtype == np.bool_:
             items = [int(item) if isinstance(item, bool) else None for item in items]
         return Contents(array.shape, tuple(items))

@@ -176,7 +176,7 @@ class NodeContext:
     def repair(self, dropped: Iterable[str], added: AttributeProto | None, more_outputs: int) -> None:
         """Read the node as if it were without some of its attributes, with one that it lacks, and with more outputs."""
         self.outputs = [*self.outputs, *[""] * more_outputs]
-        kept = {name: held for name, held in self._attributes.items() if name not in dropped}
+        kept = {name: attribute for name, attribute in self._attributes.items() if name not in dropped}
         self._attributes = kept if added is None else {**kept, added.name: added}
         self._values = {}
 
@@ -259,10 +259,10 @@ class NodeContext:
         True unless so. message: of that finding, or what gives it.
         """
         obligation, advise = Obligation(lhs, relation, rhs), partial(self._help, code)
-        held = self.walk.require(obligation, self.location, code, message, self.obligations, advise)
-        if not held:
+        holds = self.walk.require(obligation, self.location, code, message, self.obligations, advise)
+        if not holds:
             self.errors.append(code)
-        return held
+        return holds
 
     def require_if_possible(self, lhs: DimLike, relation: Relation, rhs: DimLike) -> bool:
         """As `require`, but no finding when nothing can satisfy it: the node then means something else."""
@@ -288,8 +288,8 @@ class NodeContext:
 
     def broadcast_operands(self, dim: DimLike) -> tuple[Dim, Dim] | None:
         """The two dimensions whose broadcast a generated symbol stands for; None for anything else."""
-        found = self.walk.state.symbols.broadcasts.get(str(dim))
-        return self.walk.state.symbols.larger_ones.get(dim) if found is None else found[:2]
+        broadcast = self.walk.state.symbols.broadcasts.get(str(dim))
+        return self.walk.state.symbols.larger_ones.get(dim) if broadcast is None else broadcast[:2]
 
     # What the node gives ---------------------------------------------------------------------------------------------
 
@@ -297,9 +297,9 @@ class NodeContext:
         """Report a finding about this node."""
         if severity == "error":
             self.errors.append(code)
-        found = diagnostic(code, message, self.location, severity=severity, help=self._help(code, message))
-        self.walk.report(found)
-        return found
+        finding = diagnostic(code, message, self.location, severity=severity, help=self._help(code, message))
+        self.walk.report(finding)
+        return finding
 
     def _help(self, code: str, message: str) -> str | None:
         """Advice about this node; None where that of the code fits every finding."""
@@ -328,7 +328,7 @@ class NodeContext:
         attribute: str,
         inputs: Sequence[ValueType | None],
         empty: Iterable[int] = (),
-        held: Sequence[Contents | None] = (),
+        elements: Sequence[Contents | None] = (),
     ) -> Body | None:
         """Infer the graph in an attribute with inputs of these types; what it requires of symbols stays within it, as
         it may not run. None where the attribute is no graph, or one that is nested too deep. empty: positions of inputs
@@ -341,7 +341,7 @@ class NodeContext:
         define_graph_values(body, graph, inputs)
         for position in empty:
             body.sequences[graph.input[position].name] = SequenceInfo(0, ())
-        for value, contents in zip(graph.input, held, strict=False):
+        for value, contents in zip(graph.input, elements, strict=False):
             if contents is not None:
                 body.constants[value.name] = contents
         body.run(graph.node)
@@ -376,13 +376,13 @@ class NodeContext:
         """What is found in bodies that may not run."""
         return self.walk.state.record.branches
 
-    def avoid(self, found: Sequence[Diagnostic]) -> None:
+    def avoid(self, findings: Sequence[Diagnostic]) -> None:
         """Note that the errors of a body stand beside a way that is right."""
-        self.walk.state.record.avoid(found)
+        self.walk.state.record.avoid(findings)
 
-    def release(self, found: Sequence[Diagnostic]) -> None:
+    def release(self, findings: Sequence[Diagnostic]) -> None:
         """Report findings that were held back (`OpenBranches.hold`)."""
-        self.walk.state.record.release(found)
+        self.walk.state.record.release(findings)
 
 
 # A rule gives the types of the node's outputs in order (fewer than the node has: the rest is unknown), or None to leave

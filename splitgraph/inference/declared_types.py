@@ -219,9 +219,9 @@ def _is_taken(values: GraphWalk, inferred: Dim, declared: Dim) -> bool:
     return False
 
 
-def _excludes(one: GraphPath, other: GraphPath) -> bool:
+def _excludes(a: GraphPath, b: GraphPath) -> bool:
     """True for graphs that are in different branches of one node."""
-    for left, right in zip(one, other, strict=False):
+    for left, right in zip(a, b, strict=False):
         if left != right:
             return left in _BRANCHES and right in _BRANCHES
     return False
@@ -280,8 +280,8 @@ def _report_shape(values: GraphWalk, inferred: ValueType, declaration: Declarati
     if report is not _report:
         report(values, name, inferred, declared, location, "error")
         return
-    found = _contradiction(name, inferred, declared, location, "error" if declaration.of_split else "warning")
-    values.state.record.report(found, is_misdeclared=True)
+    finding = _contradiction(name, inferred, declared, location, "error" if declaration.of_split else "warning")
+    values.state.record.report(finding, is_misdeclared=True)
 
 
 def _report_demand(values: GraphWalk, demand: Obligation, declaration: Declaration) -> None:
@@ -299,17 +299,17 @@ def _report_demand(values: GraphWalk, demand: Obligation, declaration: Declarati
     unnamed = symbols_of(demand.lhs) & state.symbols.open_dimensions
     if unnamed:
         holder, axis = values.holder_of(unnamed)
-        what, where = f"for one size only of dimension {axis} of {holder!r}", f"for {holder!r}"
+        condition, where = f"for one size only of dimension {axis} of {holder!r}", f"for {holder!r}"
     else:
-        what, where = f"only where {demand}", "for the input"
-    text = f"{name!r} is declared as {declaration.type}, which holds {what}"
+        condition, where = f"only where {demand}", "for the input"
+    text = f"{name!r} is declared as {declaration.type}, which holds {condition}"
     help = f"Leave the dimension open in the declaration of {name!r}, too, or declare the size {where} as well."
-    found = diagnostic("SG301", text, declaration.location, severity="warning", help=help)
+    finding = diagnostic("SG301", text, declaration.location, severity="warning", help=help)
     # What a body declares of its inputs is taken for granted in the body: only the graph around it can prove it.
     holder_of_facts = values.parent if declaration.passed_in else values
     if holder_of_facts is not None:
-        state.record.size_conditions[found] = (holder_of_facts.facts, demand)
-    values.report(found)
+        state.record.size_conditions[finding] = (holder_of_facts.facts, demand)
+    values.report(finding)
 
 
 def settle_size_conditions(state: WalkState) -> None:
@@ -317,11 +317,11 @@ def settle_size_conditions(state: WalkState) -> None:
     if not state.record.size_conditions:
         return
     proved = {
-        found
-        for found, (facts, demand) in state.record.size_conditions.items()
+        warning
+        for warning, (facts, demand) in state.record.size_conditions.items()
         if facts.prove_eq(demand.lhs, demand.rhs)
     }
-    state.record.diagnostics[:] = [found for found in state.record.diagnostics if found not in proved]
+    state.record.diagnostics[:] = [warning for warning in state.record.diagnostics if warning not in proved]
 
 
 def _report_given(
@@ -357,7 +357,9 @@ def define_graph_values(values: GraphWalk, graph: GraphProto, given: Sequence[Va
     assumed = values.state.task.assumes_defaults and values.path == MAIN
     constant_inputs = assumed or values.state.task.model.ir_version < 4
     inputs = {value.name for value in graph.input}
-    defaults = {held.name: tensor_type(held) for held in graph.initializer if held.name in inputs}
+    defaults = {
+        initializer.name: tensor_type(initializer) for initializer in graph.initializer if initializer.name in inputs
+    }
     for position, value in enumerate(graph.input):
         passed = given[position] if given is not None and position < len(given) else None
         default = defaults.get(value.name)
@@ -371,24 +373,24 @@ def define_graph_values(values: GraphWalk, graph: GraphProto, given: Sequence[Va
         values.state.symbols.open_dimensions = frozenset(values.state.symbols.generated)
         of_inputs = frozenset[str]().union(*map(symbols_of_type, values.types.values()))
         values.state.symbols.named_dimensions = of_inputs - values.state.symbols.open_dimensions
-    for found in values.state.record.tensors.of_initializers(graph, values.location):
-        values.report(found)
+    for finding in values.state.record.tensors.of_initializers(graph, values.location):
+        values.report(finding)
     first: dict[str, TensorProto] = {}
-    for held in graph.initializer:
-        name = held.name
-        earlier = first.setdefault(name, held)
-        if values.path == MAIN and earlier is not held and earlier == held:
+    for initializer in graph.initializer:
+        name = initializer.name
+        earlier = first.setdefault(name, initializer)
+        if values.path == MAIN and earlier is not initializer and earlier == initializer:
             values.report(_same_twice(name, values.location))
             continue
-        if name in inputs and earlier is not held:
+        if name in inputs and earlier is not initializer:
             # The input defines the name, so that no second definition is found below.
             text = f"the initializer {name!r} is there twice, with different elements"
             values.report(diagnostic("SG104", text, values.location))
         if name not in inputs:
-            values.define(name, tensor_type(held), values.location)
+            values.define(name, tensor_type(initializer), values.location)
         # From IR 4 on an initializer that is also an input is a default that a caller may override, so no constant.
         if name not in inputs or constant_inputs:
-            values.constants[name] = held
+            values.constants[name] = initializer
     for sparse in graph.sparse_initializer:
         if sparse.values.name not in inputs:
             dense = ValueType("tensor", tensor_type(sparse.values).dtype, tuple(sparse.dims))

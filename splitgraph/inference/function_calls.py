@@ -159,7 +159,7 @@ def _key_of_attribute(attribute: AttributeProto) -> bytes | int:
 def _read_shared(walk: GraphWalk, ctx: NodeContext) -> None:
     """Read the elements of inputs that a body has read since the inputs were looked up."""
     for position, known in enumerate(ctx.given):
-        if known.unread and not isinstance(walk.held(ctx.node.input[position]), TensorProto):
+        if known.unread and not isinstance(walk.constant_of(ctx.node.input[position]), TensorProto):
             ctx.contents(position)
 
 
@@ -172,7 +172,7 @@ def _define_inputs(walk: GraphWalk, body: GraphWalk, ctx: NodeContext, function:
         body.define(name, ctx.input(position), body.location)
         # A constant that nobody has looked at is handed on as it is.
         unread = ctx.given[position].unread
-        contents = walk.held(ctx.node.input[position]) if unread else ctx.contents(position)
+        contents = walk.constant_of(ctx.node.input[position]) if unread else ctx.contents(position)
         if contents is not None:
             body.constants[name] = contents
         if (sequence := ctx.sequence(position)) is not None:
@@ -181,7 +181,7 @@ def _define_inputs(walk: GraphWalk, body: GraphWalk, ctx: NodeContext, function:
 
 def _outputs(body: GraphWalk, function: FunctionProto) -> CallOutputs:
     names = list(enumerate(function.output))
-    contents = {position: held for position, name in names if (held := body.contents_of(name)) is not None}
+    contents = {position: elements for position, name in names if (elements := body.contents_of(name)) is not None}
     sequences = {position: info for position, name in names if (info := body.sequence_of(name)) is not None}
     return CallOutputs([body.type_of(name) for _, name in names], contents, sequences)
 
@@ -229,14 +229,14 @@ class CallOutputs:
 
     def symbols(self) -> frozenset[str]:
         """Every symbol in the outputs."""
-        found = set[str]()
+        names = set[str]()
 
         def note(dim: Dim) -> DimLike:
-            found.update(symbols_of(dim))
+            names.update(symbols_of(dim))
             return dim
 
         self._with_dims(note)
-        return frozenset(found)
+        return frozenset(names)
 
     def renamed(self, names: Mapping[str, DimLike]) -> CallOutputs:
         """The same outputs with symbols replaced."""
@@ -267,7 +267,7 @@ def _item(item: Item, change: Change) -> Item:
 
 def _sequence(known: SequenceInfo, change: Change) -> SequenceInfo:
     length, total, size = (change(d) if isinstance(d, Dim) else d for d in (known.length, known.total, known.size))
-    elements = None if known.elements is None else tuple([with_dims(each, change) for each in known.elements])
+    elements = None if known.elements is None else tuple([with_dims(element, change) for element in known.elements])
     return replace(known, length=length, elements=elements, total=total, size=size)
 
 
@@ -292,24 +292,26 @@ class Move:
         """The location of a body; one around the earlier call stays."""
         return self.location(branch) if branch.startswith(f"{self.old}/") else branch
 
-    def finding(self, found: Diagnostic) -> Diagnostic:
-        message = found.message
+    def finding(self, finding: Diagnostic) -> Diagnostic:
+        message = finding.message
         if self.names:
             message = _WORD.sub(lambda word: str(self.names.get(word[0], word[0])), message)
-        return replace(found, location=self.location(found.location), message=message)
+        return replace(finding, location=self.location(finding.location), message=message)
 
-    def requirement(self, found: Requirement) -> Requirement:
-        moved = found._replace(location=self.location(found.location), branch=self.branch(found.branch))
-        return moved._replace(obligation=self._obligation(found.obligation)) if self.names else moved
+    def requirement(self, requirement: Requirement) -> Requirement:
+        moved = requirement._replace(
+            location=self.location(requirement.location), branch=self.branch(requirement.branch)
+        )
+        return moved._replace(obligation=self._obligation(requirement.obligation)) if self.names else moved
 
-    def split(self, found: FoundSplit) -> FoundSplit:
-        moved = found._replace(location=self.location(found.location), branch=self.branch(found.branch))
-        if self.names.keys().isdisjoint(_symbols_of_split(found)):
+    def split(self, report: FoundSplit) -> FoundSplit:
+        moved = report._replace(location=self.location(report.location), branch=self.branch(report.branch))
+        if self.names.keys().isdisjoint(_symbols_of_split(report)):
             return moved
         return moved._replace(
-            detail=self._detail(found.detail),
-            outputs=[self._type(value) for value in found.outputs],
-            obligations=tuple(map(self._obligation, found.obligations)),
+            detail=self._detail(report.detail),
+            outputs=[self._type(value) for value in report.outputs],
+            obligations=tuple(map(self._obligation, report.obligations)),
         )
 
     def _detail(self, detail: SplitDetail) -> SplitDetail:
@@ -326,8 +328,8 @@ class Move:
             written = written._replace(lengths=lengths_written)
         return replace(detail, split=split, data=self._type(detail.data), written=written)
 
-    def _obligation(self, held: Obligation) -> Obligation:
-        return Obligation(self._dim(held.lhs), held.relation, self._dim(held.rhs), held.text)
+    def _obligation(self, obligation: Obligation) -> Obligation:
+        return Obligation(self._dim(obligation.lhs), obligation.relation, self._dim(obligation.rhs), obligation.text)
 
     def _type(self, value: ValueType) -> ValueType:
         return with_dims(value, self._dim)
@@ -349,10 +351,10 @@ def symbols_to_rename(
     def made(names: Collection[str]) -> set[str]:
         return {name for name in names if state.symbols.ordinals.get(name, -1) >= made_before}
 
-    found = made(given)
+    symbols = made(given)
     for entry in state.record.journal.entries[start:]:
         if isinstance(entry, (Finding, Avoidable)):
-            found |= made(_WORD.findall(entry.found.message))
+            symbols |= made(_WORD.findall(entry.diagnostic.message))
             continue
         if isinstance(entry, Requirement):
             here = made(symbols_of(entry.obligation.lhs) | symbols_of(entry.obligation.rhs))
@@ -360,17 +362,17 @@ def symbols_to_rename(
             here = made(_symbols_of_split(entry))
         if here and entry.facts is not facts:
             return None
-        found |= here
-    return sorted(found, key=state.symbols.ordinals.__getitem__)
+        symbols |= here
+    return sorted(symbols, key=state.symbols.ordinals.__getitem__)
 
 
-def _symbols_of_split(found: FoundSplit) -> frozenset[str]:
-    split: CanonicalSplit | None = found.detail.split
-    dims: list[DimLike | None] = [*found.detail.shown.lengths]
+def _symbols_of_split(report: FoundSplit) -> frozenset[str]:
+    split: CanonicalSplit | None = report.detail.split
+    dims: list[DimLike | None] = [*report.detail.shown.lengths]
     dims += [] if split is None else [split.total, split.count, split.size]
-    dims += [side for held in found.obligations for side in (held.lhs, held.rhs)]
+    dims += [side for obligation in report.obligations for side in (obligation.lhs, obligation.rhs)]
     names = frozenset[str]().union(*(symbols_of(dim) for dim in dims if isinstance(dim, Dim)))
-    return names.union(*(_symbols_of_value(value) for value in (found.detail.data, *found.outputs)))
+    return names.union(*(_symbols_of_value(value) for value in (report.detail.data, *report.outputs)))
 
 
 def _symbols_of_value(value: ValueType) -> frozenset[str]:
@@ -400,11 +402,11 @@ def _warn(state: WalkState, location: str) -> None:
 
 def _again(state: WalkState, entry: Entry, move: Move) -> None:
     if isinstance(entry, Avoidable):
-        state.record.avoid([move.finding(entry.found)])
+        state.record.avoid([move.finding(entry.diagnostic)])
     elif isinstance(entry, Finding):
         with state.record.muting(entry.never_runs):
             state.record.report(
-                move.finding(entry.found), of_symbols=entry.of_symbols, is_misdeclared=entry.is_misdeclared
+                move.finding(entry.diagnostic), of_symbols=entry.of_symbols, is_misdeclared=entry.is_misdeclared
             )
     elif isinstance(entry, Requirement):
         state.record.note_requirement(move.requirement(entry))

@@ -71,7 +71,7 @@ class GraphWalk(ABC):
         self.nodes: Sequence[NodeProto] = ()
         self.detail = GraphDetail(self.types, self.constants)
         # The symbols of the first so many types.
-        self._held: set[str] = set()
+        self._symbols_seen: set[str] = set()
         self._searched = 0
         # What is known of each value that a node here has read or given.
         self.known: dict[str, Knowledge] = {"": OMITTED}
@@ -91,13 +91,13 @@ class GraphWalk(ABC):
         """The type of a value visible in this graph; UNKNOWN when nothing defines it."""
         scope: GraphWalk | None = self
         while scope is not None:
-            found = scope.types.get(name)
-            if found is not None:
-                return found
+            known = scope.types.get(name)
+            if known is not None:
+                return known
             scope = scope.parent
         return UNKNOWN
 
-    def held(self, name: str) -> Contents | TensorProto | None:
+    def constant_of(self, name: str) -> Contents | TensorProto | None:
         """The contents of a value, or its tensor while nobody has read the elements."""
         scope: GraphWalk | None = self
         while scope is not None:
@@ -110,12 +110,12 @@ class GraphWalk(ABC):
         """What is known of the elements of a value."""
         scope: GraphWalk | None = self
         while scope is not None:
-            held = scope.constants.get(name)
-            if held is not None:
-                if isinstance(held, Contents):
-                    return held
+            constant = scope.constants.get(name)
+            if constant is not None:
+                if isinstance(constant, Contents):
+                    return constant
                 scope.elements_read.add(name)
-                read = self.state.knowledge.elements_of(held)
+                read = self.state.knowledge.elements_of(constant)
                 if read is None:
                     del scope.constants[name]
                 else:
@@ -168,22 +168,22 @@ class GraphWalk(ABC):
                 self.known[name] = OMITTED
                 return OMITTED
             scope = scope.parent
-        held = None if scope is None else scope.constants.get(name)
-        if scope is None or not isinstance(held, TensorProto):
+        constant = None if scope is None else scope.constants.get(name)
+        if scope is None or not isinstance(constant, TensorProto):
             known = self.state.knowledge.of(self.type_of(name), self.contents_of(name), self.sequence_of(name))
-        elif held.data_type in _SHAPE_DTYPES and prod(held.dims) <= _FEW:
-            known = self._read_few(scope, name, held)
+        elif constant.data_type in _SHAPE_DTYPES and prod(constant.dims) <= _FEW:
+            known = self._read_few(scope, name, constant)
         else:
             known = self.state.knowledge.of(scope.types[name], None, None, unread=True)
         self.known[name] = known
         return known
 
-    def _read_few(self, scope: GraphWalk, name: str, held: TensorProto) -> Knowledge:
+    def _read_few(self, scope: GraphWalk, name: str, constant: TensorProto) -> Knowledge:
         """What is known of a constant of few integers. Many constants of a model have the same elements."""
-        type, raw = scope.types[name], held.raw_data
+        type, raw = scope.types[name], constant.raw_data
         # Types of constants are shared objects, which are told apart by identity in a quarter of the time.
         earlier = self.state.knowledge.constants.get((id(type), raw))
-        if earlier is not None and earlier[0] is type and not is_external(held):
+        if earlier is not None and earlier[0] is type and not is_external(constant):
             scope.constants[name] = earlier[2]
             return earlier[1]
         contents = self.contents_of(name)
@@ -196,9 +196,9 @@ class GraphWalk(ABC):
         """A new generated symbol."""
         return self.state.fresh()
 
-    def report(self, found: Diagnostic) -> None:
+    def report(self, finding: Diagnostic) -> None:
         """Keep a finding."""
-        self.state.record.report(found)
+        self.state.record.report(finding)
 
     def require(
         self,
@@ -236,9 +236,9 @@ class GraphWalk(ABC):
         """True when a value that is visible here has one of these symbols in its shape."""
         for graph in (self, *self.enclosing()):
             for value in islice(graph.types.values(), graph._searched, None):
-                graph._held |= symbols_of_type(value)
+                graph._symbols_seen |= symbols_of_type(value)
             graph._searched = len(graph.types)
-            if not symbols.isdisjoint(graph._held):
+            if not symbols.isdisjoint(graph._symbols_seen):
                 return True
         return False
 

@@ -92,8 +92,8 @@ def infer_model(
         first = analysis.diagnostics
         if settled.locations:
             analysis = _analyse(replace(task, set_aside=settled.locations))
-        found = (*settled.apply(first, analysis.diagnostics), *settled.notes)
-        analysis = replace(analysis, diagnostics=found, accepted=tuple(settled.accepted))
+        diagnostics = (*settled.apply(first, analysis.diagnostics), *settled.notes)
+        analysis = replace(analysis, diagnostics=diagnostics, accepted=tuple(settled.accepted))
     if not fill:
         return analysis
     if not owned:
@@ -132,19 +132,19 @@ class Walked:
     @property
     def lenient(self) -> list[Diagnostic]:
         """The warnings about nodes with element types that only the schema forbids."""
-        told = {found for detail in self.graphs.values() for found in detail.lenient.values()}
-        return [found for found in self.diagnostics if found in told] if told else []
+        told = {finding for detail in self.graphs.values() for finding in detail.lenient.values()}
+        return [finding for finding in self.diagnostics if finding in told] if told else []
 
     @property
     def tolerated(self) -> list[Diagnostic]:
         """The warnings about nodes that engines run, and that the specification forbids not only for their types."""
-        told = {found for detail in self.graphs.values() for found in detail.tolerated}
-        return [found for found in self.diagnostics if found in told] if told else []
+        told = {finding for detail in self.graphs.values() for finding in detail.tolerated}
+        return [finding for finding in self.diagnostics if finding in told] if told else []
 
     @property
     def doubled(self) -> list[Diagnostic]:
         """The warnings about equal initializers of one name."""
-        return [found for found in self.diagnostics if found.code == "SG104" and found.severity == "warning"]
+        return [finding for finding in self.diagnostics if finding.code == "SG104" and finding.severity == "warning"]
 
     def visits(self, scope: Scope) -> Sequence[Visit | None]:
         """The visit of each node of a graph, as in `GraphDetail.visits`."""
@@ -180,14 +180,14 @@ def later_leeway(model: ModelProto, leeway: Leeway) -> Leeway:
 
 def _walked(task: Task, leeway: Leeway) -> Walked:
     state, _ = _walk(task)
-    misdeclared = tuple([found for found in state.record.diagnostics if found in state.record.misdeclared])
+    misdeclared = tuple([finding for finding in state.record.diagnostics if finding in state.record.misdeclared])
     if misdeclared:
         # Another declaration may be wrong too, without a contradiction, and conversion would depend on it.
         state, _ = _walk(replace(task, believes_shapes=False))
     record = state.record
-    found, avoided = record.branches.settled(record.diagnostics, lambda error: False)
+    diagnostics, avoided = record.branches.settled(record.diagnostics, lambda error: False)
     return Walked(
-        tuple(found),
+        tuple(diagnostics),
         (*record.never_run, *avoided),
         dict(task.imports),
         record.scopes,
@@ -213,8 +213,8 @@ def _analyse(task: Task) -> Analysis:
             state, main = exact, exact_main
     _settle_branches(state)
     defaults = defaults_of(task.model)
-    for found in told_defaults(task.model, assumed=task.assumes_defaults):
-        state.record.report(found)
+    for finding in told_defaults(task.model, assumed=task.assumes_defaults):
+        state.record.report(finding)
     if not task.assumes_defaults and any(map(may_tell_shapes, defaults)):
         _, assumed = _walk(replace(task, is_reported=False, assumes_defaults=True, assumes_nonempty=False))
         count = left_open(main.types, assumed.types, frozenset(state.symbols.generated))
@@ -226,17 +226,17 @@ def _analyse(task: Task) -> Analysis:
 def _believing(task: Task) -> tuple[WalkState, Walk]:
     """Walk a model. Declared shapes are believed unless one of them is wrong."""
     state, main = _walk(task)
-    misdeclared = [found for found in state.record.diagnostics if found in state.record.misdeclared]
+    misdeclared = [finding for finding in state.record.diagnostics if finding in state.record.misdeclared]
     if misdeclared:
         # As for a conversion: what nothing but a declaration says may be as wrong as the one that is known to be.
         state, main = _walk(replace(task, believes_shapes=False))
-        for found in misdeclared:
-            state.record.report(found)
+        for finding in misdeclared:
+            state.record.report(finding)
     return state, main
 
 
 def _errors(state: WalkState) -> set[tuple[str, str]]:
-    return {(found.code, found.location) for found in state.record.diagnostics if found.severity == "error"}
+    return {(finding.code, finding.location) for finding in state.record.diagnostics if finding.severity == "error"}
 
 
 def _settle_branches(state: WalkState) -> None:
@@ -247,7 +247,7 @@ def _settle_branches(state: WalkState) -> None:
     has_sizes, at_any_size = task.sizes is not UNBOUND, set[tuple[str, str]]()
     if has_sizes:
         plain, _ = _walk(Task(task.model, task.empty_chunks, is_reported=False, set_aside=task.set_aside))
-        at_any_size = {(found.code, found.location) for found in plain.record.diagnostics}
+        at_any_size = {(finding.code, finding.location) for finding in plain.record.diagnostics}
 
     def is_of_sizes(error: Diagnostic) -> bool:
         return has_sizes and (error.code, error.location) not in at_any_size
@@ -384,7 +384,7 @@ def _common(symbols: Iterator[Dim], calls: Sequence[FunctionCall], position: int
     if None in shapes or len({len(shape or ()) for shape in shapes}) > 1:
         return ValueType(types[0].kind, dtype, None, types[0].element)
     dims = [set(dims) for dims in zip(*(shape or () for shape in shapes), strict=True)]
-    return ValueType(types[0].kind, dtype, tuple(_agreed(symbols, each) for each in dims), types[0].element)
+    return ValueType(types[0].kind, dtype, tuple(_agreed(symbols, choices) for choices in dims), types[0].element)
 
 
 def _agreed(symbols: Iterator[Dim], dims: set[DimLike | None]) -> DimLike:

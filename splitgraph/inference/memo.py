@@ -65,11 +65,11 @@ class InternedKnowledge:
         # The elements of other constants, by the identity of the tensor, which is held with them.
         self._elements: dict[int, tuple[TensorProto, Contents | None]] = {}
 
-    def elements_of(self, held: TensorProto) -> Contents | None:
+    def elements_of(self, tensor: TensorProto) -> Contents | None:
         """The elements of a constant, always as the same object, so that calls with the same constant are equal."""
-        if id(held) not in self._elements:
-            self._elements[id(held)] = held, tensor_contents(held)
-        return self._elements[id(held)][1]
+        if id(tensor) not in self._elements:
+            self._elements[id(tensor)] = tensor, tensor_contents(tensor)
+        return self._elements[id(tensor)][1]
 
     def of(
         self,
@@ -87,16 +87,16 @@ class InternedKnowledge:
             return plain
         # Contents that are told apart by identity must stay alive, which being held here they do.
         key = (plain, None if contents is None else _comparable(contents), sequence, unread)
-        found = self._more.get(key)
-        if found is None:
-            found = self._more[key] = Knowledge(plain.type, contents, sequence, unread, plain.text, plain.is_sound)
-        return found
+        known = self._more.get(key)
+        if known is None:
+            known = self._more[key] = Knowledge(plain.type, contents, sequence, unread, plain.text, plain.is_sound)
+        return known
 
     def sound(self, types: Sequence[ValueType]) -> list[Knowledge] | None:
         """What is known of tensors of these types; None where one of them is no tensor, or has a dimension that is
         unknown, below 0 or too large.
         """
-        found, tensors = [], self.tensors
+        results, tensors = [], self.tensors
         for type in types:
             known = tensors.get((type.dtype, type.shape)) if type.kind == "tensor" else None
             if known is None:
@@ -105,8 +105,8 @@ class InternedKnowledge:
                 known = self._of_new(type)
             if not known.is_sound:
                 return None
-            found.append(known)
-        return found
+            results.append(known)
+        return results
 
     def _of_new(self, type: ValueType) -> Knowledge:
         """What is known of a value by a type that is new here."""

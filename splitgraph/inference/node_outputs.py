@@ -103,9 +103,9 @@ def _infer_by_rule(walk: GraphWalk, ctx: NodeContext, reading: Reading, repaired
     outputs = None if rule is None else _before_a_reference(ctx, rule) if is_open else rule(ctx)
     if not ctx.errors:
         if reading.mistyped is not None:
-            found = ctx.find("SG302", reading.mistyped, severity="warning" if reading.is_lenient else "error")
+            warning = ctx.find("SG302", reading.mistyped, severity="warning" if reading.is_lenient else "error")
             if reading.is_lenient:
-                walk.detail.lenient[ctx.index] = found
+                walk.detail.lenient[ctx.index] = warning
         elif outputs is not None and (wrong := reading.fault_of_outputs(ctx.outputs, outputs)) is not None:
             ctx.find("SG302", wrong)
     if outputs is not None or ctx.errors:
@@ -203,10 +203,10 @@ def keep_split(
         return
     label, inputs = node_label(node, index), node.input[:]
     given, location = inputs[0] if inputs else "", f"{walk.location}/{label}"
-    found = FoundSplit(
+    report = FoundSplit(
         label, location, given, tuple(node.output[:]), detail, outputs, obligations, walk.facts, walk.branch
     )
-    walk.state.record.keep_report(found)
+    walk.state.record.keep_report(report)
 
 
 def _lengths_input(ctx: NodeContext, variant: Variant) -> tuple[str | None, bool]:
@@ -250,16 +250,16 @@ def without_impossible_dims(ctx: NodeContext, outputs: Sequence[ValueType]) -> S
     multiple of such a number could only be 0, so that it is left unknown.
     """
     outputs = [_without_huge_numbers(value) for value in outputs]
-    found = [_impossible(ctx, value) for value in outputs]
-    if not any(dim is not None for dim in found):
+    impossible = [_impossible(ctx, value) for value in outputs]
+    if not any(dim is not None for dim in impossible):
         return outputs
     # What an input says already has been told.
     is_new = not any(known is not None and _impossible(ctx, known) is not None for known in ctx.inputs)
     if is_new and not ctx.errors:
-        index = next(index for index, dim in enumerate(found) if dim is not None)
-        text = f"{ctx.node.op_type}-{ctx.since_version}: output {index} has a dimension of {found[index]}"
+        index = next(index for index, dim in enumerate(impossible) if dim is not None)
+        text = f"{ctx.node.op_type}-{ctx.since_version}: output {index} has a dimension of {impossible[index]}"
         ctx.find("SG302", f"{text}; no dimension is below 0")
-    pairs = zip(outputs, found, strict=True)
+    pairs = zip(outputs, impossible, strict=True)
     return [value if dim is None else value.with_shape(None) for value, dim in pairs]
 
 
@@ -317,9 +317,9 @@ def _is_followed(ctx: NodeContext, outputs: Sequence[ValueType]) -> bool:
     return True
 
 
-def _is_readable(held: TensorProto) -> bool:
+def _is_readable(constant: TensorProto) -> bool:
     """True for a sound tensor whose elements are in the model or its own file: inference opens no data file."""
-    return not is_in_other_file(held) and not lacks_data(held) and misfit(held) is None
+    return not is_in_other_file(constant) and not lacks_data(constant) and misfit(constant) is None
 
 
 def _source(walk: GraphWalk, ctx: NodeContext, position: int) -> ComputedValue | TensorProto | Contents | None:
@@ -336,8 +336,8 @@ def _source(walk: GraphWalk, ctx: NodeContext, position: int) -> ComputedValue |
     if not is_few(known.type):
         return None
     if known.unread:
-        held = walk.held(name)
-        return held if isinstance(held, TensorProto) and _is_readable(held) else None
+        constant = walk.constant_of(name)
+        return constant if isinstance(constant, TensorProto) and _is_readable(constant) else None
     if contents is None or not all(isinstance(item, (int, float)) for item in contents.items):
         return None
     return contents

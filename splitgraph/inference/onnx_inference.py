@@ -94,15 +94,16 @@ def _run(ctx: NodeContext, operator: Operator, given: Given) -> list[ValueType]:
     def parse(text: str) -> DimLike:
         return stand_ins[text] if text in stand_ins else ctx.fresh()
 
-    found = [inferred.get(name) for name in ctx.node.output]
-    return [UNKNOWN if proto is None else value_type(proto, parse) for proto in found]
+    protos = [inferred.get(name) for name in ctx.node.output]
+    return [UNKNOWN if proto is None else value_type(proto, parse) for proto in protos]
 
 
 def _without_shapes(ctx: NodeContext, operator: Operator, given: Given) -> Sequence[ValueType]:
     """What onnx infers from element types alone. A node that it refuses then is invalid for all shapes."""
     try:
         return [
-            _shapeless(known) for known in _run(ctx, operator, {name: _shapeless(held) for name, held in given.items()})
+            _shapeless(known)
+            for known in _run(ctx, operator, {name: _shapeless(value) for name, value in given.items()})
         ]
     except _INVALID as error:
         return _report(ctx, error)

@@ -83,16 +83,18 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
         if not later:
             # A plugin of a runtime: nodes of plugins are made with onnx_graphsurgeon, which asks for no domain.
             return Operator(domain, opset)
-        what = f"{op_type} exists from opset {min(later)} on, but the model imports opset {opset}"
+        message = f"{op_type} exists from opset {min(later)} on, but the model imports opset {opset}"
         if min(later) <= opset:
-            what = f"{op_type} was removed from ai.onnx before opset {opset}"
-        return Operator(domain, opset, finding="SG214", message=what)
+            message = f"{op_type} was removed from ai.onnx before opset {opset}"
+        return Operator(domain, opset, finding="SG214", message=message)
     if schema is None:
         return _of_another_version(domain, op_type, opset)
     variant = variant_of(op_type, schema.since_version) if domain == "" and op_type in SPLIT_OPERATORS else None
     if variant is None and domain == "" and op_type in SPLIT_OPERATORS:
-        what = f"{op_type}-{schema.since_version} is newer than this splitgraph"
-        return Operator(domain, opset, schema.since_version, schema, finding="SG302", message=what, help=_HELP_IF_NEWER)
+        message = f"{op_type}-{schema.since_version} is newer than this splitgraph"
+        return Operator(
+            domain, opset, schema.since_version, schema, finding="SG302", message=message, help=_HELP_IF_NEWER
+        )
     return Operator(
         domain,
         opset,
@@ -124,7 +126,7 @@ def _outgrew_rule(schema: OperatorVersion) -> bool:
 
 
 def _form(schema: OperatorVersion) -> tuple[object, ...]:
-    slots = [[(held.name, held.option) for held in formals] for formals in (schema.inputs, schema.outputs)]
+    slots = [[(formal.name, formal.option) for formal in formals] for formals in (schema.inputs, schema.outputs)]
     return schema.attributes, slots, schema.max_inputs, schema.max_outputs
 
 
@@ -151,9 +153,9 @@ def _required_attributes(schema: OperatorVersion) -> tuple[str, ...]:
 
 def _schema(domain: str, op_type: str, opset: int) -> OperatorVersion | None:
     """The operator version at an opset; None where there is none, or it was removed."""
-    found = version_at(domain, op_type, opset)
-    if found is None or not found.deprecated:
-        return found
+    version = version_at(domain, op_type, opset)
+    if version is None or not version.deprecated:
+        return version
     # GroupNormalization-18 was deprecated for its own later version and not removed.
-    later = [each for each in versions_of(domain, op_type) if each.since_version > found.since_version]
-    return found if any(not each.deprecated for each in later) else None
+    later = [candidate for candidate in versions_of(domain, op_type) if candidate.since_version > version.since_version]
+    return version if any(not candidate.deprecated for candidate in later) else None

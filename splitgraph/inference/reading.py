@@ -137,10 +137,10 @@ class Reading:
     def _check_inputs(self, schema: OperatorVersion, given: Sequence[Knowledge]) -> None:
         """Find an input of a type that the schema does not allow, or of another type than an input it must match."""
         texts = tuple([None if known is OMITTED else known.text for known in given])
-        found = _mismatch(schema, texts)
-        if found is None:
+        mismatch = _mismatch(schema, texts)
+        if mismatch is None:
             return
-        self.mistyped = f"{schema.op}-{self.operator.since_version}: {found}"
+        self.mistyped = f"{schema.op}-{self.operator.since_version}: {mismatch}"
         how = _how_it_is_run(schema, texts, self.operator.opset)
         if how is not None:
             self.is_lenient = True
@@ -165,8 +165,8 @@ class Reading:
             return None
         # A rule gives the outputs of every version, and a node may leave some of them out.
         asked = [type_text(value) if name else None for name, value in zip(names, outputs, strict=False)]
-        found = _forbidden_output(schema, tuple(asked))
-        text = None if found is None else f"{schema.op}-{self.operator.since_version}: {found}"
+        fault = _forbidden_output(schema, tuple(asked))
+        text = None if fault is None else f"{schema.op}-{self.operator.since_version}: {fault}"
         if "" not in names and all(value.element is None for value in outputs):
             self._output_faults[types] = text
         return text
@@ -241,8 +241,10 @@ def fit(
             if wrong is not None:
                 tolerated.append((f"{label}: {wrong.text}", wrong.run_by))
     for name in operator.required_attributes:
-        held = attributes.get(name)
-        if held is None or (held.ref_attr_name and bindings is not None and held.ref_attr_name not in bindings):
+        attribute = attributes.get(name)
+        if attribute is None or (
+            attribute.ref_attr_name and bindings is not None and attribute.ref_attr_name not in bindings
+        ):
             return tolerated, ("SG212", f"{label} needs the attribute {name!r}")
     return tolerated, None
 
@@ -255,9 +257,9 @@ def _may_need_repair(schema: OperatorVersion, reading: Reading) -> bool:
     if schema.op == "Split" or not reading.attributes.keys() <= schema.attributes.keys():
         return True
     return any(
-        not held.ref_attr_name
-        and fault_of_value("", schema.op, schema.since_version, name, attribute_value(held)) is not None
-        for name, held in reading.attributes.items()
+        not attribute.ref_attr_name
+        and fault_of_value("", schema.op, schema.since_version, name, attribute_value(attribute)) is not None
+        for name, attribute in reading.attributes.items()
         if name in reading.operator.constrained_attributes
     )
 
@@ -285,7 +287,7 @@ def _unknown_attribute(schema: OperatorVersion, name: str) -> str:
     meaning.
     """
     text = f"{schema.op}-{schema.since_version} has no attribute {name!r}"
-    those = [each.since_version for each in versions_of(schema.domain, schema.op) if name in each.attributes]
+    those = [version.since_version for version in versions_of(schema.domain, schema.op) if name in version.attributes]
     if not those:
         return text
     return f"{text}; {schema.op}-{(min if min(those) > schema.since_version else max)(those)} has it"

@@ -22,7 +22,7 @@ class Finding(NamedTuple):
     finding.
     """
 
-    found: Diagnostic
+    diagnostic: Diagnostic
     of_symbols: bool
     is_misdeclared: bool
     never_runs: bool
@@ -31,7 +31,7 @@ class Finding(NamedTuple):
 class Avoidable(NamedTuple):
     """An error in a body, where another branch has no error."""
 
-    found: Diagnostic
+    diagnostic: Diagnostic
 
 
 class Requirement(NamedTuple):
@@ -74,29 +74,29 @@ class OpenBranches:
     def __init__(self) -> None:
         self.avoidable: dict[Diagnostic, None] = {}
         self.of_symbols: set[Diagnostic] = set()
-        self._held: list[list[Diagnostic]] = []
+        self._held_back: list[list[Diagnostic]] = []
 
     @contextmanager
     def hold(self) -> Iterator[list[Diagnostic]]:
         """Hold back findings from here on, until the other branches have been walked."""
-        found: list[Diagnostic] = []
-        self._held.append(found)
+        findings: list[Diagnostic] = []
+        self._held_back.append(findings)
         try:
-            yield found
+            yield findings
         finally:
-            self._held.pop()
+            self._held_back.pop()
 
     def place(self, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
         """The list for a new finding: the findings held back, or else these diagnostics of the model."""
-        return self._held[-1] if self._held else diagnostics
+        return self._held_back[-1] if self._held_back else diagnostics
 
-    def spoil(self, found: Sequence[Diagnostic]) -> bool:
+    def spoil(self, findings: Sequence[Diagnostic]) -> bool:
         """True if the findings of a branch include an error that is not avoidable."""
-        return any(each.severity == "error" and each not in self.avoidable for each in found)
+        return any(finding.severity == "error" and finding not in self.avoidable for finding in findings)
 
-    def avoid(self, found: Sequence[Diagnostic]) -> None:
+    def avoid(self, findings: Sequence[Diagnostic]) -> None:
         """Record the errors of a branch as avoidable: another branch has none."""
-        self.avoidable.update((each, None) for each in found if each.severity == "error")
+        self.avoidable.update((finding, None) for finding in findings if finding.severity == "error")
 
     def settled(
         self, diagnostics: Sequence[Diagnostic], is_of_sizes: Callable[[Diagnostic], bool]
@@ -104,14 +104,14 @@ class OpenBranches:
         """The diagnostics, in which avoidable errors that depend on sizes became information; and these errors."""
         if not self.avoidable:
             return list(diagnostics), []
-        never = [found for found in self.avoidable if found in self.of_symbols or is_of_sizes(found)]
+        never = [finding for finding in self.avoidable if finding in self.of_symbols or is_of_sizes(finding)]
         chosen = frozenset(never)
-        return [_as_information(found) if found in chosen else found for found in diagnostics], never
+        return [_as_information(finding) if finding in chosen else finding for finding in diagnostics], never
 
 
-def _as_information(found: Diagnostic) -> Diagnostic:
-    text = f"this branch cannot run with these sizes: {found.message} [{found.code}]"
-    return replace(found, code="SG306", severity="info", message=text, help=CODES["SG306"].help)
+def _as_information(error: Diagnostic) -> Diagnostic:
+    text = f"this branch cannot run with these sizes: {error.message} [{error.code}]"
+    return replace(error, code="SG306", severity="info", message=text, help=CODES["SG306"].help)
 
 
 @dataclass(slots=True)
@@ -163,30 +163,30 @@ class Record:
     def __post_init__(self) -> None:
         self.tensors = TensorCheck(self.task.model)
 
-    def report(self, found: Diagnostic, *, of_symbols: bool = False, is_misdeclared: bool = False) -> None:
+    def report(self, finding: Diagnostic, *, of_symbols: bool = False, is_misdeclared: bool = False) -> None:
         """Keep a finding, once. of_symbols: it contradicts what is known of symbols. is_misdeclared: it is about a
         declaration with only a wrong shape.
         """
         self.effects += 1
         if of_symbols:
-            self.branches.of_symbols.add(found)
+            self.branches.of_symbols.add(finding)
         if is_misdeclared:
-            self.misdeclared.add(found)
+            self.misdeclared.add(finding)
         if self.calling and not self.quiet:
-            self.journal.entries.append(Finding(found, of_symbols, is_misdeclared, self.muted > 0))
-        if self.muted and not self.quiet and found.severity == "error":
-            self.never_run[found] = None
-        if not (self.quiet or self.muted) and found not in self._reported:
-            self._reported.add(found)
-            self.branches.place(self.diagnostics).append(found)
+            self.journal.entries.append(Finding(finding, of_symbols, is_misdeclared, self.muted > 0))
+        if self.muted and not self.quiet and finding.severity == "error":
+            self.never_run[finding] = None
+        if not (self.quiet or self.muted) and finding not in self._reported:
+            self._reported.add(finding)
+            self.branches.place(self.diagnostics).append(finding)
 
-    def note_requirement(self, found: Requirement) -> None:
+    def note_requirement(self, requirement: Requirement) -> None:
         """Keep a requirement of a node that may run."""
         if self.quiet or self.muted:
             return
-        self.requirements.append(found)
+        self.requirements.append(requirement)
         if self.calling:
-            self.journal.entries.append(found)
+            self.journal.entries.append(requirement)
 
     def note_unknown_operator(self, label: str, location: str) -> None:
         """Count a node with an unknown operator, and keep where the first one is."""
@@ -195,26 +195,26 @@ class Record:
             self.first_unknown.setdefault(label, location)
             self.unknown_operators[label] = self.unknown_operators.get(label, 0) + 1
 
-    def keep_report(self, found: FoundSplit) -> None:
+    def keep_report(self, report: FoundSplit) -> None:
         """Keep a split that is to be reported."""
-        self.reports.append(found)
+        self.reports.append(report)
         if self.calling:
-            self.journal.entries.append(found)
+            self.journal.entries.append(report)
 
     @property
     def keeps_reports(self) -> bool:
         """Whether a split that is found now is reported."""
         return self.task.is_reported and not self.quiet
 
-    def release(self, found: Sequence[Diagnostic]) -> None:
+    def release(self, findings: Sequence[Diagnostic]) -> None:
         """Report findings that were held back."""
-        self.branches.place(self.diagnostics).extend(found)
+        self.branches.place(self.diagnostics).extend(findings)
 
-    def avoid(self, found: Sequence[Diagnostic]) -> None:
+    def avoid(self, findings: Sequence[Diagnostic]) -> None:
         """Record the errors of a body as avoidable: another branch has none."""
-        self.branches.avoid(found)
+        self.branches.avoid(findings)
         if self.calling:
-            self.journal.entries.extend(map(Avoidable, found))
+            self.journal.entries.extend(map(Avoidable, findings))
 
     @contextmanager
     def quietly(self) -> Iterator[None]:
@@ -283,9 +283,9 @@ _SHORTEST_NAME = 4
 
 def advise(node: NodeProto, message: str) -> str:
     """What to do about a finding of SG302 at a node. Advice names the attribute or input that the message is about."""
-    found = _TYPE.search(message)
-    if found is not None:
-        return f"Insert a Cast to {found[2]} before {_input(node, int(found[1]))}, or correct what gives it."
+    mismatch = _TYPE.search(message)
+    if mismatch is not None:
+        return f"Insert a Cast to {mismatch[2]} before {_input(node, int(mismatch[1]))}, or correct what gives it."
     if _SAME_TYPE.search(message) and "kind" not in message:
         return f"Insert a Cast, so that {_listed(node.input)} have one element type."
     if _OF_BODIES.search(message):
@@ -322,9 +322,9 @@ def _named_attributes(node: NodeProto, message: str) -> list[str]:
     known = {attribute.name for attribute in node.attribute}
     known |= {name for version in versions_of(plain_domain(node.domain), node.op_type) for name in version.attributes}
     given = {attribute.name for attribute in node.attribute}
-    found = dict.fromkeys(_WORD.findall(message.split(": ", 1)[-1]))
+    words = dict.fromkeys(_WORD.findall(message.split(": ", 1)[-1]))
     # "shape" or "axis" of a text is the attribute only if the node has one.
-    return [word for word in found if word in known and (word in given or f"'{word}'" in message or "_" in word)]
+    return [word for word in words if word in known and (word in given or f"'{word}'" in message or "_" in word)]
 
 
 def _named_inputs(node: NodeProto, message: str) -> list[int]:

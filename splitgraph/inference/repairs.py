@@ -28,9 +28,9 @@ def find_repairs(ctx: NodeContext, schema: OperatorVersion) -> list[Repair]:
     values = _of_values(ctx, schema)
     if not unknown and schema.op != "Split":
         return values
-    found = [_superfluous(ctx, schema, name) for name in ctx.attributes() if name in unknown]
-    repairs = [repair for repair in found if repair is not None]
-    if len(repairs) < len(found):
+    candidates = [_superfluous(ctx, schema, name) for name in ctx.attributes() if name in unknown]
+    repairs = [repair for repair in candidates if repair is not None]
+    if len(repairs) < len(candidates):
         return []
     repairs += values
     if schema.op == "Split" and schema.since_version >= 18:
@@ -57,11 +57,11 @@ def _of_values(ctx: NodeContext, schema: OperatorVersion) -> list[Repair]:
         label = f"{schema.op}-{schema.since_version}: {fault.text}"
         shape = ctx.input(0).shape
         meant = meant_value("", schema.op, schema.since_version, name, value, None if shape is None else len(shape))
-        other, values = _READ_ONLY_WITH.get((schema.op, name), ("", ()))
+        governing, values = _READ_ONLY_WITH.get((schema.op, name), ("", ()))
         if meant is not None:
             text = f"{label}. It can only mean {meant!r} here"
             repairs.append(Repair("SG302", text, (), make_attribute(name, meant), _HELP_OF_VALUE.format(name, meant)))
-        elif other and _value_or_default(ctx, schema, other) not in (*values, UNRESOLVED):
+        elif governing and _value_or_default(ctx, schema, governing) not in (*values, UNRESOLVED):
             repairs.append(
                 Repair("SG302", f"{label}. It changes nothing here and is ignored", (name,), None, _HELP_OF_UNREAD)
             )
@@ -99,7 +99,9 @@ def _is_later_default(_: NodeContext, schema: OperatorVersion, name: str, value:
     if schema.op in _OTHER_BY_DEFAULT or name in _OTHER_BY_DEFAULT:
         return False
     later = (
-        held.attributes.get(name) for held in versions_of("", schema.op) if held.since_version > schema.since_version
+        version.attributes.get(name)
+        for version in versions_of("", schema.op)
+        if version.since_version > schema.since_version
     )
     first = next((formal for formal in later if formal is not None), None)
     return first is not None and first.default_value is not None and first.default_value == value
@@ -112,7 +114,9 @@ _OTHER_BY_DEFAULT = frozenset({"Resize", "Upsample", "coordinate_transformation_
 def _is_of_the_past(_: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
     """An earlier version had the attribute, which never changed the outputs."""
     return any(
-        name in held.attributes for held in versions_of("", schema.op) if held.since_version < schema.since_version
+        name in version.attributes
+        for version in versions_of("", schema.op)
+        if version.since_version < schema.since_version
     )
 
 
@@ -326,7 +330,7 @@ SUPERFLUOUS: Mapping[str, Mapping[str, int | str]] = {
 
 def changes_nothing(op: str, name: str, value: object) -> bool:
     """True for an attribute of another version at a value that changes nothing."""
-    held = SUPERFLUOUS.get(op, {}).get(name)
-    if held == ALL_ONES:
+    neutral = SUPERFLUOUS.get(op, {}).get(name)
+    if neutral == ALL_ONES:
         return isinstance(value, tuple) and bool(value) and set(value) == {1}
-    return held is not None and value == held
+    return neutral is not None and value == neutral

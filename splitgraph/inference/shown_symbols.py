@@ -45,9 +45,9 @@ def solve(obligations: Iterable[Obligation], generated: Collection[str]) -> dict
         if obligation.relation != "==":
             continue
         difference = resolve(obligation.lhs - obligation.rhs, solved)
-        found = None if isinstance(difference, int) else _solution(difference, generated)
-        if found is not None:
-            solved[found[0]] = found[1]
+        solution = None if isinstance(difference, int) else _solution(difference, generated)
+        if solution is not None:
+            solved[solution[0]] = solution[1]
     return solved
 
 
@@ -171,7 +171,7 @@ class ShownNames(dict[Dim, "DimLike | None"]):
         self._reserved = set(reserved)
         self._places: Counter[str] = Counter()
         self._inside: set[str] = set(bounded)
-        self._held: dict[Dim, list[tuple[str, bool]]] = {}
+        self._generated_of: dict[Dim, list[tuple[str, bool]]] = {}
         self._names: dict[str, DimLike] = {}
         self._large: dict[Atom, Dim] = {}
         self._counted: set[Atom] = set()
@@ -207,11 +207,11 @@ class ShownNames(dict[Dim, "DimLike | None"]):
 
     def _generated_in(self, dim: Dim) -> list[tuple[str, bool]]:
         """The generated symbols in a dimension once it is resolved, each with whether it is the whole dimension."""
-        names = self._held.get(dim)
+        names = self._generated_of.get(dim)
         if names is None:
             known = resolve(dim, self.solved)
             names = [(name, str(known) == name) for name in sorted(names_in(known) & self.generated)]
-            self._held[dim] = names
+            self._generated_of[dim] = names
         return names
 
     def value(self, value: ValueType) -> ValueType:
@@ -260,17 +260,17 @@ class ShownNames(dict[Dim, "DimLike | None"]):
 
     def _name_large(self, atom: Atom) -> Dim:
         """The symbol that stands for a large expression; the large expressions in its meaning get symbols too."""
-        waiting, found = [atom], list[tuple[Atom, list[DimLike]]]()
+        waiting, expressions = [atom], list[tuple[Atom, list[DimLike]]]()
         while waiting:
-            each = waiting.pop()
-            if each not in self._large:
-                self._large[each] = self._new()
-                parts = [resolve(part, self.solved) for part in each.parts]
-                found.append((each, parts))
+            large = waiting.pop()
+            if large not in self._large:
+                self._large[large] = self._new()
+                parts = [resolve(part, self.solved) for part in large.parts]
+                expressions.append((large, parts))
                 waiting += [inner for part in parts for inner in large_atoms(part)]
-        for each, parts in found:
+        for large, parts in expressions:
             shown = [self._under_shown_names(part) for part in parts]
-            self._note_meaning(self._large[each], rebuilt_atom(each.kind, shown), spell_large(each, shown))
+            self._note_meaning(self._large[large], rebuilt_atom(large.kind, shown), spell_large(large, shown))
         return self._large[atom]
 
     def _note_meaning(self, name: Dim, meaning: DimLike, text: str) -> None:
@@ -365,7 +365,7 @@ def _plainest(shown: Sequence[Obligation], known: Facts, common: set[str]) -> It
     for obligation in reversed(kept):
         plain = obligation
         if not common.isdisjoint(obligation.symbols):
-            plain = min(obligation, _by_what_is_known(obligation, known), key=lambda each: len(str(each)))
+            plain = min(obligation, _by_what_is_known(obligation, known), key=lambda candidate: len(str(candidate)))
             known.require(obligation)
         yield obligation, plain.solved()
 
@@ -374,7 +374,9 @@ def shown_assumptions(state: WalkState) -> dict[Obligation, str]:
     """The assumptions that do not follow from others, as shown, each with the first node that needs it."""
     assumptions = tuple(state.symbols.assumptions)
     common = _named_twice(assumptions) if len(assumptions) <= _MOST_COMPARED else set[str]()
-    return {plain: state.symbols.assumptions[each] for each, plain in _plainest(assumptions, Facts(), common)}
+    return {
+        plain: state.symbols.assumptions[assumption] for assumption, plain in _plainest(assumptions, Facts(), common)
+    }
 
 
 def _by_what_is_known(obligation: Obligation, known: Facts) -> Obligation:
@@ -392,38 +394,38 @@ def shown_requirements(
     requirements of each split.
     """
     meanings = frozenset(naming.meanings.values())
-    found: dict[Obligation, dict[str, None]] = {}
+    required_at: dict[Obligation, dict[str, None]] = {}
     branches: dict[Obligation, dict[str, None]] = {}
     for noted in state.record.requirements:
         plain = requirements.plain(noted.obligation, noted.facts)
         if plain is not None:
-            found.setdefault(plain, {})[noted.location] = None
+            required_at.setdefault(plain, {})[noted.location] = None
             branches.setdefault(plain, {})[noted.branch] = None
     for split, required in splits:
         for plain in required:
             # What a symbol stands for holds wherever it stands.
-            found.setdefault(plain, {})[split.location] = None
+            required_at.setdefault(plain, {})[split.location] = None
             branches.setdefault(plain, {})["" if plain in meanings else split.branch] = None
     for name, definition in state.symbols.definitions.items():
         meaning = None if definition is None else naming.dim(definition[0])
         if definition is not None and isinstance(meaning, Dim) and meaning != symbol(name):
-            found.setdefault(Obligation(symbol(name), "==", meaning).solved(), {})[definition[1]] = None
+            required_at.setdefault(Obligation(symbol(name), "==", meaning).solved(), {})[definition[1]] = None
     for name in _known_broadcasts(state):
         shown, operands = naming.shown_name(name), _shown_operands(state, naming, name)
         if shown is not None and operands is not None:
-            found.setdefault(_broadcast(shown, operands), {})[state.symbols.broadcasts[name][2]] = None
+            required_at.setdefault(_broadcast(shown, operands), {})[state.symbols.broadcasts[name][2]] = None
     for said in naming.meanings.values():
-        found.setdefault(said, {})
+        required_at.setdefault(said, {})
     # What is required outside of bodies, too, is required in every run.
     only = {plain: () if "" in bodies else tuple(bodies) for plain, bodies in branches.items()}
-    return {plain.within(only.get(plain, ())): tuple(locations) for plain, locations in found.items()}
+    return {plain.within(only.get(plain, ())): tuple(locations) for plain, locations in required_at.items()}
 
 
 def _broadcast(shown: DimLike, operands: Sequence[DimLike]) -> Obligation:
     """The text that a symbol is the broadcast of dimensions: they are equal or 1, so that it is the largest, but 0 if
     one is 0.
     """
-    value = product([*(dim_min(1, each) for each in operands), dim_max(*operands)])
+    value = product([*(dim_min(1, operand) for operand in operands), dim_max(*operands)])
     # Multiplied out it would be unreadable.
     texts = [*map(spell_inside, operands)]
     factors = [*(f"min(1, {text})" for text in texts), f"max({', '.join(texts)})"]
@@ -443,17 +445,17 @@ def _shown_operands(state: WalkState, naming: ShownNames, name: str) -> list[Dim
     """The operands of the broadcast that a generated symbol stands for, as shown; an operand that is not shown is
     replaced by its own operands. None where the text would be too long.
     """
-    found: dict[DimLike, None] = {}
+    operands: dict[DimLike, None] = {}
     waiting = list(reversed(state.symbols.broadcasts[name][:2]))
     seen = set(waiting)
     while waiting:
         operand = waiting.pop()
         shown, inner = naming.dim(operand), state.symbols.broadcasts.get(str(operand))
         if shown is not None:
-            found[shown] = None
+            operands[shown] = None
         elif inner is None:
             return None
         else:
-            waiting += [each for each in reversed(inner[:2]) if each not in seen]
+            waiting += [dim for dim in reversed(inner[:2]) if dim not in seen]
             seen.update(inner[:2])
-    return list(found) if len(found) > 1 else None
+    return list(operands) if len(operands) > 1 else None

@@ -167,26 +167,26 @@ def _given_type(value: ValueInfoProto, shape: Any, names: Collection[str]) -> Va
     return ValueType("tensor" if kind is None else kind.removesuffix("_type"), None, dims)
 
 
-def _given_dim(dim: Any, what: str, names: Collection[str]) -> DimLike | None:
+def _given_dim(dim: Any, subject: str, names: Collection[str]) -> DimLike | None:
     if dim is None or isinstance(dim, Dim):
         return dim
     if not isinstance(dim, str):
-        return _number(dim, what, ", or None where it is unknown")
+        return _number(dim, subject, ", or None where it is unknown")
     try:
         parsed = parse_given_dim(dim, names)
     except ValueError as error:
         raise SplitgraphError(f"{dim!r} is not a dimension: {error}") from None
-    return _number(parsed, what) if isinstance(parsed, int) else parsed
+    return _number(parsed, subject) if isinstance(parsed, int) else parsed
 
 
-def _number(value: Any, what: str, otherwise: str = "") -> int:
+def _number(value: Any, subject: str, otherwise: str = "") -> int:
     """The value as a dimension; numpy's integers are integers, True and False are not. otherwise: what else is one."""
     number = None
     if not isinstance(value, bool) and hasattr(value, "__index__"):
         number = operator.index(value)
     if number is None or not 0 <= number <= LARGEST_DIM:
         allowed = f"an integer of at least 0 and at most 2**63 - 1{otherwise}"
-        raise SplitgraphError(f"{what} cannot be {value!r}; it must be {allowed}")
+        raise SplitgraphError(f"{subject} cannot be {value!r}; it must be {allowed}")
     return number
 
 
@@ -216,11 +216,11 @@ def _bind(value: ValueInfoProto, bound: Mapping[str, DimLike], inferred: Mapping
     for tensor in tensor_types(value.type):
         for axis, entry in enumerate(tensor.shape.dim):
             dim = read_dim_param(entry.dim_param)
-            found = None if dim is None else substitute(dim, bound)
-            if found is None or found == dim:
+            size = None if dim is None else substitute(dim, bound)
+            if size is None or size == dim:
                 continue
-            if inferred is None or (known is not None and known.shape is not None and known.shape[axis] == found):
-                write_dim(found, entry)
+            if inferred is None or (known is not None and known.shape is not None and known.shape[axis] == size):
+                write_dim(size, entry)
 
 
 def _give(value: ValueInfoProto, given: ValueType, shape: Sequence[DimLike | None]) -> None:
@@ -333,9 +333,9 @@ class TensorCheck:
 
     def problem(self, tensor: TensorProto) -> str | None:
         """What is wrong with a tensor; None for a sound one."""
-        found = misfit(tensor)
-        if found is not None or not lacks_data(tensor):
-            return found
+        fault = misfit(tensor)
+        if fault is not None or not lacks_data(tensor):
+            return fault
         if self._is_architecture is None:
             self._is_architecture = _is_architecture(self._model)
         if not self._is_architecture:
@@ -364,7 +364,7 @@ class TensorCheck:
 
     def of_initializers(self, graph: GraphProto, location: str) -> Iterator[Diagnostic]:
         """A finding for each malformed initializer of a graph; only a warning if nothing reads the initializer."""
-        problems = [(held.name, self.problem(held)) for held in graph.initializer]
+        problems = [(tensor.name, self.problem(tensor)) for tensor in graph.initializer]
         problems += [(sparse.values.name, misfit_of_sparse(sparse)) for sparse in graph.sparse_initializer]
         for name, problem in problems:
             if problem is None:

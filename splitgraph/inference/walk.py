@@ -87,16 +87,16 @@ class Walk(GraphWalk):
         earlier, find, functions, variadic = visits.get, self._find, self.state.task.functions, self.state.task.variadic
         set_aside = self.state.task.set_aside
         key: Key | None
-        each: Sequence[bytes]
+        written: Sequence[bytes]
         for index, node in enumerate(nodes) if order is None else [(index, nodes[index]) for index in order]:
             op_type = node.op_type
             constant = None
             if op_type == "Constant":
                 constant = constant_key(_WRITTEN_NODE(node), visits)
                 if constant is None or (constant[1] not in visits and find(constant[1]) is None):
-                    held = self._plain_tensor(node)
-                    if held is not None:
-                        note(self._hold(*held, None if constant is None else constant[1]))
+                    plain = self._plain_tensor(node)
+                    if plain is not None:
+                        note(self._define_constant(*plain, None if constant is None else constant[1]))
                         continue
             if constant is not None:
                 outputs, key = [constant[0]], constant[1]
@@ -106,11 +106,11 @@ class Walk(GraphWalk):
                     key = None
                 else:
                     # Bytes for the attributes, one object for all that is known of an input: what the visit depends on.
-                    each = [*map(_WRITTEN, attributes[:])] if attributes else ()
+                    written = [*map(_WRITTEN, attributes[:])] if attributes else ()
                     try:
-                        key = (op_type, node.domain, len(outputs), *map(read, node.input[:]), *each)
+                        key = (op_type, node.domain, len(outputs), *map(read, node.input[:]), *written)
                     except KeyError:
-                        key = (op_type, node.domain, len(outputs), *self._given(node, index), *each)
+                        key = (op_type, node.domain, len(outputs), *self._given(node, index), *written)
             if set_aside and f"{self.location}/{node_label(node, index)}" in set_aside:
                 # It repeats no visit of a node like it, of which more is concluded.
                 key = None
@@ -119,18 +119,18 @@ class Walk(GraphWalk):
                 if key is None or constant is not None:
                     given, form = self._given(node, index), None
                 else:
-                    end = len(key) - len(each)
-                    given, form = [*key[3:end]], (*key[:3], *each)
+                    end = len(key) - len(written)
+                    given, form = [*key[3:end]], (*key[:3], *written)
                 if functions and called_function(node) in functions and called_function(node) not in variadic:
                     note((yield from self._visit_call(node, index, outputs, given)))
                 else:
                     note(self._visit(node, index, outputs, given, key, form))
                 continue
-            found = visit.only
+            only = visit.only
             # What most nodes come to, here rather than in a call.
-            if found is not None and (name := outputs[0]) and name not in types and name not in declared:
-                known[name] = found
-                types[name] = found.type or UNKNOWN
+            if only is not None and (name := outputs[0]) and name not in types and name not in declared:
+                known[name] = only
+                types[name] = only.type or UNKNOWN
                 if visit.content is not None:
                     constants[name] = visit.content
                 note(visit)
@@ -181,7 +181,7 @@ class Walk(GraphWalk):
             return None
         return name, tensor
 
-    def _hold(self, name: str, tensor: TensorProto, written: bytes | None) -> Visit | None:
+    def _define_constant(self, name: str, tensor: TensorProto, written: bytes | None) -> Visit | None:
         """Define the output of a plain Constant node as an initializer is defined. Gives the visit that equal Constants
         repeat. written: the attribute as bytes; None where it is too long to look for equal ones.
         """
@@ -198,12 +198,12 @@ class Walk(GraphWalk):
         """What is known of each input of a node; some inputs are read for the first time here."""
         given = []
         for name in node.input:
-            found = self.known.get(name)
-            if found is None:
+            known = self.known.get(name)
+            if known is None:
                 if name not in self.types and not self.is_defined(name):
                     self._report_missing(name, f"{self.location}/{node_label(node, index)}")
-                found = self.look_up(name)
-            given.append(found)
+                known = self.look_up(name)
+            given.append(known)
         return given
 
     def _repeat(self, visit: Visit, node: NodeProto, index: int, outputs: Sequence[str]) -> Visit | None:
@@ -216,27 +216,27 @@ class Walk(GraphWalk):
         if visit.split is not None:
             keep_split(self, node, index, visit.split, visit.types, ())
         known, types, declared = self.known, self.types, self.declared
-        for name, found in zip(outputs, visit.outputs, strict=True):
+        for name, result in zip(outputs, visit.outputs, strict=True):
             if name in types or name in declared:
-                self._give(name, found, node, index)
-                alike = alike if known[name] is found else None
+                self._give(name, result, node, index)
+                alike = alike if known[name] is result else None
                 continue
-            known[name] = found
-            types[name] = found.type or UNKNOWN
-            if found.contents is not None:
-                self.constants[name] = found.contents
-            if found.sequence is not None:
-                self.sequences[name] = found.sequence
+            known[name] = result
+            types[name] = result.type or UNKNOWN
+            if result.contents is not None:
+                self.constants[name] = result.contents
+            if result.sequence is not None:
+                self.sequences[name] = result.sequence
         if visit.content is not None:
             self.constants[outputs[0]] = visit.content
         return alike
 
-    def _give(self, name: str, found: Knowledge, node: NodeProto, index: int) -> None:
+    def _give(self, name: str, result: Knowledge, node: NodeProto, index: int) -> None:
         """Define an output of a node."""
         declared = self.declared.get(name) if self.declared else None
-        if name in self.types or (declared is not None and declared != found.type):
+        if name in self.types or (declared is not None and declared != result.type):
             location = f"{self.location}/{node_label(node, index)}"
-            inferred = found.type or UNKNOWN
+            inferred = result.type or UNKNOWN
             if declared is not None:
                 version = self.facts.version
                 of_split = node.op_type in SPLIT_OPERATORS
@@ -244,13 +244,13 @@ class Walk(GraphWalk):
                 if version != self.facts.version:
                     self._visits.clear()
             self.define(name, inferred, location)
-            found = self.state.knowledge.of(self.types[name], found.contents, found.sequence, unread=found.unread)
-        self.known[name] = found
-        self.types[name] = found.type or UNKNOWN
-        if found.contents is not None:
-            self.constants[name] = found.contents
-        if found.sequence is not None:
-            self.sequences[name] = found.sequence
+            result = self.state.knowledge.of(self.types[name], result.contents, result.sequence, unread=result.unread)
+        self.known[name] = result
+        self.types[name] = result.type or UNKNOWN
+        if result.contents is not None:
+            self.constants[name] = result.contents
+        if result.sequence is not None:
+            self.sequences[name] = result.sequence
 
     def _visit(
         self,
@@ -276,18 +276,18 @@ class Walk(GraphWalk):
             computation = computation_of(self, ctx, outputs)
             if computation is not None:
                 outputs, sound = self._compute(ctx, computation), None
-        found = self._known_outputs(ctx, outputs, sound)
+        results = self._known_outputs(ctx, outputs, sound)
         is_settled, did_more = questions == facts.open_questions, effects != record.effects
-        self._give_each(ctx, found)
+        self._give_each(ctx, results)
         if version != facts.version:
             # More is known of the symbols now, so that what asked about them may not give the same again.
             self._visits.clear()
         elif key is not None and not did_more and reading.is_repeatable and "" not in names:
-            visit = Visit(found, outputs, ctx.split)
+            visit = Visit(results, outputs, ctx.split)
             self._keep(key, visit, settled=is_settled and not reading.refers)
             known = self.known
-            for name, held in zip(names, found, strict=True):
-                if known.get(name) is not held:
+            for name, result in zip(names, results, strict=True):
+                if known.get(name) is not result:
                     return None
             return visit
         return None
@@ -337,10 +337,10 @@ class Walk(GraphWalk):
         """The readings of nodes, which graphs with the same imports share."""
         # A node of a domain that is not imported is another fault in a function than in the model.
         key = (bool(self.state.record.calling), *sorted(self.imports.items()))
-        found = self.state.readings.get(key)
-        if not isinstance(found, Readings):
-            found = self.state.readings[key] = Readings(self.imports)
-        return found
+        readings = self.state.readings.get(key)
+        if not isinstance(readings, Readings):
+            readings = self.state.readings[key] = Readings(self.imports)
+        return readings
 
     def _context(
         self, node: NodeProto, index: int, names: Sequence[str], given: list[Knowledge], reading: Reading
@@ -366,7 +366,7 @@ class Walk(GraphWalk):
         """
         contents_out, sequences_out, computed = ctx.contents_out, ctx.sequences_out, self.computed
         is_more = bool(contents_out or sequences_out or computed)
-        interned, found = self.state.knowledge, []
+        interned, results = self.state.knowledge, []
         if sound is not None and not is_more and len(sound) == len(ctx.outputs) and "" not in ctx.outputs:
             return sound
         for position, name in enumerate(ctx.outputs):
@@ -380,23 +380,23 @@ class Walk(GraphWalk):
                 contents, sequence = contents_out.get(position), sequences_out.get(position)
                 unread = contents is None and name in computed
                 known = interned.of(known.type, contents, sequence, unread=unread)
-            found.append(known)
-        return found
+            results.append(known)
+        return results
 
-    def _give_each(self, ctx: NodeContext, found: Sequence[Knowledge]) -> None:
+    def _give_each(self, ctx: NodeContext, results: Sequence[Knowledge]) -> None:
         """Define the outputs of a node."""
         names = ctx.outputs
         types, declared = self.types, self.declared
-        for name, each in zip([name for name in names if name] if "" in names else names, found, strict=True):
+        for name, result in zip([name for name in names if name] if "" in names else names, results, strict=True):
             if name in types or name in declared:
-                self._give(name, each, ctx.node, ctx.index)
+                self._give(name, result, ctx.node, ctx.index)
                 continue
-            self.known[name] = each
-            types[name] = each.type or UNKNOWN
-            if each.contents is not None:
-                self.constants[name] = each.contents
-            if each.sequence is not None:
-                self.sequences[name] = each.sequence
+            self.known[name] = result
+            types[name] = result.type or UNKNOWN
+            if result.contents is not None:
+                self.constants[name] = result.contents
+            if result.sequence is not None:
+                self.sequences[name] = result.sequence
 
     def _look_into_bodies(self, ctx: NodeContext, reading: Reading, outputs: Sequence[ValueType]) -> None:
         """Walk the bodies of an operator without a rule, with the types that the bodies declare. Record the node for

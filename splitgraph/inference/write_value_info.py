@@ -40,13 +40,13 @@ def fill_model(analysis: Analysis, model: ModelProto, sizes: BoundSizes = UNBOUN
     if sizes is not UNBOUND:
         fix_sizes(model, sizes, tuple(scopes(model)), analysis.details.types)
     encoded = _EncodedTypes()
-    has_twice = any(each.code == "SG104" for each in analysis.diagnostics)
-    found: dict[GraphPath, Any] = {}
+    has_twice = any(finding.code == "SG104" for finding in analysis.diagnostics)
+    graphs: dict[GraphPath, Any] = {}
     # Outer graphs first, so that an inner one is found from the one around it.
     for path, types in sorted(analysis.details.types.items(), key=lambda item: len(item[0])):
-        around = found.get(path[:-3])
+        around = graphs.get(path[:-3])
         graph = graph_at(model, path) if around is None else subgraph_at(around.node[path[-3]], path[-2], path[-1])
-        found[path] = graph
+        graphs[path] = graph
         if not isinstance(graph, FunctionProto):
             # No declaration fits both values of a name that a graph defines twice.
             if twice := _given_twice(graph) if has_twice else set():
@@ -87,7 +87,7 @@ class _EncodedTypes(dict[int, tuple[bytes, int] | None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._held: list[ValueType] = []
+        self._kept_alive: list[ValueType] = []
 
     def add(self, types: Collection[ValueType]) -> None:
         """Encode each of these types."""
@@ -95,7 +95,7 @@ class _EncodedTypes(dict[int, tuple[bytes, int] | None]):
             if id(value) not in self:
                 made = type_proto(value)
                 # Held with its bytes: another type could take the identity of one that is gone.
-                self._held.append(value)
+                self._kept_alive.append(value)
                 written = None if made is None else field(_TYPE_OF_VALUE, made.SerializeToString())
                 self[id(value)] = None if written is None else (written, len(written))
 

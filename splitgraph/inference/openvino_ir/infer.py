@@ -59,8 +59,8 @@ def analyse_mirror(
     first = analysis.diagnostics
     if settled.locations:
         analysis = _analyse(mirrored, replace(task, set_aside=settled.locations))
-    found = (*settled.apply(first, analysis.diagnostics), *settled.notes)
-    return replace(analysis, diagnostics=found, accepted=tuple(settled.accepted))
+    diagnostics = (*settled.apply(first, analysis.diagnostics), *settled.notes)
+    return replace(analysis, diagnostics=diagnostics, accepted=tuple(settled.accepted))
 
 
 def _analyse(mirrored: Mirror, task: Task) -> Analysis:
@@ -79,8 +79,8 @@ def _report_impossible_layers(state: WalkState, mirrored: Mirror) -> None:
             fault = fault_of_layer(layer.type, layer.version)
             if fault is not None:
                 help = "Correct the layer's type or version; a layer of an extension has a version of its own."
-                found = diagnostic("SG303", fault, f"{scope.location}/{layer.name}", severity="warning", help=help)
-                state.record.report(found)
+                warning = diagnostic("SG303", fault, f"{scope.location}/{layer.name}", severity="warning", help=help)
+                state.record.report(warning)
 
 
 def _walk(mirrored: Mirror, task: Task) -> tuple[WalkState, Walk]:
@@ -101,8 +101,8 @@ def _require_intervals(
     """Require each dimension to be within its declared interval. Report a given size outside the interval."""
     for name, (lowest, most) in intervals.items():
         dim = bound.get(name, symbol(name))
-        held = [Obligation(dim, ">=", lowest), *([] if most is None else [Obligation(most, ">=", dim)])]
-        if "contradiction" in [main.facts.require(obligation) for obligation in held]:
+        limits = [Obligation(dim, ">=", lowest), *([] if most is None else [Obligation(most, ">=", dim)])]
+        if "contradiction" in [main.facts.require(obligation) for obligation in limits]:
             declared = f"{lowest}..{'' if most is None else most}"
             text = f"the dimension {name} is given as {dim}, but declared as {declared}"
             help = f"Give it a size within {declared}, or correct the shape that the model declares."
