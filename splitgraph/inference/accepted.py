@@ -47,8 +47,10 @@ class Settled:
     later: tuple[Acceptance, ...] = ()
 
     def apply(self, first: Sequence[Diagnostic], again: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
-        """The findings that are left. first: all of them. again: those with the nodes set aside. Errors that follow
-        from what these nodes give are not among the latter, but stay: each must be accepted by its own name.
+        """Return the findings that are left.
+
+        first: all findings. again: the findings with the nodes set aside. Errors that depend on the outputs of these
+        nodes are missing in `again`, but they stay: each must be accepted by its own name.
         """
         gone = frozenset(self.accepted)
         kept = dict.fromkeys(finding for finding in again if finding not in gone)
@@ -98,8 +100,8 @@ def settle(
 
 
 def _left(settled: Settled, errors: Sequence[Diagnostic], nodes: _Nodes) -> set[tuple[str, tuple[Hashable, ...]]]:
-    """The errors that are not accepted: code, and node. Two nodes without outputs may not be told from each other: no
-    later acceptance may reach one of these.
+    """Return the errors that are not accepted, each as its code and its node. A later acceptance must not reach one of
+    them: two nodes without outputs cannot be told apart.
     """
     accepted = frozenset(settled.accepted)
     left = [error for error in errors if error not in accepted]
@@ -117,7 +119,7 @@ def _reaches(accept: Acceptance, error: Diagnostic, nodes: _Nodes) -> bool:
 def _why_not(
     error: Diagnostic, places: Sequence[_Place], nodes: _Nodes, graphs: Mapping[GraphPath, GraphDetail]
 ) -> str | None:
-    """Why a finding cannot be accepted; None where it can be."""
+    """Return why a finding cannot be accepted; None if it can be."""
     if not places:
         return "it is about a graph and not about one node"
     for place in places:
@@ -165,7 +167,9 @@ class _Nodes:
         }
 
     def at(self, location: str) -> Sequence[_Place]:
-        """The nodes at a location: several where they have one name, in a function's body where it is called."""
+        """Return the nodes at a location. There are several where nodes share a name, and in the body of a function
+        that is called more than once.
+        """
         if not self._at:
             for scope in self._scopes.values():
                 for index in range(len(scope.nodes)):
@@ -184,8 +188,8 @@ class _Nodes:
         return ()
 
     def steps_to(self, place: _Place) -> tuple[Hashable, ...]:
-        """The way to a node from the outermost graph, without indices, which change when nodes move: the outputs of
-        each call and of each node around it, the functions, and the attributes with the subgraphs.
+        """Return the way to a node from the outermost graph: the outputs of each call and of each node around it, the
+        functions, and the attributes with the subgraphs. There are no indices, because they change when nodes move.
         """
         steps: list[Hashable] = []
         for scope, position, _ in (*place.calls, place):
@@ -201,13 +205,13 @@ class _Nodes:
         return [*self._steps_into(outer), tuple(outer.nodes[index].output), attribute, position]
 
     def function_of(self, node: NodeProto) -> FunctionProto | None:
-        """The function of the model that a node calls; None for every other node."""
+        """Return the function of the model that a node calls; None for every other node."""
         return self._functions.get(called_function(node))
 
     def has_split(self, location: str) -> bool:
-        """True where one of the nodes at a location is a split."""
+        """Return True if one of the nodes at a location is a split."""
         return any(self.is_split(place.node) for place in self.at(location))
 
     def is_split(self, node: NodeProto) -> bool:
-        """True for a node of the split family, also at an opset that does not have it."""
+        """Return True for a node of the split family, even at an opset without that operator."""
         return node.op_type in SPLIT_OPERATORS and plain_domain(node.domain) == ""

@@ -27,8 +27,8 @@ _REMEMBERED = 4096
 
 @lru_cache(_REMEMBERED)
 def fit_only_if_equal(a: Dim, b: Dim) -> bool:
-    """True for dimensions of which each is 1 only where the other is, so that they broadcast only where they are equal:
-    `min(1024, N)` and N.
+    """Return True if each of two dimensions is 1 only where the other one is 1, such as `min(1024, N)` and N. They
+    broadcast only where they are equal.
     """
     for dim, partner in ((a, b), (b, a)):
         known = _where_one(dim)
@@ -38,8 +38,8 @@ def fit_only_if_equal(a: Dim, b: Dim) -> bool:
 
 
 def larger_of(state: WalkState, facts: Facts, a: Dim, b: Dim, location: str) -> DimLike | None:
-    """The larger of two dimensions that broadcast in a node. The assumptions for it are recorded. None where the
-    broadcast may be another dimension and no assumption helps.
+    """Return the larger of two broadcast dimensions, and record the assumptions for it. Return None if the broadcast
+    may be another dimension and no assumption helps.
     """
     conditions = _conditions(a, b)
     if conditions is None:
@@ -59,7 +59,7 @@ def larger_of(state: WalkState, facts: Facts, a: Dim, b: Dim, location: str) -> 
 
 
 def is_nonempty(state: WalkState, facts: Facts, dim: Dim, location: str) -> bool:
-    """True for a dimension that is at least 1. Where that may be assumed, the assumption is recorded."""
+    """Return True if a dimension is at least 1. Where the walk may assume so, record the assumption."""
     if facts.prove_ge(dim, 1):
         return True
     if not state.task.assumes_nonempty or not dim.symbols <= state.symbols.named_dimensions or facts.prove_ge(0, dim):
@@ -72,7 +72,7 @@ def is_nonempty(state: WalkState, facts: Facts, dim: Dim, location: str) -> bool
 
 
 def settle_assumptions(state: WalkState, facts: Facts) -> None:
-    """Drop the assumptions that are not needed, by the facts of a walk without assumptions."""
+    """Drop the assumptions that the facts of a walk without assumptions prove."""
     before, pairs, sizes = state.symbols.assumptions, state.symbols.assumed_pairs, state.symbols.assumed_sizes
     (
         state.symbols.assumptions,
@@ -90,7 +90,7 @@ def settle_assumptions(state: WalkState, facts: Facts) -> None:
 
 
 def may_be_settled(state: WalkState, facts: Facts) -> bool:
-    """True if an assumption follows from the facts, or was made for dimensions that are known to be equal."""
+    """Return True if an assumption follows from the facts, or concerns dimensions that are known to be equal."""
     return any(facts.prove_ge(assumption.lhs, assumption.rhs) for assumption in state.symbols.assumptions) or any(
         facts.prove_eq(a, b) for a, b in state.symbols.assumed_pairs
     )
@@ -117,7 +117,7 @@ def _keep(state: WalkState, assumption: Obligation, location: str) -> None:
 
 
 def _with_assumptions(state: WalkState, facts: Facts, dims: Iterable[Dim]) -> Facts:
-    """The facts together with the assumptions about the symbols in these dimensions."""
+    """Return the facts together with the assumptions about the symbols in these dimensions."""
     names = {name for dim in dims for name in dim.symbols}
     known = facts.child()
     for assumption in {
@@ -129,8 +129,8 @@ def _with_assumptions(state: WalkState, facts: Facts, dims: Iterable[Dim]) -> Fa
 
 @lru_cache(_REMEMBERED)
 def _conditions(a: Dim, b: Dim) -> tuple[Dim, ...] | None:
-    """The values that must be >= 0 for the larger dimension to be the broadcast. None where no condition makes it so,
-    or too many would be needed.
+    """Return the values that must be >= 0 for the larger dimension to be the broadcast. Return None if there is no such
+    condition, or if there are too many symbols.
     """
     if len(a.symbols | b.symbols) > _MOST_SYMBOLS:
         return None
@@ -144,7 +144,7 @@ def _conditions(a: Dim, b: Dim) -> tuple[Dim, ...] | None:
 
 
 def _beside_each_other(conditions: list[Dim]) -> list[Dim]:
-    """The conditions, each simplified by the others: where P is at most 3, `T + max(0, P - 4)` is T."""
+    """Simplify each condition by the others: if P is at most 3, `T + max(0, P - 4)` is T."""
     for place, condition in enumerate(conditions):
         others = Facts()
         for remaining in conditions[:place] + conditions[place + 1 :]:
@@ -155,7 +155,7 @@ def _beside_each_other(conditions: list[Dim]) -> list[Dim]:
 
 
 def _where_one(dim: Dim) -> Facts | None:
-    """The facts that hold where a dimension is 1; None where it never is 1."""
+    """Return the facts that hold where a dimension is 1; None if it is never 1."""
     known = Facts()
     for value in (dim - 1, 1 - dim):
         conditions = plain_conditions(value, lambda condition: known.prove_ge(condition, 0))
@@ -167,7 +167,9 @@ def _where_one(dim: Dim) -> Facts | None:
 
 
 def _not_empty_beside(dim: Dim, partner: Dim) -> Sequence[Dim] | None:
-    """Conditions (dims >= 0) under which one dimension is not 0 where the other is 1; None where there are none."""
+    """Return conditions (dims >= 0) under which one dimension is not 0 where its partner is 1; None if
+    there are none.
+    """
     beside = _where_one(partner)
     if beside is None:
         return ()

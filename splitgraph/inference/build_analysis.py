@@ -45,7 +45,9 @@ ToldApart = Sequence[tuple[ValueType, ValueType, int]]
 
 
 def build_analysis(state: WalkState, main: Walk) -> Analysis:
-    """The analysis of a walked model; `details` holds the shown types of every graph and what conversion needs."""
+    """Return the analysis of a walked model. Its `details` have the shown types of every graph, and what conversion
+    needs.
+    """
     record, symbols, facts = state.record, state.symbols, main.facts
     solved = solve(
         [obligation for obligation in facts.obligations if obligation not in symbols.declared_numbers],
@@ -98,7 +100,7 @@ def build_analysis(state: WalkState, main: Walk) -> Analysis:
 def _shown_types(
     walked: Mapping[GraphPath, GraphDetail], told_apart: Mapping[GraphPath, ToldApart], naming: ShownNames
 ) -> tuple[Types, list[tuple[ValueType, int]]]:
-    """The types of each graph as they are reported; and each of these with how many values have it."""
+    """Return the reported types of each graph, and each reported type with the number of its values."""
     types: dict[GraphPath, Mapping[str, ValueType]] = {}
     counted: list[tuple[ValueType, int]] = []
     for path, detail in walked.items():
@@ -137,7 +139,9 @@ class ShownSplit(NamedTuple):
 def _shown_splits(
     state: WalkState, naming: ShownNames, simplifier: TypeSimplifier, lengths: Mapping[int, Iterable[DimLike | None]]
 ) -> dict[int, ShownSplit]:
-    """The shown form of each split, by the identity of its detail. lengths: those of its parts, by the same key."""
+    """Return the reported form of each split, by the identity of its detail. lengths: the lengths of its parts, by the
+    same key.
+    """
     shown: dict[int, ShownSplit] = {}
     for report in state.record.reports:
         if id(report.detail) not in shown:
@@ -153,7 +157,7 @@ def _shown_splits(
 
 
 def _required(requirements: Requirements, report: FoundSplit, shown: ShownSplit) -> list[Obligation]:
-    """The requirements of a split, each once, and the meanings of the symbols in its types."""
+    """Return the requirements of a split, and the meanings of the symbols in its types; each once."""
     plain = [
         stated
         for obligation in report.obligations
@@ -180,8 +184,8 @@ def _shown_report(report: FoundSplit, shown: ShownSplit, required: Iterable[Obli
 
 
 def _by_location(scopes: Iterable[Scope], types: Types) -> dict[str, Mapping[str, ValueType]]:
-    """The types of each graph by its location, the main graph first; of two graphs at one location, which happens
-    where nodes have the same name, the second is counted.
+    """Return the types of each graph by its location, the main graph first. Two graphs can have one location, where
+    nodes share a name; then the location of the second one gets a number.
     """
     if len(types) == 1:
         return {"main": types[MAIN]}
@@ -198,7 +202,7 @@ def _by_location(scopes: Iterable[Scope], types: Types) -> dict[str, Mapping[str
 
 
 def _bounds(main: Walk, naming: ShownNames, dims: Iterable[Dim]) -> dict[str, tuple[int, int | None]]:
-    """The known bounds of the symbols in shown dimensions."""
+    """Return the known bounds of the symbols in the reported dimensions."""
     names = sorted({name for dim in dims for name in symbols_of(dim)})
     # A generated symbol is numbered anew when it is shown: its bounds are found under the number that it had inside.
     internal = _met_by_equal_ones(main.facts) if main.state.task.declared_types else main.facts.bounds
@@ -211,7 +215,7 @@ def _bounds(main: Walk, naming: ShownNames, dims: Iterable[Dim]) -> dict[str, tu
 
 
 def _met_by_equal_ones(facts: Facts) -> dict[str, tuple[int, int | None]]:
-    """The bounds of symbols; two that are required to be equal have the narrower ones of both."""
+    """Return the bounds of each symbol. Two symbols that must be equal get the narrower bounds of both."""
     bounds = dict(facts.bounds)
     for obligation in facts.obligations:
         names = [
@@ -249,8 +253,8 @@ def _unknown_operators(state: WalkState) -> list[Diagnostic]:
 def _completeness(
     state: WalkState, types: Types, counted: Iterable[tuple[ValueType, int]]
 ) -> tuple[set[Dim], Completeness]:
-    """The symbolic dimensions that are shown, and how many dimensions are known. counted: each type and how many values
-    have it.
+    """Return the symbolic dimensions that are reported, and the counts of known dimensions. counted: each type with the
+    number of its values.
     """
     shown = set[Dim]()
     dims = known = symbolic = unranked = 0
@@ -273,7 +277,7 @@ def _completeness(
 
 
 def values_left_open(state: WalkState, types: Types) -> set[tuple[GraphPath, str]]:
-    """Graph path and name of each value that depends on an unknown operator and is not fully known."""
+    """Return graph path and name of each value that depends on an unknown operator and is not fully known."""
     open_values: set[tuple[GraphPath, str]] = set()
     _open_in_graph(state, types, MAIN, state.task.model.graph.node, frozenset(), open_values)
     return open_values
@@ -287,7 +291,9 @@ def _open_in_graph(
     around: frozenset[str],
     open_values: set[tuple[GraphPath, str]],
 ) -> frozenset[str]:
-    """Go through a graph's nodes; around: open names of the graphs around it. Gives the open names visible in it."""
+    """Collect the open values of a graph, and return the open names that are visible in it. around: the open names of
+    the graphs around it.
+    """
     types_here = types.get(path, {})
     visible = set(around)
     for index, node in enumerate(nodes):
@@ -321,8 +327,8 @@ def _is_open(value: ValueType) -> bool:
 
 
 def first_unknown(state: WalkState) -> Origin | None:
-    """Where the first value of unknown rank comes from, in the order of the nodes; bodies are searched where their node
-    stands. None if no value has an unknown rank.
+    """Find the first value of unknown rank, in the order of the nodes. The bodies of a node come with the node. Return
+    None if every rank is known.
     """
     detail = state.record.details.get(MAIN)
     for value in state.task.model.graph.input:
@@ -363,5 +369,5 @@ def _why_unknown(state: WalkState, node: NodeProto, place: str) -> str:
 
 
 def _is_unranked(value: ValueType) -> bool:
-    """True for a value of unknown rank. A map has none."""
+    """Return True if the rank of a value is unknown. A map has no rank."""
     return value.shape is None and value.kind != "map"

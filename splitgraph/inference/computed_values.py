@@ -77,12 +77,12 @@ _NOT_COMPUTED = (ArithmeticError, AssertionError, AttributeError, LookupError, R
 
 
 def is_computable(op_type: str, since_version: int) -> bool:
-    """True for an operator of ai.onnx that the evaluator computes as the specification says."""
+    """Return True if onnx's evaluator computes an operator of ai.onnx as its specification says."""
     return since_version >= _SINCE.get(op_type, since_version + 1)
 
 
 def is_few(known: ValueType) -> bool:
-    """True for a value of few elements, in a type that is computed."""
+    """Return True if a value has few elements, of a type that is computed."""
     if known.dtype is None or (known.dtype not in _FLOAT_BITS and not _is_integer(known.dtype)):
         return False
     if known.kind == "sequence":
@@ -126,7 +126,7 @@ class Computation:
         return self.steps <= _MOST_STEPS
 
     def run(self, trial: Trial) -> list[Any]:
-        """The outputs in one trial. Raises one of `_NOT_COMPUTED`."""
+        """Return the outputs in one trial. Raise one of `_NOT_COMPUTED` if there are none."""
         outputs = trial.results.get(self)
         if outputs is None:
             values = [self._value(index, trial) for index in range(len(self._sources))]
@@ -165,7 +165,7 @@ class Computation:
         return [next(made) if name else None for name in self.node.output]
 
     def _checked(self, index: int, made: Any, values: Sequence[Any]) -> Any:
-        """An output as the run goes on with it. Raises ValueError for one that runtimes give differently."""
+        """Return an output in the type that the run goes on with. Raise ValueError if runtimes differ about it."""
         if made is None or isinstance(made, list):
             return made
         array, dtype = np.asarray(made), self.types[index].dtype
@@ -191,11 +191,13 @@ class ComputedValue:
 
     @property
     def is_float(self) -> bool:
-        """True for floating-point numbers, which tell no dimension before they are turned into integers."""
+        """True for floating-point numbers: no dimension depends on them until they become integers."""
         return self.of.types[self.position].dtype in _FLOAT_BITS
 
     def contents(self) -> Contents | None:
-        """The elements, None for each that runtimes may give differently; None altogether where it is not computed."""
+        """Return the elements. An element is None if runtimes may differ about it; the result is None if nothing is
+        computed.
+        """
         if not self._is_asked:
             self._is_asked = True
             try:
@@ -230,7 +232,7 @@ class Trial:
         self._errors = errors
 
     def rounded(self, step: Computation, made: Any, given: Sequence[Any]) -> Any:
-        """The output as a tensor of its type holds it, with this trial's error where it is not exact."""
+        """Return the output rounded to its type, with this trial's error if it is not exact."""
         if not isinstance(made, np.ndarray) or made.dtype != np.float64:
             return made
         position = next((place for place, known in enumerate(step.types) if known.dtype in _FLOAT_BITS), 0)
@@ -244,7 +246,7 @@ class Trial:
 
 
 def _error_of(op_type: str, dtype: str, made: Array, given: Sequence[Any], step: Computation) -> Array | None:
-    """What each element may be off by; None where all are exact, or rounded in one way."""
+    """Return the possible error of each element; None if all are exact, or rounded in one way only."""
     unit = 2.0 ** -_FLOAT_BITS[dtype]
     if op_type in _ROUNDED:
         return None if _has_few_bits(made, _EXACT_BITS[dtype]) else np.abs(made) * _ERROR * unit
@@ -259,7 +261,9 @@ def _error_of(op_type: str, dtype: str, made: Array, given: Sequence[Any], step:
 
 
 def _may_overflow(op_type: str, dtype: str, given: Sequence[Any]) -> bool:
-    """True where the integers that a node gives may not fit their type: runtimes wrap around, saturate or crash."""
+    """Return True if the integers of a node's output may not fit their type: runtimes wrap around,
+    saturate or crash.
+    """
     arrays = [np.abs(value.astype(np.float64)) for value in given if isinstance(value, np.ndarray)]
     most = float(np.iinfo(dtype).max)
     if op_type == "Cast":
@@ -278,13 +282,13 @@ def _may_overflow(op_type: str, dtype: str, given: Sequence[Any]) -> bool:
 
 
 def _has_few_bits(made: Array, bits: int) -> bool:
-    """True for numbers that so many bits hold: of a result in double precision, that it is exact."""
+    """Return True if so many bits hold each number. A result in double precision is exact then."""
     scaled = np.frexp(made)[0] * 2.0**bits
     return bool(np.array_equal(scaled, np.rint(scaled)))
 
 
 def _combinations(count: int) -> Iterator[tuple[int, ...]]:
-    """The ways in which so many results may be off."""
+    """Yield the directions of the errors of so many results."""
     if not count:
         return
     total = min(2**count, _MOST_TRIALS)

@@ -87,7 +87,7 @@ _VECTORS = {"Tile": {1: 1}, "Pad": {1: 2}, "Resize": {2: 1, 3: 1}, "Upsample": {
 
 
 def demanded_types(state: WalkState) -> Demands:
-    """The types that the nodes of a walked model demand of values that the walk knows less of."""
+    """Return the types that the nodes of a walked model demand of values that the walk knows less about."""
     demands: dict[GraphPath, Types] = {}
     for scope in state.record.scopes:
         detail = state.record.details.get(scope.path)
@@ -138,7 +138,7 @@ def _of_graph(state: WalkState, scope: Scope, types: Types) -> Types:
 def _ranks(
     node: NodeProto, schema: OperatorVersion | None, given: Sequence[ValueType], made: Sequence[ValueType]
 ) -> dict[int, int]:
-    """The rank of each input that follows. Nothing follows where the node contradicts itself."""
+    """Return the demanded rank of each input. There is none if the node contradicts itself."""
     op_type = node.op_type
     attributes = {
         attribute.name: attribute_value(attribute) for attribute in node.attribute if not attribute.ref_attr_name
@@ -167,7 +167,7 @@ def _ranks(
 
 
 def _told_ranks(op_type: str, attributes: Mapping[str, object], given: Sequence[ValueType]) -> Iterator[int]:
-    """The ranks that attributes and the lengths of vectors tell of the first input."""
+    """Yield the ranks of the first input that follow from attributes and from the lengths of vectors."""
     perm = attributes.get("perm")
     if op_type == "Transpose" and isinstance(perm, tuple):
         yield len(perm)
@@ -192,7 +192,9 @@ def _of_equation(equation: object, count: int) -> dict[int, int]:
 
 
 def _dtypes(schema: OperatorVersion | None, given: Sequence[ValueType], made: Sequence[ValueType]) -> dict[int, str]:
-    """The element type of each input that follows from the schema, and from values that share its type variable."""
+    """Return the demanded element type of each input. It follows from the schema, and from values with the same type
+    variable.
+    """
     if schema is None:
         return {}
     bound: dict[str, set[str]] = {}

@@ -72,7 +72,7 @@ def infer_call(
 def _walked(
     walk: GraphWalk, ctx: NodeContext, function: FunctionProto, bindings: Bindings | None, key: CallKey
 ) -> Generator[Steps, None, Sequence[ValueType]]:
-    """GraphWalk the body for a call, and remember the results if another call may repeat them."""
+    """Walk the body for a call, and remember the results if another call may repeat them."""
     state, facts, journal = walk.state, walk.facts, walk.state.record.journal
     version, questions = facts.version, facts.open_questions
     start, unrepeatable, made_before = len(journal.entries), journal.unrepeatable, len(state.symbols.generated)
@@ -107,7 +107,7 @@ def _walked(
 
 
 def _find(memo: Memo, key: CallKey, ctx: NodeContext) -> CallVisit | None:
-    """The call that this one repeats; None when the body is to be walked."""
+    """Find an equal earlier call; None if the body must be walked."""
     read: frozenset[int] | None = memo.find(key)
     if read is None:
         return None
@@ -116,14 +116,14 @@ def _find(memo: Memo, key: CallKey, ctx: NodeContext) -> CallVisit | None:
 
 
 def _with_elements(key: CallKey, ctx: NodeContext, read: frozenset[int]) -> CallKey:
-    """The key of a call, with what is known of the inputs whose elements the body reads."""
+    """Return the key of a call, together with the elements that the body reads."""
     for position in read:
         ctx.contents(position)
     return (key, *(ctx.given[position] for position in sorted(read)))
 
 
 def _repeat(state: WalkState, visit: CallVisit, ctx: NodeContext) -> Sequence[ValueType]:
-    """Repeat an earlier call for this one. Gives the types of the outputs."""
+    """Repeat an earlier call for this one. Return the types of the outputs."""
     names = {name: state.fresh() for name in visit.made}
     replay(state, visit.start, visit.end, Move(visit.location, ctx.location, names))
     for label, count in visit.unknown.items():
@@ -132,7 +132,7 @@ def _repeat(state: WalkState, visit: CallVisit, ctx: NodeContext) -> Sequence[Va
 
 
 def _hand_over(outputs: CallOutputs, ctx: NodeContext) -> Sequence[ValueType]:
-    """Record the elements and sequences of a call's outputs. Gives the types of the outputs."""
+    """Record the elements and sequences of a call's outputs. Return the types of the outputs."""
     ctx.contents_out.update(outputs.contents)
     ctx.sequences_out.update(outputs.sequences)
     return outputs.types
@@ -150,7 +150,7 @@ def _key_of_bindings(bindings: Bindings | None) -> tuple[tuple[str, bytes | int]
 
 
 def _key_of_attribute(attribute: AttributeProto) -> bytes | int:
-    """The attribute's bytes; the identity of a long attribute."""
+    """Return the attribute's bytes, or the identity of a long attribute."""
     if attribute.ByteSize() > MOST_BYTES:
         return id(attribute)
     return attribute.SerializeToString()
@@ -187,8 +187,8 @@ def _outputs(body: GraphWalk, function: FunctionProto) -> CallOutputs:
 
 
 def _bindings(walk: GraphWalk, ctx: NodeContext, function: FunctionProto) -> Bindings | None:
-    """The attributes of a call by name. None where an attribute refers to one of the enclosing function and its caller
-    is unknown.
+    """Return the attributes of a call by name. Return None if one refers to an attribute of the enclosing function,
+    whose caller is unknown.
     """
     bound = {attribute.name: attribute for attribute in function.attribute_proto}
     for attribute in ctx.node.attribute:
@@ -202,8 +202,8 @@ def _bindings(walk: GraphWalk, ctx: NodeContext, function: FunctionProto) -> Bin
 
 
 def _fault_of_call(ctx: NodeContext, function: FunctionProto) -> str | None:
-    """The text of an error when a call has more inputs or outputs than the function, else None. An attribute that the
-    function does not declare is no error: onnxruntime and the reference evaluator ignore it.
+    """Return the text of an error if a call has more inputs or outputs than the function; else None. An attribute that
+    the function does not declare is no error: onnxruntime and the reference evaluator ignore it.
     """
     if ctx.input_count > len(function.input):
         return f"the function {function.name!r} has {_counted(function.input, 'input')}, not {ctx.input_count}"
@@ -228,7 +228,7 @@ class CallOutputs:
     sequences: Mapping[int, SequenceInfo]
 
     def symbols(self) -> frozenset[str]:
-        """Every symbol in the outputs."""
+        """Return every symbol in the outputs."""
         names = set[str]()
 
         def note(dim: Dim) -> DimLike:
@@ -239,7 +239,7 @@ class CallOutputs:
         return frozenset(names)
 
     def renamed(self, names: Mapping[str, DimLike]) -> CallOutputs:
-        """The same outputs with symbols replaced."""
+        """Return the same outputs with symbols replaced."""
         return self._with_dims(lambda dim: substitute(dim, names)) if names else self
 
     def _with_dims(self, change: Change) -> CallOutputs:
@@ -289,7 +289,7 @@ class Move:
         return self.new + location[len(self.old) :]
 
     def branch(self, branch: str) -> str:
-        """The location of a body; one around the earlier call stays."""
+        """Return the moved location of a body. A body around the earlier call stays where it is."""
         return self.location(branch) if branch.startswith(f"{self.old}/") else branch
 
     def finding(self, finding: Diagnostic) -> Diagnostic:
@@ -341,11 +341,12 @@ class Move:
 def symbols_to_rename(
     state: WalkState, start: int, given: Collection[str], made_before: int, facts: Facts
 ) -> list[str] | None:
-    """The symbols that a call generated and that are in its outputs or in its entries of the journal, in the order in
-    which they were made. None if an entry of a body has one: the facts of the body know the symbol by its own name.
+    """Return the symbols that a call generated and that are in its outputs or in its journal entries, in the order in
+    which they were made. Return None if an entry of a body has one: the facts of the body know the symbol by its own
+    name.
 
-    given: the symbols of the outputs. start: the first entry. made_before: how many symbols there were before the call.
-    facts: of the graph around the call.
+    given: the symbols of the outputs. start: the first entry. made_before: the number of symbols before the call.
+    facts: those of the graph around the call.
     """
 
     def made(names: Collection[str]) -> set[str]:

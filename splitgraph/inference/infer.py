@@ -48,8 +48,8 @@ from splitgraph.options import NO_SIZES, STRICT, Leeway, Sizes
 
 
 def fix_model(model: ModelProto, given: Sizes, *, owned: bool) -> ModelProto:
-    """A model with values for symbols written into what it declares, all else of it as it was. owned: as `infer_model`.
-    Raises SplitgraphError for a binding that fits nothing in the model.
+    """Return a model with the caller's sizes written into the types that it declares. Everything else stays. owned: as
+    for `infer_model`. Raise SplitgraphError for a binding that fits nothing in the model.
     """
     sizes = read_sizes(model, given)
     types = _analyse(Task(model, sizes=sizes)).details.types
@@ -70,13 +70,12 @@ def infer_model(
     fill: bool = True,
     owned: bool = False,
 ) -> Analysis:
-    """Infer types and shapes of every value of a model, which is not changed unless it is `owned`.
+    """Infer types and shapes of every value of a model. The model does not change, unless it is `owned`.
 
-    assumes_nonempty: take the larger of two dimensions for what they broadcast to, and say what that takes for granted
-    (`Analysis.assumptions`); without it, for callers that must be right at every size, nothing is assumed. fill: make
-    the copy with the types filled in; without it `Analysis.model` is the model itself, for callers that need only the
-    facts. owned: nobody else has the model, so that it is filled in itself and no copy is made.
-    Raises SplitgraphError for a binding or an input shape that fits nothing in the model; never for a wrong model.
+    assumes_nonempty: take the larger of two broadcast dimensions, and list what that assumes (`Analysis.assumptions`);
+    without it, the result holds at every size. fill: make a copy with the types filled in; without it, `Analysis.model`
+    is the model itself. owned: nobody else uses the model, so that the types are filled into the model itself. Raise
+    SplitgraphError for a binding or an input shape that fits nothing in the model, but never for a wrong model.
     """
     sizes = read_sizes(model, given)
     task = Task(
@@ -147,14 +146,14 @@ class Walked:
         return [finding for finding in self.diagnostics if finding.code == "SG104" and finding.severity == "warning"]
 
     def visits(self, scope: Scope) -> Sequence[Visit | None]:
-        """The visit of each node of a graph, as in `GraphDetail.visits`."""
+        """Return the visit of each node of a graph, as in `GraphDetail.visits`."""
         detail = self.graphs.get(scope.path)
         known = [] if detail is None else detail.visits
         return known if len(known) == len(scope.nodes) else [None] * len(scope.nodes)
 
 
 def walk_model(model: ModelProto, leeway: Leeway = STRICT) -> Walked:
-    """Infer every value of a model, which is not changed; never raises for a wrong one."""
+    """Infer every value of a model for a conversion. The model does not change. Never raise for a wrong model."""
     task = Task(model, is_reported=False, assumes_defaults=leeway.assume_defaults)
     walked = _walked(task, leeway)
     if not leeway.accept:
@@ -174,7 +173,7 @@ def walk_model(model: ModelProto, leeway: Leeway = STRICT) -> Walked:
 
 
 def later_leeway(model: ModelProto, leeway: Leeway) -> Leeway:
-    """The leeway for the same model after a conversion moved its nodes."""
+    """Return the leeway for the same model after a conversion moved its nodes."""
     return walk_model(model, leeway).leeway if leeway.accept else leeway
 
 
@@ -224,7 +223,7 @@ def _analyse(task: Task) -> Analysis:
 
 
 def _believing(task: Task) -> tuple[WalkState, Walk]:
-    """Walk a model. Declared shapes are believed unless one of them is wrong."""
+    """Walk a model with its declared shapes. If one of them is wrong, walk it again and believe none."""
     state, main = _walk(task)
     misdeclared = [finding for finding in state.record.diagnostics if finding in state.record.misdeclared]
     if misdeclared:
@@ -257,7 +256,7 @@ def _settle_branches(state: WalkState) -> None:
 
 
 def _walk(task: Task) -> tuple[WalkState, Walk]:
-    """Walk a model, more than once where a walk shows that it must be done otherwise."""
+    """Walk a model, and again if the walk shows that it needs other names, another order or demanded types."""
     state, graph = WalkState(task), task.model.graph
     record = state.record
     load_rules()
@@ -302,8 +301,8 @@ def _check_order(state: WalkState, scope: Scope) -> None:
 
 
 def _opsets_known(state: WalkState) -> bool:
-    """Report an ai.onnx opset that does not exist, or two different ones, in the model or in a function. False then:
-    the operators cannot be known.
+    """Return False if the operators cannot be known: the model or a function imports an ai.onnx opset that does not
+    exist, or two different ones. Report that.
     """
     imports = [("", state.task.model.opset_import)]
     imports += [(function_location(f), f.opset_import) for f in state.task.model.functions]
@@ -363,8 +362,8 @@ def walk_function_bodies(state: WalkState, main: Walk) -> None:
 
 
 def _stand_ins(state: WalkState) -> Iterator[Dim]:
-    """Symbols for the unknown dimensions of a function's inputs. All functions use the same symbols, so that equal
-    calls in different functions stay equal. Requirements on these symbols stay within the function.
+    """Yield symbols for the unknown dimensions of a function's inputs. All functions use the same symbols, so that
+    equal calls in different functions stay equal. Requirements on these symbols stay within the function.
     """
     for position in itertools.count():
         if position == len(state.symbols.stand_ins):
@@ -373,8 +372,8 @@ def _stand_ins(state: WalkState) -> Iterator[Dim]:
 
 
 def _common(symbols: Iterator[Dim], calls: Sequence[FunctionCall], position: int) -> ValueType:
-    """What all calls of a function agree on for one input: kind, element type, rank and static dimensions. Symbols of
-    one call mean nothing in another.
+    """Return what all calls of a function agree on for one input: kind, element type, rank and static dimensions. A
+    symbol of one call means nothing in another call.
     """
     types = [(call.inputs[position] if position < len(call.inputs) else None) or UNKNOWN for call in calls]
     if not types or any(value.kind != types[0].kind for value in types):

@@ -20,7 +20,7 @@ _REMEDY = "If no caller replaces the defaults of inputs, use --assume-defaults (
 
 
 def defaults_of(model: ModelProto) -> list[TensorProto]:
-    """The initializers of a model that are also inputs, so that a caller may replace them; each name once."""
+    """Return the initializers of a model that are also inputs, so that a caller may replace them; each name once."""
     if model.ir_version < _DEFAULTS_SINCE or not model.graph.initializer:
         return []
     inputs = {value.name for value in model.graph.input}
@@ -32,13 +32,13 @@ def defaults_of(model: ModelProto) -> list[TensorProto]:
 
 
 def may_tell_shapes(tensor: TensorProto) -> bool:
-    """True for a tensor of few integers: shapes may be computed from it."""
+    """Return True for a tensor of few integers: shapes may be computed from it."""
     return tensor.data_type in INTEGER_TYPES and prod(tensor.dims) <= _MOST_ELEMENTS
 
 
 def left_open(types: Mapping[str, ValueType], assumed: Mapping[str, ValueType], generated: frozenset[str]) -> int:
-    """How many dimensions are unknown only because defaults are not constants. found, assumed: the types of all values
-    without and with defaults as constants. generated: the symbols for unknown dimensions in `found`.
+    """Return how many dimensions are unknown only because defaults are not constants. types, assumed: the types of all
+    values without and with defaults as constants. generated: the symbols for unknown dimensions in `types`.
     """
     return sum(_opened(types.get(name), value, generated) for name, value in assumed.items())
 
@@ -57,7 +57,7 @@ def _is_open(dim: int | Dim | None, generated: frozenset[str]) -> bool:
 
 
 def defaults_left_open(count: int, dims: int) -> Diagnostic:
-    """The finding that defaults leave dimensions unknown."""
+    """Return the finding that defaults leave dimensions unknown."""
     inputs = "1 input has a default" if count == 1 else f"{count} inputs have defaults"
     dimensions = "1 dimension is" if dims == 1 else f"{dims} dimensions are"
     text = f"{inputs} that a caller may replace, so {dimensions} unknown"
@@ -65,15 +65,14 @@ def defaults_left_open(count: int, dims: int) -> Diagnostic:
 
 
 def told_defaults(model: ModelProto, *, assumed: bool) -> list[Diagnostic]:
-    """The finding that the defaults of a model were taken for constants, if they were, and if it has some."""
+    """Return the finding that defaults were taken for constants, if they were and the model has some."""
     defaults = defaults_of(model) if assumed else []
     return [defaults_assumed(len(defaults))] if defaults else []
 
 
 def told_remedy(error: ConversionError, left: Collection[Diagnostic]) -> ConversionError:
-    """The refusal of a conversion, with the remedy at each blocker that is gone where defaults are constants.
-
-    left: the blockers of the same conversion with defaults as constants.
+    """Return the refusal of a conversion. Each blocker that constant defaults would remove gets the remedy. left: the
+    blockers that remain if defaults are constants.
     """
     still = {finding.location for finding in left}
     text, told = str(error), []
@@ -90,7 +89,7 @@ def told_remedy(error: ConversionError, left: Collection[Diagnostic]) -> Convers
 
 
 def defaults_assumed(count: int) -> Diagnostic:
-    """The finding that defaults were taken for constants."""
+    """Return the finding that defaults were taken for constants."""
     inputs = "the default of 1 input is" if count == 1 else f"the defaults of {count} inputs are"
     help = "The result holds only if no caller replaces a default."
     return diagnostic("SG305", f"{inputs} treated as constant", "main", severity="info", help=help)

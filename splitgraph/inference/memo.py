@@ -66,7 +66,9 @@ class InternedKnowledge:
         self._elements: dict[int, tuple[TensorProto, Contents | None]] = {}
 
     def elements_of(self, tensor: TensorProto) -> Contents | None:
-        """The elements of a constant, always as the same object, so that calls with the same constant are equal."""
+        """Return the elements of a constant. They are always the same object, so that calls with the same constant are
+        equal.
+        """
         if id(tensor) not in self._elements:
             self._elements[id(tensor)] = tensor, tensor_contents(tensor)
         return self._elements[id(tensor)][1]
@@ -79,7 +81,7 @@ class InternedKnowledge:
         *,
         unread: bool = False,
     ) -> Knowledge:
-        """The one object for this knowledge."""
+        """Return the one object for this knowledge."""
         plain = self._others.get(type) if type.kind != "tensor" else self.tensors.get((type.dtype, type.shape))
         if plain is None:
             plain = self._of_new(type)
@@ -93,7 +95,7 @@ class InternedKnowledge:
         return known
 
     def sound(self, types: Sequence[ValueType]) -> list[Knowledge] | None:
-        """What is known of tensors of these types; None where one of them is no tensor, or has a dimension that is
+        """Return the knowledge for tensors of these types. Return None if one is no tensor, or has a dimension that is
         unknown, below 0 or too large.
         """
         results, tensors = [], self.tensors
@@ -109,7 +111,7 @@ class InternedKnowledge:
         return results
 
     def _of_new(self, type: ValueType) -> Knowledge:
-        """What is known of a value by a type that is new here."""
+        """Make the knowledge for a type that is new here."""
         if type.kind != "tensor":
             known = self._others[type] = Knowledge(type, None, None, False, type_text(type), False)
             return known
@@ -132,7 +134,9 @@ class InternedKnowledge:
 
 
 def type_text(known: ValueType) -> str | None:
-    """The type without its shape, as schemas write it with our names of element types; None when it is not known."""
+    """Return the type without its shape, as schemas write it, but with our names of element types. Return None if it is
+    not known.
+    """
     if known.dtype is None or known.element is not None:
         return None
     if known.kind == "tensor":
@@ -152,7 +156,7 @@ def _comparable(contents: Contents) -> object:
 
 
 def with_dims(value: ValueType, change: Callable[[Dim], DimLike | None]) -> ValueType:
-    """The type with each symbolic dimension changed; the same object where nothing is."""
+    """Return the type with each symbolic dimension changed; the same object if nothing changes."""
     if value.element is not None:
         element = with_dims(value.element, change)
         if element is not value.element:
@@ -179,7 +183,7 @@ Setting = tuple[object, ...]
 
 
 def setting_of(imports: Mapping[str, int], is_reported: tuple[bool, bool]) -> Setting:
-    """The setting of a graph."""
+    """Return the setting of a graph."""
     return (is_reported, *sorted(imports.items()))
 
 
@@ -226,7 +230,7 @@ class Memo:
         self._kept: dict[Hashable, tuple[Any, int | None]] = {}
 
     def find(self, key: Hashable) -> Any:
-        """The result with this key, here or around; None where there is none that holds."""
+        """Find a result that holds, here or further out; None if there is none."""
         memo: Memo | None = self
         while memo is not None:
             kept = memo._kept.get(key)
@@ -237,7 +241,7 @@ class Memo:
         return None
 
     def keep(self, key: Hashable, result: Any, *, settled: bool) -> None:
-        """Remember a result, that of a call or a settled one of a node."""
+        """Remember the result of a call, or a settled result of a node."""
         if not self.remembers:
             return
         memo = self
@@ -263,11 +267,11 @@ MOST_BYTES = 4096
 
 
 def constant_key(written: bytes, earlier: Container[object] = ()) -> tuple[str, bytes] | None:
-    """The output of a Constant node and its key, which is its attribute as bytes, from the bytes of the node.
+    """Read the output of a Constant node and its key from the bytes of the node. The key is the attribute as bytes.
 
-    earlier: keys that were read before, among other things. None unless the node is an output, perhaps a name,
-    the operator and one attribute, in this order and nothing else, all short, with an output of less than 128 bytes and
-    a name, too: what else there is means something, or is rare.
+    earlier: keys that were read before, among other things. Return None unless the node has exactly these fields in
+    this order: an output, perhaps a name, the operator and one attribute. All must be short: output and name have less
+    than 128 bytes. Other fields mean something, or are rare.
     """
     if len(written) > MOST_BYTES:
         return None
@@ -286,7 +290,7 @@ def constant_key(written: bytes, earlier: Container[object] = ()) -> tuple[str, 
 
 
 def _is_one_attribute(written: bytes) -> bool:
-    """True for the bytes of one attribute and nothing else."""
+    """Return True for the bytes of one attribute and nothing else."""
     try:
         length, start = varint_at(written, 1, len(written))
     except Malformed:

@@ -26,7 +26,7 @@ from splitgraph.splits.variant import read_written
 
 
 def infer_node(walk: GraphWalk, ctx: NodeContext, reading: Reading) -> Sequence[ValueType]:
-    """The output types of a node that is no function call. Errors of the node are reported."""
+    """Return the output types of a node that is no function call. Report its errors."""
     operator, set_aside = reading.operator, walk.state.task.set_aside
     if set_aside and (accepted := set_aside.get(ctx.location)) is not None:
         walk.detail.unread.add(ctx.index)
@@ -47,8 +47,8 @@ def infer_node(walk: GraphWalk, ctx: NodeContext, reading: Reading) -> Sequence[
 
 
 def is_sound(walk: GraphWalk, ctx: NodeContext, reading: Reading) -> bool:
-    """True for a node whose operator exists and whose attributes are sound; otherwise a finding is reported, and the
-    node is not read.
+    """Return True if the operator of a node exists and its attributes are sound. Otherwise report a finding, and do not
+    read the node.
     """
     walk.state.record.tensors.lacking += reading.lacking
     if reading.refusal is None:
@@ -70,7 +70,9 @@ def _set_aside(walk: GraphWalk, ctx: NodeContext, accepted: Collection[str]) -> 
 
 
 def _warn_of_no_import(walk: GraphWalk, domain: str) -> None:
-    """Warn, once for each domain, that nodes of the model have no opset import. onnx's checker refuses such a model."""
+    """Warn, once for each domain, that the model does not import the domain of its nodes. onnx's checker refuses such a
+    model.
+    """
     text = f"the model has nodes of {domain}, but imports no version of {domain}; runtimes take one of their choice"
     walk.report(diagnostic("SG110", text, "main", severity="warning"))
 
@@ -120,13 +122,13 @@ def _infer_by_rule(walk: GraphWalk, ctx: NodeContext, reading: Reading, repaired
 
 
 def _is_open(walk: GraphWalk, reading: Reading) -> bool:
-    """True for a node with an attribute that only a call of the function around it determines."""
+    """Return True if an attribute of the node depends on a call of the function around it, and no call is known."""
     return reading.refers and walk.bindings is None
 
 
 def _before_a_reference(ctx: NodeContext, rule: Rule) -> Sequence[ValueType] | None:
-    """The output types that a rule gives for a node of a function body as written without reading an attribute that
-    only a call determines; None when it reads one. What a rule does before holds for every call.
+    """Run a rule on a node in a function body without a call. Return its output types; None if it reads an attribute
+    that only a call determines. What the rule does before holds for every call.
     """
     ctx.stops = True
     try:
@@ -140,7 +142,7 @@ def _before_a_reference(ctx: NodeContext, rule: Rule) -> Sequence[ValueType] | N
 
 
 def _repair(walk: GraphWalk, ctx: NodeContext, schema: OperatorVersion) -> bool:
-    """Repair a faulty node that can mean only one thing, and report each repair. True for a node that has one."""
+    """Repair a faulty node that can mean only one thing, and report each repair. Return True if there was one."""
     repairs = find_repairs(ctx, schema)
     for repair in repairs:
         # Not an error of the node as it is read from here on.
@@ -151,12 +153,14 @@ def _repair(walk: GraphWalk, ctx: NodeContext, schema: OperatorVersion) -> bool:
 
 
 def _schema_types(ctx: NodeContext, schema: OperatorVersion) -> list[ValueType]:
-    """The output types that follow from the schema alone: element types, where they do not depend on attributes."""
+    """Return the output types that follow from the schema alone: element types that depend on no attribute."""
     return [_schema_type(ctx, schema, formal) for formal in schema.outputs]
 
 
 def _schema_type(ctx: NodeContext, schema: OperatorVersion, output: Formal) -> ValueType:
-    """A tensor of the only element type that the output can have, or of that of an input which must have the same."""
+    """Return a tensor of the only element type that the output can have, or of the type of an input that
+    it must match.
+    """
     only = only_dtype(output.types)
     if only is not None:
         return tensor(only, None)
@@ -173,7 +177,7 @@ def _schema_type(ctx: NodeContext, schema: OperatorVersion, output: Formal) -> V
 
 
 def visit_split(ctx: NodeContext, variant: Variant) -> tuple[SplitDetail, Sequence[ValueType]]:
-    """Infer a split node. Gives the details that conversion needs, and the types of the parts."""
+    """Infer a split node. Return the details that conversion needs, and the types of the parts."""
     counted = _tells_count(ctx, variant)
     split, types = infer_split(variant, ctx)
     errors = tuple(ctx.errors)
@@ -210,7 +214,7 @@ def keep_split(
 
 
 def _lengths_input(ctx: NodeContext, variant: Variant) -> tuple[str | None, bool]:
-    """Element type of the lengths input, and whether one of the lengths may be -1, for the rest."""
+    """Return the element type of the lengths input, and whether one length may be -1, which means the rest."""
     if variant.op_type != "VariadicSplit":
         return ctx.input(1).dtype, False
     contents = ctx.contents(2)
@@ -222,7 +226,7 @@ def _lengths_input(ctx: NodeContext, variant: Variant) -> tuple[str | None, bool
 
 
 def _tells_count(ctx: NodeContext, variant: Variant) -> bool:
-    """True when the lengths input has a fixed size, or when there is none. Must be asked before the split is inferred,
+    """Return True if the lengths input has a fixed size, or if there is none. Ask this before the split is inferred,
     because that may fix the size.
     """
     position = 2 if variant.op_type == "VariadicSplit" else 1
@@ -245,9 +249,9 @@ def _is_divisible(ctx: NodeContext, split: CanonicalSplit) -> bool:
 
 
 def without_impossible_dims(ctx: NodeContext, outputs: Sequence[ValueType]) -> Sequence[ValueType]:
-    """The output types of a node, without impossible dimensions: no dimension is below 0, and a node whose rule gives a
-    negative one is invalid and is reported; the type loses its shape. No dimension has more than 64 bits either: a
-    multiple of such a number could only be 0, so that it is left unknown.
+    """Return the output types of a node without impossible dimensions. A negative dimension is reported, and the type
+    loses its shape. A dimension with a number of more than 64 bits becomes unknown: a multiple of such a number could
+    only be 0.
     """
     outputs = [_without_huge_numbers(value) for value in outputs]
     impossible = [_impossible(ctx, value) for value in outputs]
@@ -286,8 +290,8 @@ def _impossible(ctx: NodeContext, value: ValueType) -> DimLike | None:
 
 
 def computation_of(walk: GraphWalk, ctx: NodeContext, outputs: Sequence[ValueType]) -> Computation | None:
-    """The computation of a node that onnx's evaluator computes, whose inputs are all known, and whose outputs its rule
-    does not follow; else None.
+    """Return the computation of a node; None if there is none. onnx's evaluator must compute the operator, all inputs
+    must be known, and the rule must not follow the outputs.
     """
     if ctx.errors:
         return None
@@ -305,7 +309,7 @@ def computation_of(walk: GraphWalk, ctx: NodeContext, outputs: Sequence[ValueTyp
 
 
 def _is_followed(ctx: NodeContext, outputs: Sequence[ValueType]) -> bool:
-    """True if all is known of the outputs, or they are too large to be computed."""
+    """Return True if everything is known of the outputs, or if they are too large to be computed."""
     for position, known in enumerate(outputs):
         contents = ctx.contents_out.get(position)
         if contents is not None and None not in contents.items:
@@ -318,12 +322,14 @@ def _is_followed(ctx: NodeContext, outputs: Sequence[ValueType]) -> bool:
 
 
 def _is_readable(constant: TensorProto) -> bool:
-    """True for a sound tensor whose elements are in the model or its own file: inference opens no data file."""
+    """Return True for a sound tensor whose elements are in the model or its own file. Inference opens no data file."""
     return not is_in_other_file(constant) and not lacks_data(constant) and misfit(constant) is None
 
 
 def _source(walk: GraphWalk, ctx: NodeContext, position: int) -> ComputedValue | TensorProto | Contents | None:
-    """What an input of few elements is computed or read from; None where it is not known."""
+    """Return the source of an input of few elements: a computation, a tensor or known elements. Return None if it is
+    not known.
+    """
     known = ctx.given[position]
     if known.type is None:
         return None

@@ -39,7 +39,7 @@ class Operator:
 
 
 def operator_of(state: WalkState, imports: Mapping[str, int], node: NodeProto) -> Operator:
-    """The operator of a node, at the opset that its graph imports."""
+    """Return the operator of a node, at the opset that its graph imports."""
     domain = plain_domain(node.domain)
     function = state.task.functions.get(called_function(node)) if state.task.functions else None
     if domain not in imports and (function is not None or state.record.calling or domain == ""):
@@ -50,8 +50,8 @@ def operator_of(state: WalkState, imports: Mapping[str, int], node: NodeProto) -
 
 
 def _of_no_import(domain: str, op_type: str, *, in_function: bool) -> Operator:
-    """An operator of a domain that is not imported, although nothing loads the node without the import: a call of a
-    function, a node in a function, and a node of ai.onnx, whose versions differ too much to take one.
+    """Return an operator of a domain that is not imported and must be: nothing loads the node without the import. This
+    concerns calls of functions, nodes in functions, and nodes of ai.onnx, whose versions differ too much to choose one.
     """
     named, place = domain or AI_ONNX, "function around the node" if in_function else "model"
     text = f"{op_type} belongs to {named}, but the {place} imports no opset of {named}"
@@ -108,7 +108,7 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
 
 
 def plugin_advice(op_type: str) -> str:
-    """What to do about an operator that ai.onnx does not have."""
+    """Return what to do about an operator that ai.onnx does not have."""
     from difflib import get_close_matches
 
     close = get_close_matches(op_type, operator_names(), n=1)
@@ -117,7 +117,7 @@ def plugin_advice(op_type: str) -> str:
 
 
 def _outgrew_rule(schema: OperatorVersion) -> bool:
-    """True for a version that only the installed onnx knows, and that differs in more than the types it takes."""
+    """Return True for a version that only the installed onnx knows and that differs in more than its types."""
     newest = newest_in_table(schema.domain)
     if not 0 < newest < schema.since_version:
         return False
@@ -131,7 +131,7 @@ def _form(schema: OperatorVersion) -> tuple[object, ...]:
 
 
 def _of_another_version(domain: str, op_type: str, opset: int) -> Operator:
-    """The last version of an operator that the imported version of its domain does not have."""
+    """Return the last version of an operator. The imported opset of its domain does not have the operator."""
     versions = [version for version in versions_of(domain, op_type) if not version.deprecated]
     if not versions:
         # onnxruntime's own operators have had one version only.
@@ -152,7 +152,7 @@ def _required_attributes(schema: OperatorVersion) -> tuple[str, ...]:
 
 
 def _schema(domain: str, op_type: str, opset: int) -> OperatorVersion | None:
-    """The operator version at an opset; None where there is none, or it was removed."""
+    """Return the operator version at an opset; None if there is none, or if it was removed."""
     version = version_at(domain, op_type, opset)
     if version is None or not version.deprecated:
         return version

@@ -115,7 +115,9 @@ class Reading:
         self._output_faults: dict[OutputTypes, str | None] = {}
 
     def _unsound(self, state: WalkState, node: NodeProto) -> tuple[str, str, str | None] | None:
-        """What is wrong with the attributes: each must have a type, be there once and hold well-formed tensors."""
+        """Return what is wrong with the attributes. Each must have a type, must be there only once, and must hold
+        well-formed tensors.
+        """
         operator, op_type, written = self.operator, node.op_type, node.attribute
         is_known = operator.schema is not None or operator.variant is not None or operator.function is not None
         untyped = [attribute.name for attribute in written if not attribute.type and not attribute.ref_attr_name]
@@ -135,7 +137,7 @@ class Reading:
         return None if malformed is None else ("SG111", malformed, None)
 
     def _check_inputs(self, schema: OperatorVersion, given: Sequence[Knowledge]) -> None:
-        """Find an input of a type that the schema does not allow, or of another type than an input it must match."""
+        """Find an input whose type the schema does not allow, or differs from that of an input which it must match."""
         texts = tuple([None if known is OMITTED else known.text for known in given])
         mismatch = _mismatch(schema, texts)
         if mismatch is None:
@@ -156,7 +158,9 @@ class Reading:
         return not (op_type == "SplitToSequence" and len(given) > 1 and "keepdims" in self.attributes)
 
     def fault_of_outputs(self, names: Sequence[str], outputs: Sequence[ValueType]) -> str | None:
-        """The text about an output of a type that the schema does not allow, as an attribute may ask for one."""
+        """Return the text about an output whose type the schema does not allow. An attribute may ask for
+        such a type.
+        """
         types = tuple([(value.kind, value.dtype) for value in outputs])
         if types in self._output_faults:
             return self._output_faults[types]
@@ -182,8 +186,8 @@ class Readings:
     def of(
         self, state: WalkState, node: NodeProto, given: Sequence[Knowledge], form: tuple[object, ...] | None
     ) -> Reading:
-        """The reading of a node. form: operator, number of outputs, and the bytes of each attribute; None for a node of
-        which no other is read alike.
+        """Return the reading of a node. form: operator, number of outputs, and the bytes of each attribute; None if no
+        other node is read alike.
         """
         if form is None:
             return Reading(state, self._imports, node, given)
@@ -209,9 +213,10 @@ def fit(
     given: Sequence[Knowledge],
     bindings: Bindings | None,
 ) -> tuple[list[tuple[str, str]], tuple[str, str] | None]:
-    """Whether the numbers of inputs and outputs and the attributes fit the schema. Gives what fits no schema but
-    engines run: texts with these engines; then the code and text of the first fault. bindings: the attributes of the
-    call.
+    """Check whether the numbers of inputs and outputs and the attributes fit the schema.
+
+    Return two things: texts about what fits no schema but engines run, with these engines; then the code and text of
+    the first fault, or None. bindings: the attributes of the call.
     """
     schema, tolerated = operator.schema, list[tuple[str, str]]()
     if schema is None:
@@ -250,9 +255,8 @@ def fit(
 
 
 def _may_need_repair(schema: OperatorVersion, reading: Reading) -> bool:
-    """True for a node that has an attribute which its version does not have, or a value which it does not allow; and
-    for
-    a Split, which may lack something.
+    """Return True for a Split, which may lack something, and for a node with an attribute or a value that its version
+    does not allow.
     """
     if schema.op == "Split" or not reading.attributes.keys() <= schema.attributes.keys():
         return True
@@ -265,7 +269,7 @@ def _may_need_repair(schema: OperatorVersion, reading: Reading) -> bool:
 
 
 def _fault_of_left_out(schema: OperatorVersion, node: NodeProto, given: Sequence[Knowledge]) -> str | None:
-    """The text of an error about omitted inputs; None where each omitted input is optional."""
+    """Return the text of an error about omitted inputs; None if each omitted input is optional."""
     optional = _TAKEN_AS_OPTIONAL.get((schema.domain, schema.op), ())
     formals, last = schema.inputs, len(schema.inputs) - 1
     for index, known in enumerate(given):
@@ -283,8 +287,8 @@ def _fault_of_left_out(schema: OperatorVersion, node: NodeProto, given: Sequence
 
 
 def _unknown_attribute(schema: OperatorVersion, name: str) -> str:
-    """The text of an error about an attribute that the version does not have. Ignoring it might change the node's
-    meaning.
+    """Return the text of an error about an attribute that the version does not have. To ignore it might change the
+    node's meaning.
     """
     text = f"{schema.op}-{schema.since_version} has no attribute {name!r}"
     those = [version.since_version for version in versions_of(schema.domain, schema.op) if name in version.attributes]
@@ -301,7 +305,7 @@ def _range(fewest: int, most: int) -> str:
 
 @lru_cache(maxsize=4096)
 def _how_it_is_run(schema: OperatorVersion, given: tuple[str | None, ...], opset: int) -> str | None:
-    """How runtimes read a node with types that its schema does not allow; None where they do not, or disagree."""
+    """Return how runtimes read a node with forbidden types; None if they do not read it, or disagree."""
     wide = as_int64(schema, given, opset)
     if wide is not None and _mismatch(schema, wide) is None:
         return "as if int32 were int64"
@@ -346,7 +350,7 @@ def _allowed(types: frozenset[str]) -> frozenset[str]:
 
 
 def _plain(spelled: str) -> str | None:
-    """A schema's spelling of a type in ours; None for one that this check does not follow."""
+    """Return our name of a type in a schema; None for a type that this check does not follow."""
     for prefix, kind in _KINDS:
         if spelled.startswith(prefix):
             name = spelled[len(prefix) :].rstrip(")")
@@ -355,13 +359,13 @@ def _plain(spelled: str) -> str | None:
 
 
 def only_dtype(types: frozenset[str]) -> str | None:
-    """The element type of a tensor that can have no other, None for all else; types: those that a schema allows."""
+    """Return the element type of a tensor that can have no other one; else None. types: those that a schema allows."""
     text = _plain(next(iter(types))) if len(types) == 1 else None
     return None if text is None or " " in text else text
 
 
 def element_types(types: frozenset[str]) -> frozenset[str]:
-    """The element types of the tensors that a schema allows; types: all that it allows."""
+    """Return the element types of the tensors among the types that a schema allows."""
     return frozenset(text for text in _allowed(types) if " " not in text)
 
 

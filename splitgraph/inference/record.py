@@ -78,7 +78,7 @@ class OpenBranches:
 
     @contextmanager
     def hold(self) -> Iterator[list[Diagnostic]]:
-        """Hold back findings from here on, until the other branches have been walked."""
+        """Hold back findings until the other branches have been walked."""
         findings: list[Diagnostic] = []
         self._held_back.append(findings)
         try:
@@ -87,11 +87,11 @@ class OpenBranches:
             self._held_back.pop()
 
     def place(self, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-        """The list for a new finding: the findings held back, or else these diagnostics of the model."""
+        """Return the list for a new finding: the findings that are held back, or else the diagnostics of the model."""
         return self._held_back[-1] if self._held_back else diagnostics
 
     def spoil(self, findings: Sequence[Diagnostic]) -> bool:
-        """True if the findings of a branch include an error that is not avoidable."""
+        """Return True if the findings of a branch include an error that is not avoidable."""
         return any(finding.severity == "error" and finding not in self.avoidable for finding in findings)
 
     def avoid(self, findings: Sequence[Diagnostic]) -> None:
@@ -101,7 +101,9 @@ class OpenBranches:
     def settled(
         self, diagnostics: Sequence[Diagnostic], is_of_sizes: Callable[[Diagnostic], bool]
     ) -> tuple[list[Diagnostic], list[Diagnostic]]:
-        """The diagnostics, in which avoidable errors that depend on sizes became information; and these errors."""
+        """Return the diagnostics, and the avoidable errors that depend on sizes. Each such error becomes information
+        among the diagnostics.
+        """
         if not self.avoidable:
             return list(diagnostics), []
         never = [finding for finding in self.avoidable if finding in self.of_symbols or is_of_sizes(finding)]
@@ -164,8 +166,8 @@ class Record:
         self.tensors = TensorCheck(self.task.model)
 
     def report(self, finding: Diagnostic, *, of_symbols: bool = False, is_misdeclared: bool = False) -> None:
-        """Keep a finding, once. of_symbols: it contradicts what is known of symbols. is_misdeclared: it is about a
-        declaration with only a wrong shape.
+        """Keep a finding, once. of_symbols: it contradicts the facts about symbols. is_misdeclared: only a declared
+        shape is wrong.
         """
         self.effects += 1
         if of_symbols:
@@ -189,7 +191,7 @@ class Record:
             self.journal.entries.append(requirement)
 
     def note_unknown_operator(self, label: str, location: str) -> None:
-        """Count a node with an unknown operator, and keep where the first one is."""
+        """Count a node with an unknown operator, and keep the location of the first one."""
         if not self.quiet:
             self.effects += 1
             self.first_unknown.setdefault(label, location)
@@ -203,7 +205,7 @@ class Record:
 
     @property
     def keeps_reports(self) -> bool:
-        """Whether a split that is found now is reported."""
+        """True if a split is reported here."""
         return self.task.is_reported and not self.quiet
 
     def release(self, findings: Sequence[Diagnostic]) -> None:
@@ -236,11 +238,11 @@ class Record:
 
     @property
     def follows_every_call(self) -> bool:
-        """False when there were too many function calls, or too deeply nested ones, so that `calls` is incomplete."""
+        """False if there were too many function calls, or if they were nested too deep: `calls` is incomplete then."""
         return self._followed <= self.task.most_calls and not self.is_too_deep
 
     def may_follow_call(self, location: str) -> bool:
-        """Count a function call that repeats no other. False, with a warning, when there are too many to walk each
+        """Count a function call that repeats no other. Return False, with a warning, if there are too many to walk each
         body.
         """
         self._followed += 1
@@ -253,8 +255,8 @@ class Record:
         return self.follows_every_call
 
     def note_too_deep(self, location: str) -> None:
-        """Report, once, that bodies are not walked, even from a quiet walk or a branch that may not run: the model is
-        not fully known then.
+        """Report, once, that bodies are nested too deep to be walked. Report it even in a quiet walk or in a branch
+        that may not run, because the model is not fully known then.
         """
         self.journal.unrepeatable += 1
         if self.is_too_deep:
@@ -282,7 +284,9 @@ _SHORTEST_NAME = 4
 
 
 def advise(node: NodeProto, message: str) -> str:
-    """What to do about a finding of SG302 at a node. Advice names the attribute or input that the message is about."""
+    """Return what to do about a finding of SG302 at a node. The advice names the attribute or input that the message is
+    about.
+    """
     mismatch = _TYPE.search(message)
     if mismatch is not None:
         return f"Insert a Cast to {mismatch[2]} before {_input(node, int(mismatch[1]))}, or correct what gives it."
@@ -318,7 +322,7 @@ def _of_attributes(names: Sequence[str], message: str) -> str:
 
 
 def _named_attributes(node: NodeProto, message: str) -> list[str]:
-    """The attributes of the operator that a message names, in the order of the message."""
+    """Return the attributes of the operator that a message names, in the order of the message."""
     known = {attribute.name for attribute in node.attribute}
     known |= {name for version in versions_of(plain_domain(node.domain), node.op_type) for name in version.attributes}
     given = {attribute.name for attribute in node.attribute}
@@ -328,7 +332,7 @@ def _named_attributes(node: NodeProto, message: str) -> list[str]:
 
 
 def _named_inputs(node: NodeProto, message: str) -> list[int]:
-    """The positions of the inputs that a message names, by number or as the schema does."""
+    """Return the positions of the inputs that a message names, by number or as the schema does."""
     positions = {int(number) for number in _INPUT.findall(message)}
     words = {word.lower() for word in _WORD.findall(message)}
     for version in versions_of(plain_domain(node.domain), node.op_type)[-1:]:

@@ -23,7 +23,7 @@ from splitgraph.splits.canonical import clamped_lengths
 
 
 def find_repairs(ctx: NodeContext, schema: OperatorVersion) -> list[Repair]:
-    """The repairs of an ai.onnx node; none if it needs no repair, or can mean several things."""
+    """Return the repairs of an ai.onnx node. There are none if it is sound, or if it can mean several things."""
     unknown = ctx.attributes().keys() - schema.attributes.keys()
     values = _of_values(ctx, schema)
     if not unknown and schema.op != "Split":
@@ -44,7 +44,7 @@ _READ_ONLY_WITH = {("Resize", "nearest_mode"): ("mode", ("nearest",))}
 
 
 def _of_values(ctx: NodeContext, schema: OperatorVersion) -> list[Repair]:
-    """The repairs of attributes with a value that the version does not allow."""
+    """Return the repairs of attributes with a value that the version does not allow."""
     repairs = []
     for name in ctx.attributes().keys() & constrained_attributes("", schema.op):
         # An attribute of a function has a value for each call.
@@ -95,7 +95,9 @@ _Rule = Callable[[NodeContext, OperatorVersion, str, object], bool]
 
 
 def _is_later_default(_: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
-    """A later version has the attribute with this default, and then means the same as this version."""
+    """Return True if a later version has the attribute with this value as default, and means the same as this version
+    then.
+    """
     if schema.op in _OTHER_BY_DEFAULT or name in _OTHER_BY_DEFAULT:
         return False
     later = (
@@ -112,7 +114,7 @@ _OTHER_BY_DEFAULT = frozenset({"Resize", "Upsample", "coordinate_transformation_
 
 
 def _is_of_the_past(_: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
-    """An earlier version had the attribute, which never changed the outputs."""
+    """Return True if an earlier version had the attribute, and it never changed the outputs."""
     return any(
         name in version.attributes
         for version in versions_of("", schema.op)
@@ -121,7 +123,9 @@ def _is_of_the_past(_: NodeContext, schema: OperatorVersion, name: str, value: o
 
 
 def _broadcasts_alike(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
-    """Without an axis, an operator before opset 7 broadcasts as later versions do."""
+    """Return True if the attribute is 1 and there is no axis: before opset 7, an operator then broadcasts as later
+    versions do.
+    """
     return "axis" not in ctx.attributes() and value == 1 and _is_of_the_past(ctx, schema, name, value)
 
 
@@ -130,7 +134,7 @@ def _counts_outputs(ctx: NodeContext, schema: OperatorVersion, name: str, value:
 
 
 def _ratio_unused(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
-    """Dropout returns its input unless the model is being trained."""
+    """Return True if a Dropout cannot be in training: it returns its input then."""
     return not ctx.has_input(1) and not ctx.has_input(2)
 
 
@@ -139,7 +143,7 @@ def _is_for_inference(ctx: NodeContext, schema: OperatorVersion, name: str, valu
 
 
 def _lengths_alike(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
-    """The lengths equal those of the input, or are equal parts of a known dimension."""
+    """Return True if the lengths equal those of the input, or are equal parts of a known dimension."""
     if not isinstance(value, tuple) or len(value) != len(ctx.outputs):
         return False
     if ctx.has_input(1):
@@ -148,7 +152,7 @@ def _lengths_alike(ctx: NodeContext, schema: OperatorVersion, name: str, value: 
 
 
 def _axes_alike(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
-    """The axes equal those of the input, or the default axes."""
+    """Return True if the axes equal those of the input, or the default axes."""
     if not isinstance(value, tuple):
         return False
     shape = ctx.input(0).shape
@@ -163,7 +167,9 @@ def _axes_alike(ctx: NodeContext, schema: OperatorVersion, name: str, value: obj
 
 
 def _has_axes(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
-    """The attribute only matters without axes; 0 is the behaviour of this version."""
+    """Return True for the value 0, which is the behaviour of this version, and for a node with axes: the attribute only
+    matters without them.
+    """
     return value == 0 or bool(ctx.attribute("axes"))
 
 
@@ -178,7 +184,7 @@ def _split_dimension(ctx: NodeContext) -> int | None:
 
 
 def _dimension(ctx: NodeContext) -> DimLike | None:
-    """The dimension that a Split splits; None if it is unknown."""
+    """Return the dimension that a Split splits; None if it is unknown."""
     shape, axis = ctx.input(0).shape, ctx.attribute("axis", 0)
     if shape is None or not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
         return None
@@ -217,10 +223,10 @@ def _of_split_18(ctx: NodeContext) -> Repair | None:
 
 
 def _of_missing_outputs(ctx: NodeContext, count: AttributeProto) -> Repair | None:
-    """The repair of a node with fewer outputs than num_outputs: nobody reads the last parts.
+    """Return the repair of a node with fewer outputs than num_outputs. Nobody reads the last parts.
 
-    OpenVINO runs uneven chunks only on a fixed dimension and an axis of at least 0, and refuses a last chunk that is
-    empty. Where the dimension turns out uneven at run time, its parts are wrong.
+    OpenVINO runs uneven chunks only on a fixed dimension and an axis of at least 0, and refuses an empty last chunk. If
+    the dimension is uneven at run time, its parts are wrong.
     """
     outputs, chunks, total = len(ctx.outputs), ctx.attribute("num_outputs"), _dimension(ctx)
     if count.ref_attr_name or not isinstance(chunks, int) or not 0 < outputs < chunks <= MAX_ITEMS:
@@ -240,7 +246,7 @@ _HELP_OF_OUTPUTS = "Add the missing outputs; upgrade, downgrade and convert do s
 
 
 def _fills(ctx: NodeContext, parts: int) -> bool:
-    """True if no chunk is empty, where the dimension is known: no exporter means empty chunks."""
+    """Return True if no chunk is empty. The dimension must be known. No exporter means empty chunks."""
     total, shape, axis = _split_dimension(ctx), ctx.input(0).shape, ctx.attribute("axis", 0)
     if shape is not None and isinstance(axis, int) and not -len(shape) <= axis < len(shape):
         return False
@@ -291,7 +297,7 @@ Types = Sequence[str | None]
 
 @cache
 def newer_version(schema: OperatorVersion, opset: int) -> OperatorVersion | None:
-    """The newer version of an operator by which runtimes read this one; None for an operator without."""
+    """Return the newer version of an operator by which runtimes read this one; None if there is none."""
     newer, _ = NEWER_TYPES.get(schema.op, (0, ()))
     if schema.domain or opset < FIRST_OPSET or schema.since_version >= newer:
         return None
@@ -299,7 +305,9 @@ def newer_version(schema: OperatorVersion, opset: int) -> OperatorVersion | None
 
 
 def as_int64(schema: OperatorVersion, given: Types, opset: int) -> tuple[str | None, ...] | None:
-    """The types of a node's inputs, with int32 read as int64 where runtimes do; None where they do not."""
+    """Return the types of a node's inputs, with int32 as int64 where runtimes read it so. Return None if
+    they do not.
+    """
     inputs = INT32_INPUTS.get(schema.op, ())
     if (
         schema.domain
@@ -311,7 +319,7 @@ def as_int64(schema: OperatorVersion, given: Types, opset: int) -> tuple[str | N
 
 
 def are_measured(schema: OperatorVersion, given: Types) -> bool:
-    """True where the types that the version does not allow are among those that its newer version was measured with."""
+    """Return True if the newer version was measured with the types that this version does not allow."""
     _, measured = NEWER_TYPES[schema.op]
     return all(text is None or text in measured or text.startswith("float") for text in given)
 
@@ -329,7 +337,7 @@ SUPERFLUOUS: Mapping[str, Mapping[str, int | str]] = {
 
 
 def changes_nothing(op: str, name: str, value: object) -> bool:
-    """True for an attribute of another version at a value that changes nothing."""
+    """Return True if an attribute of another version has a value that changes nothing."""
     neutral = SUPERFLUOUS.get(op, {}).get(name)
     if neutral == ALL_ONES:
         return isinstance(value, tuple) and bool(value) and set(value) == {1}

@@ -35,8 +35,8 @@ T = TypeVar("T")
 
 
 def solve(obligations: Iterable[Obligation], generated: Collection[str]) -> dict[str, DimLike]:
-    """The values of generated symbols, by name, that hold in every run, as the obligations of the model say:
-    `unk1 == past + seq` gives `past + seq` for unk1.
+    """Return the values of generated symbols, by name, that hold in every run. They follow from the obligations of the
+    model: `unk1 == past + seq` gives `past + seq` for unk1.
 
     A value may contain generated symbols that are solved themselves; `resolve` follows them.
     """
@@ -52,9 +52,7 @@ def solve(obligations: Iterable[Obligation], generated: Collection[str]) -> dict
 
 
 def resolve(dim: DimLike, solved: Mapping[str, DimLike]) -> DimLike:
-    """The dimension with the values of solved symbols put in; unchanged where that makes a divisor 0, or where it
-    stands for a large expression.
-    """
+    """Put the values of solved symbols into a dimension. It stays as it is if a divisor would become 0."""
     while solved and not isinstance(dim, int) and not solved.keys().isdisjoint(names_in(dim)):
         try:
             dim = substitute_names(dim, solved)
@@ -64,8 +62,8 @@ def resolve(dim: DimLike, solved: Mapping[str, DimLike]) -> DimLike:
 
 
 def _solution(difference: Dim, generated: Collection[str]) -> tuple[str, DimLike] | None:
-    """A generated symbol and its value where the difference is 0: the newest symbol that is a term of its own. None
-    without one.
+    """Return a generated symbol and its value where the difference is 0: the newest symbol that is a term of its own.
+    Return None if there is none.
     """
     names = [name for name in symbols_of(difference) if name in generated]
     for name in sorted(names, key=lambda name: (len(name), name), reverse=True):
@@ -109,11 +107,11 @@ class TypeSimplifier:
         return known
 
     def value(self, value: ValueType, facts: Facts) -> ValueType:
-        """The type, simplified by the facts of a scope; the same object if nothing changes."""
+        """Return the type, simplified by the facts of a scope; the same object if nothing changes."""
         return with_dims(value, self._of(facts).__getitem__)
 
     def dims(self, dims: Iterable[DimLike | None], facts: Facts) -> tuple[DimLike | None, ...]:
-        """Each dimension, simplified by the facts of a scope."""
+        """Return each dimension, simplified by the facts of a scope."""
         known = self._of(facts)
         return tuple([known[dim] if isinstance(dim, Dim) else dim for dim in dims])
 
@@ -125,7 +123,7 @@ def _plain(dim: DimLike, facts: Facts) -> DimLike:
 
 
 def _with_decided_maxima(dim: DimLike, facts: Facts) -> DimLike:
-    """The dimension without the arguments of maxima that another one is known to be at least as large as."""
+    """Return the dimension without those arguments of a maximum that are never larger than another one."""
     atoms, known = atoms_by_level([dim]), dict[Atom, DimLike]()
     if not any(atom.kind == MAX for atom in atoms):
         return dim
@@ -139,9 +137,10 @@ def _with_decided_maxima(dim: DimLike, facts: Facts) -> DimLike:
 
 
 def tally(values: Collection[T]) -> list[tuple[T, int]]:
-    """Each object among the values and how often it stands there, in order of appearance; equal ones may be several.
+    """Return each object among the values and how often it occurs, in order of appearance. Some of the objects may be
+    equal.
 
-    Values of a model share few objects, and telling those apart by identity costs a tenth of hashing each.
+    The values of a model share few objects, and to tell these apart by identity costs a tenth of hashing each.
     """
     keys = [*map(id, values)]
     objects = dict(zip(keys, values, strict=True))
@@ -179,7 +178,7 @@ class ShownNames(dict[Dim, "DimLike | None"]):
         self.meanings: dict[str, Obligation] = {}
 
     def count(self, places: Iterable[tuple[Iterable[DimLike | None], int]]) -> None:
-        """Count the places of generated symbols in dimensions, each with how often it is reported."""
+        """Count the places of generated symbols in dimensions. Each dimension comes with the number of its reports."""
         counts: dict[Dim, int] = {}
         for dims, times in places:
             for dim in dims:
@@ -193,7 +192,7 @@ class ShownNames(dict[Dim, "DimLike | None"]):
             self._count_large(dim)
 
     def _count_large(self, dim: Dim) -> None:
-        """Note the generated symbols inside large expressions, once: all of them are shown."""
+        """Note the generated symbols inside large expressions, once. All of them are shown."""
         waiting = large_atoms(resolve(dim, self.solved))
         while waiting:
             atom = waiting.pop()
@@ -206,7 +205,7 @@ class ShownNames(dict[Dim, "DimLike | None"]):
                 waiting += large_atoms(known)
 
     def _generated_in(self, dim: Dim) -> list[tuple[str, bool]]:
-        """The generated symbols in a dimension once it is resolved, each with whether it is the whole dimension."""
+        """Return the generated symbols in a resolved dimension, and whether each is the whole dimension."""
         names = self._generated_of.get(dim)
         if names is None:
             known = resolve(dim, self.solved)
@@ -215,25 +214,25 @@ class ShownNames(dict[Dim, "DimLike | None"]):
         return names
 
     def value(self, value: ValueType) -> ValueType:
-        """The type as it is reported; the same object where nothing is shown otherwise."""
+        """Return the type as it is reported; the same object where nothing is shown otherwise."""
         return with_dims(value, self.__getitem__)
 
     def dim(self, dim: DimLike | None) -> DimLike | None:
-        """The dimension as it is reported."""
+        """Return the dimension as it is reported."""
         return self[dim] if isinstance(dim, Dim) else dim
 
     def shown_name(self, generated: str) -> DimLike | None:
-        """The name under which a generated symbol is shown; None when it is not shown anywhere."""
+        """Return the name under which a generated symbol is shown; None if it is not shown."""
         return self._names.get(generated)
 
     def named(self, dim: DimLike) -> DimLike | None:
-        """The dimension as far as generated symbols in it are shown; None when one is not."""
+        """Return the dimension with shown names; None if one of its generated symbols is not shown."""
         if any(name not in self._names for name in names_in(dim) & self.generated):
             return None
         return self._under_shown_names(dim)
 
     def shown_names(self) -> frozenset[str]:
-        """The generated symbols under the names that are shown."""
+        """Return the names of the generated symbols that are shown."""
         return frozenset({*map(str, self._names.values()), *self.meanings})
 
     def __missing__(self, dim: Dim) -> DimLike | None:
@@ -252,14 +251,16 @@ class ShownNames(dict[Dim, "DimLike | None"]):
         return stand_in
 
     def _under_shown_names(self, known: DimLike) -> DimLike:
-        """The dimension with shown names for all generated symbols in it."""
+        """Return the dimension with shown names for all generated symbols in it."""
         names = names_in(known)
         values: dict[str, DimLike] = {name: self._name(name) for name in sorted(names & self.generated)}
         values.update({atom.name: self._name_large(atom) for atom in large_atoms(known)})
         return substitute_names(known, values)
 
     def _name_large(self, atom: Atom) -> Dim:
-        """The symbol that stands for a large expression; the large expressions in its meaning get symbols too."""
+        """Return the symbol that stands for a large expression; the large expressions in its meaning get
+        symbols too.
+        """
         waiting, expressions = [atom], list[tuple[Atom, list[DimLike]]]()
         while waiting:
             large = waiting.pop()
@@ -326,13 +327,13 @@ class Requirements:
                 self._plain[facts, shown] = plain
 
     def plain(self, obligation: Obligation, facts: Facts) -> Obligation | None:
-        """The obligation of a scope as it is shown; None when it is not."""
+        """Return the reported form of an obligation of a scope; None if it is not reported."""
         shown = self._shown[obligation]
         return None if shown is None else self._plain.get((facts, shown))
 
     def _under_shown_names(self, obligation: Obligation) -> Obligation | None:
-        """The obligation in shown names; None when it speaks of a dimension that is not shown at all, or goes without
-        saying because it holds for all sizes, as it does where both sides are shown alike.
+        """Return the obligation in shown names; None when it speaks of a dimension that is not shown at all, or goes
+        without saying because it holds for all sizes, as it does where both sides are shown alike.
         """
         naming = self._naming
         lhs, rhs = resolve(obligation.lhs, naming.solved), resolve(obligation.rhs, naming.solved)
@@ -348,14 +349,16 @@ def _names(obligation: Obligation) -> frozenset[str]:
 
 
 def _named_twice(obligations: Iterable[Obligation]) -> set[str]:
-    """The symbols of which several obligations speak: others neither follow from anything nor make anything plainer."""
+    """Return the symbols in more than one obligation. Obligations on other symbols neither follow from others nor
+    simplify others.
+    """
     counts = Counter(name for obligation in set(obligations) for name in obligation.symbols)
     return {name for name, count in counts.items() if count > 1}
 
 
 def _plainest(shown: Sequence[Obligation], known: Facts, common: set[str]) -> Iterable[tuple[Obligation, Obligation]]:
-    """Each obligation of a scope that the others do not imply, and the plainest one that says the same beside them;
-    `known` takes them in.
+    """Return each obligation of a scope that the others do not imply, with its plainest form beside them. `known` takes
+    them in.
     """
     # What follows from earlier ones was never noted; what follows from later ones shows in the opposite order.
     later, kept = known.child(), list[Obligation]()
@@ -371,7 +374,7 @@ def _plainest(shown: Sequence[Obligation], known: Facts, common: set[str]) -> It
 
 
 def shown_assumptions(state: WalkState) -> dict[Obligation, str]:
-    """The assumptions that do not follow from others, as shown, each with the first node that needs it."""
+    """Return the assumptions that do not follow from others, each with the first node that needs it."""
     assumptions = tuple(state.symbols.assumptions)
     common = _named_twice(assumptions) if len(assumptions) <= _MOST_COMPARED else set[str]()
     return {
@@ -390,7 +393,7 @@ def shown_requirements(
     requirements: Requirements,
     splits: Iterable[tuple[FoundSplit, Sequence[Obligation]]],
 ) -> dict[Obligation, tuple[str, ...]]:
-    """All requirements on symbols, as shown, with the locations of the nodes that require them. splits: the
+    """Return all requirements on symbols, each with the locations of the nodes that require it. splits: the
     requirements of each split.
     """
     meanings = frozenset(naming.meanings.values())
@@ -422,8 +425,8 @@ def shown_requirements(
 
 
 def _broadcast(shown: DimLike, operands: Sequence[DimLike]) -> Obligation:
-    """The text that a symbol is the broadcast of dimensions: they are equal or 1, so that it is the largest, but 0 if
-    one is 0.
+    """State that a symbol is the broadcast of dimensions. Each of these is 1 or equal to the others, so that the
+    broadcast is the largest, but 0 if one is 0.
     """
     value = product([*(dim_min(1, operand) for operand in operands), dim_max(*operands)])
     # Multiplied out it would be unreadable.
@@ -433,7 +436,7 @@ def _broadcast(shown: DimLike, operands: Sequence[DimLike]) -> Obligation:
 
 
 def _known_broadcasts(state: WalkState) -> list[str]:
-    """The generated symbols for broadcasts of dimensions that contain only declared symbols."""
+    """Return the generated symbols for broadcasts of dimensions that contain only declared symbols."""
     known: dict[str, None] = {}
     for name, (a, b, _) in state.symbols.broadcasts.items():
         if not (symbols_of(a) | symbols_of(b)) & state.symbols.generated - known.keys():
@@ -442,8 +445,8 @@ def _known_broadcasts(state: WalkState) -> list[str]:
 
 
 def _shown_operands(state: WalkState, naming: ShownNames, name: str) -> list[DimLike] | None:
-    """The operands of the broadcast that a generated symbol stands for, as shown; an operand that is not shown is
-    replaced by its own operands. None where the text would be too long.
+    """Return the operands of the broadcast that a generated symbol stands for. An operand that is not reported is
+    replaced by its own operands. Return None if one has none, or if only one is left.
     """
     operands: dict[DimLike, None] = {}
     waiting = list(reversed(state.symbols.broadcasts[name][:2]))

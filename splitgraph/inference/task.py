@@ -58,8 +58,8 @@ UNBOUND = BoundSizes({}, ())
 
 
 def read_sizes(model: ModelProto, sizes: Sizes) -> BoundSizes:
-    """Return the sizes for a model. Raises SplitgraphError for a name that the model does not have, or for
-    something that is no size.
+    """Return the sizes for a model. Raise SplitgraphError for a name that the model does not have, or for a value that
+    is no size.
     """
     given = _read_input_shapes(model, sizes.input_shapes)
     numbers = _read_bindings(model, sizes.bind, given)
@@ -70,7 +70,7 @@ def read_sizes(model: ModelProto, sizes: Sizes) -> BoundSizes:
 
 
 def bound_type(value: ValueType, bound: Mapping[str, DimLike]) -> ValueType:
-    """The type with the given values in place of symbols."""
+    """Return the type with the given values in place of symbols."""
     if not bound or value.shape is None:
         return value if value.element is None else replace(value, element=bound_type(value.element, bound))
     return value.with_shape([substitute(dim, bound) if isinstance(dim, Dim) else dim for dim in value.shape])
@@ -79,8 +79,8 @@ def bound_type(value: ValueType, bound: Mapping[str, DimLike]) -> ValueType:
 def _read_bindings(
     model: ModelProto, bind: Mapping[str, int] | None, given: Sequence[ValueType | None]
 ) -> Mapping[str, DimLike]:
-    """The values by symbol. Raises SplitgraphError for what is no mapping, no dimension, or no symbol of the model or
-    of the shapes given for its inputs.
+    """Return the values by symbol. Raise SplitgraphError if this is no mapping, a value is no dimension, or a name is
+    no symbol of the model or of the given shapes.
     """
     if bind is None:
         return {}
@@ -104,9 +104,10 @@ def _read_bindings(
 
 
 def _read_input_shapes(model: ModelProto, input_shapes: object) -> list[ValueType | None]:
-    """For each input of the model its type with the shape given, None for one without; empty when no shapes are given.
+    """Return the type with the given shape for each input of the model; None for an input without one. Return an empty
+    list if no shapes are given.
 
-    Raises SplitgraphError for what is no mapping, no input of the model, or no shape.
+    Raise SplitgraphError for what is no mapping, no input of the model, or no shape.
     """
     if input_shapes is None:
         return []
@@ -125,8 +126,8 @@ def _read_input_shapes(model: ModelProto, input_shapes: object) -> list[ValueTyp
 
 
 def _implied_bindings(model: ModelProto, given: Sequence[ValueType | None]) -> dict[str, DimLike]:
-    """The values of declared symbols that follow from the given shapes: numbers, else other symbols. The first value of
-    a symbol counts; a different second one contradicts the declaration.
+    """Return the values of declared symbols that follow from the given shapes: numbers, else other symbols. The first
+    value of a symbol counts. A different second one contradicts the declaration.
     """
     numbers: dict[str, DimLike] = {}
     renamed: dict[str, DimLike] = {}
@@ -145,7 +146,9 @@ def _implied_bindings(model: ModelProto, given: Sequence[ValueType | None]) -> d
 
 
 def _solved(written: Dim, size: int) -> dict[str, DimLike]:
-    """The symbol in a dimension such as N or 2*N + 1, with the value that gives the dimension this size."""
+    """Solve a dimension such as N or 2*N + 1 for its symbol. Return the value with which the dimension
+    has this size.
+    """
     if len(written.symbols) != 1 or level_of(written) > 1:
         return {}
     (name,) = written.symbols
@@ -180,7 +183,9 @@ def _given_dim(dim: Any, subject: str, names: Collection[str]) -> DimLike | None
 
 
 def _number(value: Any, subject: str, otherwise: str = "") -> int:
-    """The value as a dimension; numpy's integers are integers, True and False are not. otherwise: what else is one."""
+    """Return the value as a dimension. numpy's integers are integers; True and False are not. otherwise: what else is
+    allowed.
+    """
     number = None
     if not isinstance(value, bool) and hasattr(value, "__index__"):
         number = operator.index(value)
@@ -197,8 +202,8 @@ def fix_sizes(model: ModelProto, sizes: BoundSizes, scopes: Sequence[Scope], typ
     """Write the sizes into the types that a model declares of inputs, outputs and inner values, in subgraphs too.
     Everything else stays byte for byte.
 
-    scopes: the graphs of the model. types: what was inferred of each. A name in the body of a loop may have another
-    value in each iteration, so that it is replaced only where inference finds the same.
+    scopes: the graphs of the model. types: the inferred types of each. A name in the body of a loop may have another
+    value in each iteration. So it is replaced only where inference finds the same size.
     """
     for scope in scopes:
         # Names in a function are those of each call.
@@ -244,14 +249,14 @@ _MANY_CALLS = 2_000
 
 
 def most_calls(model: ModelProto) -> int:
-    """The limit of walked calls that repeat no earlier call: a fixed number, or the number of nodes in the file if that
-    is larger.
+    """Return the limit of walked calls that repeat no earlier call: a fixed number, or the number of nodes in the file
+    if that is larger.
     """
     return max(_MANY_CALLS, _nodes_in_file(model))
 
 
 def most_repeated(model: ModelProto) -> int:
-    """The limit of splits and findings that repeated calls list again, as for calls."""
+    """Return the limit of splits and findings that repeated calls list again."""
     return max(MOST_REPEATED, _nodes_in_file(model))
 
 
@@ -319,7 +324,7 @@ class Task:
         self.most_calls, self.most_repeated = most_calls(model), most_repeated(model)
 
     def bind(self, value: ValueType) -> ValueType:
-        """The type with the caller's values for symbols put in."""
+        """Return the type with the caller's values in place of symbols."""
         return bound_type(value, self.sizes.bound)
 
 
@@ -332,7 +337,7 @@ class TensorCheck:
         self.lacking = 0
 
     def problem(self, tensor: TensorProto) -> str | None:
-        """What is wrong with a tensor; None for a sound one."""
+        """Return what is wrong with a tensor; None for a sound one."""
         fault = misfit(tensor)
         if fault is not None or not lacks_data(tensor):
             return fault
@@ -344,7 +349,7 @@ class TensorCheck:
         return None
 
     def of_node(self, node: NodeProto) -> str | None:
-        """What is wrong with the first malformed tensor among a node's attributes; None where all are sound."""
+        """Return what is wrong with the first malformed tensor among a node's attributes; None if all are sound."""
         for attribute in node.attribute:
             problem = self._of_attribute(attribute)
             if problem is not None:
@@ -363,7 +368,9 @@ class TensorCheck:
         return None
 
     def of_initializers(self, graph: GraphProto, location: str) -> Iterator[Diagnostic]:
-        """A finding for each malformed initializer of a graph; only a warning if nothing reads the initializer."""
+        """Yield a finding for each malformed initializer of a graph. It is only a warning if nothing reads the
+        initializer.
+        """
         problems = [(tensor.name, self.problem(tensor)) for tensor in graph.initializer]
         problems += [(sparse.values.name, misfit_of_sparse(sparse)) for sparse in graph.sparse_initializer]
         for name, problem in problems:
@@ -376,13 +383,13 @@ class TensorCheck:
             yield diagnostic("SG111", text, location, severity="warning", help="Remove the initializer.")
 
     def _is_read(self, name: str) -> bool:
-        """True where a graph of the model reads or gives a value of this name."""
+        """Return True if a graph of the model reads or returns a value of this name."""
         graphs = [scope.proto for scope in scopes(self._model)]
         outputs = (value.name for graph in graphs if isinstance(graph, GraphProto) for value in graph.output)
         return name in outputs or any(name in node.input for graph in graphs for node in graph.node)
 
     def finding(self) -> Diagnostic | None:
-        """The finding that the model is an architecture; None for a model that has its weights."""
+        """Return the finding that the model is an architecture; None for a model that has its weights."""
         if not self.lacking:
             return None
         tensors = "1 tensor has a shape" if self.lacking == 1 else f"{self.lacking} tensors have shapes"
@@ -390,7 +397,7 @@ class TensorCheck:
 
 
 def _is_architecture(model: ModelProto) -> bool:
-    """True if more bytes are missing than present. A model that misses less is damaged."""
+    """Return True if more bytes are missing than present. A model with fewer missing bytes is damaged."""
     given = lacking = 0
     constants = (attribute.t for node in model.graph.node if node.op_type == "Constant" for attribute in node.attribute)
     for tensor in (*model.graph.initializer, *constants):

@@ -65,20 +65,20 @@ class Walk(GraphWalk):
         self._reported_missing: set[str] = set()
 
     def inner(self, index: int, attribute: str, position: int, location: str) -> Walk:
-        """The walk over a graph in an attribute of a node; what it requires of symbols stays within it."""
+        """Return the walk over a graph in an attribute of a node. What it requires of symbols stays within it."""
         path = (*self.path, index, attribute, position)
         facts, depth = self.facts.child(), self.depth + 1
         return Walk(self.state, path, location, self.imports, facts, parent=self, bindings=self.bindings, depth=depth)
 
     def called(self, function: FunctionProto, location: str, bindings: Bindings | None) -> Walk:
-        """The walk over the body of a function for a call; what it requires of symbols holds here."""
+        """Return the walk over the body of a function for a call. What it requires of symbols holds here too."""
         path, imports, depth = ("call", location), opset_imports(function.opset_import), self.depth
         body = Walk(self.state, path, location, imports, self.facts, bindings=bindings, memo=self.memo, depth=depth)
         body.branch = self.branch
         return body
 
     def steps(self, nodes: Sequence[NodeProto]) -> Steps:
-        """As `run`, but the bodies of functions are left to the caller."""
+        """Do the same as `run`, but leave the bodies of functions to the caller."""
         self.nodes = nodes
         self._readings = self._readings_here()
         order = sorted_order(nodes) if self.state.task.sorts else None
@@ -147,15 +147,15 @@ class Walk(GraphWalk):
         self.state.record.facts[self.path] = self.facts
 
     def _find(self, key: Key) -> Visit | None:
-        """A settled visit that is not in `_visits` yet, or no longer."""
+        """Find a settled visit in the memo, and keep it in `_visits`."""
         visit: Visit | None = self.memo.find((self._setting, key))
         if visit is not None:
             self._visits[key] = visit
         return visit
 
     def _keep(self, key: Key, visit: Visit, *, settled: bool) -> None:
-        """Remember a visit that only inferred outputs. settled: no question of it stayed open, and it depends on no
-        attribute of the call that is walked.
+        """Remember a visit that only inferred outputs. settled: no question about symbols stayed open, and the visit
+        depends on no attribute of the call.
         """
         if not self.memo.remembers:
             return
@@ -164,8 +164,8 @@ class Walk(GraphWalk):
             self.memo.keep((self._setting, key), visit, settled=True)
 
     def _plain_tensor(self, node: NodeProto) -> tuple[str, TensorProto] | None:
-        """The output name and the tensor of a Constant node. None unless the node is a plain constant tensor whose
-        output has a name of its own.
+        """Return the output name and the tensor of a Constant node. Return None unless the node is a plain constant
+        tensor whose output has a name of its own.
         """
         attribute = node.attribute[0] if len(node.attribute) == 1 else None
         if attribute is None or (attribute.name, attribute.type) != ("value", AttributeProto.TENSOR):
@@ -182,8 +182,8 @@ class Walk(GraphWalk):
         return name, tensor
 
     def _define_constant(self, name: str, tensor: TensorProto, written: bytes | None) -> Visit | None:
-        """Define the output of a plain Constant node as an initializer is defined. Gives the visit that equal Constants
-        repeat. written: the attribute as bytes; None where it is too long to look for equal ones.
+        """Define the output of a plain Constant node, like an initializer. Return the visit that equal Constants
+        repeat. written: the attribute as bytes; None if it is too long to look for equal ones.
         """
         type = self.types[name] = tensor_type(tensor)
         self.constants[name] = tensor
@@ -195,7 +195,7 @@ class Walk(GraphWalk):
         return visit
 
     def _given(self, node: NodeProto, index: int) -> list[Knowledge]:
-        """What is known of each input of a node; some inputs are read for the first time here."""
+        """Return what is known of each input of a node. Inputs that this graph has not read yet are looked up."""
         given = []
         for name in node.input:
             known = self.known.get(name)
@@ -207,8 +207,8 @@ class Walk(GraphWalk):
         return given
 
     def _repeat(self, visit: Visit, node: NodeProto, index: int, outputs: Sequence[str]) -> Visit | None:
-        """Repeat for a node the visit of an earlier node with the same operator, attributes and inputs. None when more
-        is known of this node's outputs.
+        """Repeat the visit of an equal earlier node: same operator, attributes and inputs. Return None if more is known
+        of this node's outputs.
         """
         if "" in outputs:
             return self._visit(node, index, outputs, self._given(node, index), None, None)
@@ -232,7 +232,7 @@ class Walk(GraphWalk):
         return alike
 
     def _give(self, name: str, result: Knowledge, node: NodeProto, index: int) -> None:
-        """Define an output of a node."""
+        """Define an output that has a declared type, or a name that is defined already."""
         declared = self.declared.get(name) if self.declared else None
         if name in self.types or (declared is not None and declared != result.type):
             location = f"{self.location}/{node_label(node, index)}"
@@ -261,7 +261,7 @@ class Walk(GraphWalk):
         key: Key | None,
         form: tuple[object, ...] | None,
     ) -> Visit | None:
-        """Infer a node that repeats no earlier visit. form: what it has in common with nodes that are read alike."""
+        """Infer a node that repeats no earlier visit. form: what nodes that are read alike have in common."""
         facts, record = self.facts, self.state.record
         version, questions, effects = facts.version, facts.open_questions, record.effects
         reading = self._readings.of(self.state, node, given, form)
@@ -293,7 +293,9 @@ class Walk(GraphWalk):
         return None
 
     def _compute(self, ctx: NodeContext, computation: Computation) -> Sequence[ValueType]:
-        """Leave the outputs of a node to be computed. One whose shape is not known is computed now. Gives the types."""
+        """Leave the outputs of a node to be computed, and return their types. An output of unknown shape is computed
+        now.
+        """
         self.state.record.effects += 1
         self.state.record.computes = True
         types = list(computation.types)
@@ -313,7 +315,7 @@ class Walk(GraphWalk):
     def _visit_call(
         self, node: NodeProto, index: int, names: Sequence[str], given: list[Knowledge]
     ) -> Generator[Steps, None, Visit | None]:
-        """Infer a call of a function of the model. The caller of this generator walks the body."""
+        """Infer a call of a function. The caller of this generator walks the body."""
         version = self.facts.version
         reading = self._readings.of(self.state, node, given, None)
         operator, ctx = reading.operator, self._context(node, index, names, given, reading)
@@ -334,7 +336,7 @@ class Walk(GraphWalk):
         return None
 
     def _readings_here(self) -> Readings:
-        """The readings of nodes, which graphs with the same imports share."""
+        """Return the readings of nodes. Graphs with the same imports share them."""
         # A node of a domain that is not imported is another fault in a function than in the model.
         key = (bool(self.state.record.calling), *sorted(self.imports.items()))
         readings = self.state.readings.get(key)
@@ -361,8 +363,8 @@ class Walk(GraphWalk):
     def _known_outputs(
         self, ctx: NodeContext, outputs: Sequence[ValueType], sound: list[Knowledge] | None
     ) -> list[Knowledge]:
-        """What is known of each output that has a name. sound: what is known by the types alone, where these are as
-        they should be.
+        """Return what is known of each named output. sound: what the types alone say; None if a type may
+        need a check.
         """
         contents_out, sequences_out, computed = ctx.contents_out, ctx.sequences_out, self.computed
         is_more = bool(contents_out or sequences_out or computed)
@@ -446,6 +448,6 @@ class Walk(GraphWalk):
 
 
 def _may_be_known(given: Sequence[Knowledge]) -> bool:
-    """False where one of these inputs has no known elements, as long as no node has been computed."""
+    """Return False if one of these inputs has no known elements, as long as no node has been computed."""
     unknown = [known for known in given if known.contents is None and not known.unread and known is not OMITTED]
     return not unknown

@@ -45,7 +45,7 @@ class SplitDetail:
 
     @property
     def lengths(self) -> tuple[DimLike, ...]:
-        """Length of each part; empty when their number is unknown."""
+        """The length of each part; empty if their number is unknown."""
         return () if self.split is None else self.split.lengths or ()
 
     @property
