@@ -34,7 +34,7 @@ def infer_node(walk: GraphWalk, ctx: NodeContext, reading: Reading) -> Sequence[
         return ()
     if operator.domain not in walk.imports and operator.finding is None:
         _warn_of_no_import(walk, operator.domain)
-    if not is_sound(walk, ctx, reading):
+    if (reading.refusal is not None or reading.lacking) and is_refused(walk, ctx, reading):
         return ()
     repaired = reading.may_need_repair and operator.schema is not None and _repair(walk, ctx, operator.schema)
     if operator.variant is not None:
@@ -46,17 +46,17 @@ def infer_node(walk: GraphWalk, ctx: NodeContext, reading: Reading) -> Sequence[
     return _infer_by_rule(walk, ctx, reading, repaired)
 
 
-def is_sound(walk: GraphWalk, ctx: NodeContext, reading: Reading) -> bool:
-    """Return True if the operator of a node exists and its attributes are sound. Otherwise report a finding, and do not
-    read the node.
+def is_refused(walk: GraphWalk, ctx: NodeContext, reading: Reading) -> bool:
+    """Return True if nothing is read of a node: its operator does not exist, or its attributes are not sound. Report
+    that.
     """
     walk.state.record.tensors.lacking += reading.lacking
     if reading.refusal is None:
-        return True
+        return False
     code, text, help = reading.refusal
     walk.detail.unread.add(ctx.index)
     walk.report(diagnostic(code, text, ctx.location, help=help))
-    return False
+    return True
 
 
 def _set_aside(walk: GraphWalk, ctx: NodeContext, accepted: Collection[str]) -> None:
@@ -85,9 +85,11 @@ def _infer_split(walk: GraphWalk, ctx: NodeContext, variant: Variant) -> Sequenc
 
 def _infer_by_rule(walk: GraphWalk, ctx: NodeContext, reading: Reading, repaired: bool) -> Sequence[ValueType]:
     operator, rule = reading.operator, reading.rule
+    # An attribute depends on the call of the function around the node, and no call is known.
+    is_open = reading.refers and walk.bindings is None
     if operator.schema is None:
         if rule is not None:
-            return (_before_a_reference(ctx, rule) if _is_open(walk, reading) else rule(ctx)) or ()
+            return (_before_a_reference(ctx, rule) if is_open else rule(ctx)) or ()
         # What OpenVINO itself defines has been inferred by it: the dims that the IR declares are believed.
         if operator.domain != openvino_split_1.DOMAIN:
             walk.state.record.note_unknown_operator(f"{operator.domain or AI_ONNX}::{ctx.node.op_type}", ctx.location)
@@ -101,7 +103,6 @@ def _infer_by_rule(walk: GraphWalk, ctx: NodeContext, reading: Reading, repaired
         ctx.find(*fault)
         walk.detail.unread.add(ctx.index)
         return ()
-    is_open = _is_open(walk, reading)
     outputs = None if rule is None else _before_a_reference(ctx, rule) if is_open else rule(ctx)
     if not ctx.errors:
         if reading.mistyped is not None:
@@ -119,11 +120,6 @@ def _infer_by_rule(walk: GraphWalk, ctx: NodeContext, reading: Reading, repaired
     from splitgraph.inference.onnx_inference import infer_with_onnx
 
     return infer_with_onnx(ctx, operator)
-
-
-def _is_open(walk: GraphWalk, reading: Reading) -> bool:
-    """Return True if an attribute of the node depends on a call of the function around it, and no call is known."""
-    return reading.refers and walk.bindings is None
 
 
 def _before_a_reference(ctx: NodeContext, rule: Rule) -> Sequence[ValueType] | None:

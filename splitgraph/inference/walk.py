@@ -14,7 +14,13 @@ from splitgraph.inference.declared_types import define_graph_values, reconcile
 from splitgraph.inference.function_calls import infer_call
 from splitgraph.inference.graph_walk import Bindings, GraphWalk
 from splitgraph.inference.memo import MOST_BYTES, OMITTED, Key, Knowledge, Memo, constant_key, setting_of
-from splitgraph.inference.node_outputs import computation_of, infer_node, is_sound, keep_split, without_impossible_dims
+from splitgraph.inference.node_outputs import (
+    computation_of,
+    infer_node,
+    is_refused,
+    keep_split,
+    without_impossible_dims,
+)
 from splitgraph.inference.operators import operator_of
 from splitgraph.inference.reading import NEVER_ALIKE, Reading, Readings
 from splitgraph.inference.walk_results import Visit
@@ -265,7 +271,7 @@ class Walk(GraphWalk):
         facts, record = self.facts, self.state.record
         version, questions, effects = facts.version, facts.open_questions, record.effects
         reading = self._readings.of(self.state, node, given, form)
-        ctx = self._context(node, index, names, given, reading)
+        ctx = NodeContext(self, node, index, given, names, reading)
         outputs = infer_node(self, ctx, reading)
         sound = self.state.knowledge.sound(outputs)
         if sound is None:
@@ -318,14 +324,14 @@ class Walk(GraphWalk):
         """Infer a call of a function. The caller of this generator walks the body."""
         version = self.facts.version
         reading = self._readings.of(self.state, node, given, None)
-        operator, ctx = reading.operator, self._context(node, index, names, given, reading)
+        operator, ctx = reading.operator, NodeContext(self, node, index, given, names, reading)
         for position, name in enumerate(node.input):
             if self.computed_of(name) is not None:
                 ctx.contents(position, needed=True)
         outputs: Sequence[ValueType] = ()
         if operator.finding is not None:
             self.report(diagnostic(operator.finding, operator.message, ctx.location))
-        elif operator.function is not None and is_sound(self, ctx, reading):
+        elif operator.function is not None and not is_refused(self, ctx, reading):
             outputs = yield from infer_call(self, ctx, operator.function)
         outputs = without_impossible_dims(ctx, outputs)
         if reading.has_bodies:
@@ -343,22 +349,6 @@ class Walk(GraphWalk):
         if not isinstance(readings, Readings):
             readings = self.state.readings[key] = Readings(self.imports)
         return readings
-
-    def _context(
-        self, node: NodeProto, index: int, names: Sequence[str], given: list[Knowledge], reading: Reading
-    ) -> NodeContext:
-        operator = reading.operator
-        return NodeContext(
-            self,
-            node,
-            index,
-            given,
-            names,
-            operator.opset,
-            operator.since_version,
-            reading.attributes,
-            reading.values,
-        )
 
     def _known_outputs(
         self, ctx: NodeContext, outputs: Sequence[ValueType], sound: list[Knowledge] | None
