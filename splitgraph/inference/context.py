@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, symbols_of
 from splitgraph.findings.diagnostics import Diagnostic, Severity, diagnostic
@@ -20,9 +20,6 @@ from splitgraph.model.attributes import UNRESOLVED, attribute_value
 from splitgraph.model.onnx_proto import AttributeProto, GraphProto, NodeProto
 from splitgraph.model.scopes import called_function, node_label
 from splitgraph.model.value_type import MAX_RANK, UNKNOWN, Contents, SequenceInfo, ValueType
-
-if TYPE_CHECKING:
-    from splitgraph.inference.reading import Reading
 
 Relation = Literal["==", ">="]
 
@@ -82,23 +79,26 @@ class NodeContext:
         index: int,
         given: list[Knowledge],
         outputs: Sequence[str],
-        reading: Reading,
+        opset: int,
+        since_version: int,
+        attributes: Mapping[str, AttributeProto],
+        values: dict[str, Any],
     ) -> None:
         self.walk = walk
         self.index = index
         self.errors: list[str] = []
         self.obligations: list[Obligation] = []
         self.node = node
-        self.opset = reading.operator.opset
-        self.since_version = reading.operator.since_version
+        self.opset = opset
+        self.since_version = since_version
         self.given = given
         self.inputs: list[ValueType | None] = [known.type for known in given]
         self.split: SplitDetail | None = None
         self.contents_out: dict[int, Contents] = {}
         self.sequences_out: dict[int, SequenceInfo] = {}
         self.outputs = outputs
-        self._attributes = reading.attributes
-        self._values = reading.values
+        self._attributes = attributes
+        self._values = values
         self.stops = False
 
     @property

@@ -271,7 +271,9 @@ class Walk(GraphWalk):
         facts, record = self.facts, self.state.record
         version, questions, effects = facts.version, facts.open_questions, record.effects
         reading = self._readings.of(self.state, node, given, form)
-        ctx = NodeContext(self, node, index, given, names, reading)
+        operator = reading.operator
+        versions = operator.opset, operator.since_version
+        ctx = NodeContext(self, node, index, given, names, *versions, reading.attributes, reading.values)
         outputs = infer_node(self, ctx, reading)
         sound = self.state.knowledge.sound(outputs)
         if sound is None:
@@ -324,7 +326,9 @@ class Walk(GraphWalk):
         """Infer a call of a function. The caller of this generator walks the body."""
         version = self.facts.version
         reading = self._readings.of(self.state, node, given, None)
-        operator, ctx = reading.operator, NodeContext(self, node, index, given, names, reading)
+        operator = reading.operator
+        versions = operator.opset, operator.since_version
+        ctx = NodeContext(self, node, index, given, names, *versions, reading.attributes, reading.values)
         for position, name in enumerate(node.input):
             if self.computed_of(name) is not None:
                 ctx.contents(position, needed=True)
