@@ -5,12 +5,14 @@ A node that is set aside is inferred like a node of an unknown operator, so that
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from splitgraph.findings.acceptance import REPAIRED, Acceptance, stale
 from splitgraph.findings.diagnostics import Diagnostic
+from splitgraph.inference.analysis import Analysis
+from splitgraph.inference.task import Task
 from splitgraph.inference.walk_results import GraphDetail, NodePlace
 from splitgraph.model.onnx_proto import FunctionProto, NodeProto
 from splitgraph.model.scopes import (
@@ -24,6 +26,7 @@ from splitgraph.model.scopes import (
     plain_domain,
     subgraphs,
 )
+from splitgraph.options import Leeway
 from splitgraph.splits import SPLIT_OPERATORS
 
 
@@ -135,6 +138,19 @@ def _why_not(
         elif nodes.function_of(node) is not None:
             return "the node calls a function, whose body depends on the call"
     return None
+
+
+def analyse_accepting(task: Task, leeway: Leeway, analyse: Callable[[Task], Analysis]) -> Analysis:
+    """Analyse a model, and again without the nodes whose findings the user accepts."""
+    analysis = analyse(task)
+    if not leeway.accept:
+        return analysis
+    first = analysis.diagnostics
+    settled = settle(leeway.accept, first, analysis.details.scopes, analysis.details.graphs)
+    if settled.locations:
+        analysis = analyse(replace(task, set_aside=settled.locations))
+    diagnostics = (*settled.apply(first, analysis.diagnostics), *settled.notes)
+    return replace(analysis, diagnostics=diagnostics, accepted=tuple(settled.accepted))
 
 
 class _Place(NamedTuple):

@@ -1,4 +1,8 @@
-"""What is known of a value, as one object for equal knowledge; and the memo of visits, whose keys they are."""
+"""The memo of the walk: nodes that are alike, with equal knowledge of their inputs, are inferred once.
+
+`Knowledge` is what is known of a value. Equal knowledge is one object, so that the keys of the memo compare objects.
+`Memo` holds the results by key. `constant_key` reads the key of a Constant node from its bytes.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,7 @@ from splitgraph.model.value_type import Contents, SequenceInfo, Shape, ValueType
 from splitgraph.model.values import tensor_contents
 from splitgraph.model.wire_format import ONE_BYTE, Malformed, field, tag, varint_at
 
-# What is known of a value, as an object.
-
+# What is known of a value ---------------------------------------------------------------------------------------------
 
 # Longer contents are the same only when they are the same object; comparing them would cost more than it saves.
 _MOST_COMPARED = 64
@@ -170,13 +173,11 @@ def with_dims(value: ValueType, change: Callable[[Dim], DimLike | None]) -> Valu
     return value if changed is None else value.with_shape(changed)
 
 
-# The memo
-
+# The memo -------------------------------------------------------------------------------------------------------------
 
 # What equal nodes have in common. For a Constant: its attribute. For other nodes: the operator, the number of outputs,
 # one object for what is known of each input, and the bytes of each attribute.
 Key = bytes | tuple[object, ...]
-
 # What a visit depends on besides its key and what is known of symbols: the opset imports of its graph, and whether
 # findings are reported there.
 Setting = tuple[object, ...]
@@ -254,6 +255,8 @@ class Memo:
         self._kept.clear()
 
 
+# Keys of Constant nodes -----------------------------------------------------------------------------------------------
+
 # The keys of Constant nodes: the bytes of their attribute. A third of the nodes that exporters write are Constants, and
 # most of them are equal. Asking protobuf for an output and an attribute makes objects, which takes three times as long
 # as writing the whole node as bytes and reading it from there. Source: the fields of NodeProto in onnx.proto.
@@ -261,7 +264,6 @@ class Memo:
 # How NodeProto's fields begin, and the operator's whole field.
 _OUTPUT, _NAME, _ATTRIBUTE = (tag(number)[0] for number in (2, 3, 5))
 _OPERATOR = field(4, b"Constant")
-
 # A longer Constant holds weights: comparing them would cost more than it saves.
 MOST_BYTES = 4096
 

@@ -240,8 +240,7 @@ def _is_divisible(ctx: NodeContext, split: CanonicalSplit) -> bool:
     return split.total % split.count == 0
 
 
-# Checks of all outputs
-# -------------------------------------------------------------------------------------------------
+# Checks of all outputs ------------------------------------------------------------------------------------------------
 
 
 def without_impossible_dims(ctx: NodeContext, outputs: Sequence[ValueType]) -> Sequence[ValueType]:
@@ -281,8 +280,7 @@ def _impossible(ctx: NodeContext, value: ValueType) -> DimLike | None:
     return None
 
 
-# Computed values
-# -------------------------------------------------------------------------------------------------------
+# Computed values ------------------------------------------------------------------------------------------------------
 
 
 def computation_of(walk: GraphWalk, ctx: NodeContext, outputs: Sequence[ValueType]) -> Computation | None:

@@ -1,4 +1,8 @@
-"""What is said of a model: findings, splits, requirements, and the results for each graph."""
+"""What is said of a model: findings, splits, requirements, and the results for each graph.
+
+`Record` holds it all. Its `Journal` lets an equal call say the same again, its `OpenBranches` keep apart what may never
+run, and its `TensorCheck` looks at tensors. `advise` adds what to do about an invalid node.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,14 @@ from typing import NamedTuple, TypeAlias
 
 from splitgraph.dim import Facts, Obligation
 from splitgraph.findings.diagnostics import CODES, Diagnostic, diagnostic
-from splitgraph.inference.task import Task, TensorCheck
+from splitgraph.inference.task import Task
 from splitgraph.inference.walk_results import FoundSplit, FunctionCall, GraphDetail
-from splitgraph.model.onnx_proto import NodeProto
+from splitgraph.model.onnx_proto import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 from splitgraph.model.schemas import versions_of
-from splitgraph.model.scopes import MOST_NESTED, FunctionKey, GraphPath, Scope, nested_depth, plain_domain
+from splitgraph.model.scopes import MOST_NESTED, FunctionKey, GraphPath, Scope, nested_depth, plain_domain, scopes
+from splitgraph.model.tensor_data import byte_size, lacks_data, misfit, misfit_of_sparse
+
+# Entries of the journal -----------------------------------------------------------------------------------------------
 
 
 class Finding(NamedTuple):
@@ -61,6 +68,9 @@ class Journal:
     unrepeatable: int = 0
     repeated: int = 0
     is_cut: bool = False
+
+
+# Branches that may not run --------------------------------------------------------------------------------------------
 
 
 class OpenBranches:
@@ -114,6 +124,9 @@ class OpenBranches:
 def _as_information(error: Diagnostic) -> Diagnostic:
     text = f"this branch cannot run with these sizes: {error.message} [{error.code}]"
     return replace(error, code="SG306", severity="info", message=text, help=CODES["SG306"].help)
+
+
+# All that is said -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -269,8 +282,91 @@ class Record:
         self.diagnostics.append(diagnostic("SG114", text, location))
 
 
-# What to do about an invalid node
+# Faulty tensors -------------------------------------------------------------------------------------------------------
 
+
+class TensorCheck:
+    """Checks the tensors of one model. lacking: the number of tensors without data in an architecture."""
+
+    def __init__(self, model: ModelProto) -> None:
+        self._model = model
+        self._is_architecture: bool | None = None
+        self.lacking = 0
+
+    def problem(self, tensor: TensorProto) -> str | None:
+        """Return what is wrong with a tensor; None for a sound one."""
+        fault = misfit(tensor)
+        if fault is not None or not lacks_data(tensor):
+            return fault
+        if self._is_architecture is None:
+            self._is_architecture = _is_architecture(self._model)
+        if not self._is_architecture:
+            return f"it has no elements, and its shape is {list(tensor.dims)}"
+        self.lacking += 1
+        return None
+
+    def of_node(self, node: NodeProto) -> str | None:
+        """Return what is wrong with the first malformed tensor among a node's attributes; None if all are sound."""
+        for attribute in node.attribute:
+            problem = self._of_attribute(attribute)
+            if problem is not None:
+                return f"attribute {attribute.name!r} of {node.op_type}: the tensor is malformed: {problem}"
+        return None
+
+    def _of_attribute(self, attribute: AttributeProto) -> str | None:
+        if attribute.type == AttributeProto.TENSOR:
+            return self.problem(attribute.t)
+        if attribute.type == AttributeProto.TENSORS:
+            return next(filter(None, map(self.problem, attribute.tensors)), None)
+        if attribute.type == AttributeProto.SPARSE_TENSOR:
+            return misfit_of_sparse(attribute.sparse_tensor)
+        if attribute.type == AttributeProto.SPARSE_TENSORS:
+            return next(filter(None, map(misfit_of_sparse, attribute.sparse_tensors)), None)
+        return None
+
+    def of_initializers(self, graph: GraphProto, location: str) -> Iterator[Diagnostic]:
+        """Yield a finding for each malformed initializer of a graph. It is only a warning if nothing reads the
+        initializer.
+        """
+        problems = [(tensor.name, self.problem(tensor)) for tensor in graph.initializer]
+        problems += [(sparse.values.name, misfit_of_sparse(sparse)) for sparse in graph.sparse_initializer]
+        for name, problem in problems:
+            if problem is None:
+                continue
+            if self._is_read(name):
+                yield diagnostic("SG111", f"the initializer {name!r} is malformed: {problem}", location)
+                continue
+            text = f"the unused initializer {name!r} is malformed: {problem}"
+            yield diagnostic("SG111", text, location, severity="warning", help="Remove the initializer.")
+
+    def _is_read(self, name: str) -> bool:
+        """Return True if a graph of the model reads or returns a value of this name."""
+        graphs = [scope.proto for scope in scopes(self._model)]
+        outputs = (value.name for graph in graphs if isinstance(graph, GraphProto) for value in graph.output)
+        return name in outputs or any(name in node.input for graph in graphs for node in graph.node)
+
+    def finding(self) -> Diagnostic | None:
+        """Return the finding that the model is an architecture; None for a model that has its weights."""
+        if not self.lacking:
+            return None
+        tensors = "1 tensor has a shape" if self.lacking == 1 else f"{self.lacking} tensors have shapes"
+        return diagnostic("SG113", f"{tensors} but no elements: the weights were removed", "main", severity="warning")
+
+
+def _is_architecture(model: ModelProto) -> bool:
+    """Return True if more bytes are missing than present. A model with fewer missing bytes is damaged."""
+    given = lacking = 0
+    constants = (attribute.t for node in model.graph.node if node.op_type == "Constant" for attribute in node.attribute)
+    for tensor in (*model.graph.initializer, *constants):
+        size = max(byte_size(tensor) or 0, 0)
+        if lacks_data(tensor):
+            lacking += size
+        else:
+            given += size
+    return lacking > given
+
+
+# Advice about an invalid node -----------------------------------------------------------------------------------------
 
 _TYPE = re.compile(r"input (\d+) is \w[\w ]*; it must be (?:one of )?(\w+)")
 _SAME_TYPE = re.compile(r"same (?:element )?type|types must be equal")

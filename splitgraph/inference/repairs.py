@@ -1,5 +1,8 @@
-"""Repairs of faulty nodes that can mean only one thing: an attribute that the version does not have and that changes
-nothing, an attribute or outputs that a Split-18 lacks, or the name that another version has for a value.
+"""Repairs of faulty nodes that can mean only one thing.
+
+There are three: an attribute that the version does not have and that changes nothing; an attribute or outputs that a
+Split-18 lacks; a value that another version names differently. Forbidden element types that runtimes read, all in one
+way, need no repair: the tables at the end list them.
 
 A node is repaired only if its attributes, the reference evaluator and OpenVINO agree on its meaning, as far as they
 accept it (onnxruntime refuses all of these nodes). Where they differ, the node stays an error: the reference evaluator
@@ -39,8 +42,12 @@ def find_repairs(ctx: NodeContext, schema: OperatorVersion) -> list[Repair]:
     return repairs
 
 
+# Values that the version does not allow -------------------------------------------------------------------------------
+
 # Attributes that are read only with some values of another attribute.
 _READ_ONLY_WITH = {("Resize", "nearest_mode"): ("mode", ("nearest",))}
+_HELP_OF_VALUE = "Set {} to {!r}; a conversion does so."
+_HELP_OF_UNREAD = "Remove the attribute; a conversion does so."
 
 
 def _of_values(ctx: NodeContext, schema: OperatorVersion) -> list[Repair]:
@@ -68,13 +75,12 @@ def _of_values(ctx: NodeContext, schema: OperatorVersion) -> list[Repair]:
     return repairs
 
 
-_HELP_OF_VALUE = "Set {} to {!r}; a conversion does so."
-_HELP_OF_UNREAD = "Remove the attribute; a conversion does so."
-
-
 def _value_or_default(ctx: NodeContext, schema: OperatorVersion, name: str) -> object:
     formal = schema.attributes.get(name)
     return ctx.attribute(name, None if formal is None else formal.default_value)
+
+
+# Attributes that the version does not have ----------------------------------------------------------------------------
 
 
 def _superfluous(ctx: NodeContext, schema: OperatorVersion, name: str) -> Repair | None:
@@ -90,8 +96,29 @@ def _superfluous(ctx: NodeContext, schema: OperatorVersion, name: str) -> Repair
     return Repair("SG416", text, (name,))
 
 
+# Of a list: each element is this number.
+ALL_ONES = "all 1"
+# By operator and attribute, the value that changes nothing.
+SUPERFLUOUS: Mapping[str, Mapping[str, int | str]] = {
+    **{op: {"dilations": ALL_ONES} for op in ("AveragePool", "LpPool", "MaxPool")},
+    "BatchNormalization": {"spatial": 1},
+    **{op: {"output_sequence": 0} for op in ("GRU", "LSTM", "RNN")},
+    "Resize": {"antialias": 0, "keep_aspect_ratio_policy": "stretch"},
+}
+
+
+def changes_nothing(op: str, name: str, value: object) -> bool:
+    """Return True if an attribute of another version has a value that changes nothing."""
+    neutral = SUPERFLUOUS.get(op, {}).get(name)
+    if neutral == ALL_ONES:
+        return isinstance(value, tuple) and bool(value) and set(value) == {1}
+    return neutral is not None and value == neutral
+
+
 # Decides whether an attribute that the version does not have may be removed.
 _Rule = Callable[[NodeContext, OperatorVersion, str, object], bool]
+# The default is another meaning than that of the version before.
+_OTHER_BY_DEFAULT = frozenset({"Resize", "Upsample", "coordinate_transformation_mode"})
 
 
 def _is_later_default(_: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
@@ -107,10 +134,6 @@ def _is_later_default(_: NodeContext, schema: OperatorVersion, name: str, value:
     )
     first = next((formal for formal in later if formal is not None), None)
     return first is not None and first.default_value is not None and first.default_value == value
-
-
-# The default is another meaning than that of the version before.
-_OTHER_BY_DEFAULT = frozenset({"Resize", "Upsample", "coordinate_transformation_mode"})
 
 
 def _is_of_the_past(_: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
@@ -205,6 +228,9 @@ _RULES: dict[tuple[str, str], _Rule] = {
 }
 
 
+# What a Split-18 lacks ------------------------------------------------------------------------------------------------
+
+
 def _of_split_18(ctx: NodeContext) -> Repair | None:
     count, parts, total = ctx.attributes().get("num_outputs"), len(ctx.outputs), _split_dimension(ctx)
     if count is None:
@@ -220,6 +246,9 @@ def _of_split_18(ctx: NodeContext) -> Repair | None:
         return None
     text = "both the input split and the attribute num_outputs are given and agree; num_outputs is removed"
     return Repair("SG208", text, ("num_outputs",))
+
+
+_HELP_OF_OUTPUTS = "Add the missing outputs; upgrade, downgrade and convert do so."
 
 
 def _of_missing_outputs(ctx: NodeContext, count: AttributeProto) -> Repair | None:
@@ -242,9 +271,6 @@ def _of_missing_outputs(ctx: NodeContext, count: AttributeProto) -> Repair | Non
     return Repair("SG209", text, help=_HELP_OF_OUTPUTS, more_outputs=chunks - outputs)
 
 
-_HELP_OF_OUTPUTS = "Add the missing outputs; upgrade, downgrade and convert do so."
-
-
 def _fills(ctx: NodeContext, parts: int) -> bool:
     """Return True if no chunk is empty. The dimension must be known. No exporter means empty chunks."""
     total, shape, axis = _split_dimension(ctx), ctx.input(0).shape, ctx.attribute("axis", 0)
@@ -253,8 +279,7 @@ def _fills(ctx: NodeContext, parts: int) -> bool:
     return total is None or total == 0 or (parts - 1) * -(-total // parts) < total
 
 
-# What a schema does not allow and runtimes read, all in one way
-
+# Element types that the version does not allow, and that runtimes read, all in one way --------------------------------
 
 _REDUCTIONS = "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum"
 # By operator, the inputs whose integers may be int32 where the schema asks for int64, or for one type in all of them.
@@ -291,7 +316,6 @@ NEWER_TYPES: dict[str, tuple[int, tuple[str, ...]]] = {
 }
 # The oldest opset that was measured.
 FIRST_OPSET = 7
-
 Types = Sequence[str | None]
 
 
@@ -322,23 +346,3 @@ def are_measured(schema: OperatorVersion, given: Types) -> bool:
     """Return True if the newer version was measured with the types that this version does not allow."""
     _, measured = NEWER_TYPES[schema.op]
     return all(text is None or text in measured or text.startswith("float") for text in given)
-
-
-# Of a list: each element is this number.
-ALL_ONES = "all 1"
-
-# By operator and attribute, the value that changes nothing.
-SUPERFLUOUS: Mapping[str, Mapping[str, int | str]] = {
-    **{op: {"dilations": ALL_ONES} for op in ("AveragePool", "LpPool", "MaxPool")},
-    "BatchNormalization": {"spatial": 1},
-    **{op: {"output_sequence": 0} for op in ("GRU", "LSTM", "RNN")},
-    "Resize": {"antialias": 0, "keep_aspect_ratio_policy": "stretch"},
-}
-
-
-def changes_nothing(op: str, name: str, value: object) -> bool:
-    """Return True if an attribute of another version has a value that changes nothing."""
-    neutral = SUPERFLUOUS.get(op, {}).get(name)
-    if neutral == ALL_ONES:
-        return isinstance(value, tuple) and bool(value) and set(value) == {1}
-    return neutral is not None and value == neutral

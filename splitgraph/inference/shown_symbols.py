@@ -1,4 +1,8 @@
-"""Dimensions as they are reported: simplified by all that is known at the end, and under shown names."""
+"""Dimensions and requirements as they are reported.
+
+They are simplified by all that is known at the end (`TypeSimplifier`), and get shown names (`ShownNames`).
+Requirements that others imply are left out (`Requirements`).
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,71 @@ from splitgraph.inference.walk_results import FoundSplit
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.model.value_type import ValueType
 
+# Simplifying dimensions by all that is known at the end ---------------------------------------------------------------
+
 T = TypeVar("T")
+
+
+class TypeSimplifier:
+    """Simplifies dimensions by everything that is known after the whole model has been walked, obligations of later
+    nodes included. A symbol alone stays, even one with only one value.
+
+    solved: the values of generated symbols that equal something else in every run.
+    """
+
+    def __init__(self, solved: Mapping[str, DimLike]) -> None:
+        self._solved = solved
+        self._known: dict[Facts, _Simplified] = {}
+
+    def _of(self, facts: Facts) -> _Simplified:
+        known = self._known.get(facts)
+        if known is None:
+            known = self._known[facts] = _Simplified(facts, self._solved)
+        return known
+
+    def value(self, value: ValueType, facts: Facts) -> ValueType:
+        """Return the type, simplified by the facts of a scope; the same object if nothing changes."""
+        return with_dims(value, self._of(facts).__getitem__)
+
+    def dims(self, dims: Iterable[DimLike | None], facts: Facts) -> tuple[DimLike | None, ...]:
+        """Return each dimension, simplified by the facts of a scope."""
+        known = self._of(facts)
+        return tuple([known[dim] if isinstance(dim, Dim) else dim for dim in dims])
+
+
+class _Simplified(dict[Dim, DimLike]):
+    """Each dimension simplified by the facts of a scope, with N % 2 == 0 `2*(N//2)` is N; computed on first use."""
+
+    def __init__(self, facts: Facts, solved: Mapping[str, DimLike]) -> None:
+        super().__init__()
+        self._facts = facts
+        self._solved = solved
+
+    def __missing__(self, dim: Dim) -> DimLike:
+        plain = _plain(dim, self._facts)
+        known = resolve(plain, self._solved)
+        known = self[dim] = known if known is plain else _plain(known, self._facts)
+        return known
+
+
+def _plain(dim: DimLike, facts: Facts) -> DimLike:
+    if isinstance(dim, int) or bare_symbol(dim) is not None:
+        return dim
+    return _with_decided_maxima(facts.simplify(dim, fixed=True), facts)
+
+
+def _with_decided_maxima(dim: DimLike, facts: Facts) -> DimLike:
+    """Return the dimension without those arguments of a maximum that are never larger than another one."""
+    atoms, known = atoms_by_level([dim]), dict[Atom, DimLike]()
+    if not any(atom.kind == MAX for atom in atoms):
+        return dim
+    for atom in atoms:
+        if atom.kind == SYMBOL:
+            known[atom] = symbol(atom.name)
+            continue
+        args: list[DimLike] = [rebuilt(arg, known) for arg in atom.args]
+        known[atom] = rebuilt_atom(atom.kind, undominated(args, facts.prove_ge) if atom.kind == MAX else args)
+    return rebuilt(dim, known)
 
 
 def solve(obligations: Iterable[Obligation], generated: Collection[str]) -> dict[str, DimLike]:
@@ -74,68 +142,6 @@ def _solution(difference: Dim, generated: Collection[str]) -> tuple[str, DimLike
     return None
 
 
-class _Simplified(dict[Dim, DimLike]):
-    """Each dimension simplified by the facts of a scope, with N % 2 == 0 `2*(N//2)` is N; computed on first use."""
-
-    def __init__(self, facts: Facts, solved: Mapping[str, DimLike]) -> None:
-        super().__init__()
-        self._facts = facts
-        self._solved = solved
-
-    def __missing__(self, dim: Dim) -> DimLike:
-        plain = _plain(dim, self._facts)
-        known = resolve(plain, self._solved)
-        known = self[dim] = known if known is plain else _plain(known, self._facts)
-        return known
-
-
-class TypeSimplifier:
-    """Simplifies dimensions by everything that is known after the whole model has been walked, obligations of later
-    nodes included. A symbol alone stays, even one with only one value.
-
-    solved: the values of generated symbols that equal something else in every run.
-    """
-
-    def __init__(self, solved: Mapping[str, DimLike]) -> None:
-        self._solved = solved
-        self._known: dict[Facts, _Simplified] = {}
-
-    def _of(self, facts: Facts) -> _Simplified:
-        known = self._known.get(facts)
-        if known is None:
-            known = self._known[facts] = _Simplified(facts, self._solved)
-        return known
-
-    def value(self, value: ValueType, facts: Facts) -> ValueType:
-        """Return the type, simplified by the facts of a scope; the same object if nothing changes."""
-        return with_dims(value, self._of(facts).__getitem__)
-
-    def dims(self, dims: Iterable[DimLike | None], facts: Facts) -> tuple[DimLike | None, ...]:
-        """Return each dimension, simplified by the facts of a scope."""
-        known = self._of(facts)
-        return tuple([known[dim] if isinstance(dim, Dim) else dim for dim in dims])
-
-
-def _plain(dim: DimLike, facts: Facts) -> DimLike:
-    if isinstance(dim, int) or bare_symbol(dim) is not None:
-        return dim
-    return _with_decided_maxima(facts.simplify(dim, fixed=True), facts)
-
-
-def _with_decided_maxima(dim: DimLike, facts: Facts) -> DimLike:
-    """Return the dimension without those arguments of a maximum that are never larger than another one."""
-    atoms, known = atoms_by_level([dim]), dict[Atom, DimLike]()
-    if not any(atom.kind == MAX for atom in atoms):
-        return dim
-    for atom in atoms:
-        if atom.kind == SYMBOL:
-            known[atom] = symbol(atom.name)
-            continue
-        args: list[DimLike] = [rebuilt(arg, known) for arg in atom.args]
-        known[atom] = rebuilt_atom(atom.kind, undominated(args, facts.prove_ge) if atom.kind == MAX else args)
-    return rebuilt(dim, known)
-
-
 def tally(values: Collection[T]) -> list[tuple[T, int]]:
     """Return each object among the values and how often it occurs, in order of appearance. Some of the objects may be
     equal.
@@ -145,6 +151,9 @@ def tally(values: Collection[T]) -> list[tuple[T, int]]:
     keys = [*map(id, values)]
     objects = dict(zip(keys, values, strict=True))
     return [(objects[key], times) for key, times in Counter(keys).items()]
+
+
+# The names of dimensions ----------------------------------------------------------------------------------------------
 
 
 class ShownNames(dict[Dim, "DimLike | None"]):
@@ -289,8 +298,7 @@ class ShownNames(dict[Dim, "DimLike | None"]):
         return symbol(f"unk{self._next - 1}")
 
 
-# The requirements on symbols as they are shown
-
+# Requirements on symbols, and assumptions -----------------------------------------------------------------------------
 
 # Of more obligations none is left out, and each is shown as the node said it: to compare them takes the longer, the
 # more there are.
@@ -373,15 +381,6 @@ def _plainest(shown: Sequence[Obligation], known: Facts, common: set[str]) -> It
         yield obligation, plain.solved()
 
 
-def shown_assumptions(state: WalkState) -> dict[Obligation, str]:
-    """Return the assumptions that do not follow from others, each with the first node that needs it."""
-    assumptions = tuple(state.symbols.assumptions)
-    common = _named_twice(assumptions) if len(assumptions) <= _MOST_COMPARED else set[str]()
-    return {
-        plain: state.symbols.assumptions[assumption] for assumption, plain in _plainest(assumptions, Facts(), common)
-    }
-
-
 def _by_what_is_known(obligation: Obligation, known: Facts) -> Obligation:
     plain = known.simplify(obligation.lhs - obligation.rhs)
     return Obligation(plain, obligation.relation, 0) if isinstance(plain, Dim) else obligation
@@ -422,6 +421,15 @@ def shown_requirements(
     # What is required outside of bodies, too, is required in every run.
     only = {plain: () if "" in bodies else tuple(bodies) for plain, bodies in branches.items()}
     return {plain.within(only.get(plain, ())): tuple(locations) for plain, locations in required_at.items()}
+
+
+def shown_assumptions(state: WalkState) -> dict[Obligation, str]:
+    """Return the assumptions that do not follow from others, each with the first node that needs it."""
+    assumptions = tuple(state.symbols.assumptions)
+    common = _named_twice(assumptions) if len(assumptions) <= _MOST_COMPARED else set[str]()
+    return {
+        plain: state.symbols.assumptions[assumption] for assumption, plain in _plainest(assumptions, Facts(), common)
+    }
 
 
 def _broadcast(shown: DimLike, operands: Sequence[DimLike]) -> Obligation:

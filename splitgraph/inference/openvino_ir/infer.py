@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, SubElement
 
 from splitgraph.dim import DimLike, Facts, Obligation, symbol
 from splitgraph.findings.diagnostics import diagnostic
-from splitgraph.inference.accepted import settle
+from splitgraph.inference.accepted import analyse_accepting
 from splitgraph.inference.analysis import IR, Analysis
 from splitgraph.inference.build_analysis import build_analysis
 from splitgraph.inference.declared_types import define_graph_values, settle_size_conditions
@@ -52,15 +53,7 @@ def analyse_mirror(
     task = Task(
         mirrored.model, leeway.empty_chunks, sizes, given_types=mirrored.given, declared_types=mirrored.declared
     )
-    analysis = _analyse(mirrored, task)
-    if not leeway.accept:
-        return analysis
-    settled = settle(leeway.accept, analysis.diagnostics, analysis.details.scopes, analysis.details.graphs)
-    first = analysis.diagnostics
-    if settled.locations:
-        analysis = _analyse(mirrored, replace(task, set_aside=settled.locations))
-    diagnostics = (*settled.apply(first, analysis.diagnostics), *settled.notes)
-    return replace(analysis, diagnostics=diagnostics, accepted=tuple(settled.accepted))
+    return analyse_accepting(task, leeway, partial(_analyse, mirrored))
 
 
 def _analyse(mirrored: Mirror, task: Task) -> Analysis:
