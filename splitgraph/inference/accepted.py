@@ -1,4 +1,4 @@
-"""Settling accepted findings: which of them stand, which nodes they set aside, and which acceptances are stale.
+"""Findings that the user accepts: which nodes they set aside, and which acceptances are stale.
 
 A node that is set aside is inferred like a node of an unknown operator, so that nothing is concluded from it.
 """
@@ -154,8 +154,8 @@ def analyse_accepting(task: Task, leeway: Leeway, analyse: Callable[[Task], Anal
 
 
 class _Place(NamedTuple):
-    """A node: its graph, and its position there. calls: those around the body of a function, the outermost first; none
-    for the body as written.
+    """A node: its graph, and its position there. calls: the calls around the body of a function, the outermost first;
+    empty for the body as written.
     """
 
     scope: Scope
@@ -173,7 +173,7 @@ class _Place(NamedTuple):
 
 
 class _Nodes:
-    """Finds the nodes at a location, and what tells each of them from others."""
+    """Finds nodes by location, and the way to each of them."""
 
     def __init__(self, scopes: Sequence[Scope]) -> None:
         self._scopes = {scope.path: scope for scope in scopes}

@@ -1,5 +1,4 @@
-"""The assumptions under which the broadcast of two dimensions is the larger of the two, and a slice of the last n
-elements has n at most.
+"""Assumptions about empty dimensions: without them, a broadcast is not always the larger dimension.
 
 In a valid model two dimensions that broadcast are equal, or one of them is 1. The result is the larger one, unless one
 is 1 and the other is 0: then it is 0. So the larger one is right where, if one side is 1, the other is not empty. A
@@ -99,7 +98,7 @@ def may_be_settled(state: WalkState, facts: Facts) -> bool:
 def _note(state: WalkState, a: Dim, b: Dim, assumptions: Sequence[Obligation], location: str) -> DimLike:
     larger = dim_max(a, b)
     is_new = bool(assumptions) or (a, b) not in state.symbols.assumed_pairs
-    # A later walk finds again what a quiet walk finds; a node that never runs needs no assumption.
+    # The walk after a quiet walk finds the same again, and a node that never runs needs no assumption.
     if not is_new or state.record.quiet or state.record.muted:
         return larger
     state.record.effects += 1

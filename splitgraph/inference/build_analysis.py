@@ -1,6 +1,4 @@
-"""Building the `Analysis` from the results of the walks: shown names of symbols, split reports, bounds and
-completeness.
-"""
+"""Build the `Analysis` from the results of the walks: reported types, splits, requirements, bounds and completeness."""
 
 from __future__ import annotations
 
@@ -53,7 +51,7 @@ def build_analysis(state: WalkState, main: Walk) -> Analysis:
         [obligation for obligation in facts.obligations if obligation not in symbols.declared_numbers],
         symbols.generated,
     )
-    # An IR has intervals: a dimension of which only bounds are known is shown for them.
+    # An IR has intervals: a dimension with known bounds only is shown because of them.
     bounded = facts.bounds.keys() & symbols.generated if state.task.declared_types else frozenset[str]()
     naming, simplifier = ShownNames(symbols.generated, symbols.reserved, solved, bounded), TypeSimplifier(solved)
     walked = {path: detail for path, detail in record.details.items() if path[:1] not in (("call",), ("F",))}

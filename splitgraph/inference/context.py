@@ -1,4 +1,4 @@
-"""A node during the walk: what its rule reads of it, and how the rule states the outputs; and the rules by operator."""
+"""The class of a node during the walk, which is all that a rule sees; and the registry of rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declared types against inferred types: merging the two, and reporting contradictions."""
+"""Merge declared and inferred types, and report contradictions."""
 
 from __future__ import annotations
 
@@ -444,6 +444,6 @@ def _declared(values: GraphWalk, value: ValueInfoProto, *, is_believed: bool = F
         text = f"the type of {value.name!r} is nested {depth:,} levels deep; at most {MOST_NESTED} levels are supported"
         values.report(diagnostic("SG114", text, values.location))
     if not values.is_repeated:
-        # In a loop a name may have another value in each iteration: there it is no better known for being bound.
+        # In a loop, a name may have another value in each iteration, so the caller's size is not its value.
         declared = values.state.task.bind(declared)
     return declared if is_believed or values.state.task.believes_shapes else declared.with_shape(None)

@@ -1,4 +1,4 @@
-"""Types that follow backwards: what a node's attributes and other values demand of an input that nothing describes.
+"""Types that follow backwards: a node demands a rank and an element type of an input that nothing describes.
 
 The outputs of an unknown operator have no type. But a Conv with a weight of rank 4 and type float16 reads a value of
 rank 4 and type float16; every other value would make the node invalid. The nodes are read from the last to the first,
@@ -79,7 +79,7 @@ _RANKS: dict[str, Sequence[int | None]] = {
     "Slice": (None, 1, 1, 1, 1),
     "SpaceToDepth": (4,),
 }
-# How many elements these attributes have for each spatial dimension, of which the rank has two more.
+# How many elements these attributes have for each spatial dimension. The rank is two more than these.
 _WINDOWS = {"kernel_shape": 1, "strides": 1, "dilations": 1, "pads": 2}
 _WINDOWED = _names("AveragePool Conv ConvInteger ConvTranspose DeformConv LpPool MaxPool MaxUnpool QLinearConv")
 # The vectors with so many elements for each dimension of the first input.

@@ -1,4 +1,7 @@
-"""Calls of model-local functions: the body is walked with the call's inputs and attributes, once for equal calls."""
+"""Calls of model-local functions: the body is walked with the call's inputs and attributes, once for equal calls.
+
+An equal call repeats the outputs of the first one, and the entries that the first one left in the journal.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ def infer_call(
     if name in state.record.calling:
         help = "Remove the recursive call; ONNX does not support recursion."
         walk.report(diagnostic("SG102", f"the function {function.name!r} calls itself", ctx.location, help=help))
-        # From another function, the call of this one would be the first.
+        # If another function starts the recursion, this call is the first one and no error.
         state.record.journal.unrepeatable += 1
         return ()
     if (fault := _fault_of_call(ctx, function)) is not None:
@@ -85,7 +88,7 @@ def _walked(
     state.record.calling.pop()
     read = frozenset(p for p, name in enumerate(function.input) if name in body.elements_read)
     for position in read:
-        # What the body looked at, the graph around it did.
+        # The graph around the body has read these elements, too.
         ctx.contents(position)
     given = _outputs(body, function)
     has_made = len(state.symbols.generated) > made_before
@@ -99,7 +102,7 @@ def _walked(
             if count != unknown_before.get(label, 0)
         }
         visit = CallVisit(given, made, ctx.location, start, len(journal.entries), counts, bindings)
-        # What is known of these elements tells calls apart, too.
+        # From now on, calls with other elements are different calls.
         read |= walk.memo.find(key) or frozenset()
         walk.memo.keep(key, read, settled=True)
         walk.memo.keep(_with_elements(key, ctx, read), visit, settled=questions == facts.open_questions)

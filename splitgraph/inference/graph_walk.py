@@ -1,4 +1,4 @@
-"""The walk over one graph: what is known of its values, and the interface for the modules that infer nodes."""
+"""What a walk knows of the values of one graph, and the interface of the walk for the modules that infer nodes."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ class GraphWalk(ABC):
         self.declared: dict[str, ValueType] = {}
         self.nodes: Sequence[NodeProto] = ()
         self.detail = GraphDetail(self.types, self.constants)
-        # The symbols of the first so many types.
+        # The symbols in the first types, and the number of these types.
         self._symbols_seen: set[str] = set()
         self._searched = 0
-        # What is known of each value that a node here has read or given.
+        # What is known of each value that a node of this graph reads or defines.
         self.known: dict[str, Knowledge] = {"": OMITTED}
         # Inputs of a function that its call leaves out.
         self.omitted: set[str] = set()
-        # Constants of which somebody has asked for the elements.
+        # Constants whose elements somebody has read.
         self.elements_read: set[str] = set()
 
     def enclosing(self) -> Iterator[GraphWalk]:

@@ -92,12 +92,12 @@ def _analyse(task: Task) -> Analysis:
     state, main = _believing(task)
     symbols = state.symbols
     if (symbols.assumed_pairs or symbols.assumed_sizes) and (_errors(state) or may_be_settled(state, main.facts)):
-        # A requirement that came later may rest on what was assumed before it: only a walk that assumes nothing tells.
+        # A later requirement may depend on an earlier assumption. Only a walk without assumptions can tell.
         exact, exact_main = _believing(replace(task, assumes_nonempty=False))
         if _errors(state) <= _errors(exact):
             settle_assumptions(state, exact_main.facts)
         else:
-            # What is wrong only where something is assumed is wrong with the assumption.
+            # The errors are due to the assumptions.
             state, main = exact, exact_main
     _settle_branches(state)
     defaults = defaults_of(task.model)
@@ -116,7 +116,7 @@ def _believing(task: Task) -> tuple[WalkState, Walk]:
     state, main = _walk(task)
     misdeclared = [finding for finding in state.record.diagnostics if finding in state.record.misdeclared]
     if misdeclared:
-        # As for a conversion: what nothing but a declaration says may be as wrong as the one that is known to be.
+        # As for a conversion: another declaration may be wrong too, without a contradiction.
         state, main = _walk(replace(task, believes_shapes=False))
         for finding in misdeclared:
             state.record.report(finding)

@@ -57,7 +57,7 @@ class InternedKnowledge:
     """Every Knowledge of one inference, each made once."""
 
     def __init__(self) -> None:
-        # Of tensors by element type and shape, of other values by their type; and of those of which more is known.
+        # By element type and shape for tensors, by type for other values; and with known elements or members.
         self.tensors: dict[tuple[str | None, Shape | None], Knowledge] = {}
         self._others: dict[ValueType, Knowledge] = {}
         self._more: dict[tuple[object, ...], Knowledge] = {}
@@ -90,7 +90,7 @@ class InternedKnowledge:
             plain = self._of_new(type)
         if contents is None and sequence is None and not unread:
             return plain
-        # Contents that are told apart by identity must stay alive, which being held here they do.
+        # Contents that are compared by identity must stay alive: this dictionary holds them.
         key = (plain, None if contents is None else _comparable(contents), sequence, unread)
         known = self._more.get(key)
         if known is None:

@@ -1,5 +1,6 @@
-"""Inference of one node's outputs: by its split variant, by its operator's rule, or by onnx's own inference; then the
-checks that hold for all of them.
+"""Infer the outputs of one node: by its split variant, by its operator's rule, or by onnx's own inference.
+
+Then the checks that hold for all nodes, and the computation of values that no rule follows.
 """
 
 from __future__ import annotations
@@ -61,11 +62,11 @@ def is_refused(walk: GraphWalk, ctx: NodeContext, reading: Reading) -> bool:
 
 def _set_aside(walk: GraphWalk, ctx: NodeContext, accepted: Collection[str]) -> None:
     """Conclude nothing from a node. accepted: the codes of its findings."""
-    # A contradicted declaration may be as wrong as what the node says.
+    # The contradicted declaration may be wrong as well.
     if "SG301" in accepted:
         for name in ctx.outputs:
             walk.declared.pop(name, None)
-    # Of no other node like it the same is true.
+    # The visit must not be repeated for equal nodes, which are not set aside.
     walk.state.record.effects += 1
 
 
@@ -90,7 +91,7 @@ def _infer_by_rule(walk: GraphWalk, ctx: NodeContext, reading: Reading, repaired
     if operator.schema is None:
         if rule is not None:
             return (_before_a_reference(ctx, rule) if is_open else rule(ctx)) or ()
-        # What OpenVINO itself defines has been inferred by it: the dims that the IR declares are believed.
+        # OpenVINO has inferred its own layers: the dims that the IR declares are believed.
         if operator.domain != openvino_split_1.DOMAIN:
             walk.state.record.note_unknown_operator(f"{operator.domain or AI_ONNX}::{ctx.node.op_type}", ctx.location)
         return ()
@@ -141,7 +142,7 @@ def _repair(walk: GraphWalk, ctx: NodeContext, schema: OperatorVersion) -> bool:
     """Repair a faulty node that can mean only one thing, and report each repair. Return True if there was one."""
     repairs = find_repairs(ctx, schema)
     for repair in repairs:
-        # Not an error of the node as it is read from here on.
+        # This is no error of the repaired node.
         walk.report(diagnostic(repair.code, repair.what, ctx.location, severity=repair.severity, help=repair.help))
         ctx.repair(repair.dropped, repair.added, repair.more_outputs)
         walk.detail.repairs.setdefault(ctx.index, []).append(repair)
@@ -252,7 +253,7 @@ def without_impossible_dims(ctx: NodeContext, outputs: Sequence[ValueType]) -> S
     impossible = [_impossible(ctx, value) for value in outputs]
     if not any(dim is not None for dim in impossible):
         return outputs
-    # What an input says already has been told.
+    # A faulty input has been reported at its own node.
     is_new = not any(known is not None and _impossible(ctx, known) is not None for known in ctx.inputs)
     if is_new and not ctx.errors:
         index = next(index for index, dim in enumerate(impossible) if dim is not None)
@@ -274,7 +275,7 @@ def _impossible(ctx: NodeContext, value: ValueType) -> DimLike | None:
         if isinstance(dim, int):
             if dim < 0:
                 return dim
-        # Without a negative constant a dim is hardly ever negative, and to ask for a proof each time would cost.
+        # A dim without a negative constant is hardly ever negative, and a proof for each would be slow.
         elif isinstance(dim, Dim) and dim.const < 0 and ctx.facts.prove_ge(-1, dim):
             return dim
     return None

@@ -23,7 +23,7 @@ Given = Mapping[str, ValueType]
 Sizes = Mapping[str, int]
 
 _INVALID = (shape_inference.InferenceError, onnx.checker.ValidationError)
-# Two choices of sizes, none of them the same and all divisible by what operators divide by.
+# Two choices of sizes. No two sizes are equal, and all are divisible by the usual divisors.
 _UNITS = (840, 1320)
 
 
@@ -73,7 +73,7 @@ def _run(ctx: NodeContext, operator: Operator, given: Given) -> list[ValueType]:
     types: dict[str, TypeProto] = {}
     stand_ins: dict[str, DimLike] = {}
     for name, known in given.items():
-        # A symbolic dimension is a name to onnx, which it passes on; what the name stands for is kept here.
+        # To onnx, a symbolic dimension is a name that it passes on. `stand_ins` has its meaning.
         stand_ins.update({str(dim): dim for dim in known.shape or () if isinstance(dim, Dim)})
         proto = type_proto(known)
         if proto is not None:

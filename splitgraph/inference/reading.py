@@ -1,4 +1,4 @@
-"""How a node is read: by which rule it is inferred, and whether it is legal.
+"""How a node is read: whether it is legal, and which rule infers it.
 
 That depends on the node's signature: the operator, its attributes, how many outputs the node has, and which inputs are
 given with which element types. It hardly ever depends on dimensions, so it is decided once for each signature.
@@ -47,7 +47,7 @@ Bindings = Mapping[str, AttributeProto]
 
 
 class Reading:
-    """What nodes of one signature have in common.
+    """All that the signature of a node decides.
 
     operator, rule: what the node means, and the rule that infers it, if there is one. attributes, values: those of the
     node as written, by name; values are read when somebody asks for them. refers: an attribute refers to one of the
@@ -111,7 +111,7 @@ class Reading:
         self.walks_bodies = self.rule is not None and domain in ("", openvino_split_1.DOMAIN)
         is_call = (domain, op_type) in state.task.function_names
         self.is_repeatable = not (self.has_bodies or is_call or op_type in NEVER_ALIKE)
-        # For the kinds and element types of outputs, what is wrong with one of them.
+        # The fault of one of the outputs, by the kinds and element types of all.
         self._output_faults: dict[OutputTypes, str | None] = {}
 
     def _unsound(self, state: WalkState, node: NodeProto) -> tuple[str, str, str | None] | None:
@@ -122,9 +122,9 @@ class Reading:
         is_known = operator.schema is not None or operator.variant is not None or operator.function is not None
         untyped = [attribute.name for attribute in written if not attribute.type and not attribute.ref_attr_name]
         if is_known and untyped:
-            # Runtimes refuse it; to guess the type, or to take the attribute for absent, might change what it means.
+            # Runtimes refuse it. To guess the type, or to ignore the attribute, might change the meaning.
             return "SG212", f"attribute {untyped[0]!r} of {op_type} has no type; a type is required", _HOW_TO_TYPE
-        # A graph has its place by the name of its attribute, whatever the operator is.
+        # The path of a graph has the name of its attribute, so that names must differ for any operator.
         if len(self.attributes) < len(written) and (is_known or any(subgraphs(node))):
             # onnxruntime refuses it, the reference evaluator takes the last one, OpenVINO the first one.
             (twice, _), *_ = Counter(attribute.name for attribute in written).most_common(1)
@@ -193,7 +193,7 @@ class Readings:
             return Reading(state, self._imports, node, given)
         texts: list[object] = [known.text for known in given]
         if OMITTED in given:
-            # What a function's call leaves out has a name in its body, by which findings speak of it.
+            # An input that a function call omits has a name in the body, and findings use that name.
             texts = [
                 ("", name) if known is OMITTED else known.text for name, known in zip(node.input, given, strict=True)
             ]
@@ -278,7 +278,7 @@ def _fault_of_left_out(schema: OperatorVersion, node: NodeProto, given: Sequence
         formal = formals[min(index, last)]
         if formal.option == "optional" or formal.name in optional:
             continue
-        # The body of a function reads by name what the call leaves out.
+        # In the body of a function, an input that the call omits still has a name.
         called = ", which the function call omits" if node.input[index] else ""
         if formal.option == "single":
             return f"needs the input {formal.name!r}{called}"

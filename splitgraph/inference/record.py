@@ -375,7 +375,7 @@ _OF_BODIES = re.compile(r"\b(?:branch(?:es)?|then_branch|else_branch|body|bodies
 _WORD = re.compile(r"\w+")
 _MISSING = ("needs the attribute", "is required", "are required", "must be given", "none of the attributes")
 _SUPERFLUOUS = ("only one is allowed", "only one of", "more than one of")
-# Names that are shorter stand in texts for other things, too.
+# Shorter names are also common words.
 _SHORTEST_NAME = 4
 
 
@@ -423,7 +423,7 @@ def _named_attributes(node: NodeProto, message: str) -> list[str]:
     known |= {name for version in versions_of(plain_domain(node.domain), node.op_type) for name in version.attributes}
     given = {attribute.name for attribute in node.attribute}
     words = dict.fromkeys(_WORD.findall(message.split(": ", 1)[-1]))
-    # "shape" or "axis" of a text is the attribute only if the node has one.
+    # The word "shape" or "axis" means the attribute only if the node has one.
     return [word for word in words if word in known and (word in given or f"'{word}'" in message or "_" in word)]
 
 

@@ -96,7 +96,7 @@ def _superfluous(ctx: NodeContext, schema: OperatorVersion, name: str) -> Repair
     return Repair("SG416", text, (name,))
 
 
-# Of a list: each element is this number.
+# A list whose elements are all 1.
 ALL_ONES = "all 1"
 # By operator and attribute, the value that changes nothing.
 SUPERFLUOUS: Mapping[str, Mapping[str, int | str]] = {
@@ -117,7 +117,7 @@ def changes_nothing(op: str, name: str, value: object) -> bool:
 
 # Decides whether an attribute that the version does not have may be removed.
 _Rule = Callable[[NodeContext, OperatorVersion, str, object], bool]
-# The default is another meaning than that of the version before.
+# The default of these does not mean the same as the version before.
 _OTHER_BY_DEFAULT = frozenset({"Resize", "Upsample", "coordinate_transformation_mode"})
 
 
@@ -214,7 +214,7 @@ def _dimension(ctx: NodeContext) -> DimLike | None:
     return shape[axis]
 
 
-# By operator, "" for every one, and attribute.
+# By operator ("" for every operator) and attribute.
 _RULES: dict[tuple[str, str], _Rule] = {
     ("", "consumed_inputs"): _is_of_the_past,
     ("", "broadcast"): _broadcasts_alike,

@@ -368,7 +368,7 @@ def _plainest(shown: Sequence[Obligation], known: Facts, common: set[str]) -> It
     """Return each obligation of a scope that the others do not imply, with its plainest form beside them. `known` takes
     them in.
     """
-    # What follows from earlier ones was never noted; what follows from later ones shows in the opposite order.
+    # The walk leaves out what earlier obligations imply. The reversed order shows what later ones imply.
     later, kept = known.child(), list[Obligation]()
     for obligation in reversed(shown):
         if common.isdisjoint(obligation.symbols) or later.require(obligation) != "proved":
@@ -405,7 +405,7 @@ def shown_requirements(
             branches.setdefault(plain, {})[noted.branch] = None
     for split, required in splits:
         for plain in required:
-            # What a symbol stands for holds wherever it stands.
+            # The meaning of a symbol holds everywhere.
             required_at.setdefault(plain, {})[split.location] = None
             branches.setdefault(plain, {})["" if plain in meanings else split.branch] = None
     for name, definition in state.symbols.definitions.items():
@@ -418,7 +418,7 @@ def shown_requirements(
             required_at.setdefault(_broadcast(shown, operands), {})[state.symbols.broadcasts[name][2]] = None
     for said in naming.meanings.values():
         required_at.setdefault(said, {})
-    # What is required outside of bodies, too, is required in every run.
+    # A requirement outside of bodies holds in every run.
     only = {plain: () if "" in bodies else tuple(bodies) for plain, bodies in branches.items()}
     return {plain.within(only.get(plain, ())): tuple(locations) for plain, locations in required_at.items()}
 
@@ -437,7 +437,7 @@ def _broadcast(shown: DimLike, operands: Sequence[DimLike]) -> Obligation:
     broadcast is the largest, but 0 if one is 0.
     """
     value = product([*(dim_min(1, operand) for operand in operands), dim_max(*operands)])
-    # Multiplied out it would be unreadable.
+    # The product would be unreadable if it were expanded.
     texts = [*map(spell_inside, operands)]
     factors = [*(f"min(1, {text})" for text in texts), f"max({', '.join(texts)})"]
     return Obligation(shown, "==", value, f"{spell_inside(shown)} == {'*'.join(factors)}")

@@ -119,7 +119,7 @@ class Task:
 
 # Limits ---------------------------------------------------------------------------------------------------------------
 
-# Of splits and findings of repeated calls so many are listed in a small file.
+# The number of splits and findings of repeated calls that are listed for a small file.
 MOST_REPEATED = 1_000
 # Functions that call functions twice, each time with other types, turn a file of a few lines into a model of millions
 # of nodes.
@@ -296,7 +296,7 @@ def fix_sizes(model: ModelProto, sizes: BoundSizes, scopes: Sequence[Scope], typ
     value in each iteration. So it is replaced only where inference finds the same size.
     """
     for scope in scopes:
-        # Names in a function are those of each call.
+        # Names in a function belong to each call.
         if not scope.in_function:
             inferred = types.get(scope.path, {}) if "body" in scope.path else None
             for value in declared_values(scope):

@@ -1,5 +1,7 @@
-"""The walk over the nodes of one graph. It infers the types of each node's outputs, and the elements of small tensors,
-from the node's inputs, and reports what is wrong with the node.
+"""The walk over the nodes of one graph.
+
+For each node: look for the visit of an equal node (`memo.py`), and repeat it (`_repeat`). If there is none, find out
+how the node is read (`reading.py`), infer its outputs (`node_outputs.py`, `function_calls.py`), and keep the visit.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ class Walk(GraphWalk):
             state, path, location, imports, facts, parent=parent, bindings=bindings, memo=memo, depth=depth
         )
         self._setting = setting_of(imports, (state.record.quiet > 0, state.record.muted > 0))
-        # Visits by key, settled or not, which the walk looks up by itself: a call for every node would cost too much.
+        # Visits by key, settled or not. The walk looks them up itself, because a call for every node would be slow.
         self._visits: dict[Key, Visit] = {}
         self._readings: Readings
         self._reported_missing: set[str] = set()
@@ -111,14 +113,14 @@ class Walk(GraphWalk):
                 if attributes and (op_type in NEVER_ALIKE or (op_type == "Constant" and node.ByteSize() > MOST_BYTES)):
                     key = None
                 else:
-                    # Bytes for the attributes, one object for all that is known of an input: what the visit depends on.
+                    # The visit depends on the bytes of each attribute and on the knowledge of each input.
                     written = [*map(_WRITTEN, attributes[:])] if attributes else ()
                     try:
                         key = (op_type, node.domain, len(outputs), *map(read, node.input[:]), *written)
                     except KeyError:
                         key = (op_type, node.domain, len(outputs), *self._given(node, index), *written)
             if set_aside and f"{self.location}/{node_label(node, index)}" in set_aside:
-                # It repeats no visit of a node like it, of which more is concluded.
+                # Nothing is concluded from this node, so it does not repeat the visit of an equal node.
                 key = None
             visit = None if key is None else earlier(key) or find(key)
             if visit is None:
@@ -133,7 +135,7 @@ class Walk(GraphWalk):
                     note(self._visit(node, index, outputs, given, key, form))
                 continue
             only = visit.only
-            # What most nodes come to, here rather than in a call.
+            # The common case is written out here: a call for it would be slow.
             if only is not None and (name := outputs[0]) and name not in types and name not in declared:
                 known[name] = only
                 types[name] = only.type or UNKNOWN
@@ -146,7 +148,7 @@ class Walk(GraphWalk):
             visited = dict(zip(order, self.detail.visits, strict=True))
             self.detail.having_bodies.sort()
             self.detail.visits[:] = [visited[index] for index in range(len(nodes))]
-        # Nothing is read here any more, and a large model has as many of these as values.
+        # Nothing is read here any more, and a large model has one of these for each value.
         known.clear()
         visits.clear()
         self.state.record.details[self.path] = self.detail
@@ -288,7 +290,7 @@ class Walk(GraphWalk):
         is_settled, did_more = questions == facts.open_questions, effects != record.effects
         self._give_each(ctx, results)
         if version != facts.version:
-            # More is known of the symbols now, so that what asked about them may not give the same again.
+            # More is known of the symbols now, so that visits that asked about them may not hold.
             self._visits.clear()
         elif key is not None and not did_more and reading.is_repeatable and "" not in names:
             visit = Visit(results, outputs, ctx.split)
@@ -347,7 +349,7 @@ class Walk(GraphWalk):
 
     def _readings_here(self) -> Readings:
         """Return the readings of nodes. Graphs with the same imports share them."""
-        # A node of a domain that is not imported is another fault in a function than in the model.
+        # A node of a domain that is not imported is a different fault in a function than in the model.
         key = (bool(self.state.record.calling), *sorted(self.imports.items()))
         readings = self.state.readings.get(key)
         if not isinstance(readings, Readings):

@@ -1,4 +1,4 @@
-"""What the walk finds in each graph, for reports and for conversion: types, split nodes, and nodes that are alike."""
+"""The results of the walk over each graph, for reports and for conversion: types, split nodes, and equal nodes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The state of one inference, which the walks over all graphs share: what is asked, what is known of symbols, and what
-is said.
-"""
+"""The state that all walks of one inference share: the task, the symbols, the record of what is said."""
 
 from __future__ import annotations
 
@@ -70,7 +68,7 @@ class Symbols:
 
 
 class WalkState:
-    """What is asked, what is known of symbols, what is said; and equal knowledge of values as one object."""
+    """The task, what is known of symbols, the record of what is said, and what is known of values."""
 
     __slots__ = ("knowledge", "readings", "record", "symbols", "task")
 

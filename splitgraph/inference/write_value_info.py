@@ -1,4 +1,4 @@
-"""Writing inferred types into a model: value_info of every graph, and types of outputs."""
+"""Write inferred types into a model: value_info of every graph, and types of outputs."""
 
 from __future__ import annotations
 
