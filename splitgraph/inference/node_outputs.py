@@ -116,7 +116,7 @@ def _infer_by_rule(walk: GraphWalk, ctx: NodeContext, reading: Reading, repaired
         return outputs or ()
     if is_open:
         # onnx's own inference would take the attribute for 0.
-        return _schema_types(ctx, operator.schema)
+        return [_schema_type(ctx, operator.schema, formal) for formal in operator.schema.outputs]
     # Imported where it is needed, because it imports onnx's C++ library.
     from splitgraph.inference.onnx_inference import infer_with_onnx
 
@@ -147,11 +147,6 @@ def _repair(walk: GraphWalk, ctx: NodeContext, schema: OperatorVersion) -> bool:
         ctx.repair(repair.dropped, repair.added, repair.more_outputs)
         walk.detail.repairs.setdefault(ctx.index, []).append(repair)
     return bool(repairs)
-
-
-def _schema_types(ctx: NodeContext, schema: OperatorVersion) -> list[ValueType]:
-    """Return the output types that follow from the schema alone: element types that depend on no attribute."""
-    return [_schema_type(ctx, schema, formal) for formal in schema.outputs]
 
 
 def _schema_type(ctx: NodeContext, schema: OperatorVersion, output: Formal) -> ValueType:

@@ -32,7 +32,7 @@ def infer_with_onnx(ctx: NodeContext, operator: Operator) -> Sequence[ValueType]
     given = _given(ctx)
     if given is None or any(attribute.type in HOLDING_GRAPHS for attribute in ctx.node.attribute):
         return ()
-    fixed = all(_is_fixed(known) for known in given.values())
+    fixed = not any(_is_open(known) or _symbols(known) for known in given.values())
     try:
         outputs = _run(ctx, operator, given)
     except _INVALID as error:
@@ -138,11 +138,6 @@ def _is_at(dim: DimLike | None, sizes: Sizes, number: DimLike | None) -> bool:
     if isinstance(dim, Dim):
         return symbols_of(dim) <= sizes.keys() and evaluate(dim, sizes) == number
     return dim is not None and dim == number
-
-
-def _is_fixed(known: ValueType) -> bool:
-    """Return True if every dimension is a number."""
-    return not _is_open(known) and not _symbols(known)
 
 
 def _is_open(known: ValueType) -> bool:

@@ -352,10 +352,6 @@ class Requirements:
         return None if left is None or right is None else plain_obligation(Obligation(left, obligation.relation, right))
 
 
-def _names(obligation: Obligation) -> frozenset[str]:
-    return symbols_of(obligation.lhs) | symbols_of(obligation.rhs)
-
-
 def _named_twice(obligations: Iterable[Obligation]) -> set[str]:
     """Return the symbols in more than one obligation. Obligations on other symbols neither follow from others nor
     simplify others.

@@ -72,19 +72,6 @@ class Walk(GraphWalk):
         self._readings: Readings
         self._reported_missing: set[str] = set()
 
-    def inner(self, index: int, attribute: str, position: int, location: str) -> Walk:
-        """Return the walk over a graph in an attribute of a node. What it requires of symbols stays within it."""
-        path = (*self.path, index, attribute, position)
-        facts, depth = self.facts.child(), self.depth + 1
-        return Walk(self.state, path, location, self.imports, facts, parent=self, bindings=self.bindings, depth=depth)
-
-    def called(self, function: FunctionProto, location: str, bindings: Bindings | None) -> Walk:
-        """Return the walk over the body of a function for a call. What it requires of symbols holds here too."""
-        path, imports, depth = ("call", location), opset_imports(function.opset_import), self.depth
-        body = Walk(self.state, path, location, imports, self.facts, bindings=bindings, memo=self.memo, depth=depth)
-        body.branch = self.branch
-        return body
-
     def steps(self, nodes: Sequence[NodeProto]) -> Steps:
         """Do the same as `run`, but leave the bodies of functions to the caller."""
         self.nodes = nodes
@@ -154,12 +141,39 @@ class Walk(GraphWalk):
         self.state.record.details[self.path] = self.detail
         self.state.record.facts[self.path] = self.facts
 
+    # Repeated nodes ---------------------------------------------------------------------------------------------------
+
     def _find(self, key: Key) -> Visit | None:
         """Find a settled visit in the memo, and keep it in `_visits`."""
         visit: Visit | None = self.memo.find((self._setting, key))
         if visit is not None:
             self._visits[key] = visit
         return visit
+
+    def _repeat(self, visit: Visit, node: NodeProto, index: int, outputs: Sequence[str]) -> Visit | None:
+        """Repeat the visit of an equal earlier node: same operator, attributes and inputs. Return None if more is known
+        of this node's outputs.
+        """
+        if "" in outputs:
+            return self._visit(node, index, outputs, self._given(node, index), None, None)
+        alike: Visit | None = visit
+        if visit.split is not None:
+            keep_split(self, node, index, visit.split, visit.types, ())
+        known, types, declared = self.known, self.types, self.declared
+        for name, result in zip(outputs, visit.outputs, strict=True):
+            if name in types or name in declared:
+                self._define_output(name, result, node, index)
+                alike = alike if known[name] is result else None
+                continue
+            known[name] = result
+            types[name] = result.type or UNKNOWN
+            if result.contents is not None:
+                self.constants[name] = result.contents
+            if result.sequence is not None:
+                self.sequences[name] = result.sequence
+        if visit.content is not None:
+            self.constants[outputs[0]] = visit.content
+        return alike
 
     def _keep(self, key: Key, visit: Visit, *, settled: bool) -> None:
         """Remember a visit that only inferred outputs. settled: no question about symbols stayed open, and the visit
@@ -170,6 +184,217 @@ class Walk(GraphWalk):
         self._visits[key] = visit
         if settled:
             self.memo.keep((self._setting, key), visit, settled=True)
+
+    # Other nodes ------------------------------------------------------------------------------------------------------
+
+    def _visit(
+        self,
+        node: NodeProto,
+        index: int,
+        names: Sequence[str],
+        given: list[Knowledge],
+        key: Key | None,
+        form: tuple[object, ...] | None,
+    ) -> Visit | None:
+        """Infer a node that repeats no earlier visit. form: what nodes that are read alike have in common."""
+        facts, record = self.facts, self.state.record
+        version, questions, effects = facts.version, facts.open_questions, record.effects
+        reading = self._readings.of(self.state, node, given, form)
+        operator = reading.operator
+        versions = operator.opset, operator.since_version
+        ctx = NodeContext(self, node, index, given, names, *versions, reading.attributes, reading.values)
+        outputs = infer_node(self, ctx, reading)
+        sound = self.state.knowledge.sound(outputs)
+        if sound is None:
+            outputs = without_impossible_dims(ctx, outputs)
+        if reading.has_bodies or node.op_type == "SequenceAt":
+            self._look_into_bodies(ctx, reading, outputs)
+        if reading.is_computable and (record.computes or _may_be_known(given)):
+            computation = computation_of(self, ctx, outputs)
+            if computation is not None:
+                outputs, sound = self._compute(ctx, computation), None
+        results = self._known_outputs(ctx, outputs, sound)
+        is_settled, did_more = questions == facts.open_questions, effects != record.effects
+        self._define_outputs(ctx, results)
+        if version != facts.version:
+            # More is known of the symbols now, so that visits that asked about them may not hold.
+            self._visits.clear()
+        elif key is not None and not did_more and reading.is_repeatable and "" not in names:
+            visit = Visit(results, outputs, ctx.split)
+            self._keep(key, visit, settled=is_settled and not reading.refers)
+            known = self.known
+            for name, result in zip(names, results, strict=True):
+                if known.get(name) is not result:
+                    return None
+            return visit
+        return None
+
+    def _visit_call(
+        self, node: NodeProto, index: int, names: Sequence[str], given: list[Knowledge]
+    ) -> Generator[Steps, None, Visit | None]:
+        """Infer a call of a function. The caller of this generator walks the body."""
+        version = self.facts.version
+        reading = self._readings.of(self.state, node, given, None)
+        operator = reading.operator
+        versions = operator.opset, operator.since_version
+        ctx = NodeContext(self, node, index, given, names, *versions, reading.attributes, reading.values)
+        for position, name in enumerate(node.input):
+            if self.computed_of(name) is not None:
+                ctx.contents(position, needed=True)
+        outputs: Sequence[ValueType] = ()
+        if operator.finding is not None:
+            self.report(diagnostic(operator.finding, operator.message, ctx.location))
+        elif operator.function is not None and not is_refused(self, ctx, reading):
+            outputs = yield from infer_call(self, ctx, operator.function)
+        outputs = without_impossible_dims(ctx, outputs)
+        if reading.has_bodies:
+            self._look_into_bodies(ctx, reading, outputs)
+        self._define_outputs(ctx, self._known_outputs(ctx, outputs, None))
+        if version != self.facts.version:
+            self._visits.clear()
+        return None
+
+    def _compute(self, ctx: NodeContext, computation: Computation) -> Sequence[ValueType]:
+        """Leave the outputs of a node to be computed, and return their types. An output of unknown shape is computed
+        now.
+        """
+        self.state.record.effects += 1
+        self.state.record.computes = True
+        types = list(computation.types)
+        for position, name in enumerate(ctx.outputs):
+            if not name or position >= len(types):
+                continue
+            value = ComputedValue(computation, position)
+            if types[position].kind == "tensor" and not is_few(types[position]):
+                contents = value.contents()
+                if contents is None:
+                    continue
+                types[position] = types[position].with_shape(contents.shape)
+            self.computed[name] = value
+            ctx.contents_out.pop(position, None)
+        return types
+
+    def _look_into_bodies(self, ctx: NodeContext, reading: Reading, outputs: Sequence[ValueType]) -> None:
+        """Walk the bodies of an operator without a rule, with the types that the bodies declare. Record the node for
+        conversion.
+        """
+        node, count, domain = ctx.node, len(ctx.outputs), reading.operator.domain
+        if node.op_type == "SequenceAt":
+            contents = ctx.contents(1)
+            if contents is not None and isinstance(contents.scalar, int):
+                self.detail.positions[ctx.index] = contents.scalar
+        if not reading.has_bodies:
+            return
+        self.detail.having_bodies.append(ctx.index)
+        if reading.walks_bodies:
+            if domain == "" and outputs and count > len(outputs):
+                ctx.find("SG212", f"{node.op_type} has {count} outputs, but its body has {len(outputs)}")
+            elif domain == "" and count < len(outputs):
+                text = f"{node.op_type} has {count} outputs, but its body has {len(outputs)}; each must have a place"
+                ctx.tolerate("SG212", text, "OpenVINO and the reference evaluator")
+            return
+        if not self.may_look_into(ctx.location):
+            return
+        for name, position, graph in subgraphs(node):
+            location = subgraph_location(self.location, node_label(node, ctx.index), name, position)
+            body = self.inner(ctx.index, name, position, location)
+            define_graph_values(body, graph)
+            body.run(graph.node)
+
+    # Inputs -----------------------------------------------------------------------------------------------------------
+
+    def _given(self, node: NodeProto, index: int) -> list[Knowledge]:
+        """Return what is known of each input of a node. Inputs that this graph has not read yet are looked up."""
+        given = []
+        for name in node.input:
+            known = self.known.get(name)
+            if known is None:
+                if name not in self.types and not self.is_defined(name):
+                    self._report_missing(name, f"{self.location}/{node_label(node, index)}")
+                known = self.look_up(name)
+            given.append(known)
+        return given
+
+    def _report_missing(self, name: str, location: str) -> None:
+        if name in self._reported_missing:
+            return
+        self._reported_missing.add(name)
+        if self.produces(name):
+            self.state.record.is_disordered = True
+            text = f"reads {name!r}, which depends on this node: a cycle"
+            self.report(diagnostic("SG102", text, location))
+        elif any(graph.produces(name) for graph in self.enclosing()):
+            self.state.record.is_disordered = True
+            text = f"reads {name!r}, which depends on the node around it: a cycle"
+            self.report(diagnostic("SG102", text, location))
+        else:
+            text = f"reads {name!r}, which no input, initializer or earlier node defines"
+            self.report(diagnostic("SG105", f"{text}{meant(name, self.visible_names())}", location))
+
+    # Outputs ----------------------------------------------------------------------------------------------------------
+
+    def _known_outputs(
+        self, ctx: NodeContext, outputs: Sequence[ValueType], sound: list[Knowledge] | None
+    ) -> list[Knowledge]:
+        """Return what is known of each named output. sound: what the types alone say; None if a type may
+        need a check.
+        """
+        contents_out, sequences_out, computed = ctx.contents_out, ctx.sequences_out, self.computed
+        is_more = bool(contents_out or sequences_out or computed)
+        interned, results = self.state.knowledge, []
+        if sound is not None and not is_more and len(sound) == len(ctx.outputs) and "" not in ctx.outputs:
+            return sound
+        for position, name in enumerate(ctx.outputs):
+            if not name:
+                continue
+            if sound is not None and position < len(sound):
+                known = sound[position]
+            else:
+                known = interned.of(self.complete(outputs[position]) if position < len(outputs) else UNKNOWN)
+            if is_more and known.type is not None:
+                contents, sequence = contents_out.get(position), sequences_out.get(position)
+                unread = contents is None and name in computed
+                known = interned.of(known.type, contents, sequence, unread=unread)
+            results.append(known)
+        return results
+
+    def _define_outputs(self, ctx: NodeContext, results: Sequence[Knowledge]) -> None:
+        """Define the outputs of a node."""
+        names = ctx.outputs
+        types, declared = self.types, self.declared
+        for name, result in zip([name for name in names if name] if "" in names else names, results, strict=True):
+            if name in types or name in declared:
+                self._define_output(name, result, ctx.node, ctx.index)
+                continue
+            self.known[name] = result
+            types[name] = result.type or UNKNOWN
+            if result.contents is not None:
+                self.constants[name] = result.contents
+            if result.sequence is not None:
+                self.sequences[name] = result.sequence
+
+    def _define_output(self, name: str, result: Knowledge, node: NodeProto, index: int) -> None:
+        """Define an output that has a declared type, or a name that is defined already."""
+        declared = self.declared.get(name) if self.declared else None
+        if name in self.types or (declared is not None and declared != result.type):
+            location = f"{self.location}/{node_label(node, index)}"
+            inferred = result.type or UNKNOWN
+            if declared is not None:
+                version = self.facts.version
+                of_split = node.op_type in SPLIT_OPERATORS
+                inferred = reconcile(self, name, inferred, declared, location, of_split=of_split)
+                if version != self.facts.version:
+                    self._visits.clear()
+            self.define(name, inferred, location)
+            result = self.state.knowledge.of(self.types[name], result.contents, result.sequence, unread=result.unread)
+        self.known[name] = result
+        self.types[name] = result.type or UNKNOWN
+        if result.contents is not None:
+            self.constants[name] = result.contents
+        if result.sequence is not None:
+            self.sequences[name] = result.sequence
+
+    # Constants --------------------------------------------------------------------------------------------------------
 
     def _plain_tensor(self, node: NodeProto) -> tuple[str, TensorProto] | None:
         """Return the output name and the tensor of a Constant node. Return None unless the node is a plain constant
@@ -202,150 +427,20 @@ class Walk(GraphWalk):
         self._keep(written, visit, settled=True)
         return visit
 
-    def _given(self, node: NodeProto, index: int) -> list[Knowledge]:
-        """Return what is known of each input of a node. Inputs that this graph has not read yet are looked up."""
-        given = []
-        for name in node.input:
-            known = self.known.get(name)
-            if known is None:
-                if name not in self.types and not self.is_defined(name):
-                    self._report_missing(name, f"{self.location}/{node_label(node, index)}")
-                known = self.look_up(name)
-            given.append(known)
-        return given
+    # Around the graph -------------------------------------------------------------------------------------------------
 
-    def _repeat(self, visit: Visit, node: NodeProto, index: int, outputs: Sequence[str]) -> Visit | None:
-        """Repeat the visit of an equal earlier node: same operator, attributes and inputs. Return None if more is known
-        of this node's outputs.
-        """
-        if "" in outputs:
-            return self._visit(node, index, outputs, self._given(node, index), None, None)
-        alike: Visit | None = visit
-        if visit.split is not None:
-            keep_split(self, node, index, visit.split, visit.types, ())
-        known, types, declared = self.known, self.types, self.declared
-        for name, result in zip(outputs, visit.outputs, strict=True):
-            if name in types or name in declared:
-                self._give(name, result, node, index)
-                alike = alike if known[name] is result else None
-                continue
-            known[name] = result
-            types[name] = result.type or UNKNOWN
-            if result.contents is not None:
-                self.constants[name] = result.contents
-            if result.sequence is not None:
-                self.sequences[name] = result.sequence
-        if visit.content is not None:
-            self.constants[outputs[0]] = visit.content
-        return alike
+    def inner(self, index: int, attribute: str, position: int, location: str) -> Walk:
+        """Return the walk over a graph in an attribute of a node. What it requires of symbols stays within it."""
+        path = (*self.path, index, attribute, position)
+        facts, depth = self.facts.child(), self.depth + 1
+        return Walk(self.state, path, location, self.imports, facts, parent=self, bindings=self.bindings, depth=depth)
 
-    def _give(self, name: str, result: Knowledge, node: NodeProto, index: int) -> None:
-        """Define an output that has a declared type, or a name that is defined already."""
-        declared = self.declared.get(name) if self.declared else None
-        if name in self.types or (declared is not None and declared != result.type):
-            location = f"{self.location}/{node_label(node, index)}"
-            inferred = result.type or UNKNOWN
-            if declared is not None:
-                version = self.facts.version
-                of_split = node.op_type in SPLIT_OPERATORS
-                inferred = reconcile(self, name, inferred, declared, location, of_split=of_split)
-                if version != self.facts.version:
-                    self._visits.clear()
-            self.define(name, inferred, location)
-            result = self.state.knowledge.of(self.types[name], result.contents, result.sequence, unread=result.unread)
-        self.known[name] = result
-        self.types[name] = result.type or UNKNOWN
-        if result.contents is not None:
-            self.constants[name] = result.contents
-        if result.sequence is not None:
-            self.sequences[name] = result.sequence
-
-    def _visit(
-        self,
-        node: NodeProto,
-        index: int,
-        names: Sequence[str],
-        given: list[Knowledge],
-        key: Key | None,
-        form: tuple[object, ...] | None,
-    ) -> Visit | None:
-        """Infer a node that repeats no earlier visit. form: what nodes that are read alike have in common."""
-        facts, record = self.facts, self.state.record
-        version, questions, effects = facts.version, facts.open_questions, record.effects
-        reading = self._readings.of(self.state, node, given, form)
-        operator = reading.operator
-        versions = operator.opset, operator.since_version
-        ctx = NodeContext(self, node, index, given, names, *versions, reading.attributes, reading.values)
-        outputs = infer_node(self, ctx, reading)
-        sound = self.state.knowledge.sound(outputs)
-        if sound is None:
-            outputs = without_impossible_dims(ctx, outputs)
-        if reading.has_bodies or node.op_type == "SequenceAt":
-            self._look_into_bodies(ctx, reading, outputs)
-        if reading.is_computable and (record.computes or _may_be_known(given)):
-            computation = computation_of(self, ctx, outputs)
-            if computation is not None:
-                outputs, sound = self._compute(ctx, computation), None
-        results = self._known_outputs(ctx, outputs, sound)
-        is_settled, did_more = questions == facts.open_questions, effects != record.effects
-        self._give_each(ctx, results)
-        if version != facts.version:
-            # More is known of the symbols now, so that visits that asked about them may not hold.
-            self._visits.clear()
-        elif key is not None and not did_more and reading.is_repeatable and "" not in names:
-            visit = Visit(results, outputs, ctx.split)
-            self._keep(key, visit, settled=is_settled and not reading.refers)
-            known = self.known
-            for name, result in zip(names, results, strict=True):
-                if known.get(name) is not result:
-                    return None
-            return visit
-        return None
-
-    def _compute(self, ctx: NodeContext, computation: Computation) -> Sequence[ValueType]:
-        """Leave the outputs of a node to be computed, and return their types. An output of unknown shape is computed
-        now.
-        """
-        self.state.record.effects += 1
-        self.state.record.computes = True
-        types = list(computation.types)
-        for position, name in enumerate(ctx.outputs):
-            if not name or position >= len(types):
-                continue
-            value = ComputedValue(computation, position)
-            if types[position].kind == "tensor" and not is_few(types[position]):
-                contents = value.contents()
-                if contents is None:
-                    continue
-                types[position] = types[position].with_shape(contents.shape)
-            self.computed[name] = value
-            ctx.contents_out.pop(position, None)
-        return types
-
-    def _visit_call(
-        self, node: NodeProto, index: int, names: Sequence[str], given: list[Knowledge]
-    ) -> Generator[Steps, None, Visit | None]:
-        """Infer a call of a function. The caller of this generator walks the body."""
-        version = self.facts.version
-        reading = self._readings.of(self.state, node, given, None)
-        operator = reading.operator
-        versions = operator.opset, operator.since_version
-        ctx = NodeContext(self, node, index, given, names, *versions, reading.attributes, reading.values)
-        for position, name in enumerate(node.input):
-            if self.computed_of(name) is not None:
-                ctx.contents(position, needed=True)
-        outputs: Sequence[ValueType] = ()
-        if operator.finding is not None:
-            self.report(diagnostic(operator.finding, operator.message, ctx.location))
-        elif operator.function is not None and not is_refused(self, ctx, reading):
-            outputs = yield from infer_call(self, ctx, operator.function)
-        outputs = without_impossible_dims(ctx, outputs)
-        if reading.has_bodies:
-            self._look_into_bodies(ctx, reading, outputs)
-        self._give_each(ctx, self._known_outputs(ctx, outputs, None))
-        if version != self.facts.version:
-            self._visits.clear()
-        return None
+    def called(self, function: FunctionProto, location: str, bindings: Bindings | None) -> Walk:
+        """Return the walk over the body of a function for a call. What it requires of symbols holds here too."""
+        path, imports, depth = ("call", location), opset_imports(function.opset_import), self.depth
+        body = Walk(self.state, path, location, imports, self.facts, bindings=bindings, memo=self.memo, depth=depth)
+        body.branch = self.branch
+        return body
 
     def _readings_here(self) -> Readings:
         """Return the readings of nodes. Graphs with the same imports share them."""
@@ -355,92 +450,6 @@ class Walk(GraphWalk):
         if not isinstance(readings, Readings):
             readings = self.state.readings[key] = Readings(self.imports)
         return readings
-
-    def _known_outputs(
-        self, ctx: NodeContext, outputs: Sequence[ValueType], sound: list[Knowledge] | None
-    ) -> list[Knowledge]:
-        """Return what is known of each named output. sound: what the types alone say; None if a type may
-        need a check.
-        """
-        contents_out, sequences_out, computed = ctx.contents_out, ctx.sequences_out, self.computed
-        is_more = bool(contents_out or sequences_out or computed)
-        interned, results = self.state.knowledge, []
-        if sound is not None and not is_more and len(sound) == len(ctx.outputs) and "" not in ctx.outputs:
-            return sound
-        for position, name in enumerate(ctx.outputs):
-            if not name:
-                continue
-            if sound is not None and position < len(sound):
-                known = sound[position]
-            else:
-                known = interned.of(self.complete(outputs[position]) if position < len(outputs) else UNKNOWN)
-            if is_more and known.type is not None:
-                contents, sequence = contents_out.get(position), sequences_out.get(position)
-                unread = contents is None and name in computed
-                known = interned.of(known.type, contents, sequence, unread=unread)
-            results.append(known)
-        return results
-
-    def _give_each(self, ctx: NodeContext, results: Sequence[Knowledge]) -> None:
-        """Define the outputs of a node."""
-        names = ctx.outputs
-        types, declared = self.types, self.declared
-        for name, result in zip([name for name in names if name] if "" in names else names, results, strict=True):
-            if name in types or name in declared:
-                self._give(name, result, ctx.node, ctx.index)
-                continue
-            self.known[name] = result
-            types[name] = result.type or UNKNOWN
-            if result.contents is not None:
-                self.constants[name] = result.contents
-            if result.sequence is not None:
-                self.sequences[name] = result.sequence
-
-    def _look_into_bodies(self, ctx: NodeContext, reading: Reading, outputs: Sequence[ValueType]) -> None:
-        """Walk the bodies of an operator without a rule, with the types that the bodies declare. Record the node for
-        conversion.
-        """
-        node, count, domain = ctx.node, len(ctx.outputs), reading.operator.domain
-        if node.op_type == "SequenceAt":
-            self._note_position(ctx)
-        if not reading.has_bodies:
-            return
-        self.detail.having_bodies.append(ctx.index)
-        if reading.walks_bodies:
-            if domain == "" and outputs and count > len(outputs):
-                ctx.find("SG212", f"{node.op_type} has {count} outputs, but its body has {len(outputs)}")
-            elif domain == "" and count < len(outputs):
-                text = f"{node.op_type} has {count} outputs, but its body has {len(outputs)}; each must have a place"
-                ctx.tolerate("SG212", text, "OpenVINO and the reference evaluator")
-            return
-        if not self.may_look_into(ctx.location):
-            return
-        for name, position, graph in subgraphs(node):
-            location = subgraph_location(self.location, node_label(node, ctx.index), name, position)
-            body = self.inner(ctx.index, name, position, location)
-            define_graph_values(body, graph)
-            body.run(graph.node)
-
-    def _note_position(self, ctx: NodeContext) -> None:
-        contents = ctx.contents(1)
-        if contents is not None and isinstance(contents.scalar, int):
-            self.detail.positions[ctx.index] = contents.scalar
-
-    def _report_missing(self, name: str, location: str) -> None:
-        if name in self._reported_missing:
-            return
-        self._reported_missing.add(name)
-        if self.produces(name):
-            self.state.record.is_disordered = True
-            text = f"reads {name!r}, which depends on this node: a cycle"
-            self.report(diagnostic("SG102", text, location))
-        elif any(graph.produces(name) for graph in self.enclosing()):
-            self.state.record.is_disordered = True
-            text = f"reads {name!r}, which depends on the node around it: a cycle"
-            self.report(diagnostic("SG102", text, location))
-        else:
-            text = f"reads {name!r}, which no input, initializer or earlier node defines"
-            self.report(diagnostic("SG105", f"{text}{meant(name, self.visible_names())}", location))
 
 
 def _may_be_known(given: Sequence[Knowledge]) -> bool:
