@@ -131,13 +131,17 @@ class Walk(GraphWalk):
                 note(visit)
             else:
                 note(self._repeat(visit, node, index, outputs))
+        self._end(order)
+
+    def _end(self, order: Sequence[int] | None) -> None:
+        """Keep the results, with the visits in the order of the file. order: that of the walk, if it is another one."""
         if order is not None:
             visited = dict(zip(order, self.detail.visits, strict=True))
             self.detail.having_bodies.sort()
-            self.detail.visits[:] = [visited[index] for index in range(len(nodes))]
+            self.detail.visits[:] = [visited[index] for index in range(len(order))]
         # Nothing is read here any more, and a large model has one of these for each value.
-        known.clear()
-        visits.clear()
+        self.known.clear()
+        self._visits.clear()
         self.state.record.details[self.path] = self.detail
         self.state.record.facts[self.path] = self.facts
 
