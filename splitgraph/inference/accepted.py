@@ -34,11 +34,11 @@ from splitgraph.splits import SPLIT_OPERATORS
 class Settled:
     """The result of comparing acceptances with the errors of a model.
 
-    accepted: the findings that the user accepts. refused: errors that cannot be accepted, with the same errors saying
-    why. notes: stale acceptances. nodes: the nodes that are set aside, each with a finding. locations: of these nodes,
-    as written and as called. consequences: declarations that contradict an inferred type, except those of splits; no
-    contradiction is left where the type came from a node that is set aside. later: the acceptances for the same model
-    after a conversion moved its nodes.
+    accepted: the findings that the user accepts. refused: errors that cannot be accepted, each with the same error
+    saying why. notes: stale acceptances. nodes: the nodes that are set aside, each with a finding. locations: the
+    locations of these nodes, as written and as called. consequences: declarations that contradict an inferred type,
+    except those of splits; such a contradiction is gone if the type came from a node that is set aside. later: the
+    acceptances for the same model after a conversion moved its nodes.
     """
 
     accepted: list[Diagnostic] = field(default_factory=list)

@@ -98,8 +98,8 @@ def _is_integer(dtype: str) -> bool:
 class Computation:
     """A node whose inputs are all known.
 
-    sources: what gives each input: an output of another computation, a tensor, known elements, None for an omitted one.
-    types: the inferred types of the outputs.
+    sources: the source of each input: an output of another computation, a tensor, known elements, or None for an
+    omitted input. types: the inferred types of the outputs.
     """
 
     def __init__(
@@ -224,7 +224,7 @@ class ComputedValue:
 
 
 class Trial:
-    """One run of a chain of computations. errors: which way the result of each inexact one is off, in order."""
+    """One run of a chain of computations. errors: the direction of each inexact result's error, in order."""
 
     def __init__(self, errors: Sequence[int]) -> None:
         self.results: dict[Computation, list[Any]] = {}

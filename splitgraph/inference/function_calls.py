@@ -224,7 +224,7 @@ Change = Callable[[Dim], DimLike]
 
 @dataclass(frozen=True, slots=True)
 class CallOutputs:
-    """The types of the outputs in order; what is known of elements and sequences by position."""
+    """The types of a call's outputs in order, with known elements and sequences by position."""
 
     types: Sequence[ValueType]
     contents: Mapping[int, Contents]
@@ -279,9 +279,8 @@ _WORD = re.compile(r"\w+", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """From an earlier call to the call that repeats it.
-
-    old, new: their locations. names: the new symbols for those that the earlier call generated.
+    """The way from an earlier call to the call that repeats it. old, new: their locations. names: new symbols for those
+    that the earlier call generated.
     """
 
     old: str

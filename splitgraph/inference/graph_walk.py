@@ -26,13 +26,13 @@ _FEW = 64
 
 
 class GraphWalk(ABC):
-    """The walk over one graph, or over the body of a function for one call, for the modules that infer nodes; `walk.py`
-    implements it. First what is known of the values: types, elements, sequences, and requirements on their dimensions.
+    """The walk over one graph, or over the body of a function for one call, as the modules see it that infer nodes.
+    `walk.py` implements it.
 
     parent: the walk over the enclosing graph, whose values a subgraph may read; None for the main graph and for
     functions. bindings: the attributes of the call; None for a function body that is walked as written, apart from any
-    call. memo: that of these facts; None for new facts. depth: how many bodies of nodes enclose this graph, counting
-    those around calls of functions. is_repeated: the graph is in the body of a loop, so that its values differ between
+    call. memo: the memo of these facts; None for new facts. depth: how many bodies of nodes enclose this graph, also
+    around calls of functions. is_repeated: the graph is in the body of a loop, so that its values differ between
     iterations.
     """
 

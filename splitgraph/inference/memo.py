@@ -24,11 +24,11 @@ LARGEST = 2**64
 
 
 class Knowledge:
-    """The type of a value, its contents and what is known of it as a sequence; equal only to itself.
+    """The type of a value, its elements, and what is known of it as a sequence; equal only to itself.
 
-    unread: a constant whose elements nobody has asked for yet, so that layers that differ only in their weights are
-    alike. type is None for an omitted input only. text: the type without its shape, as schemas write it; None when it
-    is not known. is_sound: a tensor with no unknown, impossible or too large dimension.
+    unread: a constant whose elements nobody has read yet, so that layers that differ only in their weights are alike.
+    type: None for an omitted input only. text: the type without its shape, as schemas write it; None if it is not
+    known. is_sound: a tensor without an unknown, impossible or too large dimension.
     """
 
     __slots__ = ("contents", "is_sound", "sequence", "text", "type", "unread")
@@ -54,7 +54,7 @@ OMITTED = Knowledge(None, None, None, False, None, False)
 
 
 class InternedKnowledge:
-    """Every Knowledge of one inference, each made once."""
+    """All knowledge of one inference: equal knowledge is one object."""
 
     def __init__(self) -> None:
         # By element type and shape for tensors, by type for other values; and with known elements or members.

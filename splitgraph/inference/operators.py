@@ -19,9 +19,10 @@ from splitgraph.splits import SPLIT_OPERATORS, Variant, openvino_split_1, variad
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """The meaning of a node's domain and operator type at the imported opset. finding, message: the code and text of an
-    error. help: advice other than the code's own. outgrew_rule: the version has other inputs, outputs or attributes
-    than those that our rule was written for.
+    """The meaning of a node's domain and operator type at the imported opset.
+
+    finding, message: the code and text of an error. help: advice other than the code's own. outgrew_rule: the inputs,
+    outputs or attributes of the version differ from those that our rule knows.
     """
 
     domain: str

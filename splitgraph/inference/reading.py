@@ -49,17 +49,17 @@ Bindings = Mapping[str, AttributeProto]
 class Reading:
     """All that the signature of a node decides.
 
-    operator, rule: what the node means, and the rule that infers it, if there is one. attributes, values: those of the
-    node as written, by name; values are read when somebody asks for them. refers: an attribute refers to one of the
-    function around the node, so that the reading is that of one call only.
+    operator, rule: the operator, and the rule that infers it, if there is one. attributes, values: the attributes as
+    written, by name; a value is read when somebody asks for it. refers: an attribute refers to one of the function
+    around the node, so that the reading is for one call only.
 
-    refusal: code, text and help of the finding for which nothing is read of the node: there is no such operator, or its
-    attributes are not sound. lacking: how many tensors without elements the attributes have. misfit, tolerated: what
-    does not fit the schema, and what fits no schema but engines run. mistyped: the text about a forbidden type of an
-    input; is_lenient: runtimes read the node all the same, all in one way.
+    refusal: code, text and help of a finding. If there is one, nothing is read of the node: there is no such operator,
+    or its attributes are not sound. lacking: the number of tensors without elements among the attributes. misfit: what
+    does not fit the schema. tolerated: what fits no schema, but engines run. mistyped: the text about a forbidden type
+    of an input. is_lenient: runtimes read the node in spite of that type, all in one way.
 
-    may_need_repair: `find_repairs` has to look at the node. is_computable: onnx's evaluator computes the outputs where
-    the inputs are known. has_bodies: the node has graphs that are walked. is_repeatable: the memo may hold its visit.
+    may_need_repair: `find_repairs` has to look at the node. is_computable: onnx's evaluator computes the outputs if the
+    inputs are known. has_bodies: the node has graphs that are walked. is_repeatable: the memo may hold its visit.
     """
 
     __slots__ = (
@@ -177,7 +177,7 @@ class Reading:
 
 
 class Readings:
-    """The readings of nodes in graphs with the same opset imports, each made once."""
+    """The readings of nodes in graphs with the same opset imports. Each is made once."""
 
     def __init__(self, imports: Mapping[str, int]) -> None:
         self._imports = imports

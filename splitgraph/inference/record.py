@@ -57,11 +57,11 @@ Entry: TypeAlias = Finding | Avoidable | Requirement | FoundSplit
 
 @dataclass(slots=True)
 class Journal:
-    """The effects of all calls of one inference, in order: what walking a function body did besides inferring outputs,
-    so that an equal call can do the same at its own location.
+    """The effects of all calls of one inference, in order: what walking a function body did besides inferring outputs.
+    An equal call does the same again at its own location.
 
-    unrepeatable: how often something was done that cannot be done again at another place. repeated: how many entries
-    were done again. is_cut: there were too many of these, and a warning says so.
+    unrepeatable: counts what cannot be done again at another place. repeated: the number of entries that were done
+    again. is_cut: there were too many of them, and a warning says so.
     """
 
     entries: list[Entry] = field(default_factory=list)

@@ -41,8 +41,8 @@ T = TypeVar("T")
 
 
 class TypeSimplifier:
-    """Simplifies dimensions by everything that is known after the whole model has been walked, obligations of later
-    nodes included. A symbol alone stays, even one with only one value.
+    """Simplifies dimensions by everything that is known at the end, obligations of later nodes included. A single
+    symbol stays, even if it has only one value.
 
     solved: the values of generated symbols that equal something else in every run.
     """
@@ -68,7 +68,7 @@ class TypeSimplifier:
 
 
 class _Simplified(dict[Dim, DimLike]):
-    """Each dimension simplified by the facts of a scope, with N % 2 == 0 `2*(N//2)` is N; computed on first use."""
+    """Each dimension simplified by the facts of a scope, on first use: `2*(N//2)` is N if N % 2 == 0."""
 
     def __init__(self, facts: Facts, solved: Mapping[str, DimLike]) -> None:
         super().__init__()
@@ -157,13 +157,13 @@ def tally(values: Collection[T]) -> list[tuple[T, int]]:
 
 
 class ShownNames(dict[Dim, "DimLike | None"]):
-    """Converts internal dimensions to reported dimensions; each is put into words on first use.
+    """Converts internal dimensions to reported dimensions, each on first use.
 
-    A generated symbol that occurs only once, alone, says nothing and becomes None; the others are numbered unk0, unk1,
-    ... An expression that the grammar cannot spell (half of `batch-size`) becomes a generated symbol too, and so does a
-    large sum or product: the same symbol for the same value, and `meanings` has its meaning. A symbol that `solved`
-    equates with something else is shown as that. bounded: symbols that are shown even alone, as their bounds say
-    something.
+    A generated symbol that occurs only once, and alone, says nothing and becomes None. The others are numbered unk0,
+    unk1, ... An expression that the grammar cannot spell (half of `batch-size`) becomes a generated symbol too, and so
+    does a large sum or product: equal values get the same symbol, and `meanings` has its meaning. A symbol that
+    `solved` equates with something else is shown as that. bounded: symbols that are shown even alone, because their
+    bounds say something.
     """
 
     def __init__(
@@ -308,9 +308,9 @@ _MOST_COMPARED = 200
 class Requirements:
     """The obligations of a model under shown names.
 
-    One that the others imply is not shown (of `N % 2 == 0` and `N % 4 == 0` the first), nor is one of a dimension that
-    is not shown itself. Those of a branch or body are compared with those around it, but never the other way round: it
-    may not run.
+    An obligation is not shown if the others imply it (of `N % 2 == 0` and `N % 4 == 0` the first), or if it is about a
+    dimension that is not shown. Obligations of a body are compared with those around it, but never the other way round:
+    the body may not run.
     """
 
     def __init__(self, naming: ShownNames, noted: Iterable[tuple[Obligation, Facts]]) -> None:

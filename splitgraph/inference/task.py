@@ -41,9 +41,9 @@ from splitgraph.splits.variadic_split_1 import is_variadic_function
 class BoundSizes(NamedTuple):
     """The sizes that the caller gives, for the symbols and inputs of a model.
 
-    bound: the values of the model's symbols: numbers, or other symbols where a given shape names a dimension
-    differently. given: for each input of the model its type with the given shape, None for an input without one; empty
-    when no shapes are given.
+    bound: the values of the model's symbols: numbers, or other symbols if a given shape has another name for a
+    dimension. given: the type of each input with the given shape, None for an input without one; empty if no shapes are
+    given.
     """
 
     bound: Mapping[str, DimLike]

@@ -81,8 +81,8 @@ def _sequences(value: ValueType) -> int:
 
 
 class _EncodedTypes(dict[int, tuple[bytes, int] | None]):
-    """The field `type` of a value_info and its length by the identity of a type, as protobuf writes it; None for a type
-    of which nothing can be declared. A model has few types and many values.
+    """The field `type` of a value_info and its length, by the identity of a type; None if nothing can be declared. A
+    model has few types and many values.
     """
 
     def __init__(self) -> None:
