@@ -1,16 +1,18 @@
-"""Settling accepted findings: which of them stand, which nodes they set aside, and which acceptances are stale.
+"""Findings that the user accepts: which nodes they set aside, and which acceptances are stale.
 
 A node that is set aside is inferred like a node of an unknown operator, so that nothing is concluded from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from splitgraph.findings.acceptance import REPAIRED, Acceptance, stale
 from splitgraph.findings.diagnostics import Diagnostic
+from splitgraph.inference.analysis import Analysis
+from splitgraph.inference.task import Task
 from splitgraph.inference.walk_results import GraphDetail, NodePlace
 from splitgraph.model.onnx_proto import FunctionProto, NodeProto
 from splitgraph.model.scopes import (
@@ -24,6 +26,7 @@ from splitgraph.model.scopes import (
     plain_domain,
     subgraphs,
 )
+from splitgraph.options import Leeway
 from splitgraph.splits import SPLIT_OPERATORS
 
 
@@ -31,11 +34,11 @@ from splitgraph.splits import SPLIT_OPERATORS
 class Settled:
     """The result of comparing acceptances with the errors of a model.
 
-    accepted: the findings that the user accepts. refused: errors that cannot be accepted, with the same errors saying
-    why. notes: stale acceptances. nodes: the nodes that are set aside, each with a finding. locations: of these nodes,
-    as written and as called. consequences: declarations that contradict an inferred type, except those of splits; no
-    contradiction is left where the type came from a node that is set aside. later: the acceptances for the same model
-    after a conversion moved its nodes.
+    accepted: the findings that the user accepts. refused: errors that cannot be accepted, each with the same error
+    saying why. notes: stale acceptances. nodes: the nodes that are set aside, each with a finding. locations: the
+    locations of these nodes, as written and as called. consequences: declarations that contradict an inferred type,
+    except those of splits; such a contradiction is gone if the type came from a node that is set aside. later: the
+    acceptances for the same model after a conversion moved its nodes.
     """
 
     accepted: list[Diagnostic] = field(default_factory=list)
@@ -47,14 +50,16 @@ class Settled:
     later: tuple[Acceptance, ...] = ()
 
     def apply(self, first: Sequence[Diagnostic], again: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
-        """The findings that are left. first: all of them. again: those with the nodes set aside. Errors that follow
-        from what these nodes give are not among the latter, but stay: each must be accepted by its own name.
+        """Return the findings that are left.
+
+        first: all findings. again: the findings with the nodes set aside. Errors that depend on the outputs of these
+        nodes are missing in `again`, but they stay: each must be accepted by its own name.
         """
         gone = frozenset(self.accepted)
-        kept = dict.fromkeys(found for found in again if found not in gone)
-        errors = (found for found in first if found.severity == "error")
-        kept.update((found, None) for found in errors if found not in gone and found not in self.consequences)
-        return tuple(self.refused.get(found, found) for found in kept)
+        kept = dict.fromkeys(finding for finding in again if finding not in gone)
+        errors = (finding for finding in first if finding.severity == "error")
+        kept.update((finding, None) for finding in errors if finding not in gone and finding not in self.consequences)
+        return tuple(self.refused.get(finding, finding) for finding in kept)
 
 
 def settle(
@@ -65,64 +70,66 @@ def settle(
 ) -> Settled:
     """Compare acceptances with the findings of a model. scopes, graphs: what its inference knows."""
     settled, nodes = Settled(), _Nodes(scopes)
-    errors = [found for found in diagnostics if found.severity == "error"]
+    errors = [error for error in diagnostics if error.severity == "error"]
     needed: set[Acceptance] = set()
-    later = [each for each in accept if each.location is None and not each.node]
-    for found in errors:
-        matching = [each for each in accept if _reaches(each, found, nodes)]
+    later = [acceptance for acceptance in accept if acceptance.location is None and not acceptance.node]
+    for error in errors:
+        matching = [acceptance for acceptance in accept if _reaches(acceptance, error, nodes)]
         if not matching:
             continue
         needed.update(matching)
-        held = nodes.at(found.location)
-        reason = _why_not(found, held, nodes, graphs)
+        places = nodes.at(error.location)
+        reason = _why_not(error, places, nodes, graphs)
         if reason is not None:
-            settled.refused[found] = replace(found, help=f"It cannot be accepted: {reason}. {found.help}")
+            settled.refused[error] = replace(error, help=f"It cannot be accepted: {reason}. {error.help}")
             continue
-        settled.accepted.append(found)
-        if found.code in REPAIRED:
+        settled.accepted.append(error)
+        if error.code in REPAIRED:
             later.append(matching[0])
             continue
-        for place in held:
-            settled.nodes.setdefault((place.scope.path, place.position), found)
-            for location in (found.location, place.location):
-                settled.locations[location] = settled.locations.get(location, frozenset()) | {found.code}
-            later.append(Acceptance(found.code, found.location, nodes.steps_to(place)))
-    settled.notes += [stale(each, errors) for each in accept if each not in needed]
-    contradicted = [found for found in errors if settled.locations and found.code == "SG301"]
-    settled.consequences = frozenset(found for found in contradicted if not nodes.has_split(found.location))
+        for place in places:
+            settled.nodes.setdefault((place.scope.path, place.position), error)
+            for location in (error.location, place.location):
+                settled.locations[location] = settled.locations.get(location, frozenset()) | {error.code}
+            later.append(Acceptance(error.code, error.location, nodes.steps_to(place)))
+    settled.notes += [stale(acceptance, errors) for acceptance in accept if acceptance not in needed]
+    contradicted = [error for error in errors if settled.locations and error.code == "SG301"]
+    settled.consequences = frozenset(error for error in contradicted if not nodes.has_split(error.location))
     left = _left(settled, errors, nodes)
-    settled.later = tuple(each for each in dict.fromkeys(later) if (each.code, each.node) not in left)
+    settled.later = tuple(
+        acceptance for acceptance in dict.fromkeys(later) if (acceptance.code, acceptance.node) not in left
+    )
     return settled
 
 
 def _left(settled: Settled, errors: Sequence[Diagnostic], nodes: _Nodes) -> set[tuple[str, tuple[Hashable, ...]]]:
-    """The errors that are not accepted: code, and node. Two nodes without outputs may not be told from each other: no
-    later acceptance may reach one of these.
+    """Return the errors that are not accepted, each as its code and its node. A later acceptance must not reach one of
+    them: two nodes without outputs cannot be told apart.
     """
     accepted = frozenset(settled.accepted)
-    left = [found for found in errors if found not in accepted]
-    return {(found.code, nodes.steps_to(place)) for found in left for place in nodes.at(found.location)}
+    left = [error for error in errors if error not in accepted]
+    return {(error.code, nodes.steps_to(place)) for error in left for place in nodes.at(error.location)}
 
 
-def _reaches(accept: Acceptance, found: Diagnostic, nodes: _Nodes) -> bool:
+def _reaches(accept: Acceptance, error: Diagnostic, nodes: _Nodes) -> bool:
     if not accept.node:
-        return accept.reaches(found)
-    if accept.code != found.code:
+        return accept.reaches(error)
+    if accept.code != error.code:
         return False
-    return any(nodes.steps_to(place) == accept.node for place in nodes.at(found.location))
+    return any(nodes.steps_to(place) == accept.node for place in nodes.at(error.location))
 
 
 def _why_not(
-    found: Diagnostic, held: Sequence[_Place], nodes: _Nodes, graphs: Mapping[GraphPath, GraphDetail]
+    error: Diagnostic, places: Sequence[_Place], nodes: _Nodes, graphs: Mapping[GraphPath, GraphDetail]
 ) -> str | None:
-    """Why a finding cannot be accepted; None where it can be."""
-    if not held:
+    """Return why a finding cannot be accepted; None if it can be."""
+    if not places:
         return "it is about a graph and not about one node"
-    for place in held:
+    for place in places:
         node, index, detail = place.node, place.position, graphs.get(place.scope.path) or GraphDetail()
         repairs = {repair.code for repair in detail.repairs.get(index, ())}
-        if found.code in REPAIRED:
-            if found.code not in repairs:
+        if error.code in REPAIRED:
+            if error.code not in repairs:
                 return "the split has no certain reading, so it cannot be read"
         elif index in detail.splits or nodes.is_split(node):
             return "the node is a split, which has to be read"
@@ -133,9 +140,22 @@ def _why_not(
     return None
 
 
+def analyse_accepting(task: Task, leeway: Leeway, analyse: Callable[[Task], Analysis]) -> Analysis:
+    """Analyse a model, and again without the nodes whose findings the user accepts."""
+    analysis = analyse(task)
+    if not leeway.accept:
+        return analysis
+    first = analysis.diagnostics
+    settled = settle(leeway.accept, first, analysis.details.scopes, analysis.details.graphs)
+    if settled.locations:
+        analysis = analyse(replace(task, set_aside=settled.locations))
+    diagnostics = (*settled.apply(first, analysis.diagnostics), *settled.notes)
+    return replace(analysis, diagnostics=diagnostics, accepted=tuple(settled.accepted))
+
+
 class _Place(NamedTuple):
-    """A node: its graph, and its position there. calls: those around the body of a function, the outermost first; none
-    for the body as written.
+    """A node: its graph, and its position there. calls: the calls around the body of a function, the outermost first;
+    empty for the body as written.
     """
 
     scope: Scope
@@ -153,7 +173,7 @@ class _Place(NamedTuple):
 
 
 class _Nodes:
-    """Finds the nodes at a location, and what tells each of them from others."""
+    """Finds nodes by location, and the way to each of them."""
 
     def __init__(self, scopes: Sequence[Scope]) -> None:
         self._scopes = {scope.path: scope for scope in scopes}
@@ -163,14 +183,16 @@ class _Nodes:
         }
 
     def at(self, location: str) -> Sequence[_Place]:
-        """The nodes at a location: several where they have one name, in a function's body where it is called."""
+        """Return the nodes at a location. There are several where nodes share a name, and in the body of a function
+        that is called more than once.
+        """
         if not self._at:
             for scope in self._scopes.values():
                 for index in range(len(scope.nodes)):
                     place = _Place(scope, index)
                     self._at.setdefault(place.location, []).append(place)
-        found = self._at.get(location)
-        return found if found is not None else self._in_a_call(location)
+        places = self._at.get(location)
+        return places if places is not None else self._in_a_call(location)
 
     def _in_a_call(self, location: str) -> Sequence[_Place]:
         for end in (index for index, char in enumerate(location) if char == "/"):
@@ -182,8 +204,8 @@ class _Nodes:
         return ()
 
     def steps_to(self, place: _Place) -> tuple[Hashable, ...]:
-        """The way to a node from the outermost graph, without indices, which change when nodes move: the outputs of
-        each call and of each node around it, the functions, and the attributes with the subgraphs.
+        """Return the way to a node from the outermost graph: the outputs of each call and of each node around it, the
+        functions, and the attributes with the subgraphs. There are no indices, because they change when nodes move.
         """
         steps: list[Hashable] = []
         for scope, position, _ in (*place.calls, place):
@@ -199,13 +221,13 @@ class _Nodes:
         return [*self._steps_into(outer), tuple(outer.nodes[index].output), attribute, position]
 
     def function_of(self, node: NodeProto) -> FunctionProto | None:
-        """The function of the model that a node calls; None for every other node."""
+        """Return the function of the model that a node calls; None for every other node."""
         return self._functions.get(called_function(node))
 
     def has_split(self, location: str) -> bool:
-        """True where one of the nodes at a location is a split."""
+        """Return True if one of the nodes at a location is a split."""
         return any(self.is_split(place.node) for place in self.at(location))
 
     def is_split(self, node: NodeProto) -> bool:
-        """True for a node of the split family, also at an opset that does not have it."""
+        """Return True for a node of the split family, even at an opset without that operator."""
         return node.op_type in SPLIT_OPERATORS and plain_domain(node.domain) == ""

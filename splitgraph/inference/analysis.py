@@ -116,8 +116,8 @@ class Analysis(Generic[M_co]):
         """The model with its types, and all of its weights; they are read when it is first asked for. Raises ModelError
         where the file that they are in was changed.
         """
-        found: M_co = in_memory(self.held)
-        return found
+        model: M_co = in_memory(self.held)
+        return model
 
     def save(self, path: str | os.PathLike[str], *, external_data: ExternalData | None = None) -> None:
         """Write the model to a file, as `splitgraph.save` does: weights are copied and never loaded. Raises ModelError

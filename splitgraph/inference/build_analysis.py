@@ -1,6 +1,4 @@
-"""Building the `Analysis` from the results of the walks: shown names of symbols, split reports, bounds and
-completeness.
-"""
+"""Build the `Analysis` from the results of the walks: reported types, splits, requirements, bounds and completeness."""
 
 from __future__ import annotations
 
@@ -45,10 +43,15 @@ ToldApart = Sequence[tuple[ValueType, ValueType, int]]
 
 
 def build_analysis(state: WalkState, main: Walk) -> Analysis:
-    """The analysis of a walked model; `details` holds the shown types of every graph and what conversion needs."""
+    """Return the analysis of a walked model. Its `details` have the shown types of every graph, and what conversion
+    needs.
+    """
     record, symbols, facts = state.record, state.symbols, main.facts
-    solved = solve([each for each in facts.obligations if each not in symbols.declared_numbers], symbols.generated)
-    # An IR has intervals: a dimension of which only bounds are known is shown for them.
+    solved = solve(
+        [obligation for obligation in facts.obligations if obligation not in symbols.declared_numbers],
+        symbols.generated,
+    )
+    # An IR has intervals: a dimension with known bounds only is shown because of them.
     bounded = facts.bounds.keys() & symbols.generated if state.task.declared_types else frozenset[str]()
     naming, simplifier = ShownNames(symbols.generated, symbols.reserved, solved, bounded), TypeSimplifier(solved)
     walked = {path: detail for path, detail in record.details.items() if path[:1] not in (("call",), ("F",))}
@@ -59,22 +62,26 @@ def build_analysis(state: WalkState, main: Walk) -> Analysis:
         told_apart[path] = [
             (value, simplifier.value(value, here), times) for value, times in tally(detail.types.values())
         ]
-    lengths = {id(found.detail): simplifier.dims(found.detail.shown.lengths, found.facts) for found in record.reports}
+    lengths = {
+        id(report.detail): simplifier.dims(report.detail.shown.lengths, report.facts) for report in record.reports
+    }
     places = [(plain.shape or (), times) for values in told_apart.values() for _, plain, times in values]
     # Requirements on a symbol are shown with it.
-    places += [((each.lhs,), 1) for each in symbols.declared_numbers]
-    places += [(lengths[id(split)], times) for split, times in tally([found.detail for found in record.reports])]
+    places += [((obligation.lhs,), 1) for obligation in symbols.declared_numbers]
+    places += [(lengths[id(split)], times) for split, times in tally([report.detail for report in record.reports])]
     naming.count(places)
     types, counted = _shown_types(walked, told_apart, naming)
     shown = _shown_splits(state, naming, simplifier, lengths)
-    noted = [(found.obligation, found.facts) for found in record.requirements]
-    noted += [(obligation, found.facts) for found in record.reports for obligation in found.obligations]
+    noted = [(requirement.obligation, requirement.facts) for requirement in record.requirements]
+    noted += [(obligation, report.facts) for report in record.reports for obligation in report.obligations]
     requirements = Requirements(naming, noted)
-    required = [(found, _required(requirements, found, shown[id(found.detail)])) for found in record.reports]
+    required = [(report, _required(requirements, report, shown[id(report.detail)])) for report in record.reports]
     dims, completeness = _completeness(state, types, counted)
     return Analysis(
         held=state.task.model,
-        splits=tuple([_shown_report(found, shown[id(found.detail)], held) for found, held in required]),
+        splits=tuple(
+            [_shown_report(report, shown[id(report.detail)], obligations) for report, obligations in required]
+        ),
         diagnostics=(*record.diagnostics, *_unknown_operators(state)),
         types=types[main.path],
         graphs=_by_location(record.scopes, types),
@@ -91,7 +98,7 @@ def build_analysis(state: WalkState, main: Walk) -> Analysis:
 def _shown_types(
     walked: Mapping[GraphPath, GraphDetail], told_apart: Mapping[GraphPath, ToldApart], naming: ShownNames
 ) -> tuple[Types, list[tuple[ValueType, int]]]:
-    """The types of each graph as they are reported; and each of these with how many values have it."""
+    """Return the reported types of each graph, and each reported type with the number of its values."""
     types: dict[GraphPath, Mapping[str, ValueType]] = {}
     counted: list[tuple[ValueType, int]] = []
     for path, detail in walked.items():
@@ -130,69 +137,75 @@ class ShownSplit(NamedTuple):
 def _shown_splits(
     state: WalkState, naming: ShownNames, simplifier: TypeSimplifier, lengths: Mapping[int, Iterable[DimLike | None]]
 ) -> dict[int, ShownSplit]:
-    """The shown form of each split, by the identity of its detail. lengths: those of its parts, by the same key."""
+    """Return the reported form of each split, by the identity of its detail. lengths: the lengths of its parts, by the
+    same key.
+    """
     shown: dict[int, ShownSplit] = {}
-    for found in state.record.reports:
-        if id(found.detail) not in shown:
+    for report in state.record.reports:
+        if id(report.detail) not in shown:
             data, *outputs = [
-                naming.value(simplifier.value(value, found.facts)) for value in (found.detail.data, *found.outputs)
+                naming.value(simplifier.value(value, report.facts)) for value in (report.detail.data, *report.outputs)
             ]
-            outputs += [UNKNOWN] * (len(found.output_names) - len(outputs))
+            outputs += [UNKNOWN] * (len(report.output_names) - len(outputs))
             named = {str(dim) for value in outputs for dim in (value.shape or ()) if isinstance(dim, Dim)}
             meanings = [naming.meanings[name] for name in sorted(named & naming.meanings.keys())]
-            parts = tuple([naming.dim(length) for length in lengths[id(found.detail)]])
-            shown[id(found.detail)] = ShownSplit(data, outputs, parts, meanings)
+            parts = tuple([naming.dim(length) for length in lengths[id(report.detail)]])
+            shown[id(report.detail)] = ShownSplit(data, outputs, parts, meanings)
     return shown
 
 
-def _required(requirements: Requirements, found: FoundSplit, shown: ShownSplit) -> list[Obligation]:
-    """The requirements of a split, each once, and the meanings of the symbols in its types."""
-    plain = [each for held in found.obligations if (each := requirements.plain(held, found.facts)) is not None]
+def _required(requirements: Requirements, report: FoundSplit, shown: ShownSplit) -> list[Obligation]:
+    """Return the requirements of a split, and the meanings of the symbols in its types; each once."""
+    plain = [
+        stated
+        for obligation in report.obligations
+        if (stated := requirements.plain(obligation, report.facts)) is not None
+    ]
     return list(dict.fromkeys([*plain, *shown.meanings]))
 
 
-def _shown_report(found: FoundSplit, shown: ShownSplit, required: Iterable[Obligation]) -> SplitReport:
-    variant = found.detail.variant
+def _shown_report(report: FoundSplit, shown: ShownSplit, required: Iterable[Obligation]) -> SplitReport:
+    variant = report.detail.variant
     return SplitReport(
-        name=found.name,
+        name=report.name,
         op=variant.op_type,
         domain=variant.domain,
         since_version=variant.since_version,
-        location=found.location,
-        axis=found.detail.shown.axis,
-        input_name=found.input_name,
+        location=report.location,
+        axis=report.detail.shown.axis,
+        input_name=report.input_name,
         input=shown.input,
-        outputs=tuple(zip(found.output_names, shown.outputs, strict=False)),
+        outputs=tuple(zip(report.output_names, shown.outputs, strict=False)),
         lengths=shown.lengths,
         obligations=tuple(map(str, required)),
     )
 
 
 def _by_location(scopes: Iterable[Scope], types: Types) -> dict[str, Mapping[str, ValueType]]:
-    """The types of each graph by its location, the main graph first; of two graphs at one location, which happens
-    where nodes have the same name, the second is counted.
+    """Return the types of each graph by its location, the main graph first. Two graphs can have one location, where
+    nodes share a name; then the location of the second one gets a number.
     """
     if len(types) == 1:
         return {"main": types[MAIN]}
-    found: dict[str, Mapping[str, ValueType]] = {}
+    by_location: dict[str, Mapping[str, ValueType]] = {}
     for scope in scopes:
         if scope.path not in types:
             continue
         location, count = scope.location, 1
-        while location in found:
+        while location in by_location:
             count += 1
             location = f"{scope.location} ({count})"
-        found[location] = types[scope.path]
-    return found
+        by_location[location] = types[scope.path]
+    return by_location
 
 
 def _bounds(main: Walk, naming: ShownNames, dims: Iterable[Dim]) -> dict[str, tuple[int, int | None]]:
-    """The known bounds of the symbols in shown dimensions."""
+    """Return the known bounds of the symbols in the reported dimensions."""
     names = sorted({name for dim in dims for name in symbols_of(dim)})
     # A generated symbol is numbered anew when it is shown: its bounds are found under the number that it had inside.
-    found = _met_by_equal_ones(main.facts) if main.state.task.declared_types else main.facts.bounds
-    known = {name: bounds for name, bounds in found.items() if name not in naming.generated}
-    for generated, bounds in found.items():
+    internal = _met_by_equal_ones(main.facts) if main.state.task.declared_types else main.facts.bounds
+    known = {name: bounds for name, bounds in internal.items() if name not in naming.generated}
+    for generated, bounds in internal.items():
         shown_name = naming.shown_name(generated)
         if shown_name is not None:
             known[str(shown_name)] = bounds
@@ -200,42 +213,46 @@ def _bounds(main: Walk, naming: ShownNames, dims: Iterable[Dim]) -> dict[str, tu
 
 
 def _met_by_equal_ones(facts: Facts) -> dict[str, tuple[int, int | None]]:
-    """The bounds of symbols; two that are required to be equal have the narrower ones of both."""
-    found = dict(facts.bounds)
-    for each in facts.obligations:
-        names = [str(side) for side in (each.lhs, each.rhs) if isinstance(side, Dim) and side == symbol(str(side))]
-        if each.relation != "==" or not names:
+    """Return the bounds of each symbol. Two symbols that must be equal get the narrower bounds of both."""
+    bounds = dict(facts.bounds)
+    for obligation in facts.obligations:
+        names = [
+            str(side)
+            for side in (obligation.lhs, obligation.rhs)
+            if isinstance(side, Dim) and side == symbol(str(side))
+        ]
+        if obligation.relation != "==" or not names:
             continue
-        sides = [found.get(name, (0, None)) for name in names]
-        sides += [(side, side) for side in (each.lhs, each.rhs) if isinstance(side, int)]
+        sides = [bounds.get(name, (0, None)) for name in names]
+        sides += [(side, side) for side in (obligation.lhs, obligation.rhs) if isinstance(side, int)]
         highs = [high for _, high in sides if high is not None]
         if len(sides) > 1:
-            found |= dict.fromkeys(names, (max(low for low, _ in sides), min(highs) if highs else None))
-    return found
+            bounds |= dict.fromkeys(names, (max(low for low, _ in sides), min(highs) if highs else None))
+    return bounds
 
 
 def _unknown_operators(state: WalkState) -> list[Diagnostic]:
-    found = []
+    warnings = []
     for label, count in state.record.unknown_operators.items():
         domain, _, op_type = label.rpartition("::")
         first = state.record.first_unknown[label]
         times = f" ({first})" if count == 1 else f" ({count} nodes, the first is {first})"
         is_plugin = domain == AI_ONNX
-        what = f"ai.onnx has no operator {op_type}" if is_plugin else f"{label} has no schema and no function body"
+        cause = f"ai.onnx has no operator {op_type}" if is_plugin else f"{label} has no schema and no function body"
         help = plugin_advice(op_type) if is_plugin else None
-        text = f"{what}{times}, so the types of its outputs are unknown"
+        text = f"{cause}{times}, so the types of its outputs are unknown"
         if domain == EXTENSION:
             text = f"the layer {op_type} belongs to an extension{times}; of its outputs only the ports' types are known"
             help = "Write the shapes into the ports: read and save the model in OpenVINO with the extension added."
-        found.append(diagnostic("SG303", text, "main", severity="warning", help=help))
-    return found
+        warnings.append(diagnostic("SG303", text, "main", severity="warning", help=help))
+    return warnings
 
 
 def _completeness(
     state: WalkState, types: Types, counted: Iterable[tuple[ValueType, int]]
 ) -> tuple[set[Dim], Completeness]:
-    """The symbolic dimensions that are shown, and how many dimensions are known. counted: each type and how many values
-    have it.
+    """Return the symbolic dimensions that are reported, and the counts of known dimensions. counted: each type with the
+    number of its values.
     """
     shown = set[Dim]()
     dims = known = symbolic = unranked = 0
@@ -258,10 +275,10 @@ def _completeness(
 
 
 def values_left_open(state: WalkState, types: Types) -> set[tuple[GraphPath, str]]:
-    """Graph path and name of each value that depends on an unknown operator and is not fully known."""
-    found: set[tuple[GraphPath, str]] = set()
-    _open_in_graph(state, types, MAIN, state.task.model.graph.node, frozenset(), found)
-    return found
+    """Return graph path and name of each value that depends on an unknown operator and is not fully known."""
+    open_values: set[tuple[GraphPath, str]] = set()
+    _open_in_graph(state, types, MAIN, state.task.model.graph.node, frozenset(), open_values)
+    return open_values
 
 
 def _open_in_graph(
@@ -270,9 +287,11 @@ def _open_in_graph(
     path: GraphPath,
     nodes: Sequence[NodeProto],
     around: frozenset[str],
-    found: set[tuple[GraphPath, str]],
+    open_values: set[tuple[GraphPath, str]],
 ) -> frozenset[str]:
-    """Go through a graph's nodes; around: open names of the graphs around it. Gives the open names visible in it."""
+    """Collect the open values of a graph, and return the open names that are visible in it. around: the open names of
+    the graphs around it.
+    """
     types_here = types.get(path, {})
     visible = set(around)
     for index, node in enumerate(nodes):
@@ -281,12 +300,12 @@ def _open_in_graph(
             inside = (*path, index, name, position)
             if state.record.is_too_deep and inside not in types:
                 continue
-            inner = _open_in_graph(state, types, inside, graph.node, frozenset(visible), found)
+            inner = _open_in_graph(state, types, inside, graph.node, frozenset(visible), open_values)
             depends |= any(value.name in inner for value in graph.output)
         for name in node.output if depends else ():
             if name and _is_open(types_here.get(name, UNKNOWN)):
                 visible.add(name)
-                found.add((path, name))
+                open_values.add((path, name))
     return frozenset(visible)
 
 
@@ -306,8 +325,8 @@ def _is_open(value: ValueType) -> bool:
 
 
 def first_unknown(state: WalkState) -> Origin | None:
-    """Where the first value of unknown rank comes from, in the order of the nodes; bodies are searched where their node
-    stands. None if no value has an unknown rank.
+    """Find the first value of unknown rank, in the order of the nodes. The bodies of a node come with the node. Return
+    None if every rank is known.
     """
     detail = state.record.details.get(MAIN)
     for value in state.task.model.graph.input:
@@ -325,9 +344,9 @@ def _origin_in_graph(state: WalkState, path: GraphPath, location: str, nodes: Se
         if may_have_bodies(node, state.task.plain_functions):
             for name, position, graph in subgraphs(node):
                 inside = subgraph_location(location, label, name, position)
-                found = _origin_in_graph(state, (*path, index, name, position), inside, graph.node)
-                if found is not None:
-                    return found
+                origin = _origin_in_graph(state, (*path, index, name, position), inside, graph.node)
+                if origin is not None:
+                    return origin
         if any(name and _is_unranked(detail.types.get(name, UNKNOWN)) for name in node.output):
             place = f"{location}/{label}"
             function = state.task.functions.get(called_function(node))
@@ -340,7 +359,7 @@ def _why_unknown(state: WalkState, node: NodeProto, place: str) -> str:
     label = f"{plain_domain(node.domain) or AI_ONNX}::{node.op_type}"
     if label in state.record.unknown_operators:
         return f"unknown operator {label}"
-    if any(found.location == place and found.severity == "error" for found in state.record.diagnostics):
+    if any(finding.location == place and finding.severity == "error" for finding in state.record.diagnostics):
         return f"the node {node.op_type} has an error"
     if any(subgraphs(node)):
         return f"the bodies of {node.op_type} give no common rank"
@@ -348,5 +367,5 @@ def _why_unknown(state: WalkState, node: NodeProto, place: str) -> str:
 
 
 def _is_unranked(value: ValueType) -> bool:
-    """True for a value of unknown rank. A map has none."""
+    """Return True if the rank of a value is unknown. A map has no rank."""
     return value.shape is None and value.kind != "map"

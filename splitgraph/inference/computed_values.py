@@ -78,12 +78,12 @@ _NOT_COMPUTED = (ArithmeticError, AssertionError, AttributeError, LookupError, R
 
 
 def is_computable(op_type: str, since_version: int) -> bool:
-    """True for an operator of ai.onnx that the evaluator computes as the specification says."""
+    """Return True if onnx's evaluator computes an operator of ai.onnx as its specification says."""
     return since_version >= _SINCE.get(op_type, since_version + 1)
 
 
 def is_few(known: ValueType) -> bool:
-    """True for a value of few elements, in a type that is computed."""
+    """Return True if a value has few elements, of a type that is computed."""
     if known.dtype is None or (known.dtype not in _FLOAT_BITS and not _is_integer(known.dtype)):
         return False
     if known.kind == "sequence":
@@ -99,8 +99,8 @@ def _is_integer(dtype: str) -> bool:
 class Computation:
     """A node whose inputs are all known.
 
-    sources: what gives each input: an output of another computation, a tensor, known elements, None for an omitted one.
-    types: the inferred types of the outputs.
+    sources: the source of each input: an output of another computation, a tensor, known elements, or None for an
+    omitted input. types: the inferred types of the outputs.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Computation:
         self.node = node
         self.types = types
         self.steps: int = 1 + sum(
-            {each.of: each.of.steps for each in sources if isinstance(each, ComputedValue)}.values()
+            {source.of: source.of.steps for source in sources if isinstance(source, ComputedValue)}.values()
         )
         self._opset = opset
         self._sources = sources
@@ -127,14 +127,16 @@ class Computation:
         return self.steps <= _MOST_STEPS
 
     def run(self, trial: Trial) -> list[Any]:
-        """The outputs in one trial. Raises one of `_NOT_COMPUTED`."""
-        found = trial.results.get(self)
-        if found is None:
+        """Return the outputs in one trial. Raise one of `_NOT_COMPUTED` if there are none."""
+        outputs = trial.results.get(self)
+        if outputs is None:
             values = [self._value(index, trial) for index in range(len(self._sources))]
             made = self._evaluate(values)
-            found = [trial.rounded(self, self._held(index, each, values), values) for index, each in enumerate(made)]
-            trial.results[self] = found
-        return found
+            outputs = [
+                trial.rounded(self, self._checked(index, output, values), values) for index, output in enumerate(made)
+            ]
+            trial.results[self] = outputs
+        return outputs
 
     def _value(self, index: int, trial: Trial) -> Any:
         source, dtype = self._sources[index], self._given[index].dtype
@@ -166,8 +168,8 @@ class Computation:
             made = iter(self._run(feed_inputs=feeds))
         return [next(made) if name else None for name in self.node.output]
 
-    def _held(self, index: int, made: Any, values: Sequence[Any]) -> Any:
-        """An output as the run goes on with it. Raises ValueError for one that runtimes give differently."""
+    def _checked(self, index: int, made: Any, values: Sequence[Any]) -> Any:
+        """Return an output in the type that the run goes on with. Raise ValueError if runtimes differ about it."""
         if made is None or isinstance(made, list):
             return made
         array, dtype = np.asarray(made), self.types[index].dtype
@@ -193,11 +195,13 @@ class ComputedValue:
 
     @property
     def is_float(self) -> bool:
-        """True for floating-point numbers, which tell no dimension before they are turned into integers."""
+        """True for floating-point numbers: no dimension depends on them until they become integers."""
         return self.of.types[self.position].dtype in _FLOAT_BITS
 
     def contents(self) -> Contents | None:
-        """The elements, None for each that runtimes may give differently; None altogether where it is not computed."""
+        """Return the elements. An element is None if runtimes may differ about it; the result is None if nothing is
+        computed.
+        """
         if not self._is_asked:
             self._is_asked = True
             try:
@@ -213,18 +217,18 @@ class ComputedValue:
             return None
         items: list[Item] = array.reshape(-1).tolist()
         for errors in _combinations(len(first.inexact)):
-            other = self.of.run(Trial(errors))[self.position]
-            if other.shape != array.shape:
+            again = self.of.run(Trial(errors))[self.position]
+            if again.shape != array.shape:
                 return None
-            pairs = zip(items, other.reshape(-1).tolist(), strict=True)
-            items = [one if one == two else None for one, two in pairs]
+            pairs = zip(items, again.reshape(-1).tolist(), strict=True)
+            items = [item if item == changed else None for item, changed in pairs]
         if array.dtype == np.bool_:
             items = [int(item) if isinstance(item, bool) else None for item in items]
         return Contents(array.shape, tuple(items))
 
 
 class Trial:
-    """One run of a chain of computations. errors: which way the result of each inexact one is off, in order."""
+    """One run of a chain of computations. errors: the direction of each inexact result's error, in order."""
 
     def __init__(self, errors: Sequence[int]) -> None:
         self.results: dict[Computation, list[Any]] = {}
@@ -232,7 +236,7 @@ class Trial:
         self._errors = errors
 
     def rounded(self, step: Computation, made: Any, given: Sequence[Any]) -> Any:
-        """The output as a tensor of its type holds it, with this trial's error where it is not exact."""
+        """Return the output rounded to its type, with this trial's error if it is not exact."""
         if not isinstance(made, np.ndarray) or made.dtype != np.float64:
             return made
         position = next((place for place, known in enumerate(step.types) if known.dtype in _FLOAT_BITS), 0)
@@ -246,7 +250,7 @@ class Trial:
 
 
 def _error_of(op_type: str, dtype: str, made: Array, given: Sequence[Any], step: Computation) -> Array | None:
-    """What each element may be off by; None where all are exact, or rounded in one way."""
+    """Return the possible error of each element; None if all are exact, or rounded in one way only."""
     unit = 2.0 ** -_FLOAT_BITS[dtype]
     if op_type in _ROUNDED:
         return None if _has_few_bits(made, _EXACT_BITS[dtype]) else np.abs(made) * _ERROR * unit
@@ -261,7 +265,9 @@ def _error_of(op_type: str, dtype: str, made: Array, given: Sequence[Any], step:
 
 
 def _may_overflow(op_type: str, dtype: str, given: Sequence[Any]) -> bool:
-    """True where the integers that a node gives may not fit their type: runtimes wrap around, saturate or crash."""
+    """Return True if the integers of a node's output may not fit their type: runtimes wrap around,
+    saturate or crash.
+    """
     arrays = [np.abs(value.astype(np.float64)) for value in given if isinstance(value, np.ndarray)]
     most = float(np.iinfo(dtype).max)
     if op_type == "Cast":
@@ -280,13 +286,13 @@ def _may_overflow(op_type: str, dtype: str, given: Sequence[Any]) -> bool:
 
 
 def _has_few_bits(made: Array, bits: int) -> bool:
-    """True for numbers that so many bits hold: of a result in double precision, that it is exact."""
+    """Return True if so many bits hold each number. A result in double precision is exact then."""
     scaled = np.frexp(made)[0] * 2.0**bits
     return bool(np.array_equal(scaled, np.rint(scaled)))
 
 
 def _combinations(count: int) -> Iterator[tuple[int, ...]]:
-    """The ways in which so many results may be off."""
+    """Yield the directions of the errors of so many results."""
     if not count:
         return
     total = min(2**count, _MOST_TRIALS)

@@ -1,4 +1,4 @@
-"""A node during the walk: what its rule reads of it, and how the rule states the outputs; and the rules by operator."""
+"""The class of a node during the walk, which is all that a rule sees; and the registry of rules."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class NodeContext:
 
     @property
     def location(self) -> str:
-        """Where the node is, as people read it."""
+        """The location of the node, as people read it."""
         return f"{self.walk.location}/{node_label(self.node, self.index)}"
 
     @property
@@ -113,35 +113,35 @@ class NodeContext:
 
     @property
     def facts(self) -> Facts:
-        """What is known of the symbols in this scope."""
+        """The facts about symbols in this scope."""
         return self.walk.facts
 
     @property
     def input_count(self) -> int:
-        """How many inputs the node lists, omitted ones included."""
+        """The number of inputs that the node lists, omitted ones included."""
         return len(self.given)
 
     @property
     def empty_chunks(self) -> str:
-        """What num_outputs chunks that overrun the dimension are: "clamp" or "error"."""
+        """The meaning of num_outputs chunks that overrun the dimension: "clamp" or "error"."""
         return self.walk.state.task.empty_chunks
 
     # Inputs ----------------------------------------------------------------------------------------------------------
 
     def input(self, index: int) -> ValueType:
-        """The type of an input; UNKNOWN when omitted or beyond the last."""
+        """Return the type of an input; UNKNOWN if it is omitted or beyond the last."""
         try:
             return self.inputs[index] or UNKNOWN
         except IndexError:
             return UNKNOWN
 
     def has_input(self, index: int) -> bool:
-        """True when the input is given: not beyond the last, and not omitted by an empty name."""
+        """Return True if the input is given: not beyond the last, and its name not empty."""
         return index < len(self.given) and self.given[index] is not OMITTED
 
     def contents(self, index: int, *, needed: bool = False) -> Contents | None:
-        """What is known of the elements of an input; None when nothing is, or when it is omitted. needed: a dimension
-        depends on them, so that floating-point numbers are computed, too (`computed_values.py`).
+        """Return the known elements of an input; None if none are known, or if it is omitted. needed: a dimension
+        depends on them, so that floating-point numbers are computed too (`computed_values.py`).
         """
         try:
             known = self.given[index]
@@ -156,33 +156,33 @@ class NodeContext:
         return known.contents
 
     def sequence(self, index: int) -> SequenceInfo | None:
-        """What is known of an input that is a sequence."""
+        """Return what is known of a sequence input."""
         return self.given[index].sequence if index < len(self.given) else None
 
     def refine_input(self, index: int, contents: Contents) -> None:
-        """Say what an input must hold for the node to be valid; holds for the rest of this graph."""
+        """State the elements that an input must have for the node to be valid. This holds for the rest of the graph."""
         self.given[index] = self.walk.refine(self.node.input[index], contents)
 
     # Attributes ------------------------------------------------------------------------------------------------------
 
     def attributes(self) -> Mapping[str, AttributeProto]:
-        """The node's attributes by name, as written."""
+        """Return the node's attributes by name, as written."""
         return self._attributes
 
     def attribute_names(self) -> Iterable[str]:
-        """Names of the attributes that the node has."""
+        """Return the names of the node's attributes."""
         return self._attributes.keys()
 
     def repair(self, dropped: Iterable[str], added: AttributeProto | None, more_outputs: int) -> None:
-        """Read the node as if it were without some of its attributes, with one that it lacks, and with more outputs."""
+        """Change how the node is read: drop some attributes, add one, add outputs."""
         self.outputs = [*self.outputs, *[""] * more_outputs]
-        kept = {name: held for name, held in self._attributes.items() if name not in dropped}
+        kept = {name: attribute for name, attribute in self._attributes.items() if name not in dropped}
         self._attributes = kept if added is None else {**kept, added.name: added}
         self._values = {}
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """An attribute as int, float, str, tuple, TensorProto or GraphProto; `default` when absent; UNRESOLVED for a
-        reference to an attribute of a function whose caller is not known.
+        """Return an attribute as int, float, str, tuple, TensorProto or GraphProto; `default` if it is absent. Return
+        UNRESOLVED if it refers to an attribute of a function whose caller is unknown.
         """
         values = self._values
         if name in values:
@@ -199,20 +199,20 @@ class NodeContext:
         return default if bound is None else attribute_value(bound)
 
     def bound(self, written: AttributeProto) -> AttributeProto | None:
-        """An attribute of the node, or what the caller of the function gives where it refers to one of the function;
-        None where the caller is not known, or gives nothing.
+        """Return the attribute itself, or the caller's attribute if it refers to one of the function. Return None if
+        the caller is unknown, or gives none.
         """
         if not written.ref_attr_name:
             return written
         return (self.walk.bindings or {}).get(written.ref_attr_name)
 
     def is_unresolved(self, name: str) -> bool:
-        """True for an attribute that refers to an attribute of a function whose caller is not known."""
+        """Return True if the attribute refers to an attribute of a function whose caller is unknown."""
         written = self._attributes.get(name) if self.walk.bindings is None else None
         return written is not None and bool(written.ref_attr_name)
 
     def has_attribute(self, name: str) -> bool:
-        """True when the attribute is given, be it by the caller of a function."""
+        """Return True if the attribute is given, by the node or by the caller of the function."""
         written, bound = self._attributes.get(name), self.walk.bindings
         if written is None or not written.ref_attr_name:
             return written is not None
@@ -229,21 +229,21 @@ class NodeContext:
     # Dimensions ------------------------------------------------------------------------------------------------------
 
     def fresh(self) -> Dim:
-        """A new generated symbol: a dimension of which nothing is known but that it is one and the same wherever it
-        stands.
-        """
+        """Return a new generated symbol: an unknown dimension that is the same one wherever the symbol stands."""
         return self.walk.fresh()
 
     def is_generated(self, dim: DimLike | None) -> bool:
-        """True for a generated symbol that stands alone."""
+        """Return True if the dimension is a single generated symbol."""
         return isinstance(dim, Dim) and str(dim) in self.walk.state.symbols.generated
 
     def is_of_inputs(self, dim: DimLike) -> bool:
-        """True where the dimension is told by symbols that the model's inputs name."""
+        """Return True if the dimension has only symbols that the model's inputs name."""
         return symbols_of(dim) <= self.walk.state.task.input_dimensions
 
     def complete(self, value: ValueType) -> ValueType:
-        """The type with a fresh symbol for each unknown dimension; not so for a sequence, whose elements may differ."""
+        """Return the type with a fresh symbol for each unknown dimension. A sequence stays as it is, because its
+        elements may differ.
+        """
         return self.walk.complete(value)
 
     def require(
@@ -255,41 +255,43 @@ class NodeContext:
         code: str = "SG302",
         message: str | Callable[[], str] | None = None,
     ) -> bool:
-        """Record that `lhs == rhs` or `lhs >= rhs` must hold for the model to be valid; a finding when it never can.
-        True unless so. message: of that finding, or what gives it.
+        """Require `lhs == rhs` or `lhs >= rhs` for the model to be valid. If it can never hold, report a finding and
+        return False. message: the text of that finding, or a function that makes it.
         """
         obligation, advise = Obligation(lhs, relation, rhs), partial(self._help, code)
-        held = self.walk.require(obligation, self.location, code, message, self.obligations, advise)
-        if not held:
+        holds = self.walk.require(obligation, self.location, code, message, self.obligations, advise)
+        if not holds:
             self.errors.append(code)
-        return held
+        return holds
 
     def require_if_possible(self, lhs: DimLike, relation: Relation, rhs: DimLike) -> bool:
-        """As `require`, but no finding when nothing can satisfy it: the node then means something else."""
+        """Do the same as `require`, but report nothing if the requirement can never hold: the node means something else
+        then. Return True if it can hold.
+        """
         return self.walk.assume(Obligation(lhs, relation, rhs), self.location, self.obligations) != "contradiction"
 
     def larger_of(self, a: Dim, b: Dim) -> DimLike | None:
-        """What two dimensions broadcast to where neither is empty, and an assumption of that; None where it is not
-        taken for granted.
+        """Return the larger of two broadcast dimensions, and record the assumption that neither is empty. Return None
+        if the walk must not assume so.
         """
         return larger_of(self.walk.state, self.facts, a, b, self.location)
 
     def is_nonempty(self, dim: Dim) -> bool:
-        """True for a dimension that is at least 1, or that is assumed to be."""
+        """Return True if a dimension is at least 1, or if the walk assumes so."""
         return is_nonempty(self.walk.state, self.facts, dim, self.location)
 
     def broadcast_symbol(self, a: Dim, b: Dim) -> Dim | None:
-        """The generated symbol that stands for the broadcast of two dimensions; None where there is none yet."""
+        """Return the generated symbol for the broadcast of two dimensions; None if there is none yet."""
         return self.walk.state.symbols.broadcast_cache.get(frozenset((a, b)))
 
     def note_broadcast(self, a: Dim, b: Dim, made: Dim) -> None:
-        """Let a generated symbol stand for the broadcast of two dimensions from here on."""
+        """Use a generated symbol for the broadcast of two dimensions from here on."""
         self.walk.state.note_broadcast(a, b, made, self.location)
 
     def broadcast_operands(self, dim: DimLike) -> tuple[Dim, Dim] | None:
-        """The two dimensions whose broadcast a generated symbol stands for; None for anything else."""
-        found = self.walk.state.symbols.broadcasts.get(str(dim))
-        return self.walk.state.symbols.larger_ones.get(dim) if found is None else found[:2]
+        """Return the two dimensions whose broadcast a generated symbol stands for; None for any other dimension."""
+        broadcast = self.walk.state.symbols.broadcasts.get(str(dim))
+        return self.walk.state.symbols.larger_ones.get(dim) if broadcast is None else broadcast[:2]
 
     # What the node gives ---------------------------------------------------------------------------------------------
 
@@ -297,28 +299,28 @@ class NodeContext:
         """Report a finding about this node."""
         if severity == "error":
             self.errors.append(code)
-        found = diagnostic(code, message, self.location, severity=severity, help=self._help(code, message))
-        self.walk.report(found)
-        return found
+        finding = diagnostic(code, message, self.location, severity=severity, help=self._help(code, message))
+        self.walk.report(finding)
+        return finding
 
     def _help(self, code: str, message: str) -> str | None:
-        """Advice about this node; None where that of the code fits every finding."""
+        """Return advice about this node; None if the advice of the code is enough."""
         return advise(self.node, message) if code == "SG302" else None
 
     def tolerate(self, code: str, message: str, run_by: str, reading: str = "alike") -> None:
-        """Report as a warning what the specification forbids and what engines run, all in one way. run_by: names of
-        these engines. reading: how they run it.
+        """Warn about something that the specification forbids, but that some engines run, all in one way. run_by: the
+        names of these engines. reading: how they run it.
         """
         text = f"{message}. The node runs {reading} in {run_by}; other runtimes may refuse it"
         self.walk.detail.tolerated.append(self.find(code, text, severity="warning"))
 
     def set_contents(self, index: int, contents: Contents | None) -> None:
-        """Say what an output holds."""
+        """State the elements of an output."""
         if contents is not None and len(contents.shape) <= MAX_RANK:
             self.contents_out[index] = contents
 
     def set_sequence(self, index: int, info: SequenceInfo) -> None:
-        """Say what an output that is a sequence holds."""
+        """State what is known of a sequence output."""
         self.sequences_out[index] = info
 
     # Bodies ----------------------------------------------------------------------------------------------------------
@@ -328,11 +330,12 @@ class NodeContext:
         attribute: str,
         inputs: Sequence[ValueType | None],
         empty: Iterable[int] = (),
-        held: Sequence[Contents | None] = (),
+        elements: Sequence[Contents | None] = (),
     ) -> Body | None:
-        """Infer the graph in an attribute with inputs of these types; what it requires of symbols stays within it, as
-        it may not run. None where the attribute is no graph, or one that is nested too deep. empty: positions of inputs
-        that are sequences without elements. held: what inputs hold.
+        """Infer the graph in an attribute, with inputs of these types. What it requires of symbols stays within it,
+        because it may not run. Return None if the attribute is no graph, or if it is nested too deep.
+
+        empty: positions of inputs that are empty sequences. elements: the known elements of the inputs.
         """
         graph = self.attribute(attribute)
         if not isinstance(graph, GraphProto) or not self.walk.may_look_into(self.location):
@@ -341,7 +344,7 @@ class NodeContext:
         define_graph_values(body, graph, inputs)
         for position in empty:
             body.sequences[graph.input[position].name] = SequenceInfo(0, ())
-        for value, contents in zip(graph.input, held, strict=False):
+        for value, contents in zip(graph.input, elements, strict=False):
             if contents is not None:
                 body.constants[value.name] = contents
         body.run(graph.node)
@@ -355,34 +358,34 @@ class NodeContext:
         return Body(types, [body.contents_of(name) for name in names], given)
 
     def is_call(self, node: NodeProto) -> bool:
-        """True for a node that calls a function of the model."""
+        """Return True if a node calls a function of the model."""
         return called_function(node) in self.walk.state.task.functions
 
     @property
     def is_quiet(self) -> bool:
-        """True where nothing that is found is reported."""
+        """True if findings are not reported here."""
         return self.walk.state.record.quiet > 0
 
     def quietly(self) -> AbstractContextManager[None]:
-        """Report nothing that is found meanwhile: a body is walked only to see where it settles."""
+        """Report no findings within the context: a body is walked only until its types settle."""
         return self.walk.state.record.quietly()
 
     def muted(self, never_runs: bool) -> AbstractContextManager[None]:
-        """Take what is found meanwhile for what no run can meet, where that is so."""
+        """Mark findings within the context as never running, if `never_runs`."""
         return self.walk.state.record.muting(never_runs)
 
     @property
     def branches(self) -> OpenBranches:
-        """What is found in bodies that may not run."""
+        """The findings in bodies that may not run."""
         return self.walk.state.record.branches
 
-    def avoid(self, found: Sequence[Diagnostic]) -> None:
-        """Note that the errors of a body stand beside a way that is right."""
-        self.walk.state.record.avoid(found)
+    def avoid(self, findings: Sequence[Diagnostic]) -> None:
+        """Record the errors of a body as avoidable: another branch has none."""
+        self.walk.state.record.avoid(findings)
 
-    def release(self, found: Sequence[Diagnostic]) -> None:
+    def release(self, findings: Sequence[Diagnostic]) -> None:
         """Report findings that were held back (`OpenBranches.hold`)."""
-        self.walk.state.record.release(found)
+        self.walk.state.record.release(findings)
 
 
 # A rule gives the types of the node's outputs in order (fewer than the node has: the rest is unknown), or None to leave
@@ -413,5 +416,5 @@ def rule(*op_types: str, domain: str = "") -> Callable[[Rule], Rule]:
 
 
 def rule_of(domain: str, op_type: str) -> Rule | None:
-    """The rule of an operator, None when there is none."""
+    """Return the rule of an operator; None if there is none."""
     return RULES.get(op_type) if domain == "" else FOREIGN_RULES.get((domain, op_type))

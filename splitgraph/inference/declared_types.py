@@ -1,4 +1,4 @@
-"""Declared types against inferred types: merging the two, and reporting contradictions."""
+"""Merge declared and inferred types, and report contradictions."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def reconcile(
     passed_in: bool = False,
     of_split: bool = False,
 ) -> ValueType:
-    """Merge an inferred and a declared type. Where both state something, the inferred type wins; a contradiction is
+    """Merge an inferred and a declared type. The inferred type wins where both state something. A contradiction is
     reported.
 
-    Declared names and expressions of dimensions that inference does not know are adopted, except in the body of a loop
-    and except names of the model's inputs: these would claim an equality without proof. passed_in: the inferred type
-    is the type passed to a graph's input; for the main graph, a shape that splitgraph's caller gives. of_split: the
-    value is a part of a split.
+    Declared names and expressions are adopted for dimensions that inference does not know. There are two exceptions,
+    which would claim an equality without proof: the body of a loop, and names of the model's inputs. passed_in: the
+    inferred type is passed to a graph's input; for the main graph, it is a shape that splitgraph's caller gives.
+    of_split: the value is a part of a split.
     """
     declaration = Declaration(name, declared, location, passed_in, of_split)
     report = _report_given if passed_in and values.path == MAIN else _report
@@ -48,9 +48,7 @@ def reconcile(
 
 
 def check_default(values: GraphWalk, name: str, default: ValueType, declared: ValueType) -> None:
-    """Report an initializer whose type differs from the declared type of the input of the same name: no runtime loads
-    such a model.
-    """
+    """Report an initializer whose type differs from the declared type of its input. No runtime loads such a model."""
     if _fits(default, declared):
         return
     text = f"the initializer {name!r} is {default}, but the input of that name is declared as {declared}"
@@ -59,7 +57,7 @@ def check_default(values: GraphWalk, name: str, default: ValueType, declared: Va
 
 
 def check_sizes(values: GraphWalk, name: str, declared: ValueType, known: ValueType) -> None:
-    """Report input dimensions that become negative with the sizes that the caller gives."""
+    """Report input dimensions that become negative with the caller's sizes."""
     for written, dim in zip(declared.shape or (), known.shape or (), strict=False):
         if isinstance(dim, int) and dim < 0:
             text = f"dimension {written} of the input {name!r} is {dim} with the sizes given"
@@ -77,7 +75,7 @@ def _fits(default: ValueType, declared: ValueType) -> bool:
 
 
 def with_demand(known: ValueType, demanded: ValueType) -> ValueType:
-    """A type, with what is demanded in the place of what is not known."""
+    """Return a type whose unknown parts are filled in with what is demanded."""
     if known.kind == "unknown":
         return demanded
     if known.kind != "tensor":
@@ -134,10 +132,10 @@ def _reconcile(values: GraphWalk, inferred: ValueType, declaration: Declaration,
 
 
 def _merge_number(values: GraphWalk, inferred: DimLike | None, number: int, declaration: Declaration) -> DimLike | None:
-    """Merge an inferred dimension with a declared number. None where the dimension cannot be that number.
+    """Merge an inferred dimension with a declared number. Return None if the dimension cannot be that number.
 
-    An unknown dimension that no other value has becomes the number. If other values share the dimension, the number is
-    an obligation, which changes no type. A dimension that the model leaves to its caller stays open, because runtimes
+    An unknown dimension of this value only becomes the number. If other values share the dimension, the number is an
+    obligation, which changes no type. A dimension that the model leaves to its caller stays open, because runtimes
     accept any size; inside a body that receives it, it is the number.
     """
     if not isinstance(inferred, Dim):
@@ -160,7 +158,7 @@ def _merge_number(values: GraphWalk, inferred: DimLike | None, number: int, decl
 
 
 def _solved(values: GraphWalk, dim: Dim) -> DimLike:
-    """The dimension in terms of what its symbols equal; as it is where that makes a divisor 0."""
+    """Return the dimension in terms of what its symbols equal. It stays as it is if a divisor would become 0."""
     try:
         return values.facts.solution(dim)
     except ZeroDivisionError:
@@ -168,7 +166,7 @@ def _solved(values: GraphWalk, dim: Dim) -> DimLike:
 
 
 def _merge(values: GraphWalk, inferred: DimLike | None, declared: Dim | None, location: str) -> DimLike | None:
-    """Merge a dimension where no number is declared. None for a contradiction."""
+    """Merge a dimension for which no number is declared. Return None for a contradiction."""
     if inferred is None or declared is None or inferred == declared:
         return values.fresh() if inferred is None and declared is None else (declared if inferred is None else inferred)
     if isinstance(inferred, Dim) and _is_unknown(values, inferred):
@@ -192,8 +190,8 @@ def _merge(values: GraphWalk, inferred: DimLike | None, declared: Dim | None, lo
 
 
 def _claims_equality(values: GraphWalk, declared: Dim) -> bool:
-    """True for a declared dimension that says of the inputs' dimensions what nothing proves. An expression is computed
-    by its author, so that `infer` believes it like a number; walks that assume nothing do not.
+    """Return True if a declared dimension claims something about the inputs' dimensions that nothing proves. `infer`
+    believes an expression like a number, because its author computed it; walks that assume nothing do not.
     """
     if symbols_of(declared).isdisjoint(values.state.task.input_dimensions):
         return False
@@ -201,9 +199,9 @@ def _claims_equality(values: GraphWalk, declared: Dim) -> bool:
 
 
 def _is_taken(values: GraphWalk, inferred: Dim, declared: Dim) -> bool:
-    """True if the name already stands for another unknown dimension: some exporters give the first output's names to
-    all outputs of a node. Names in a branch that never runs together with this one do not count, nor do names that are
-    formulas in the exporter's own language.
+    """Return True if the name already stands for another unknown dimension: some exporters give the names of the first
+    output to all outputs of a node. Two kinds of names do not count: names in a branch that never runs together with
+    this one, and formulas in the exporter's own language.
     """
     name, own = str(declared), values.path
     adopted = values.state.symbols.adopted.setdefault(name, {})
@@ -219,9 +217,9 @@ def _is_taken(values: GraphWalk, inferred: Dim, declared: Dim) -> bool:
     return False
 
 
-def _excludes(one: GraphPath, other: GraphPath) -> bool:
-    """True for graphs that are in different branches of one node."""
-    for left, right in zip(one, other, strict=False):
+def _excludes(a: GraphPath, b: GraphPath) -> bool:
+    """Return True if two graphs are in different branches of one node."""
+    for left, right in zip(a, b, strict=False):
         if left != right:
             return left in _BRANCHES and right in _BRANCHES
     return False
@@ -234,7 +232,7 @@ def _is_unknown(values: GraphWalk, dim: Dim) -> bool:
 def _note_symbolic(
     values: GraphWalk, name: str, inferred: ValueType, declared: ValueType, location: str, report: Report
 ) -> None:
-    """Warn where a declared name can never be the inferred dimension; names are often careless, so this is no error."""
+    """Warn if a declared name can never be the inferred dimension. Names are often careless, so this is no error."""
     for mine, theirs in zip(inferred.shape or (), declared.shape or (), strict=True):
         if isinstance(theirs, Dim) and mine is not None and mine != theirs and values.facts.prove_ne(mine, theirs):
             report(values, name, inferred, declared, location, "warning")
@@ -244,8 +242,8 @@ def _note_symbolic(
 def _note_names(values: GraphWalk, inferred: ValueType, declared: ValueType, location: str) -> None:
     """Record what declared names stand for, unless an input of the model gives them their value.
 
-    Runtimes do not check such names, so that they are only explained; no conclusion is drawn from them. A name with two
-    values that are not proved equal is not explained.
+    Runtimes do not check such names. So they are only explained, and nothing is concluded from them. A name with two
+    values is explained only if the two are proved equal.
     """
     state = values.state
     for mine, theirs in zip(inferred.shape or (), declared.shape or (), strict=True):
@@ -273,15 +271,15 @@ def _contradiction(
 
 
 def _report_shape(values: GraphWalk, inferred: ValueType, declaration: Declaration, report: Report) -> None:
-    """Report a declared shape that is impossible. Runtimes warn and follow the nodes. It is an error if splitgraph's
-    caller gave the shape, and for a part of a split, whose lengths then contradict the declaration.
+    """Report a declared shape that is impossible. Runtimes warn and follow the nodes. It is an error in two cases:
+    splitgraph's caller gave the shape, or the value is a part of a split, whose lengths contradict the declaration.
     """
     name, declared, location = declaration[:3]
     if report is not _report:
         report(values, name, inferred, declared, location, "error")
         return
-    found = _contradiction(name, inferred, declared, location, "error" if declaration.of_split else "warning")
-    values.state.record.report(found, is_misdeclared=True)
+    finding = _contradiction(name, inferred, declared, location, "error" if declaration.of_split else "warning")
+    values.state.record.report(finding, is_misdeclared=True)
 
 
 def _report_demand(values: GraphWalk, demand: Obligation, declaration: Declaration) -> None:
@@ -299,29 +297,29 @@ def _report_demand(values: GraphWalk, demand: Obligation, declaration: Declarati
     unnamed = symbols_of(demand.lhs) & state.symbols.open_dimensions
     if unnamed:
         holder, axis = values.holder_of(unnamed)
-        what, where = f"for one size only of dimension {axis} of {holder!r}", f"for {holder!r}"
+        condition, where = f"for one size only of dimension {axis} of {holder!r}", f"for {holder!r}"
     else:
-        what, where = f"only where {demand}", "for the input"
-    text = f"{name!r} is declared as {declaration.type}, which holds {what}"
+        condition, where = f"only where {demand}", "for the input"
+    text = f"{name!r} is declared as {declaration.type}, which holds {condition}"
     help = f"Leave the dimension open in the declaration of {name!r}, too, or declare the size {where} as well."
-    found = diagnostic("SG301", text, declaration.location, severity="warning", help=help)
+    finding = diagnostic("SG301", text, declaration.location, severity="warning", help=help)
     # What a body declares of its inputs is taken for granted in the body: only the graph around it can prove it.
     holder_of_facts = values.parent if declaration.passed_in else values
     if holder_of_facts is not None:
-        state.record.size_conditions[found] = (holder_of_facts.facts, demand)
-    values.report(found)
+        state.record.size_conditions[finding] = (holder_of_facts.facts, demand)
+    values.report(finding)
 
 
 def settle_size_conditions(state: WalkState) -> None:
-    """Take back each warning about a declaration of one size only if all that is known at the end proves that size."""
+    """Take back each warning about a declaration of one size if the facts at the end prove that size."""
     if not state.record.size_conditions:
         return
     proved = {
-        found
-        for found, (facts, demand) in state.record.size_conditions.items()
+        warning
+        for warning, (facts, demand) in state.record.size_conditions.items()
         if facts.prove_eq(demand.lhs, demand.rhs)
     }
-    state.record.diagnostics[:] = [found for found in state.record.diagnostics if found not in proved]
+    state.record.diagnostics[:] = [warning for warning in state.record.diagnostics if warning not in proved]
 
 
 def _report_given(
@@ -353,11 +351,15 @@ def _excluded(values: GraphWalk, given: DimLike, declared: DimLike | None) -> bo
 
 
 def define_graph_values(values: GraphWalk, graph: GraphProto, given: Sequence[ValueType | None] | None = None) -> None:
-    """Define a graph's inputs and initializers. given: types of the inputs as the caller of a subgraph has them."""
+    """Define a graph's inputs, initializers and declared types. given: the types that are passed to the inputs of a
+    subgraph.
+    """
     assumed = values.state.task.assumes_defaults and values.path == MAIN
     constant_inputs = assumed or values.state.task.model.ir_version < 4
     inputs = {value.name for value in graph.input}
-    defaults = {held.name: tensor_type(held) for held in graph.initializer if held.name in inputs}
+    defaults = {
+        initializer.name: tensor_type(initializer) for initializer in graph.initializer if initializer.name in inputs
+    }
     for position, value in enumerate(graph.input):
         passed = given[position] if given is not None and position < len(given) else None
         default = defaults.get(value.name)
@@ -371,24 +373,24 @@ def define_graph_values(values: GraphWalk, graph: GraphProto, given: Sequence[Va
         values.state.symbols.open_dimensions = frozenset(values.state.symbols.generated)
         of_inputs = frozenset[str]().union(*map(symbols_of_type, values.types.values()))
         values.state.symbols.named_dimensions = of_inputs - values.state.symbols.open_dimensions
-    for found in values.state.record.tensors.of_initializers(graph, values.location):
-        values.report(found)
+    for finding in values.state.record.tensors.of_initializers(graph, values.location):
+        values.report(finding)
     first: dict[str, TensorProto] = {}
-    for held in graph.initializer:
-        name = held.name
-        earlier = first.setdefault(name, held)
-        if values.path == MAIN and earlier is not held and earlier == held:
+    for initializer in graph.initializer:
+        name = initializer.name
+        earlier = first.setdefault(name, initializer)
+        if values.path == MAIN and earlier is not initializer and earlier == initializer:
             values.report(_same_twice(name, values.location))
             continue
-        if name in inputs and earlier is not held:
+        if name in inputs and earlier is not initializer:
             # The input defines the name, so that no second definition is found below.
             text = f"the initializer {name!r} is there twice, with different elements"
             values.report(diagnostic("SG104", text, values.location))
         if name not in inputs:
-            values.define(name, tensor_type(held), values.location)
+            values.define(name, tensor_type(initializer), values.location)
         # From IR 4 on an initializer that is also an input is a default that a caller may override, so no constant.
         if name not in inputs or constant_inputs:
-            values.constants[name] = held
+            values.constants[name] = initializer
     for sparse in graph.sparse_initializer:
         if sparse.values.name not in inputs:
             dense = ValueType("tensor", tensor_type(sparse.values).dtype, tuple(sparse.dims))
@@ -408,7 +410,7 @@ def define_graph_values(values: GraphWalk, graph: GraphProto, given: Sequence[Va
 
 
 def take_demands(values: GraphWalk) -> None:
-    """Add to the types of inputs, and to declared types, what nodes demand (`demanded_types.py`)."""
+    """Add what nodes demand (`demanded_types.py`) to the types of inputs and to declared types."""
     for name, demanded in values.state.task.demands.get(values.path, {}).items():
         if name in values.types:
             values.types[name] = values.complete(with_demand(values.types[name], demanded))
@@ -417,7 +419,7 @@ def take_demands(values: GraphWalk) -> None:
 
 
 def _same_twice(name: str, location: str) -> Diagnostic:
-    """The warning about two equal initializers of one name. Runtimes load the graph, whichever of the two they take."""
+    """Return the warning about two equal initializers of one name. Runtimes load the graph, whichever one they take."""
     text = f"the initializer {name!r} is there twice, with the same elements"
     return diagnostic("SG104", text, location, severity="warning", help="Remove one of the two.")
 
@@ -425,7 +427,9 @@ def _same_twice(name: str, location: str) -> Diagnostic:
 def _input_type(
     values: GraphWalk, value: ValueInfoProto, passed: ValueType | None, constant: ValueType | None
 ) -> ValueType:
-    """passed: what the input is given. constant: of the initializer that it always is."""
+    """Return the type of a graph's input. passed: the type that is passed to it. constant: the type of the initializer
+    that it always is.
+    """
     declared = _declared(values, value, is_believed=values.parent is None)
     if passed is not None:
         return reconcile(values, value.name, passed, declared, values.location, passed_in=True)
@@ -440,6 +444,6 @@ def _declared(values: GraphWalk, value: ValueInfoProto, *, is_believed: bool = F
         text = f"the type of {value.name!r} is nested {depth:,} levels deep; at most {MOST_NESTED} levels are supported"
         values.report(diagnostic("SG114", text, values.location))
     if not values.is_repeated:
-        # In a loop a name may have another value in each iteration: there it is no better known for being bound.
+        # In a loop, a name may have another value in each iteration, so the caller's size is not its value.
         declared = values.state.task.bind(declared)
     return declared if is_believed or values.state.task.believes_shapes else declared.with_shape(None)

@@ -1,4 +1,4 @@
-"""Types that follow backwards: what a node's attributes and other values demand of an input that nothing describes.
+"""Types that follow backwards: a node demands a rank and an element type of an input that nothing describes.
 
 The outputs of an unknown operator have no type. But a Conv with a weight of rank 4 and type float16 reads a value of
 rank 4 and type float16; every other value would make the node invalid. The nodes are read from the last to the first,
@@ -79,7 +79,7 @@ _RANKS: dict[str, Sequence[int | None]] = {
     "Slice": (None, 1, 1, 1, 1),
     "SpaceToDepth": (4,),
 }
-# How many elements these attributes have for each spatial dimension, of which the rank has two more.
+# How many elements these attributes have for each spatial dimension. The rank is two more than these.
 _WINDOWS = {"kernel_shape": 1, "strides": 1, "dilations": 1, "pads": 2}
 _WINDOWED = _names("AveragePool Conv ConvInteger ConvTranspose DeformConv LpPool MaxPool MaxUnpool QLinearConv")
 # The vectors with so many elements for each dimension of the first input.
@@ -87,15 +87,15 @@ _VECTORS = {"Tile": {1: 1}, "Pad": {1: 2}, "Resize": {2: 1, 3: 1}, "Upsample": {
 
 
 def demanded_types(state: WalkState) -> Demands:
-    """The types that the nodes of a walked model demand of values that the walk knows less of."""
-    found: dict[GraphPath, Types] = {}
+    """Return the types that the nodes of a walked model demand of values that the walk knows less about."""
+    demands: dict[GraphPath, Types] = {}
     for scope in state.record.scopes:
         detail = state.record.details.get(scope.path)
         if detail is not None and any(map(_is_open, detail.types.values())):
             demanded = _of_graph(state, scope, detail.types)
             if demanded:
-                found[scope.path] = demanded
-    return found
+                demands[scope.path] = demanded
+    return demands
 
 
 def _is_open(known: ValueType) -> bool:
@@ -103,11 +103,11 @@ def _is_open(known: ValueType) -> bool:
 
 
 def _of_graph(state: WalkState, scope: Scope, types: Types) -> Types:
-    found: dict[str, ValueType] = {}
+    demands: dict[str, ValueType] = {}
 
     def type_of(name: str) -> ValueType:
-        if name in found or name in types:
-            return found.get(name) or types[name]
+        if name in demands or name in types:
+            return demands.get(name) or types[name]
         path = scope.path[:-3]
         while name and path in state.record.details:
             if name in state.record.details[path].types:
@@ -131,23 +131,25 @@ def _of_graph(state: WalkState, scope: Scope, types: Types) -> Types:
                 continue
             better = with_demand(known, tensor(dtype, None if rank is None else (None,) * rank))
             if better != known:
-                found[name] = better
-    return found
+                demands[name] = better
+    return demands
 
 
 def _ranks(
     node: NodeProto, schema: OperatorVersion | None, given: Sequence[ValueType], made: Sequence[ValueType]
 ) -> dict[int, int]:
-    """The rank of each input that follows. Nothing follows where the node contradicts itself."""
+    """Return the demanded rank of each input. There is none if the node contradicts itself."""
     op_type = node.op_type
-    attributes = {held.name: attribute_value(held) for held in node.attribute if not held.ref_attr_name}
-    if any(held.ref_attr_name for held in node.attribute) or schema is None:
+    attributes = {
+        attribute.name: attribute_value(attribute) for attribute in node.attribute if not attribute.ref_attr_name
+    }
+    if any(attribute.ref_attr_name for attribute in node.attribute) or schema is None:
         return {}
-    found = {place: rank for place, rank in enumerate(_RANKS.get(op_type, ())) if rank is not None}
+    ranks = {place: rank for place, rank in enumerate(_RANKS.get(op_type, ())) if rank is not None}
     if op_type == "BatchNormalization" and schema.since_version < 9:
-        found.clear()
+        ranks.clear()
     if op_type == "Einsum":
-        found.update(_of_equation(attributes.get("equation"), len(given)))
+        ranks.update(_of_equation(attributes.get("equation"), len(given)))
     group = _RANK_GROUPS.get(op_type, ())
     if op_type == "Concat":
         group = (*range(len(given)), ~0)
@@ -160,19 +162,19 @@ def _ranks(
     if len(known) == 1:
         (rank,) = known
         if rank is not None and rank <= MAX_RANK and (rank >= 3 or op_type not in _WINDOWED):
-            found.update({place: rank for place in group if place >= 0})
-    return found
+            ranks.update({place: rank for place in group if place >= 0})
+    return ranks
 
 
 def _told_ranks(op_type: str, attributes: Mapping[str, object], given: Sequence[ValueType]) -> Iterator[int]:
-    """The ranks that attributes and the lengths of vectors tell of the first input."""
+    """Yield the ranks of the first input that follow from attributes and from the lengths of vectors."""
     perm = attributes.get("perm")
     if op_type == "Transpose" and isinstance(perm, tuple):
         yield len(perm)
     for name, count in _WINDOWS.items() if op_type in _WINDOWED else ():
-        held = attributes.get(name)
-        if isinstance(held, tuple):
-            yield len(held) // count + 2
+        window = attributes.get(name)
+        if isinstance(window, tuple):
+            yield len(window) // count + 2
     # Axes choose the dimensions that the vector is about.
     if "axes" in attributes or (op_type == "Pad" and len(given) > 3):
         return
@@ -190,7 +192,9 @@ def _of_equation(equation: object, count: int) -> dict[int, int]:
 
 
 def _dtypes(schema: OperatorVersion | None, given: Sequence[ValueType], made: Sequence[ValueType]) -> dict[int, str]:
-    """The element type of each input that follows from the schema, and from values that share its type variable."""
+    """Return the demanded element type of each input. It follows from the schema, and from values with the same type
+    variable.
+    """
     if schema is None:
         return {}
     bound: dict[str, set[str]] = {}
@@ -199,12 +203,12 @@ def _dtypes(schema: OperatorVersion | None, given: Sequence[ValueType], made: Se
             formal = formals[min(place, len(formals) - 1)]
             if known.kind == "tensor" and known.dtype is not None and formal.is_generic and formal.homogeneous:
                 bound.setdefault(formal.type_variable, set()).add(known.dtype)
-    found: dict[int, str] = {}
+    dtypes: dict[int, str] = {}
     for place in range(len(given) if schema.inputs else 0):
         formal = schema.inputs[min(place, len(schema.inputs) - 1)]
         allowed = element_types(formal.types)
         shared = bound.get(formal.type_variable, set()) if formal.homogeneous else set()
         possible = allowed & shared if shared else allowed if len(allowed) == len(formal.types) else set()
         if len(possible) == 1:
-            found[place] = next(iter(possible))
-    return found
+            dtypes[place] = next(iter(possible))
+    return dtypes

@@ -1,4 +1,7 @@
-"""Calls of model-local functions: the body is walked with the call's inputs and attributes, once for equal calls."""
+"""Calls of model-local functions: the body is walked with the call's inputs and attributes, once for equal calls.
+
+An equal call repeats the outputs of the first one, and the entries that the first one left in the journal.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ def infer_call(
     if name in state.record.calling:
         help = "Remove the recursive call; ONNX does not support recursion."
         walk.report(diagnostic("SG102", f"the function {function.name!r} calls itself", ctx.location, help=help))
-        # From another function, the call of this one would be the first.
+        # If another function starts the recursion, this call is the first one and no error.
         state.record.journal.unrepeatable += 1
         return ()
     if (fault := _fault_of_call(ctx, function)) is not None:
@@ -72,7 +75,7 @@ def infer_call(
 def _walked(
     walk: GraphWalk, ctx: NodeContext, function: FunctionProto, bindings: Bindings | None, key: CallKey
 ) -> Generator[Steps, None, Sequence[ValueType]]:
-    """GraphWalk the body for a call, and remember the results if another call may repeat them."""
+    """Walk the body for a call, and remember the results if another call may repeat them."""
     state, facts, journal = walk.state, walk.facts, walk.state.record.journal
     version, questions = facts.version, facts.open_questions
     start, unrepeatable, made_before = len(journal.entries), journal.unrepeatable, len(state.symbols.generated)
@@ -85,7 +88,7 @@ def _walked(
     state.record.calling.pop()
     read = frozenset(p for p, name in enumerate(function.input) if name in body.elements_read)
     for position in read:
-        # What the body looked at, the graph around it did.
+        # The graph around the body has read these elements, too.
         ctx.contents(position)
     given = _outputs(body, function)
     has_made = len(state.symbols.generated) > made_before
@@ -99,7 +102,7 @@ def _walked(
             if count != unknown_before.get(label, 0)
         }
         visit = CallVisit(given, made, ctx.location, start, len(journal.entries), counts, bindings)
-        # What is known of these elements tells calls apart, too.
+        # From now on, calls with other elements are different calls.
         read |= walk.memo.find(key) or frozenset()
         walk.memo.keep(key, read, settled=True)
         walk.memo.keep(_with_elements(key, ctx, read), visit, settled=questions == facts.open_questions)
@@ -107,7 +110,7 @@ def _walked(
 
 
 def _find(memo: Memo, key: CallKey, ctx: NodeContext) -> CallVisit | None:
-    """The call that this one repeats; None when the body is to be walked."""
+    """Find an equal earlier call; None if the body must be walked."""
     read: frozenset[int] | None = memo.find(key)
     if read is None:
         return None
@@ -116,14 +119,14 @@ def _find(memo: Memo, key: CallKey, ctx: NodeContext) -> CallVisit | None:
 
 
 def _with_elements(key: CallKey, ctx: NodeContext, read: frozenset[int]) -> CallKey:
-    """The key of a call, with what is known of the inputs whose elements the body reads."""
+    """Return the key of a call, together with the elements that the body reads."""
     for position in read:
         ctx.contents(position)
     return (key, *(ctx.given[position] for position in sorted(read)))
 
 
 def _repeat(state: WalkState, visit: CallVisit, ctx: NodeContext) -> Sequence[ValueType]:
-    """Repeat an earlier call for this one. Gives the types of the outputs."""
+    """Repeat an earlier call for this one. Return the types of the outputs."""
     names = {name: state.fresh() for name in visit.made}
     replay(state, visit.start, visit.end, Move(visit.location, ctx.location, names))
     for label, count in visit.unknown.items():
@@ -132,7 +135,7 @@ def _repeat(state: WalkState, visit: CallVisit, ctx: NodeContext) -> Sequence[Va
 
 
 def _hand_over(outputs: CallOutputs, ctx: NodeContext) -> Sequence[ValueType]:
-    """Record the elements and sequences of a call's outputs. Gives the types of the outputs."""
+    """Record the elements and sequences of a call's outputs. Return the types of the outputs."""
     ctx.contents_out.update(outputs.contents)
     ctx.sequences_out.update(outputs.sequences)
     return outputs.types
@@ -150,7 +153,7 @@ def _key_of_bindings(bindings: Bindings | None) -> tuple[tuple[str, bytes | int]
 
 
 def _key_of_attribute(attribute: AttributeProto) -> bytes | int:
-    """The attribute's bytes; the identity of a long attribute."""
+    """Return the attribute's bytes, or the identity of a long attribute."""
     if attribute.ByteSize() > MOST_BYTES:
         return id(attribute)
     return attribute.SerializeToString()
@@ -159,7 +162,7 @@ def _key_of_attribute(attribute: AttributeProto) -> bytes | int:
 def _read_shared(walk: GraphWalk, ctx: NodeContext) -> None:
     """Read the elements of inputs that a body has read since the inputs were looked up."""
     for position, known in enumerate(ctx.given):
-        if known.unread and not isinstance(walk.held(ctx.node.input[position]), TensorProto):
+        if known.unread and not isinstance(walk.constant_of(ctx.node.input[position]), TensorProto):
             ctx.contents(position)
 
 
@@ -172,7 +175,7 @@ def _define_inputs(walk: GraphWalk, body: GraphWalk, ctx: NodeContext, function:
         body.define(name, ctx.input(position), body.location)
         # A constant that nobody has looked at is handed on as it is.
         unread = ctx.given[position].unread
-        contents = walk.held(ctx.node.input[position]) if unread else ctx.contents(position)
+        contents = walk.constant_of(ctx.node.input[position]) if unread else ctx.contents(position)
         if contents is not None:
             body.constants[name] = contents
         if (sequence := ctx.sequence(position)) is not None:
@@ -181,14 +184,14 @@ def _define_inputs(walk: GraphWalk, body: GraphWalk, ctx: NodeContext, function:
 
 def _outputs(body: GraphWalk, function: FunctionProto) -> CallOutputs:
     names = list(enumerate(function.output))
-    contents = {position: held for position, name in names if (held := body.contents_of(name)) is not None}
+    contents = {position: elements for position, name in names if (elements := body.contents_of(name)) is not None}
     sequences = {position: info for position, name in names if (info := body.sequence_of(name)) is not None}
     return CallOutputs([body.type_of(name) for _, name in names], contents, sequences)
 
 
 def _bindings(walk: GraphWalk, ctx: NodeContext, function: FunctionProto) -> Bindings | None:
-    """The attributes of a call by name. None where an attribute refers to one of the enclosing function and its caller
-    is unknown.
+    """Return the attributes of a call by name. Return None if one refers to an attribute of the enclosing function,
+    whose caller is unknown.
     """
     bound = {attribute.name: attribute for attribute in function.attribute_proto}
     for attribute in ctx.node.attribute:
@@ -202,8 +205,8 @@ def _bindings(walk: GraphWalk, ctx: NodeContext, function: FunctionProto) -> Bin
 
 
 def _fault_of_call(ctx: NodeContext, function: FunctionProto) -> str | None:
-    """The text of an error when a call has more inputs or outputs than the function, else None. An attribute that the
-    function does not declare is no error: onnxruntime and the reference evaluator ignore it.
+    """Return the text of an error if a call has more inputs or outputs than the function; else None. An attribute that
+    the function does not declare is no error: onnxruntime and the reference evaluator ignore it.
     """
     if ctx.input_count > len(function.input):
         return f"the function {function.name!r} has {_counted(function.input, 'input')}, not {ctx.input_count}"
@@ -221,25 +224,25 @@ Change = Callable[[Dim], DimLike]
 
 @dataclass(frozen=True, slots=True)
 class CallOutputs:
-    """The types of the outputs in order; what is known of elements and sequences by position."""
+    """The types of a call's outputs in order, with known elements and sequences by position."""
 
     types: Sequence[ValueType]
     contents: Mapping[int, Contents]
     sequences: Mapping[int, SequenceInfo]
 
     def symbols(self) -> frozenset[str]:
-        """Every symbol in the outputs."""
-        found = set[str]()
+        """Return every symbol in the outputs."""
+        names = set[str]()
 
         def note(dim: Dim) -> DimLike:
-            found.update(symbols_of(dim))
+            names.update(symbols_of(dim))
             return dim
 
         self._with_dims(note)
-        return frozenset(found)
+        return frozenset(names)
 
     def renamed(self, names: Mapping[str, DimLike]) -> CallOutputs:
-        """The same outputs with symbols replaced."""
+        """Return the same outputs with symbols replaced."""
         return self._with_dims(lambda dim: substitute(dim, names)) if names else self
 
     def _with_dims(self, change: Change) -> CallOutputs:
@@ -267,7 +270,7 @@ def _item(item: Item, change: Change) -> Item:
 
 def _sequence(known: SequenceInfo, change: Change) -> SequenceInfo:
     length, total, size = (change(d) if isinstance(d, Dim) else d for d in (known.length, known.total, known.size))
-    elements = None if known.elements is None else tuple([with_dims(each, change) for each in known.elements])
+    elements = None if known.elements is None else tuple([with_dims(element, change) for element in known.elements])
     return replace(known, length=length, elements=elements, total=total, size=size)
 
 
@@ -276,9 +279,8 @@ _WORD = re.compile(r"\w+", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """From an earlier call to the call that repeats it.
-
-    old, new: their locations. names: the new symbols for those that the earlier call generated.
+    """The way from an earlier call to the call that repeats it. old, new: their locations. names: new symbols for those
+    that the earlier call generated.
     """
 
     old: str
@@ -289,27 +291,29 @@ class Move:
         return self.new + location[len(self.old) :]
 
     def branch(self, branch: str) -> str:
-        """The location of a body; one around the earlier call stays."""
+        """Return the moved location of a body. A body around the earlier call stays where it is."""
         return self.location(branch) if branch.startswith(f"{self.old}/") else branch
 
-    def finding(self, found: Diagnostic) -> Diagnostic:
-        message = found.message
+    def finding(self, finding: Diagnostic) -> Diagnostic:
+        message = finding.message
         if self.names:
             message = _WORD.sub(lambda word: str(self.names.get(word[0], word[0])), message)
-        return replace(found, location=self.location(found.location), message=message)
+        return replace(finding, location=self.location(finding.location), message=message)
 
-    def requirement(self, found: Requirement) -> Requirement:
-        moved = found._replace(location=self.location(found.location), branch=self.branch(found.branch))
-        return moved._replace(obligation=self._obligation(found.obligation)) if self.names else moved
+    def requirement(self, requirement: Requirement) -> Requirement:
+        moved = requirement._replace(
+            location=self.location(requirement.location), branch=self.branch(requirement.branch)
+        )
+        return moved._replace(obligation=self._obligation(requirement.obligation)) if self.names else moved
 
-    def split(self, found: FoundSplit) -> FoundSplit:
-        moved = found._replace(location=self.location(found.location), branch=self.branch(found.branch))
-        if self.names.keys().isdisjoint(_symbols_of_split(found)):
+    def split(self, report: FoundSplit) -> FoundSplit:
+        moved = report._replace(location=self.location(report.location), branch=self.branch(report.branch))
+        if self.names.keys().isdisjoint(_symbols_of_split(report)):
             return moved
         return moved._replace(
-            detail=self._detail(found.detail),
-            outputs=[self._type(value) for value in found.outputs],
-            obligations=tuple(map(self._obligation, found.obligations)),
+            detail=self._detail(report.detail),
+            outputs=[self._type(value) for value in report.outputs],
+            obligations=tuple(map(self._obligation, report.obligations)),
         )
 
     def _detail(self, detail: SplitDetail) -> SplitDetail:
@@ -326,8 +330,8 @@ class Move:
             written = written._replace(lengths=lengths_written)
         return replace(detail, split=split, data=self._type(detail.data), written=written)
 
-    def _obligation(self, held: Obligation) -> Obligation:
-        return Obligation(self._dim(held.lhs), held.relation, self._dim(held.rhs), held.text)
+    def _obligation(self, obligation: Obligation) -> Obligation:
+        return Obligation(self._dim(obligation.lhs), obligation.relation, self._dim(obligation.rhs), obligation.text)
 
     def _type(self, value: ValueType) -> ValueType:
         return with_dims(value, self._dim)
@@ -339,20 +343,21 @@ class Move:
 def symbols_to_rename(
     state: WalkState, start: int, given: Collection[str], made_before: int, facts: Facts
 ) -> list[str] | None:
-    """The symbols that a call generated and that are in its outputs or in its entries of the journal, in the order in
-    which they were made. None if an entry of a body has one: the facts of the body know the symbol by its own name.
+    """Return the symbols that a call generated and that are in its outputs or in its journal entries, in the order in
+    which they were made. Return None if an entry of a body has one: the facts of the body know the symbol by its own
+    name.
 
-    given: the symbols of the outputs. start: the first entry. made_before: how many symbols there were before the call.
-    facts: of the graph around the call.
+    given: the symbols of the outputs. start: the first entry. made_before: the number of symbols before the call.
+    facts: those of the graph around the call.
     """
 
     def made(names: Collection[str]) -> set[str]:
         return {name for name in names if state.symbols.ordinals.get(name, -1) >= made_before}
 
-    found = made(given)
+    symbols = made(given)
     for entry in state.record.journal.entries[start:]:
         if isinstance(entry, (Finding, Avoidable)):
-            found |= made(_WORD.findall(entry.found.message))
+            symbols |= made(_WORD.findall(entry.diagnostic.message))
             continue
         if isinstance(entry, Requirement):
             here = made(symbols_of(entry.obligation.lhs) | symbols_of(entry.obligation.rhs))
@@ -360,17 +365,17 @@ def symbols_to_rename(
             here = made(_symbols_of_split(entry))
         if here and entry.facts is not facts:
             return None
-        found |= here
-    return sorted(found, key=state.symbols.ordinals.__getitem__)
+        symbols |= here
+    return sorted(symbols, key=state.symbols.ordinals.__getitem__)
 
 
-def _symbols_of_split(found: FoundSplit) -> frozenset[str]:
-    split: CanonicalSplit | None = found.detail.split
-    dims: list[DimLike | None] = [*found.detail.shown.lengths]
+def _symbols_of_split(report: FoundSplit) -> frozenset[str]:
+    split: CanonicalSplit | None = report.detail.split
+    dims: list[DimLike | None] = [*report.detail.shown.lengths]
     dims += [] if split is None else [split.total, split.count, split.size]
-    dims += [side for held in found.obligations for side in (held.lhs, held.rhs)]
+    dims += [side for obligation in report.obligations for side in (obligation.lhs, obligation.rhs)]
     names = frozenset[str]().union(*(symbols_of(dim) for dim in dims if isinstance(dim, Dim)))
-    return names.union(*(_symbols_of_value(value) for value in (found.detail.data, *found.outputs)))
+    return names.union(*(_symbols_of_value(value) for value in (report.detail.data, *report.outputs)))
 
 
 def _symbols_of_value(value: ValueType) -> frozenset[str]:
@@ -400,11 +405,11 @@ def _warn(state: WalkState, location: str) -> None:
 
 def _again(state: WalkState, entry: Entry, move: Move) -> None:
     if isinstance(entry, Avoidable):
-        state.record.avoid([move.finding(entry.found)])
+        state.record.avoid([move.finding(entry.diagnostic)])
     elif isinstance(entry, Finding):
         with state.record.muting(entry.never_runs):
             state.record.report(
-                move.finding(entry.found), of_symbols=entry.of_symbols, is_misdeclared=entry.is_misdeclared
+                move.finding(entry.diagnostic), of_symbols=entry.of_symbols, is_misdeclared=entry.is_misdeclared
             )
     elif isinstance(entry, Requirement):
         state.record.note_requirement(move.requirement(entry))

@@ -1,4 +1,4 @@
-"""The walk over one graph: what is known of its values, and the interface for the modules that infer nodes."""
+"""What a walk knows of the values of one graph, and the interface of the walk for the modules that infer nodes."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _FEW = 64
 
 
 class GraphWalk(ABC):
-    """The walk over one graph, or over the body of a function for one call, for the modules that infer nodes; `walk.py`
-    implements it. First what is known of the values: types, elements, sequences, and requirements on their dimensions.
+    """The walk over one graph, or over the body of a function for one call, as the modules see it that infer nodes.
+    `walk.py` implements it.
 
     parent: the walk over the enclosing graph, whose values a subgraph may read; None for the main graph and for
     functions. bindings: the attributes of the call; None for a function body that is walked as written, apart from any
-    call. memo: that of these facts; None for new facts. depth: how many bodies of nodes enclose this graph, counting
-    those around calls of functions. is_repeated: the graph is in the body of a loop, so that its values differ between
+    call. memo: the memo of these facts; None for new facts. depth: how many bodies of nodes enclose this graph, also
+    around calls of functions. is_repeated: the graph is in the body of a loop, so that its values differ between
     iterations.
     """
 
@@ -70,35 +70,35 @@ class GraphWalk(ABC):
         self.declared: dict[str, ValueType] = {}
         self.nodes: Sequence[NodeProto] = ()
         self.detail = GraphDetail(self.types, self.constants)
-        # The symbols of the first so many types.
-        self._held: set[str] = set()
+        # The symbols in the first types, and the number of these types.
+        self._symbols_seen: set[str] = set()
         self._searched = 0
-        # What is known of each value that a node here has read or given.
+        # What is known of each value that a node of this graph reads or defines.
         self.known: dict[str, Knowledge] = {"": OMITTED}
         # Inputs of a function that its call leaves out.
         self.omitted: set[str] = set()
-        # Constants of which somebody has asked for the elements.
+        # Constants whose elements somebody has read.
         self.elements_read: set[str] = set()
 
     def enclosing(self) -> Iterator[GraphWalk]:
-        """The graphs around this one, from the inside out."""
+        """Yield the graphs around this one, from the inside out."""
         graph = self.parent
         while graph is not None:
             yield graph
             graph = graph.parent
 
     def type_of(self, name: str) -> ValueType:
-        """The type of a value visible in this graph; UNKNOWN when nothing defines it."""
+        """Return the type of a visible value; UNKNOWN if nothing defines it."""
         scope: GraphWalk | None = self
         while scope is not None:
-            found = scope.types.get(name)
-            if found is not None:
-                return found
+            known = scope.types.get(name)
+            if known is not None:
+                return known
             scope = scope.parent
         return UNKNOWN
 
-    def held(self, name: str) -> Contents | TensorProto | None:
-        """The contents of a value, or its tensor while nobody has read the elements."""
+    def constant_of(self, name: str) -> Contents | TensorProto | None:
+        """Return the contents of a value, or its tensor while nobody has read the elements."""
         scope: GraphWalk | None = self
         while scope is not None:
             if name in scope.types:
@@ -107,15 +107,15 @@ class GraphWalk(ABC):
         return None
 
     def contents_of(self, name: str) -> Contents | None:
-        """What is known of the elements of a value."""
+        """Return the known elements of a value, and read them if nobody has."""
         scope: GraphWalk | None = self
         while scope is not None:
-            held = scope.constants.get(name)
-            if held is not None:
-                if isinstance(held, Contents):
-                    return held
+            constant = scope.constants.get(name)
+            if constant is not None:
+                if isinstance(constant, Contents):
+                    return constant
                 scope.elements_read.add(name)
-                read = self.state.knowledge.elements_of(held)
+                read = self.state.knowledge.elements_of(constant)
                 if read is None:
                     del scope.constants[name]
                 else:
@@ -131,14 +131,14 @@ class GraphWalk(ABC):
         return None
 
     def computed_of(self, name: str) -> ComputedValue | None:
-        """The computation of a value that the rules do not follow."""
+        """Return the computation of a value that the rules do not follow."""
         scope: GraphWalk | None = self
         while scope is not None and name not in scope.types:
             scope = scope.parent
         return None if scope is None else scope.computed.get(name)
 
     def sequence_of(self, name: str) -> SequenceInfo | None:
-        """What is known of a sequence."""
+        """Return what is known of a sequence."""
         scope: GraphWalk | None = self
         while scope is not None:
             if name in scope.types:
@@ -147,7 +147,7 @@ class GraphWalk(ABC):
         return None
 
     def read(self, name: str) -> Knowledge:
-        """What is known of a value, with its elements."""
+        """Read the elements of a value, and return what is known of it."""
         self.state.record.effects += 1
         known = self.state.knowledge.of(self.type_of(name), self.contents_of(name), self.sequence_of(name))
         self.known[name] = known
@@ -159,8 +159,8 @@ class GraphWalk(ABC):
         return self.read(name)
 
     def look_up(self, name: str) -> Knowledge:
-        """What is known of a value that this graph reads for the first time. Elements of a constant are read only if
-        they are few integers, as shapes are.
+        """Return what is known of a value that this graph reads for the first time. Elements of a constant are read
+        only if they are few integers, as in shapes.
         """
         scope: GraphWalk | None = self
         while scope is not None and name not in scope.types:
@@ -168,22 +168,22 @@ class GraphWalk(ABC):
                 self.known[name] = OMITTED
                 return OMITTED
             scope = scope.parent
-        held = None if scope is None else scope.constants.get(name)
-        if scope is None or not isinstance(held, TensorProto):
+        constant = None if scope is None else scope.constants.get(name)
+        if scope is None or not isinstance(constant, TensorProto):
             known = self.state.knowledge.of(self.type_of(name), self.contents_of(name), self.sequence_of(name))
-        elif held.data_type in _SHAPE_DTYPES and prod(held.dims) <= _FEW:
-            known = self._read_few(scope, name, held)
+        elif constant.data_type in _SHAPE_DTYPES and prod(constant.dims) <= _FEW:
+            known = self._read_few(scope, name, constant)
         else:
             known = self.state.knowledge.of(scope.types[name], None, None, unread=True)
         self.known[name] = known
         return known
 
-    def _read_few(self, scope: GraphWalk, name: str, held: TensorProto) -> Knowledge:
-        """What is known of a constant of few integers. Many constants of a model have the same elements."""
-        type, raw = scope.types[name], held.raw_data
+    def _read_few(self, scope: GraphWalk, name: str, constant: TensorProto) -> Knowledge:
+        """Return what is known of a constant of few integers. Many constants of a model are equal."""
+        type, raw = scope.types[name], constant.raw_data
         # Types of constants are shared objects, which are told apart by identity in a quarter of the time.
         earlier = self.state.knowledge.constants.get((id(type), raw))
-        if earlier is not None and earlier[0] is type and not is_external(held):
+        if earlier is not None and earlier[0] is type and not is_external(constant):
             scope.constants[name] = earlier[2]
             return earlier[1]
         contents = self.contents_of(name)
@@ -193,12 +193,12 @@ class GraphWalk(ABC):
         return known
 
     def fresh(self) -> Dim:
-        """A new generated symbol."""
+        """Return a new generated symbol."""
         return self.state.fresh()
 
-    def report(self, found: Diagnostic) -> None:
+    def report(self, finding: Diagnostic) -> None:
         """Keep a finding."""
-        self.state.record.report(found)
+        self.state.record.report(finding)
 
     def require(
         self,
@@ -209,8 +209,8 @@ class GraphWalk(ABC):
         noted: list[Obligation] | None = None,
         advise: Callable[[str], str | None] | None = None,
     ) -> bool:
-        """Record an obligation. When nothing can satisfy it, report a finding and return False. message: the finding's
-        text, or a function that makes it. advise: gives the finding's help by its text, None for that of its code.
+        """Record an obligation. If it can never hold, report a finding and return False. message: the text of the
+        finding, or a function that makes it. advise: returns help for that text, or None for the help of the code.
         """
         if self.assume(obligation, location, noted) == "contradiction":
             earlier = isinstance(obligation.lhs, Dim) or isinstance(obligation.rhs, Dim)
@@ -224,7 +224,7 @@ class GraphWalk(ABC):
         return True
 
     def assume(self, obligation: Obligation, location: str, noted: list[Obligation] | None = None) -> Answer:
-        """Record an obligation unless nothing can satisfy it."""
+        """Record an obligation, unless it can never hold."""
         answer = self.facts.require(obligation)
         if answer == "assumed":
             self.state.record.note_requirement(Requirement(obligation, location, self.facts, self.branch))
@@ -233,17 +233,17 @@ class GraphWalk(ABC):
         return answer
 
     def holds_any(self, symbols: Set[str]) -> bool:
-        """True when a value that is visible here has one of these symbols in its shape."""
+        """Return True if a visible value has one of these symbols in its shape."""
         for graph in (self, *self.enclosing()):
             for value in islice(graph.types.values(), graph._searched, None):
-                graph._held |= symbols_of_type(value)
+                graph._symbols_seen |= symbols_of_type(value)
             graph._searched = len(graph.types)
-            if not symbols.isdisjoint(graph._held):
+            if not symbols.isdisjoint(graph._symbols_seen):
                 return True
         return False
 
     def holder_of(self, symbols: Set[str]) -> tuple[str, int]:
-        """The first value that is visible here with one of these symbols in its shape, and the axis."""
+        """Find the first visible value with one of these symbols in its shape. Return its name and the axis."""
         for graph in (self, *self.enclosing()):
             for name, value in graph.types.items():
                 for axis, dim in enumerate(value.shape or ()):
@@ -254,7 +254,7 @@ class GraphWalk(ABC):
     # Defining values -----------------------------------------------------------------------------------------------
 
     def is_defined(self, name: str) -> bool:
-        """True when the name is visible here."""
+        """Return True if the name is visible here."""
         scope: GraphWalk | None = self
         while scope is not None:
             if name in scope.types or name in scope.omitted:
@@ -263,17 +263,17 @@ class GraphWalk(ABC):
         return False
 
     def visible_names(self) -> set[str]:
-        """The names that are visible here."""
+        """Return the names that are visible here."""
         around = set() if self.parent is None else self.parent.visible_names()
         return around.union(self.types)
 
     def produces(self, name: str) -> bool:
-        """True when a node of this graph has the value as output, even if the walk has not reached that node."""
+        """Return True if the value is an output of a node of this graph, even of one that the walk has not reached."""
         return any(name in node.output for node in self.nodes)
 
     def define(self, name: str, value: ValueType, location: str) -> None:
-        """Define a value with its type; unknown dimensions become fresh symbols. A name that the graph already defines
-        is reported.
+        """Define a value with its type. Unknown dimensions become fresh symbols. A second definition of a name is
+        reported.
         """
         if name in self.types:
             self.report(diagnostic("SG104", f"the name {name!r} is defined twice in this graph", location))
@@ -283,8 +283,9 @@ class GraphWalk(ABC):
         self.known.pop(name, None)
 
     def complete(self, value: ValueType) -> ValueType:
-        """The type with a fresh symbol for each unknown dimension; not so for a sequence, whose elements may differ. A
-        type that is nested too deep is unknown, and so are very many dimensions of which nothing is known.
+        """Return the type with a fresh symbol for each unknown dimension. A sequence stays as it is, because its
+        elements may differ. A type that is nested too deep becomes unknown, and so does a shape with very many unknown
+        dimensions.
         """
         if value.element is not None and _nesting(value) > MOST_NESTED:
             return UNKNOWN
@@ -298,30 +299,30 @@ class GraphWalk(ABC):
 
     @abstractmethod
     def inner(self, index: int, attribute: str, position: int, location: str) -> GraphWalk:
-        """The walk over a graph in an attribute of a node; what it requires of symbols stays within it."""
+        """Return the walk over a graph in an attribute of a node. What it requires of symbols stays within it."""
 
     @abstractmethod
     def called(self, function: FunctionProto, location: str, bindings: Bindings | None) -> GraphWalk:
-        """The walk over the body of a function for a call; what it requires of symbols holds here."""
+        """Return the walk over the body of a function for a call. What it requires of symbols holds here too."""
 
     @abstractmethod
     def steps(self, nodes: Sequence[NodeProto]) -> Steps:
-        """As `run`, in steps: the caller walks the bodies of functions."""
+        """Do the same as `run`, in steps: the caller walks the bodies of functions."""
 
     def run(self, nodes: Sequence[NodeProto]) -> None:
-        """Infer every node in the order of the file; in topological order when the model's nodes are known to be out of
-        order.
+        """Infer every node in the order of the file, or in topological order if the nodes are known to
+        be out of order.
         """
         finish(self.steps(nodes))
 
     def may_look_into(self, location: str) -> bool:
-        """True unless the bodies of a node are nested too deep, which is reported."""
+        """Return True unless the bodies of a node are nested too deep, which is reported."""
         if self.depth >= MOST_NESTED:
             self.state.record.note_too_deep(location)
         return self.depth < MOST_NESTED
 
     def check_function_outputs(self, function: FunctionProto) -> None:
-        """Report an output that the function's body does not define; called once the body has been walked."""
+        """Report an output that the function's body does not define. Call it after the body has been walked."""
         for name in function.output:
             if not self.is_defined(name):
                 text = f"nothing in the body of the function {function.name!r} defines its output {name!r}"

@@ -1,4 +1,10 @@
-"""Inference of a whole model: walk the main graph and the functions, then build the analysis."""
+"""Inference of a whole model.
+
+What comes in: a model, the sizes that the caller gives, and what the caller permits (`task.py`). What happens: every
+node of the main graph is walked (`walk.py`), then the functions as written; a second walk follows if the first one
+shows that it needs to. What goes out: an `Analysis` for people (`build_analysis.py`), with the model filled in
+(`write_value_info.py`), or `Walked` for a conversion.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from splitgraph.dim import Dim, DimLike, Facts
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
-from splitgraph.inference.accepted import settle
+from splitgraph.inference.accepted import analyse_accepting, settle
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.broadcast_assumptions import may_be_settled, settle_assumptions
 from splitgraph.inference.build_analysis import build_analysis
@@ -29,7 +35,7 @@ from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_results import FunctionCall, GraphDetail, NodePlace, Visit
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.inference.write_value_info import fill_model
-from splitgraph.model.onnx_proto import GraphProto, ModelProto
+from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.schemas import newest_opset
 from splitgraph.model.scopes import (
     MAIN,
@@ -47,9 +53,100 @@ from splitgraph.model.value_type import UNKNOWN, ValueType
 from splitgraph.options import NO_SIZES, STRICT, Leeway, Sizes
 
 
+def infer_model(
+    model: ModelProto,
+    given: Sizes = NO_SIZES,
+    leeway: Leeway = STRICT,
+    *,
+    assumes_nonempty: bool = False,
+    fill: bool = True,
+    owned: bool = False,
+) -> Analysis:
+    """Infer types and shapes of every value of a model. The model does not change, unless it is `owned`.
+
+    assumes_nonempty: take the larger of two broadcast dimensions, and list what that assumes (`Analysis.assumptions`);
+    without it, the result holds at every size. fill: make a copy with the types filled in; without it, `Analysis.model`
+    is the model itself. owned: nobody else uses the model, so that the types are filled into the model itself. Raise
+    SplitgraphError for a binding or an input shape that fits nothing in the model, but never for a wrong model.
+    """
+    sizes = read_sizes(model, given)
+    task = Task(
+        model,
+        leeway.empty_chunks,
+        sizes,
+        assumes_defaults=leeway.assume_defaults,
+        assumes_nonempty=assumes_nonempty,
+    )
+    analysis = analyse_accepting(task, leeway, _analyse)
+    if not fill:
+        return analysis
+    if not owned:
+        filled = ModelProto()
+        filled.CopyFrom(model)
+        model = filled
+    return fill_model(analysis, model, sizes)
+
+
+def _analyse(task: Task) -> Analysis:
+    """Walk a model and build its analysis. What the walks kept is gone when the model is copied and filled."""
+    state, main = _believing(task)
+    symbols = state.symbols
+    if (symbols.assumed_pairs or symbols.assumed_sizes) and (_errors(state) or may_be_settled(state, main.facts)):
+        # A later requirement may depend on an earlier assumption. Only a walk without assumptions can tell.
+        exact, exact_main = _believing(replace(task, assumes_nonempty=False))
+        if _errors(state) <= _errors(exact):
+            settle_assumptions(state, exact_main.facts)
+        else:
+            # The errors are due to the assumptions.
+            state, main = exact, exact_main
+    _settle_branches(state)
+    defaults = defaults_of(task.model)
+    for finding in told_defaults(task.model, assumed=task.assumes_defaults):
+        state.record.report(finding)
+    if not task.assumes_defaults and any(map(may_tell_shapes, defaults)):
+        _, assumed = _walk(replace(task, is_reported=False, assumes_defaults=True, assumes_nonempty=False))
+        count = left_open(main.types, assumed.types, frozenset(state.symbols.generated))
+        if count:
+            state.record.report(defaults_left_open(len(defaults), count))
+    return build_analysis(state, main)
+
+
+def _believing(task: Task) -> tuple[WalkState, Walk]:
+    """Walk a model with its declared shapes. If one of them is wrong, walk it again and believe none."""
+    state, main = _walk(task)
+    misdeclared = [finding for finding in state.record.diagnostics if finding in state.record.misdeclared]
+    if misdeclared:
+        # As for a conversion: another declaration may be wrong too, without a contradiction.
+        state, main = _walk(replace(task, believes_shapes=False))
+        for finding in misdeclared:
+            state.record.report(finding)
+    return state, main
+
+
+def _errors(state: WalkState) -> set[tuple[str, str]]:
+    return {(finding.code, finding.location) for finding in state.record.diagnostics if finding.severity == "error"}
+
+
+def _settle_branches(state: WalkState) -> None:
+    """Separate errors in branches that the given sizes rule out from errors that the model has at any size."""
+    task, record = state.task, state.record
+    if not record.branches.avoidable:
+        return
+    has_sizes, at_any_size = task.sizes is not UNBOUND, set[tuple[str, str]]()
+    if has_sizes:
+        plain, _ = _walk(Task(task.model, task.empty_chunks, is_reported=False, set_aside=task.set_aside))
+        at_any_size = {(finding.code, finding.location) for finding in plain.record.diagnostics}
+
+    def is_of_sizes(error: Diagnostic) -> bool:
+        return has_sizes and (error.code, error.location) not in at_any_size
+
+    record.diagnostics[:], avoided = record.branches.settled(record.diagnostics, is_of_sizes)
+    record.never_run.update(dict.fromkeys(avoided))
+
+
 def fix_model(model: ModelProto, given: Sizes, *, owned: bool) -> ModelProto:
-    """A model with values for symbols written into what it declares, all else of it as it was. owned: as `infer_model`.
-    Raises SplitgraphError for a binding that fits nothing in the model.
+    """Return a model with the caller's sizes written into the types that it declares. Everything else stays. owned: as
+    for `infer_model`. Raise SplitgraphError for a binding that fits nothing in the model.
     """
     sizes = read_sizes(model, given)
     types = _analyse(Task(model, sizes=sizes)).details.types
@@ -61,46 +158,145 @@ def fix_model(model: ModelProto, given: Sizes, *, owned: bool) -> ModelProto:
     return model
 
 
-def infer_model(
-    model: ModelProto,
-    given: Sizes = NO_SIZES,
-    leeway: Leeway = STRICT,
-    *,
-    assumes_nonempty: bool = False,
-    fill: bool = True,
-    owned: bool = False,
-) -> Analysis:
-    """Infer types and shapes of every value of a model, which is not changed unless it is `owned`.
+# The walk over a model ------------------------------------------------------------------------------------------------
 
-    assumes_nonempty: take the larger of two dimensions for what they broadcast to, and say what that takes for granted
-    (`Analysis.assumptions`); without it, for callers that must be right at every size, nothing is assumed. fill: make
-    the copy with the types filled in; without it `Analysis.model` is the model itself, for callers that need only the
-    facts. owned: nobody else has the model, so that it is filled in itself and no copy is made.
-    Raises SplitgraphError for a binding or an input shape that fits nothing in the model; never for a wrong model.
+
+def _walk(task: Task) -> tuple[WalkState, Walk]:
+    """Walk a model, and again if the walk shows that it needs other names, another order or demanded types."""
+    state, graph = WalkState(task), task.model.graph
+    record = state.record
+    load_rules()
+    _check_functions(state)
+    main = Walk(state, MAIN, "main", task.imports, Facts(), bindings={})
+    if _opsets_known(state):
+        define_graph_values(main, graph, task.sizes.given)
+        main.run(graph.node)
+        for value in graph.output:
+            if not main.is_defined(value.name):
+                main.report(diagnostic("SG105", f"nothing in the model defines the output {value.name!r}", "main"))
+        walk_function_bodies(state, main)
+        settle_size_conditions(state)
+        # Nothing is read there any more, and a large model has as many visits as values.
+        main.memo.forget()
+    else:
+        define_graph_values(main, graph, None)
+    lacking = record.tensors.finding()
+    if lacking is not None:
+        record.report(lacking)
+    # A subgraph declares a dimension with the name of a generated symbol, or a node reads the output of a later node.
+    # Both are rare; looking for them first would cost another pass over all nodes.
+    again = bool(state.find_scopes()) or (record.is_disordered and not task.sorts)
+    demands = task.demands
+    if not again and not demands:
+        demands = demanded_types(state)
+        again = bool(demands)
+    if again:
+        reserved, sorts = frozenset(state.symbols.reserved), task.sorts or record.is_disordered
+        return _walk(replace(task, reserved=reserved, sorts=sorts, demands=demands))
+    for scope in record.scopes if task.sorts else ():
+        _check_order(state, scope)
+    return state, main
+
+
+def _opsets_known(state: WalkState) -> bool:
+    """Return False if the operators cannot be known: the model or a function imports an ai.onnx opset that does not
+    exist, or two different ones. Report that.
     """
-    sizes = read_sizes(model, given)
-    task = Task(
-        model,
-        leeway.empty_chunks,
-        sizes,
-        assumes_defaults=leeway.assume_defaults,
-        assumes_nonempty=assumes_nonempty,
-    )
-    analysis = _analyse(task)
-    if leeway.accept:
-        settled = settle(leeway.accept, analysis.diagnostics, analysis.details.scopes, analysis.details.graphs)
-        first = analysis.diagnostics
-        if settled.locations:
-            analysis = _analyse(replace(task, set_aside=settled.locations))
-        found = (*settled.apply(first, analysis.diagnostics), *settled.notes)
-        analysis = replace(analysis, diagnostics=found, accepted=tuple(settled.accepted))
-    if not fill:
-        return analysis
-    if not owned:
-        filled = ModelProto()
-        filled.CopyFrom(model)
-        model = filled
-    return fill_model(analysis, model, sizes)
+    imports = [("", state.task.model.opset_import)]
+    imports += [(function_location(f), f.opset_import) for f in state.task.model.functions]
+    good = True
+    for location, entries in imports:
+        opsets = sorted({entry.version for entry in entries if plain_domain(entry.domain) == ""})
+        text = help = None
+        if len(opsets) > 1:
+            help = "Remove all of these imports but the one that the nodes were written for."
+            text = f"imports several opsets of ai.onnx at once: {', '.join(map(str, opsets))}"
+        elif opsets and not 1 <= opsets[0] <= newest_opset(opsets[0]):
+            newest = newest_opset(opsets[0])
+            help = None if opsets[0] > 0 else "Import the opset that the nodes were written for."
+            text = f"imports opset {opsets[0]} of ai.onnx; splitgraph knows 1 to {newest}"
+        if text is not None:
+            state.record.report(diagnostic("SG103", text, location, help=help))
+            good = False
+    return good
+
+
+def _check_functions(state: WalkState) -> None:
+    """Report functions of the same domain, name and overload: runtimes take different ones, or refuse the model."""
+    locations = Counter(map(function_location, state.task.model.functions))
+    for location, count in locations.items():
+        if count > 1:
+            text, help = f"the function {location} is defined {count} times", "Rename or remove all of them but one."
+            state.record.report(diagnostic("SG104", text, location, help=help))
+
+
+def _check_order(state: WalkState, scope: Scope) -> None:
+    """Report nodes that are not in topological order."""
+    order = sorted_order(scope.nodes)
+    moved = next((position for position, index in enumerate(order) if position != index), None)
+    if moved is not None:
+        first = node_label(scope.nodes[moved], moved)
+        text = f"the nodes are out of order: {first} reads a value that a later node produces"
+        state.record.report(diagnostic("SG112", text, scope.location, severity="warning"))
+
+
+# Functions as written, apart from any call ----------------------------------------------------------------------------
+
+
+def walk_function_bodies(state: WalkState, main: Walk) -> None:
+    """Walk each function body as written, with the input types that all calls have in common. Report findings only for
+    functions that no call has walked.
+    """
+    facts = main.facts
+    for index, function in enumerate(state.task.model.functions):
+        key = function_key(function)
+        calls = state.record.calls.get(key, [])
+        imports = opset_imports(function.opset_import)
+        known = facts.child()
+        state.record.quiet += bool(calls)
+        body = Walk(state, ("F", index), function_location(function), imports, known, memo=Memo(known, main.memo))
+        state.record.calling.append(key)
+        followed, symbols = calls if state.record.follows_every_call else [], _stand_ins(state)
+        for position, name in enumerate(function.input):
+            body.define(name, _common(symbols, followed, position), body.location)
+        take_demands(body)
+        body.run(function.node)
+        body.check_function_outputs(function)
+        state.record.calling.pop()
+        state.record.quiet -= bool(calls)
+
+
+def _stand_ins(state: WalkState) -> Iterator[Dim]:
+    """Yield symbols for the unknown dimensions of a function's inputs. All functions use the same symbols, so that
+    equal calls in different functions stay equal. Requirements on these symbols stay within the function.
+    """
+    for position in itertools.count():
+        if position == len(state.symbols.stand_ins):
+            state.symbols.stand_ins.append(state.fresh())
+        yield state.symbols.stand_ins[position]
+
+
+def _common(symbols: Iterator[Dim], calls: Sequence[FunctionCall], position: int) -> ValueType:
+    """Return what all calls of a function agree on for one input: kind, element type, rank and static dimensions. A
+    symbol of one call means nothing in another call.
+    """
+    types = [(call.inputs[position] if position < len(call.inputs) else None) or UNKNOWN for call in calls]
+    if not types or any(value.kind != types[0].kind for value in types):
+        return UNKNOWN
+    dtype = types[0].dtype if all(value.dtype == types[0].dtype for value in types) else None
+    shapes = [value.shape for value in types]
+    if None in shapes or len({len(shape or ()) for shape in shapes}) > 1:
+        return ValueType(types[0].kind, dtype, None, types[0].element)
+    dims = [set(dims) for dims in zip(*(shape or () for shape in shapes), strict=True)]
+    return ValueType(types[0].kind, dtype, tuple(_agreed(symbols, choices) for choices in dims), types[0].element)
+
+
+def _agreed(symbols: Iterator[Dim], dims: set[DimLike | None]) -> DimLike:
+    only = dims.pop() if len(dims) == 1 else None
+    return only if isinstance(only, int) else next(symbols)
+
+
+# The walk for a conversion --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,29 +328,29 @@ class Walked:
     @property
     def lenient(self) -> list[Diagnostic]:
         """The warnings about nodes with element types that only the schema forbids."""
-        told = {found for detail in self.graphs.values() for found in detail.lenient.values()}
-        return [found for found in self.diagnostics if found in told] if told else []
+        told = {finding for detail in self.graphs.values() for finding in detail.lenient.values()}
+        return [finding for finding in self.diagnostics if finding in told] if told else []
 
     @property
     def tolerated(self) -> list[Diagnostic]:
         """The warnings about nodes that engines run, and that the specification forbids not only for their types."""
-        told = {found for detail in self.graphs.values() for found in detail.tolerated}
-        return [found for found in self.diagnostics if found in told] if told else []
+        told = {finding for detail in self.graphs.values() for finding in detail.tolerated}
+        return [finding for finding in self.diagnostics if finding in told] if told else []
 
     @property
     def doubled(self) -> list[Diagnostic]:
         """The warnings about equal initializers of one name."""
-        return [found for found in self.diagnostics if found.code == "SG104" and found.severity == "warning"]
+        return [finding for finding in self.diagnostics if finding.code == "SG104" and finding.severity == "warning"]
 
     def visits(self, scope: Scope) -> Sequence[Visit | None]:
-        """The visit of each node of a graph, as in `GraphDetail.visits`."""
+        """Return the visit of each node of a graph, as in `GraphDetail.visits`."""
         detail = self.graphs.get(scope.path)
         known = [] if detail is None else detail.visits
         return known if len(known) == len(scope.nodes) else [None] * len(scope.nodes)
 
 
 def walk_model(model: ModelProto, leeway: Leeway = STRICT) -> Walked:
-    """Infer every value of a model, which is not changed; never raises for a wrong one."""
+    """Infer every value of a model for a conversion. The model does not change. Never raise for a wrong model."""
     task = Task(model, is_reported=False, assumes_defaults=leeway.assume_defaults)
     walked = _walked(task, leeway)
     if not leeway.accept:
@@ -173,21 +369,16 @@ def walk_model(model: ModelProto, leeway: Leeway = STRICT) -> Walked:
     )
 
 
-def later_leeway(model: ModelProto, leeway: Leeway) -> Leeway:
-    """The leeway for the same model after a conversion moved its nodes."""
-    return walk_model(model, leeway).leeway if leeway.accept else leeway
-
-
 def _walked(task: Task, leeway: Leeway) -> Walked:
     state, _ = _walk(task)
-    misdeclared = tuple([found for found in state.record.diagnostics if found in state.record.misdeclared])
+    misdeclared = tuple([finding for finding in state.record.diagnostics if finding in state.record.misdeclared])
     if misdeclared:
         # Another declaration may be wrong too, without a contradiction, and conversion would depend on it.
         state, _ = _walk(replace(task, believes_shapes=False))
     record = state.record
-    found, avoided = record.branches.settled(record.diagnostics, lambda error: False)
+    diagnostics, avoided = record.branches.settled(record.diagnostics, lambda error: False)
     return Walked(
-        tuple(found),
+        tuple(diagnostics),
         (*record.never_run, *avoided),
         dict(task.imports),
         record.scopes,
@@ -199,194 +390,6 @@ def _walked(task: Task, leeway: Leeway) -> Walked:
     )
 
 
-def _analyse(task: Task) -> Analysis:
-    # A function of its own, so that what the walks kept is gone when the model is copied and filled.
-    state, main = _believing(task)
-    symbols = state.symbols
-    if (symbols.assumed_pairs or symbols.assumed_sizes) and (_errors(state) or may_be_settled(state, main.facts)):
-        # A requirement that came later may rest on what was assumed before it: only a walk that assumes nothing tells.
-        exact, exact_main = _believing(replace(task, assumes_nonempty=False))
-        if _errors(state) <= _errors(exact):
-            settle_assumptions(state, exact_main.facts)
-        else:
-            # What is wrong only where something is assumed is wrong with the assumption.
-            state, main = exact, exact_main
-    _settle_branches(state)
-    defaults = defaults_of(task.model)
-    for found in told_defaults(task.model, assumed=task.assumes_defaults):
-        state.record.report(found)
-    if not task.assumes_defaults and any(map(may_tell_shapes, defaults)):
-        _, assumed = _walk(replace(task, is_reported=False, assumes_defaults=True, assumes_nonempty=False))
-        count = left_open(main.types, assumed.types, frozenset(state.symbols.generated))
-        if count:
-            state.record.report(defaults_left_open(len(defaults), count))
-    return build_analysis(state, main)
-
-
-def _believing(task: Task) -> tuple[WalkState, Walk]:
-    """Walk a model. Declared shapes are believed unless one of them is wrong."""
-    state, main = _walk(task)
-    misdeclared = [found for found in state.record.diagnostics if found in state.record.misdeclared]
-    if misdeclared:
-        # As for a conversion: what nothing but a declaration says may be as wrong as the one that is known to be.
-        state, main = _walk(replace(task, believes_shapes=False))
-        for found in misdeclared:
-            state.record.report(found)
-    return state, main
-
-
-def _errors(state: WalkState) -> set[tuple[str, str]]:
-    return {(found.code, found.location) for found in state.record.diagnostics if found.severity == "error"}
-
-
-def _settle_branches(state: WalkState) -> None:
-    """Separate errors in branches that the given sizes rule out from errors that the model has at any size."""
-    task, record = state.task, state.record
-    if not record.branches.avoidable:
-        return
-    has_sizes, at_any_size = task.sizes is not UNBOUND, set[tuple[str, str]]()
-    if has_sizes:
-        plain, _ = _walk(Task(task.model, task.empty_chunks, is_reported=False, set_aside=task.set_aside))
-        at_any_size = {(found.code, found.location) for found in plain.record.diagnostics}
-
-    def is_of_sizes(error: Diagnostic) -> bool:
-        return has_sizes and (error.code, error.location) not in at_any_size
-
-    record.diagnostics[:], avoided = record.branches.settled(record.diagnostics, is_of_sizes)
-    record.never_run.update(dict.fromkeys(avoided))
-
-
-def _walk(task: Task) -> tuple[WalkState, Walk]:
-    """Walk a model, more than once where a walk shows that it must be done otherwise."""
-    state, graph = WalkState(task), task.model.graph
-    record = state.record
-    load_rules()
-    _check_functions(state)
-    main = Walk(state, MAIN, "main", task.imports, Facts(), bindings={})
-    if _opsets_known(state):
-        define_graph_values(main, graph, task.sizes.given)
-        main.run(graph.node)
-        _check_outputs(main, graph)
-        walk_function_bodies(state, main)
-        settle_size_conditions(state)
-        # Nothing is read there any more, and a large model has as many visits as values.
-        main.memo.forget()
-    else:
-        define_graph_values(main, graph, None)
-    lacking = record.tensors.finding()
-    if lacking is not None:
-        record.report(lacking)
-    # A subgraph declares a dimension with the name of a generated symbol, or a node reads the output of a later node.
-    # Both are rare; looking for them first would cost another pass over all nodes.
-    again = bool(state.find_scopes()) or (record.is_disordered and not task.sorts)
-    demands = task.demands
-    if not again and not demands:
-        demands = demanded_types(state)
-        again = bool(demands)
-    if again:
-        reserved, sorts = frozenset(state.symbols.reserved), task.sorts or record.is_disordered
-        return _walk(replace(task, reserved=reserved, sorts=sorts, demands=demands))
-    for scope in record.scopes if task.sorts else ():
-        _check_order(state, scope)
-    return state, main
-
-
-def _check_order(state: WalkState, scope: Scope) -> None:
-    """Report nodes that are not in topological order."""
-    order = sorted_order(scope.nodes)
-    moved = next((position for position, index in enumerate(order) if position != index), None)
-    if moved is not None:
-        first = node_label(scope.nodes[moved], moved)
-        text = f"the nodes are out of order: {first} reads a value that a later node produces"
-        state.record.report(diagnostic("SG112", text, scope.location, severity="warning"))
-
-
-def _opsets_known(state: WalkState) -> bool:
-    """Report an ai.onnx opset that does not exist, or two different ones, in the model or in a function. False then:
-    the operators cannot be known.
-    """
-    imports = [("", state.task.model.opset_import)]
-    imports += [(function_location(f), f.opset_import) for f in state.task.model.functions]
-    good = True
-    for location, entries in imports:
-        opsets = sorted({entry.version for entry in entries if plain_domain(entry.domain) == ""})
-        text = help = None
-        if len(opsets) > 1:
-            help = "Remove all of these imports but the one that the nodes were written for."
-            text = f"imports several opsets of ai.onnx at once: {', '.join(map(str, opsets))}"
-        elif opsets and not 1 <= opsets[0] <= newest_opset(opsets[0]):
-            newest = newest_opset(opsets[0])
-            help = None if opsets[0] > 0 else "Import the opset that the nodes were written for."
-            text = f"imports opset {opsets[0]} of ai.onnx; splitgraph knows 1 to {newest}"
-        if text is not None:
-            state.record.report(diagnostic("SG103", text, location, help=help))
-            good = False
-    return good
-
-
-def _check_functions(state: WalkState) -> None:
-    """Report functions of the same domain, name and overload: runtimes take different ones, or refuse the model."""
-    locations = Counter(map(function_location, state.task.model.functions))
-    for location, count in locations.items():
-        if count > 1:
-            text, help = f"the function {location} is defined {count} times", "Rename or remove all of them but one."
-            state.record.report(diagnostic("SG104", text, location, help=help))
-
-
-def _check_outputs(main: Walk, graph: GraphProto) -> None:
-    for value in graph.output:
-        if not main.is_defined(value.name):
-            main.report(diagnostic("SG105", f"nothing in the model defines the output {value.name!r}", "main"))
-
-
-def walk_function_bodies(state: WalkState, main: Walk) -> None:
-    """Walk each function body as written, with the input types that all calls have in common. Report findings only for
-    functions that no call has walked.
-    """
-    facts = main.facts
-    for index, function in enumerate(state.task.model.functions):
-        key = function_key(function)
-        calls = state.record.calls.get(key, [])
-        imports = opset_imports(function.opset_import)
-        known = facts.child()
-        state.record.quiet += bool(calls)
-        body = Walk(state, ("F", index), function_location(function), imports, known, memo=Memo(known, main.memo))
-        state.record.calling.append(key)
-        followed, symbols = calls if state.record.follows_every_call else [], _stand_ins(state)
-        for position, name in enumerate(function.input):
-            body.define(name, _common(symbols, followed, position), body.location)
-        take_demands(body)
-        body.run(function.node)
-        body.check_function_outputs(function)
-        state.record.calling.pop()
-        state.record.quiet -= bool(calls)
-
-
-def _stand_ins(state: WalkState) -> Iterator[Dim]:
-    """Symbols for the unknown dimensions of a function's inputs. All functions use the same symbols, so that equal
-    calls in different functions stay equal. Requirements on these symbols stay within the function.
-    """
-    for position in itertools.count():
-        if position == len(state.symbols.stand_ins):
-            state.symbols.stand_ins.append(state.fresh())
-        yield state.symbols.stand_ins[position]
-
-
-def _common(symbols: Iterator[Dim], calls: Sequence[FunctionCall], position: int) -> ValueType:
-    """What all calls of a function agree on for one input: kind, element type, rank and static dimensions. Symbols of
-    one call mean nothing in another.
-    """
-    types = [(call.inputs[position] if position < len(call.inputs) else None) or UNKNOWN for call in calls]
-    if not types or any(value.kind != types[0].kind for value in types):
-        return UNKNOWN
-    dtype = types[0].dtype if all(value.dtype == types[0].dtype for value in types) else None
-    shapes = [value.shape for value in types]
-    if None in shapes or len({len(shape or ()) for shape in shapes}) > 1:
-        return ValueType(types[0].kind, dtype, None, types[0].element)
-    dims = [set(dims) for dims in zip(*(shape or () for shape in shapes), strict=True)]
-    return ValueType(types[0].kind, dtype, tuple(_agreed(symbols, each) for each in dims), types[0].element)
-
-
-def _agreed(symbols: Iterator[Dim], dims: set[DimLike | None]) -> DimLike:
-    only = dims.pop() if len(dims) == 1 else None
-    return only if isinstance(only, int) else next(symbols)
+def later_leeway(model: ModelProto, leeway: Leeway) -> Leeway:
+    """Return the leeway for the same model after a conversion moved its nodes."""
+    return walk_model(model, leeway).leeway if leeway.accept else leeway

@@ -20,31 +20,35 @@ _REMEDY = "If no caller replaces the defaults of inputs, use --assume-defaults (
 
 
 def defaults_of(model: ModelProto) -> list[TensorProto]:
-    """The initializers of a model that are also inputs, so that a caller may replace them; each name once."""
+    """Return the initializers of a model that are also inputs, so that a caller may replace them; each name once."""
     if model.ir_version < _DEFAULTS_SINCE or not model.graph.initializer:
         return []
     inputs = {value.name for value in model.graph.input}
-    return list({held.name: held for held in model.graph.initializer if held.name in inputs}.values())
+    return list(
+        {
+            initializer.name: initializer for initializer in model.graph.initializer if initializer.name in inputs
+        }.values()
+    )
 
 
-def may_tell_shapes(held: TensorProto) -> bool:
-    """True for a tensor of few integers: shapes may be computed from it."""
-    return held.data_type in INTEGER_TYPES and prod(held.dims) <= _MOST_ELEMENTS
+def may_tell_shapes(tensor: TensorProto) -> bool:
+    """Return True for a tensor of few integers: shapes may be computed from it."""
+    return tensor.data_type in INTEGER_TYPES and prod(tensor.dims) <= _MOST_ELEMENTS
 
 
-def left_open(found: Mapping[str, ValueType], assumed: Mapping[str, ValueType], generated: frozenset[str]) -> int:
-    """How many dimensions are unknown only because defaults are not constants. found, assumed: the types of all values
-    without and with defaults as constants. generated: the symbols for unknown dimensions in `found`.
+def left_open(types: Mapping[str, ValueType], assumed: Mapping[str, ValueType], generated: frozenset[str]) -> int:
+    """Return how many dimensions are unknown only because defaults are not constants. types, assumed: the types of all
+    values without and with defaults as constants. generated: the symbols for unknown dimensions in `types`.
     """
-    return sum(_opened(found.get(name), value, generated) for name, value in assumed.items())
+    return sum(_opened(types.get(name), value, generated) for name, value in assumed.items())
 
 
-def _opened(found: ValueType | None, assumed: ValueType, generated: frozenset[str]) -> int:
+def _opened(known: ValueType | None, assumed: ValueType, generated: frozenset[str]) -> int:
     if assumed.shape is None:
         return 0
-    if found is None or found.shape is None or len(found.shape) != len(assumed.shape):
+    if known is None or known.shape is None or len(known.shape) != len(assumed.shape):
         return sum(1 for dim in assumed.shape if isinstance(dim, int))
-    pairs = zip(found.shape, assumed.shape, strict=True)
+    pairs = zip(known.shape, assumed.shape, strict=True)
     return sum(1 for mine, theirs in pairs if isinstance(theirs, int) and _is_open(mine, generated))
 
 
@@ -53,7 +57,7 @@ def _is_open(dim: int | Dim | None, generated: frozenset[str]) -> bool:
 
 
 def defaults_left_open(count: int, dims: int) -> Diagnostic:
-    """The finding that defaults leave dimensions unknown."""
+    """Return the finding that defaults leave dimensions unknown."""
     inputs = "1 input has a default" if count == 1 else f"{count} inputs have defaults"
     dimensions = "1 dimension is" if dims == 1 else f"{dims} dimensions are"
     text = f"{inputs} that a caller may replace, so {dimensions} unknown"
@@ -61,32 +65,31 @@ def defaults_left_open(count: int, dims: int) -> Diagnostic:
 
 
 def told_defaults(model: ModelProto, *, assumed: bool) -> list[Diagnostic]:
-    """The finding that the defaults of a model were taken for constants, if they were, and if it has some."""
+    """Return the finding that defaults were taken for constants, if they were and the model has some."""
     defaults = defaults_of(model) if assumed else []
     return [defaults_assumed(len(defaults))] if defaults else []
 
 
 def told_remedy(error: ConversionError, left: Collection[Diagnostic]) -> ConversionError:
-    """The refusal of a conversion, with the remedy at each blocker that is gone where defaults are constants.
-
-    left: the blockers of the same conversion with defaults as constants.
+    """Return the refusal of a conversion. Each blocker that constant defaults would remove gets the remedy. left: the
+    blockers that remain if defaults are constants.
     """
-    still = {found.location for found in left}
+    still = {finding.location for finding in left}
     text, told = str(error), []
-    for found in error.diagnostics:
-        if found.severity != "error" or found.location in still:
-            told.append(found)
+    for finding in error.diagnostics:
+        if finding.severity != "error" or finding.location in still:
+            told.append(finding)
             continue
-        message = f"{found.message}; this depends on the default of an input, which a caller may replace"
-        told.append(replace(found, message=message, help=_REMEDY))
-        text = text.replace(found.message, message)
+        message = f"{finding.message}; this depends on the default of an input, which a caller may replace"
+        told.append(replace(finding, message=message, help=_REMEDY))
+        text = text.replace(finding.message, message)
     if told != list(error.diagnostics):
         text += f"\n  {_REMEDY}"
     return ConversionError(text, told)
 
 
 def defaults_assumed(count: int) -> Diagnostic:
-    """The finding that defaults were taken for constants."""
+    """Return the finding that defaults were taken for constants."""
     inputs = "the default of 1 input is" if count == 1 else f"the defaults of {count} inputs are"
     help = "The result holds only if no caller replaces a default."
     return diagnostic("SG305", f"{inputs} treated as constant", "main", severity="info", help=help)

@@ -1,4 +1,8 @@
-"""What is known of a value, as one object for equal knowledge; and the memo of visits, whose keys they are."""
+"""The memo of the walk: nodes that are alike, with equal knowledge of their inputs, are inferred once.
+
+`Knowledge` is what is known of a value. Equal knowledge is one object, so that the keys of the memo compare objects.
+`Memo` holds the results by key. `constant_key` reads the key of a Constant node from its bytes.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,7 @@ from splitgraph.model.value_type import Contents, SequenceInfo, Shape, ValueType
 from splitgraph.model.values import tensor_contents
 from splitgraph.model.wire_format import ONE_BYTE, Malformed, field, tag, varint_at
 
-# What is known of a value, as an object.
-
+# What is known of a value ---------------------------------------------------------------------------------------------
 
 # Longer contents are the same only when they are the same object; comparing them would cost more than it saves.
 _MOST_COMPARED = 64
@@ -21,11 +24,11 @@ LARGEST = 2**64
 
 
 class Knowledge:
-    """The type of a value, its contents and what is known of it as a sequence; equal only to itself.
+    """The type of a value, its elements, and what is known of it as a sequence; equal only to itself.
 
-    unread: a constant whose elements nobody has asked for yet, so that layers that differ only in their weights are
-    alike. type is None for an omitted input only. text: the type without its shape, as schemas write it; None when it
-    is not known. is_sound: a tensor with no unknown, impossible or too large dimension.
+    unread: a constant whose elements nobody has read yet, so that layers that differ only in their weights are alike.
+    type: None for an omitted input only. text: the type without its shape, as schemas write it; None if it is not
+    known. is_sound: a tensor without an unknown, impossible or too large dimension.
     """
 
     __slots__ = ("contents", "is_sound", "sequence", "text", "type", "unread")
@@ -51,10 +54,10 @@ OMITTED = Knowledge(None, None, None, False, None, False)
 
 
 class InternedKnowledge:
-    """Every Knowledge of one inference, each made once."""
+    """All knowledge of one inference: equal knowledge is one object."""
 
     def __init__(self) -> None:
-        # Of tensors by element type and shape, of other values by their type; and of those of which more is known.
+        # By element type and shape for tensors, by type for other values; and with known elements or members.
         self.tensors: dict[tuple[str | None, Shape | None], Knowledge] = {}
         self._others: dict[ValueType, Knowledge] = {}
         self._more: dict[tuple[object, ...], Knowledge] = {}
@@ -65,11 +68,13 @@ class InternedKnowledge:
         # The elements of other constants, by the identity of the tensor, which is held with them.
         self._elements: dict[int, tuple[TensorProto, Contents | None]] = {}
 
-    def elements_of(self, held: TensorProto) -> Contents | None:
-        """The elements of a constant, always as the same object, so that calls with the same constant are equal."""
-        if id(held) not in self._elements:
-            self._elements[id(held)] = held, tensor_contents(held)
-        return self._elements[id(held)][1]
+    def elements_of(self, tensor: TensorProto) -> Contents | None:
+        """Return the elements of a constant. They are always the same object, so that calls with the same constant are
+        equal.
+        """
+        if id(tensor) not in self._elements:
+            self._elements[id(tensor)] = tensor, tensor_contents(tensor)
+        return self._elements[id(tensor)][1]
 
     def of(
         self,
@@ -79,24 +84,24 @@ class InternedKnowledge:
         *,
         unread: bool = False,
     ) -> Knowledge:
-        """The one object for this knowledge."""
+        """Return the one object for this knowledge."""
         plain = self._others.get(type) if type.kind != "tensor" else self.tensors.get((type.dtype, type.shape))
         if plain is None:
             plain = self._of_new(type)
         if contents is None and sequence is None and not unread:
             return plain
-        # Contents that are told apart by identity must stay alive, which being held here they do.
+        # Contents that are compared by identity must stay alive: this dictionary holds them.
         key = (plain, None if contents is None else _comparable(contents), sequence, unread)
-        found = self._more.get(key)
-        if found is None:
-            found = self._more[key] = Knowledge(plain.type, contents, sequence, unread, plain.text, plain.is_sound)
-        return found
+        known = self._more.get(key)
+        if known is None:
+            known = self._more[key] = Knowledge(plain.type, contents, sequence, unread, plain.text, plain.is_sound)
+        return known
 
     def sound(self, types: Sequence[ValueType]) -> list[Knowledge] | None:
-        """What is known of tensors of these types; None where one of them is no tensor, or has a dimension that is
+        """Return the knowledge for tensors of these types. Return None if one is no tensor, or has a dimension that is
         unknown, below 0 or too large.
         """
-        found, tensors = [], self.tensors
+        results, tensors = [], self.tensors
         for type in types:
             known = tensors.get((type.dtype, type.shape)) if type.kind == "tensor" else None
             if known is None:
@@ -105,11 +110,11 @@ class InternedKnowledge:
                 known = self._of_new(type)
             if not known.is_sound:
                 return None
-            found.append(known)
-        return found
+            results.append(known)
+        return results
 
     def _of_new(self, type: ValueType) -> Knowledge:
-        """What is known of a value by a type that is new here."""
+        """Make the knowledge for a type that is new here."""
         if type.kind != "tensor":
             known = self._others[type] = Knowledge(type, None, None, False, type_text(type), False)
             return known
@@ -132,7 +137,9 @@ class InternedKnowledge:
 
 
 def type_text(known: ValueType) -> str | None:
-    """The type without its shape, as schemas write it with our names of element types; None when it is not known."""
+    """Return the type without its shape, as schemas write it, but with our names of element types. Return None if it is
+    not known.
+    """
     if known.dtype is None or known.element is not None:
         return None
     if known.kind == "tensor":
@@ -152,7 +159,7 @@ def _comparable(contents: Contents) -> object:
 
 
 def with_dims(value: ValueType, change: Callable[[Dim], DimLike | None]) -> ValueType:
-    """The type with each symbolic dimension changed; the same object where nothing is."""
+    """Return the type with each symbolic dimension changed; the same object if nothing changes."""
     if value.element is not None:
         element = with_dims(value.element, change)
         if element is not value.element:
@@ -166,20 +173,18 @@ def with_dims(value: ValueType, change: Callable[[Dim], DimLike | None]) -> Valu
     return value if changed is None else value.with_shape(changed)
 
 
-# The memo
-
+# The memo -------------------------------------------------------------------------------------------------------------
 
 # What equal nodes have in common. For a Constant: its attribute. For other nodes: the operator, the number of outputs,
 # one object for what is known of each input, and the bytes of each attribute.
 Key = bytes | tuple[object, ...]
-
 # What a visit depends on besides its key and what is known of symbols: the opset imports of its graph, and whether
 # findings are reported there.
 Setting = tuple[object, ...]
 
 
 def setting_of(imports: Mapping[str, int], is_reported: tuple[bool, bool]) -> Setting:
-    """The setting of a graph."""
+    """Return the setting of a graph."""
     return (is_reported, *sorted(imports.items()))
 
 
@@ -226,7 +231,7 @@ class Memo:
         self._kept: dict[Hashable, tuple[Any, int | None]] = {}
 
     def find(self, key: Hashable) -> Any:
-        """The result with this key, here or around; None where there is none that holds."""
+        """Find a result that holds, here or further out; None if there is none."""
         memo: Memo | None = self
         while memo is not None:
             kept = memo._kept.get(key)
@@ -237,7 +242,7 @@ class Memo:
         return None
 
     def keep(self, key: Hashable, result: Any, *, settled: bool) -> None:
-        """Remember a result, that of a call or a settled one of a node."""
+        """Remember the result of a call, or a settled result of a node."""
         if not self.remembers:
             return
         memo = self
@@ -250,6 +255,8 @@ class Memo:
         self._kept.clear()
 
 
+# Keys of Constant nodes -----------------------------------------------------------------------------------------------
+
 # The keys of Constant nodes: the bytes of their attribute. A third of the nodes that exporters write are Constants, and
 # most of them are equal. Asking protobuf for an output and an attribute makes objects, which takes three times as long
 # as writing the whole node as bytes and reading it from there. Source: the fields of NodeProto in onnx.proto.
@@ -257,17 +264,16 @@ class Memo:
 # How NodeProto's fields begin, and the operator's whole field.
 _OUTPUT, _NAME, _ATTRIBUTE = (tag(number)[0] for number in (2, 3, 5))
 _OPERATOR = field(4, b"Constant")
-
 # A longer Constant holds weights: comparing them would cost more than it saves.
 MOST_BYTES = 4096
 
 
 def constant_key(written: bytes, earlier: Container[object] = ()) -> tuple[str, bytes] | None:
-    """The output of a Constant node and its key, which is its attribute as bytes, from the bytes of the node.
+    """Read the output of a Constant node and its key from the bytes of the node. The key is the attribute as bytes.
 
-    earlier: keys that were read before, among other things. None unless the node is an output, perhaps a name,
-    the operator and one attribute, in this order and nothing else, all short, with an output of less than 128 bytes and
-    a name, too: what else there is means something, or is rare.
+    earlier: keys that were read before, among other things. Return None unless the node has exactly these fields in
+    this order: an output, perhaps a name, the operator and one attribute. All must be short: output and name have less
+    than 128 bytes. Other fields mean something, or are rare.
     """
     if len(written) > MOST_BYTES:
         return None
@@ -286,7 +292,7 @@ def constant_key(written: bytes, earlier: Container[object] = ()) -> tuple[str, 
 
 
 def _is_one_attribute(written: bytes) -> bool:
-    """True for the bytes of one attribute and nothing else."""
+    """Return True for the bytes of one attribute and nothing else."""
     try:
         length, start = varint_at(written, 1, len(written))
     except Malformed:

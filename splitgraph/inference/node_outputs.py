@@ -1,5 +1,6 @@
-"""Inference of one node's outputs: by its split variant, by its operator's rule, or by onnx's own inference; then the
-checks that hold for all of them.
+"""Infer the outputs of one node: by its split variant, by its operator's rule, or by onnx's own inference.
+
+Then the checks that hold for all nodes, and the computation of values that no rule follows.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from splitgraph.splits.variant import read_written
 
 
 def infer_node(walk: GraphWalk, ctx: NodeContext, reading: Reading) -> Sequence[ValueType]:
-    """The output types of a node that is no function call. Errors of the node are reported."""
+    """Return the output types of a node that is no function call. Report its errors."""
     operator, set_aside = reading.operator, walk.state.task.set_aside
     if set_aside and (accepted := set_aside.get(ctx.location)) is not None:
         walk.detail.unread.add(ctx.index)
@@ -34,7 +35,7 @@ def infer_node(walk: GraphWalk, ctx: NodeContext, reading: Reading) -> Sequence[
         return ()
     if operator.domain not in walk.imports and operator.finding is None:
         _warn_of_no_import(walk, operator.domain)
-    if not is_sound(walk, ctx, reading):
+    if (reading.refusal is not None or reading.lacking) and is_refused(walk, ctx, reading):
         return ()
     repaired = reading.may_need_repair and operator.schema is not None and _repair(walk, ctx, operator.schema)
     if operator.variant is not None:
@@ -46,31 +47,33 @@ def infer_node(walk: GraphWalk, ctx: NodeContext, reading: Reading) -> Sequence[
     return _infer_by_rule(walk, ctx, reading, repaired)
 
 
-def is_sound(walk: GraphWalk, ctx: NodeContext, reading: Reading) -> bool:
-    """True for a node whose operator exists and whose attributes are sound; otherwise a finding is reported, and the
-    node is not read.
+def is_refused(walk: GraphWalk, ctx: NodeContext, reading: Reading) -> bool:
+    """Return True if nothing is read of a node: its operator does not exist, or its attributes are not sound. Report
+    that.
     """
     walk.state.record.tensors.lacking += reading.lacking
     if reading.refusal is None:
-        return True
+        return False
     code, text, help = reading.refusal
     walk.detail.unread.add(ctx.index)
     walk.report(diagnostic(code, text, ctx.location, help=help))
-    return False
+    return True
 
 
 def _set_aside(walk: GraphWalk, ctx: NodeContext, accepted: Collection[str]) -> None:
     """Conclude nothing from a node. accepted: the codes of its findings."""
-    # A contradicted declaration may be as wrong as what the node says.
+    # The contradicted declaration may be wrong as well.
     if "SG301" in accepted:
         for name in ctx.outputs:
             walk.declared.pop(name, None)
-    # Of no other node like it the same is true.
+    # The visit must not be repeated for equal nodes, which are not set aside.
     walk.state.record.effects += 1
 
 
 def _warn_of_no_import(walk: GraphWalk, domain: str) -> None:
-    """Warn, once for each domain, that nodes of the model have no opset import. onnx's checker refuses such a model."""
+    """Warn, once for each domain, that the model does not import the domain of its nodes. onnx's checker refuses such a
+    model.
+    """
     text = f"the model has nodes of {domain}, but imports no version of {domain}; runtimes take one of their choice"
     walk.report(diagnostic("SG110", text, "main", severity="warning"))
 
@@ -83,10 +86,12 @@ def _infer_split(walk: GraphWalk, ctx: NodeContext, variant: Variant) -> Sequenc
 
 def _infer_by_rule(walk: GraphWalk, ctx: NodeContext, reading: Reading, repaired: bool) -> Sequence[ValueType]:
     operator, rule = reading.operator, reading.rule
+    # An attribute depends on the call of the function around the node, and no call is known.
+    is_open = reading.refers and walk.bindings is None
     if operator.schema is None:
         if rule is not None:
-            return (_before_a_reference(ctx, rule) if _is_open(walk, reading) else rule(ctx)) or ()
-        # What OpenVINO itself defines has been inferred by it: the dims that the IR declares are believed.
+            return (_before_a_reference(ctx, rule) if is_open else rule(ctx)) or ()
+        # OpenVINO has inferred its own layers: the dims that the IR declares are believed.
         if operator.domain != openvino_split_1.DOMAIN:
             walk.state.record.note_unknown_operator(f"{operator.domain or AI_ONNX}::{ctx.node.op_type}", ctx.location)
         return ()
@@ -99,34 +104,28 @@ def _infer_by_rule(walk: GraphWalk, ctx: NodeContext, reading: Reading, repaired
         ctx.find(*fault)
         walk.detail.unread.add(ctx.index)
         return ()
-    is_open = _is_open(walk, reading)
     outputs = None if rule is None else _before_a_reference(ctx, rule) if is_open else rule(ctx)
     if not ctx.errors:
         if reading.mistyped is not None:
-            found = ctx.find("SG302", reading.mistyped, severity="warning" if reading.is_lenient else "error")
+            warning = ctx.find("SG302", reading.mistyped, severity="warning" if reading.is_lenient else "error")
             if reading.is_lenient:
-                walk.detail.lenient[ctx.index] = found
+                walk.detail.lenient[ctx.index] = warning
         elif outputs is not None and (wrong := reading.fault_of_outputs(ctx.outputs, outputs)) is not None:
             ctx.find("SG302", wrong)
     if outputs is not None or ctx.errors:
         return outputs or ()
     if is_open:
         # onnx's own inference would take the attribute for 0.
-        return _schema_types(ctx, operator.schema)
+        return [_schema_type(ctx, operator.schema, formal) for formal in operator.schema.outputs]
     # Imported where it is needed, because it imports onnx's C++ library.
     from splitgraph.inference.onnx_inference import infer_with_onnx
 
     return infer_with_onnx(ctx, operator)
 
 
-def _is_open(walk: GraphWalk, reading: Reading) -> bool:
-    """True for a node with an attribute that only a call of the function around it determines."""
-    return reading.refers and walk.bindings is None
-
-
 def _before_a_reference(ctx: NodeContext, rule: Rule) -> Sequence[ValueType] | None:
-    """The output types that a rule gives for a node of a function body as written without reading an attribute that
-    only a call determines; None when it reads one. What a rule does before holds for every call.
+    """Run a rule on a node in a function body without a call. Return its output types; None if it reads an attribute
+    that only a call determines. What the rule does before holds for every call.
     """
     ctx.stops = True
     try:
@@ -140,23 +139,20 @@ def _before_a_reference(ctx: NodeContext, rule: Rule) -> Sequence[ValueType] | N
 
 
 def _repair(walk: GraphWalk, ctx: NodeContext, schema: OperatorVersion) -> bool:
-    """Repair a faulty node that can mean only one thing, and report each repair. True for a node that has one."""
+    """Repair a faulty node that can mean only one thing, and report each repair. Return True if there was one."""
     repairs = find_repairs(ctx, schema)
     for repair in repairs:
-        # Not an error of the node as it is read from here on.
+        # This is no error of the repaired node.
         walk.report(diagnostic(repair.code, repair.what, ctx.location, severity=repair.severity, help=repair.help))
         ctx.repair(repair.dropped, repair.added, repair.more_outputs)
         walk.detail.repairs.setdefault(ctx.index, []).append(repair)
     return bool(repairs)
 
 
-def _schema_types(ctx: NodeContext, schema: OperatorVersion) -> list[ValueType]:
-    """The output types that follow from the schema alone: element types, where they do not depend on attributes."""
-    return [_schema_type(ctx, schema, formal) for formal in schema.outputs]
-
-
 def _schema_type(ctx: NodeContext, schema: OperatorVersion, output: Formal) -> ValueType:
-    """A tensor of the only element type that the output can have, or of that of an input which must have the same."""
+    """Return a tensor of the only element type that the output can have, or of the type of an input that
+    it must match.
+    """
     only = only_dtype(output.types)
     if only is not None:
         return tensor(only, None)
@@ -173,7 +169,7 @@ def _schema_type(ctx: NodeContext, schema: OperatorVersion, output: Formal) -> V
 
 
 def visit_split(ctx: NodeContext, variant: Variant) -> tuple[SplitDetail, Sequence[ValueType]]:
-    """Infer a split node. Gives the details that conversion needs, and the types of the parts."""
+    """Infer a split node. Return the details that conversion needs, and the types of the parts."""
     counted = _tells_count(ctx, variant)
     split, types = infer_split(variant, ctx)
     errors = tuple(ctx.errors)
@@ -203,14 +199,14 @@ def keep_split(
         return
     label, inputs = node_label(node, index), node.input[:]
     given, location = inputs[0] if inputs else "", f"{walk.location}/{label}"
-    found = FoundSplit(
+    report = FoundSplit(
         label, location, given, tuple(node.output[:]), detail, outputs, obligations, walk.facts, walk.branch
     )
-    walk.state.record.keep_report(found)
+    walk.state.record.keep_report(report)
 
 
 def _lengths_input(ctx: NodeContext, variant: Variant) -> tuple[str | None, bool]:
-    """Element type of the lengths input, and whether one of the lengths may be -1, for the rest."""
+    """Return the element type of the lengths input, and whether one length may be -1, which means the rest."""
     if variant.op_type != "VariadicSplit":
         return ctx.input(1).dtype, False
     contents = ctx.contents(2)
@@ -222,7 +218,7 @@ def _lengths_input(ctx: NodeContext, variant: Variant) -> tuple[str | None, bool
 
 
 def _tells_count(ctx: NodeContext, variant: Variant) -> bool:
-    """True when the lengths input has a fixed size, or when there is none. Must be asked before the split is inferred,
+    """Return True if the lengths input has a fixed size, or if there is none. Ask this before the split is inferred,
     because that may fix the size.
     """
     position = 2 if variant.op_type == "VariadicSplit" else 1
@@ -240,26 +236,25 @@ def _is_divisible(ctx: NodeContext, split: CanonicalSplit) -> bool:
     return split.total % split.count == 0
 
 
-# Checks of all outputs
-# -------------------------------------------------------------------------------------------------
+# Checks of all outputs ------------------------------------------------------------------------------------------------
 
 
 def without_impossible_dims(ctx: NodeContext, outputs: Sequence[ValueType]) -> Sequence[ValueType]:
-    """The output types of a node, without impossible dimensions: no dimension is below 0, and a node whose rule gives a
-    negative one is invalid and is reported; the type loses its shape. No dimension has more than 64 bits either: a
-    multiple of such a number could only be 0, so that it is left unknown.
+    """Return the output types of a node without impossible dimensions. A negative dimension is reported, and the type
+    loses its shape. A dimension with a number of more than 64 bits becomes unknown: a multiple of such a number could
+    only be 0.
     """
     outputs = [_without_huge_numbers(value) for value in outputs]
-    found = [_impossible(ctx, value) for value in outputs]
-    if not any(dim is not None for dim in found):
+    impossible = [_impossible(ctx, value) for value in outputs]
+    if not any(dim is not None for dim in impossible):
         return outputs
-    # What an input says already has been told.
+    # A faulty input has been reported at its own node.
     is_new = not any(known is not None and _impossible(ctx, known) is not None for known in ctx.inputs)
     if is_new and not ctx.errors:
-        index = next(index for index, dim in enumerate(found) if dim is not None)
-        text = f"{ctx.node.op_type}-{ctx.since_version}: output {index} has a dimension of {found[index]}"
+        index = next(index for index, dim in enumerate(impossible) if dim is not None)
+        text = f"{ctx.node.op_type}-{ctx.since_version}: output {index} has a dimension of {impossible[index]}"
         ctx.find("SG302", f"{text}; no dimension is below 0")
-    pairs = zip(outputs, found, strict=True)
+    pairs = zip(outputs, impossible, strict=True)
     return [value if dim is None else value.with_shape(None) for value, dim in pairs]
 
 
@@ -275,19 +270,18 @@ def _impossible(ctx: NodeContext, value: ValueType) -> DimLike | None:
         if isinstance(dim, int):
             if dim < 0:
                 return dim
-        # Without a negative constant a dim is hardly ever negative, and to ask for a proof each time would cost.
+        # A dim without a negative constant is hardly ever negative, and a proof for each would be slow.
         elif isinstance(dim, Dim) and dim.const < 0 and ctx.facts.prove_ge(-1, dim):
             return dim
     return None
 
 
-# Computed values
-# -------------------------------------------------------------------------------------------------------
+# Computed values ------------------------------------------------------------------------------------------------------
 
 
 def computation_of(walk: GraphWalk, ctx: NodeContext, outputs: Sequence[ValueType]) -> Computation | None:
-    """The computation of a node that onnx's evaluator computes, whose inputs are all known, and whose outputs its rule
-    does not follow; else None.
+    """Return the computation of a node; None if there is none. onnx's evaluator must compute the operator, all inputs
+    must be known, and the rule must not follow the outputs.
     """
     if ctx.errors:
         return None
@@ -305,7 +299,7 @@ def computation_of(walk: GraphWalk, ctx: NodeContext, outputs: Sequence[ValueTyp
 
 
 def _is_followed(ctx: NodeContext, outputs: Sequence[ValueType]) -> bool:
-    """True if all is known of the outputs, or they are too large to be computed."""
+    """Return True if everything is known of the outputs, or if they are too large to be computed."""
     for position, known in enumerate(outputs):
         contents = ctx.contents_out.get(position)
         if contents is not None and None not in contents.items:
@@ -317,13 +311,15 @@ def _is_followed(ctx: NodeContext, outputs: Sequence[ValueType]) -> bool:
     return True
 
 
-def _is_readable(held: TensorProto) -> bool:
-    """True for a sound tensor whose elements are in the model or its own file: inference opens no data file."""
-    return not is_in_other_file(held) and not lacks_data(held) and misfit(held) is None
+def _is_readable(constant: TensorProto) -> bool:
+    """Return True for a sound tensor whose elements are in the model or its own file. Inference opens no data file."""
+    return not is_in_other_file(constant) and not lacks_data(constant) and misfit(constant) is None
 
 
 def _source(walk: GraphWalk, ctx: NodeContext, position: int) -> ComputedValue | TensorProto | Contents | None:
-    """What an input of few elements is computed or read from; None where it is not known."""
+    """Return the source of an input of few elements: a computation, a tensor or known elements. Return None if it is
+    not known.
+    """
     known = ctx.given[position]
     if known.type is None:
         return None
@@ -336,8 +332,8 @@ def _source(walk: GraphWalk, ctx: NodeContext, position: int) -> ComputedValue |
     if not is_few(known.type):
         return None
     if known.unread:
-        held = walk.held(name)
-        return held if isinstance(held, TensorProto) and _is_readable(held) else None
+        constant = walk.constant_of(name)
+        return constant if isinstance(constant, TensorProto) and _is_readable(constant) else None
     if contents is None or not all(isinstance(item, (int, float)) for item in contents.items):
         return None
     return contents

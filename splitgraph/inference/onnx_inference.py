@@ -23,16 +23,16 @@ Given = Mapping[str, ValueType]
 Sizes = Mapping[str, int]
 
 _INVALID = (shape_inference.InferenceError, onnx.checker.ValidationError)
-# Two choices of sizes, none of them the same and all divisible by what operators divide by.
+# Two choices of sizes. No two sizes are equal, and all are divisible by the usual divisors.
 _UNITS = (840, 1320)
 
 
 def infer_with_onnx(ctx: NodeContext, operator: Operator) -> Sequence[ValueType]:
-    """The output types that onnx infers for a node; UNKNOWN where it knows nothing. Reports an invalid node."""
+    """Return the output types that onnx infers for a node; UNKNOWN if it infers nothing. Report an invalid node."""
     given = _given(ctx)
     if given is None or any(attribute.type in HOLDING_GRAPHS for attribute in ctx.node.attribute):
         return ()
-    fixed = all(_is_fixed(known) for known in given.values())
+    fixed = not any(_is_open(known) or _symbols(known) for known in given.values())
     try:
         outputs = _run(ctx, operator, given)
     except _INVALID as error:
@@ -47,8 +47,8 @@ def infer_with_onnx(ctx: NodeContext, operator: Operator) -> Sequence[ValueType]
 
 
 def _given(ctx: NodeContext) -> dict[str, ValueType] | None:
-    """The types of the inputs; None when one is unknown, as onnx's functions read the type of every input that is
-    present without looking whether there is one.
+    """Return the types of the inputs; None if one is unknown. onnx's functions read the type of every input that is
+    present, without checking that there is one.
     """
     given: dict[str, ValueType] = {}
     for name, known in zip(ctx.node.input, ctx.inputs, strict=True):
@@ -60,7 +60,7 @@ def _given(ctx: NodeContext) -> dict[str, ValueType] | None:
 
 
 def _run(ctx: NodeContext, operator: Operator, given: Given) -> list[ValueType]:
-    """What onnx infers from these types; nothing for an operator that the installed onnx does not know. Raises one of
+    """Return what onnx infers from these types; nothing if the installed onnx does not know the operator. Raise one of
     _INVALID for an invalid node.
     """
     try:
@@ -73,7 +73,7 @@ def _run(ctx: NodeContext, operator: Operator, given: Given) -> list[ValueType]:
     types: dict[str, TypeProto] = {}
     stand_ins: dict[str, DimLike] = {}
     for name, known in given.items():
-        # A symbolic dimension is a name to onnx, which it passes on; what the name stands for is kept here.
+        # To onnx, a symbolic dimension is a name that it passes on. `stand_ins` has its meaning.
         stand_ins.update({str(dim): dim for dim in known.shape or () if isinstance(dim, Dim)})
         proto = type_proto(known)
         if proto is not None:
@@ -94,15 +94,16 @@ def _run(ctx: NodeContext, operator: Operator, given: Given) -> list[ValueType]:
     def parse(text: str) -> DimLike:
         return stand_ins[text] if text in stand_ins else ctx.fresh()
 
-    found = [inferred.get(name) for name in ctx.node.output]
-    return [UNKNOWN if proto is None else value_type(proto, parse) for proto in found]
+    protos = [inferred.get(name) for name in ctx.node.output]
+    return [UNKNOWN if proto is None else value_type(proto, parse) for proto in protos]
 
 
 def _without_shapes(ctx: NodeContext, operator: Operator, given: Given) -> Sequence[ValueType]:
-    """What onnx infers from element types alone. A node that it refuses then is invalid for all shapes."""
+    """Return what onnx infers from element types alone. A node that it refuses then is invalid for all shapes."""
     try:
         return [
-            _shapeless(known) for known in _run(ctx, operator, {name: _shapeless(held) for name, held in given.items()})
+            _shapeless(known)
+            for known in _run(ctx, operator, {name: _shapeless(value) for name, value in given.items()})
         ]
     except _INVALID as error:
         return _report(ctx, error)
@@ -111,7 +112,7 @@ def _without_shapes(ctx: NodeContext, operator: Operator, given: Given) -> Seque
 def _confirmed(
     ctx: NodeContext, operator: Operator, given: Given, outputs: Sequence[ValueType], probes: Sequence[Sizes]
 ) -> list[ValueType]:
-    """The outputs, without the dimensions that onnx does not confirm with numbers in place of symbols."""
+    """Return the outputs without the dimensions that onnx does not confirm when numbers replace the symbols."""
     try:
         numbered = [_run(ctx, operator, {name: _at(known, sizes) for name, known in given.items()}) for sizes in probes]
     except (*_INVALID, ArithmeticError):
@@ -133,37 +134,32 @@ def _confirmed(
 
 
 def _is_at(dim: DimLike | None, sizes: Sizes, number: DimLike | None) -> bool:
-    """Whether a dimension is this number at these sizes."""
+    """Return True if a dimension is this number at these sizes."""
     if isinstance(dim, Dim):
         return symbols_of(dim) <= sizes.keys() and evaluate(dim, sizes) == number
     return dim is not None and dim == number
 
 
-def _is_fixed(known: ValueType) -> bool:
-    """True when every dimension is a number."""
-    return not _is_open(known) and not _symbols(known)
-
-
 def _is_open(known: ValueType) -> bool:
-    """True when a rank or dimension has not even a symbol, which onnx's functions do not all expect."""
+    """Return True if a rank or a dimension is unknown and has no symbol. Not all of onnx's functions expect that."""
     if known.element is not None:
         return _is_open(known.element)
     return known.shape is None or None in known.shape
 
 
 def _symbols(known: ValueType) -> frozenset[str]:
-    """The symbols in a type."""
+    """Return the symbols in a type."""
     inner = frozenset() if known.element is None else _symbols(known.element)
     return inner.union(*(symbols_of(dim) for dim in known.shape or () if isinstance(dim, Dim)))
 
 
 def _shapeless(known: ValueType) -> ValueType:
-    """The type with every rank unknown."""
+    """Return the type with every rank unknown."""
     return ValueType(known.kind, known.dtype, None, None if known.element is None else _shapeless(known.element))
 
 
 def _at(known: ValueType, sizes: Sizes) -> ValueType:
-    """The type with numbers for its symbols; one that would be negative is left open."""
+    """Return the type with numbers for its symbols. A negative number becomes unknown."""
     shape = None
     if known.shape is not None:
         numbers = [evaluate(dim, sizes) if isinstance(dim, Dim) else dim for dim in known.shape]

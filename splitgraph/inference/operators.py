@@ -19,9 +19,10 @@ from splitgraph.splits import SPLIT_OPERATORS, Variant, openvino_split_1, variad
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """The meaning of a node's domain and operator type at the imported opset. finding, message: the code and text of an
-    error. help: advice other than the code's own. outgrew_rule: the version has other inputs, outputs or attributes
-    than those that our rule was written for.
+    """The meaning of a node's domain and operator type at the imported opset.
+
+    finding, message: the code and text of an error. help: advice other than the code's own. outgrew_rule: the inputs,
+    outputs or attributes of the version differ from those that our rule knows.
     """
 
     domain: str
@@ -39,7 +40,7 @@ class Operator:
 
 
 def operator_of(state: WalkState, imports: Mapping[str, int], node: NodeProto) -> Operator:
-    """The operator of a node, at the opset that its graph imports."""
+    """Return the operator of a node, at the opset that its graph imports."""
     domain = plain_domain(node.domain)
     function = state.task.functions.get(called_function(node)) if state.task.functions else None
     if domain not in imports and (function is not None or state.record.calling or domain == ""):
@@ -50,8 +51,8 @@ def operator_of(state: WalkState, imports: Mapping[str, int], node: NodeProto) -
 
 
 def _of_no_import(domain: str, op_type: str, *, in_function: bool) -> Operator:
-    """An operator of a domain that is not imported, although nothing loads the node without the import: a call of a
-    function, a node in a function, and a node of ai.onnx, whose versions differ too much to take one.
+    """Return an operator of a domain that is not imported and must be: nothing loads the node without the import. This
+    concerns calls of functions, nodes in functions, and nodes of ai.onnx, whose versions differ too much to choose one.
     """
     named, place = domain or AI_ONNX, "function around the node" if in_function else "model"
     text = f"{op_type} belongs to {named}, but the {place} imports no opset of {named}"
@@ -83,16 +84,18 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
         if not later:
             # A plugin of a runtime: nodes of plugins are made with onnx_graphsurgeon, which asks for no domain.
             return Operator(domain, opset)
-        what = f"{op_type} exists from opset {min(later)} on, but the model imports opset {opset}"
+        message = f"{op_type} exists from opset {min(later)} on, but the model imports opset {opset}"
         if min(later) <= opset:
-            what = f"{op_type} was removed from ai.onnx before opset {opset}"
-        return Operator(domain, opset, finding="SG214", message=what)
+            message = f"{op_type} was removed from ai.onnx before opset {opset}"
+        return Operator(domain, opset, finding="SG214", message=message)
     if schema is None:
         return _of_another_version(domain, op_type, opset)
     variant = variant_of(op_type, schema.since_version) if domain == "" and op_type in SPLIT_OPERATORS else None
     if variant is None and domain == "" and op_type in SPLIT_OPERATORS:
-        what = f"{op_type}-{schema.since_version} is newer than this splitgraph"
-        return Operator(domain, opset, schema.since_version, schema, finding="SG302", message=what, help=_HELP_IF_NEWER)
+        message = f"{op_type}-{schema.since_version} is newer than this splitgraph"
+        return Operator(
+            domain, opset, schema.since_version, schema, finding="SG302", message=message, help=_HELP_IF_NEWER
+        )
     return Operator(
         domain,
         opset,
@@ -106,7 +109,7 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
 
 
 def plugin_advice(op_type: str) -> str:
-    """What to do about an operator that ai.onnx does not have."""
+    """Return what to do about an operator that ai.onnx does not have."""
     from difflib import get_close_matches
 
     close = get_close_matches(op_type, operator_names(), n=1)
@@ -115,7 +118,7 @@ def plugin_advice(op_type: str) -> str:
 
 
 def _outgrew_rule(schema: OperatorVersion) -> bool:
-    """True for a version that only the installed onnx knows, and that differs in more than the types it takes."""
+    """Return True for a version that only the installed onnx knows and that differs in more than its types."""
     newest = newest_in_table(schema.domain)
     if not 0 < newest < schema.since_version:
         return False
@@ -124,12 +127,12 @@ def _outgrew_rule(schema: OperatorVersion) -> bool:
 
 
 def _form(schema: OperatorVersion) -> tuple[object, ...]:
-    slots = [[(held.name, held.option) for held in formals] for formals in (schema.inputs, schema.outputs)]
+    slots = [[(formal.name, formal.option) for formal in formals] for formals in (schema.inputs, schema.outputs)]
     return schema.attributes, slots, schema.max_inputs, schema.max_outputs
 
 
 def _of_another_version(domain: str, op_type: str, opset: int) -> Operator:
-    """The last version of an operator that the imported version of its domain does not have."""
+    """Return the last version of an operator. The imported opset of its domain does not have the operator."""
     versions = [version for version in versions_of(domain, op_type) if not version.deprecated]
     if not versions:
         # onnxruntime's own operators have had one version only.
@@ -150,10 +153,10 @@ def _required_attributes(schema: OperatorVersion) -> tuple[str, ...]:
 
 
 def _schema(domain: str, op_type: str, opset: int) -> OperatorVersion | None:
-    """The operator version at an opset; None where there is none, or it was removed."""
-    found = version_at(domain, op_type, opset)
-    if found is None or not found.deprecated:
-        return found
+    """Return the operator version at an opset; None if there is none, or if it was removed."""
+    version = version_at(domain, op_type, opset)
+    if version is None or not version.deprecated:
+        return version
     # GroupNormalization-18 was deprecated for its own later version and not removed.
-    later = [each for each in versions_of(domain, op_type) if each.since_version > found.since_version]
-    return found if any(not each.deprecated for each in later) else None
+    later = [candidate for candidate in versions_of(domain, op_type) if candidate.since_version > version.since_version]
+    return version if any(not candidate.deprecated for candidate in later) else None

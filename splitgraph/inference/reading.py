@@ -1,4 +1,4 @@
-"""How a node is read: by which rule it is inferred, and whether it is legal.
+"""How a node is read: whether it is legal, and which rule infers it.
 
 That depends on the node's signature: the operator, its attributes, how many outputs the node has, and which inputs are
 given with which element types. It hardly ever depends on dimensions, so it is decided once for each signature.
@@ -47,19 +47,19 @@ Bindings = Mapping[str, AttributeProto]
 
 
 class Reading:
-    """What nodes of one signature have in common.
+    """All that the signature of a node decides.
 
-    operator, rule: what the node means, and the rule that infers it, if there is one. attributes, values: those of the
-    node as written, by name; values are read when somebody asks for them. refers: an attribute refers to one of the
-    function around the node, so that the reading is that of one call only.
+    operator, rule: the operator, and the rule that infers it, if there is one. attributes, values: the attributes as
+    written, by name; a value is read when somebody asks for it. refers: an attribute refers to one of the function
+    around the node, so that the reading is for one call only.
 
-    refusal: code, text and help of the finding for which nothing is read of the node: there is no such operator, or its
-    attributes are not sound. lacking: how many tensors without elements the attributes have. misfit, tolerated: what
-    does not fit the schema, and what fits no schema but engines run. mistyped: the text about a forbidden type of an
-    input; is_lenient: runtimes read the node all the same, all in one way.
+    refusal: code, text and help of a finding. If there is one, nothing is read of the node: there is no such operator,
+    or its attributes are not sound. lacking: the number of tensors without elements among the attributes. misfit: what
+    does not fit the schema. tolerated: what fits no schema, but engines run. mistyped: the text about a forbidden type
+    of an input. is_lenient: runtimes read the node in spite of that type, all in one way.
 
-    may_need_repair: `find_repairs` has to look at the node. is_computable: onnx's evaluator computes the outputs where
-    the inputs are known. has_bodies: the node has graphs that are walked. is_repeatable: the memo may hold its visit.
+    may_need_repair: `find_repairs` has to look at the node. is_computable: onnx's evaluator computes the outputs if the
+    inputs are known. has_bodies: the node has graphs that are walked. is_repeatable: the memo may hold its visit.
     """
 
     __slots__ = (
@@ -111,18 +111,20 @@ class Reading:
         self.walks_bodies = self.rule is not None and domain in ("", openvino_split_1.DOMAIN)
         is_call = (domain, op_type) in state.task.function_names
         self.is_repeatable = not (self.has_bodies or is_call or op_type in NEVER_ALIKE)
-        # For the kinds and element types of outputs, what is wrong with one of them.
+        # The fault of one of the outputs, by the kinds and element types of all.
         self._output_faults: dict[OutputTypes, str | None] = {}
 
     def _unsound(self, state: WalkState, node: NodeProto) -> tuple[str, str, str | None] | None:
-        """What is wrong with the attributes: each must have a type, be there once and hold well-formed tensors."""
+        """Return what is wrong with the attributes. Each must have a type, must be there only once, and must hold
+        well-formed tensors.
+        """
         operator, op_type, written = self.operator, node.op_type, node.attribute
         is_known = operator.schema is not None or operator.variant is not None or operator.function is not None
         untyped = [attribute.name for attribute in written if not attribute.type and not attribute.ref_attr_name]
         if is_known and untyped:
-            # Runtimes refuse it; to guess the type, or to take the attribute for absent, might change what it means.
+            # Runtimes refuse it. To guess the type, or to ignore the attribute, might change the meaning.
             return "SG212", f"attribute {untyped[0]!r} of {op_type} has no type; a type is required", _HOW_TO_TYPE
-        # A graph has its place by the name of its attribute, whatever the operator is.
+        # The path of a graph has the name of its attribute, so that names must differ for any operator.
         if len(self.attributes) < len(written) and (is_known or any(subgraphs(node))):
             # onnxruntime refuses it, the reference evaluator takes the last one, OpenVINO the first one.
             (twice, _), *_ = Counter(attribute.name for attribute in written).most_common(1)
@@ -135,12 +137,12 @@ class Reading:
         return None if malformed is None else ("SG111", malformed, None)
 
     def _check_inputs(self, schema: OperatorVersion, given: Sequence[Knowledge]) -> None:
-        """Find an input of a type that the schema does not allow, or of another type than an input it must match."""
+        """Find an input whose type the schema does not allow, or differs from that of an input which it must match."""
         texts = tuple([None if known is OMITTED else known.text for known in given])
-        found = _mismatch(schema, texts)
-        if found is None:
+        mismatch = _mismatch(schema, texts)
+        if mismatch is None:
             return
-        self.mistyped = f"{schema.op}-{self.operator.since_version}: {found}"
+        self.mistyped = f"{schema.op}-{self.operator.since_version}: {mismatch}"
         how = _how_it_is_run(schema, texts, self.operator.opset)
         if how is not None:
             self.is_lenient = True
@@ -156,7 +158,9 @@ class Reading:
         return not (op_type == "SplitToSequence" and len(given) > 1 and "keepdims" in self.attributes)
 
     def fault_of_outputs(self, names: Sequence[str], outputs: Sequence[ValueType]) -> str | None:
-        """The text about an output of a type that the schema does not allow, as an attribute may ask for one."""
+        """Return the text about an output whose type the schema does not allow. An attribute may ask for
+        such a type.
+        """
         types = tuple([(value.kind, value.dtype) for value in outputs])
         if types in self._output_faults:
             return self._output_faults[types]
@@ -165,15 +169,15 @@ class Reading:
             return None
         # A rule gives the outputs of every version, and a node may leave some of them out.
         asked = [type_text(value) if name else None for name, value in zip(names, outputs, strict=False)]
-        found = _forbidden_output(schema, tuple(asked))
-        text = None if found is None else f"{schema.op}-{self.operator.since_version}: {found}"
+        fault = _forbidden_output(schema, tuple(asked))
+        text = None if fault is None else f"{schema.op}-{self.operator.since_version}: {fault}"
         if "" not in names and all(value.element is None for value in outputs):
             self._output_faults[types] = text
         return text
 
 
 class Readings:
-    """The readings of nodes in graphs with the same opset imports, each made once."""
+    """The readings of nodes in graphs with the same opset imports. Each is made once."""
 
     def __init__(self, imports: Mapping[str, int]) -> None:
         self._imports = imports
@@ -182,14 +186,14 @@ class Readings:
     def of(
         self, state: WalkState, node: NodeProto, given: Sequence[Knowledge], form: tuple[object, ...] | None
     ) -> Reading:
-        """The reading of a node. form: operator, number of outputs, and the bytes of each attribute; None for a node of
-        which no other is read alike.
+        """Return the reading of a node. form: operator, number of outputs, and the bytes of each attribute; None if no
+        other node is read alike.
         """
         if form is None:
             return Reading(state, self._imports, node, given)
         texts: list[object] = [known.text for known in given]
         if OMITTED in given:
-            # What a function's call leaves out has a name in its body, by which findings speak of it.
+            # An input that a function call omits has a name in the body, and findings use that name.
             texts = [
                 ("", name) if known is OMITTED else known.text for name, known in zip(node.input, given, strict=True)
             ]
@@ -209,9 +213,10 @@ def fit(
     given: Sequence[Knowledge],
     bindings: Bindings | None,
 ) -> tuple[list[tuple[str, str]], tuple[str, str] | None]:
-    """Whether the numbers of inputs and outputs and the attributes fit the schema. Gives what fits no schema but
-    engines run: texts with these engines; then the code and text of the first fault. bindings: the attributes of the
-    call.
+    """Check whether the numbers of inputs and outputs and the attributes fit the schema.
+
+    Return two things: texts about what fits no schema but engines run, with these engines; then the code and text of
+    the first fault, or None. bindings: the attributes of the call.
     """
     schema, tolerated = operator.schema, list[tuple[str, str]]()
     if schema is None:
@@ -241,29 +246,30 @@ def fit(
             if wrong is not None:
                 tolerated.append((f"{label}: {wrong.text}", wrong.run_by))
     for name in operator.required_attributes:
-        held = attributes.get(name)
-        if held is None or (held.ref_attr_name and bindings is not None and held.ref_attr_name not in bindings):
+        attribute = attributes.get(name)
+        if attribute is None or (
+            attribute.ref_attr_name and bindings is not None and attribute.ref_attr_name not in bindings
+        ):
             return tolerated, ("SG212", f"{label} needs the attribute {name!r}")
     return tolerated, None
 
 
 def _may_need_repair(schema: OperatorVersion, reading: Reading) -> bool:
-    """True for a node that has an attribute which its version does not have, or a value which it does not allow; and
-    for
-    a Split, which may lack something.
+    """Return True for a Split, which may lack something, and for a node with an attribute or a value that its version
+    does not allow.
     """
     if schema.op == "Split" or not reading.attributes.keys() <= schema.attributes.keys():
         return True
     return any(
-        not held.ref_attr_name
-        and fault_of_value("", schema.op, schema.since_version, name, attribute_value(held)) is not None
-        for name, held in reading.attributes.items()
+        not attribute.ref_attr_name
+        and fault_of_value("", schema.op, schema.since_version, name, attribute_value(attribute)) is not None
+        for name, attribute in reading.attributes.items()
         if name in reading.operator.constrained_attributes
     )
 
 
 def _fault_of_left_out(schema: OperatorVersion, node: NodeProto, given: Sequence[Knowledge]) -> str | None:
-    """The text of an error about omitted inputs; None where each omitted input is optional."""
+    """Return the text of an error about omitted inputs; None if each omitted input is optional."""
     optional = _TAKEN_AS_OPTIONAL.get((schema.domain, schema.op), ())
     formals, last = schema.inputs, len(schema.inputs) - 1
     for index, known in enumerate(given):
@@ -272,7 +278,7 @@ def _fault_of_left_out(schema: OperatorVersion, node: NodeProto, given: Sequence
         formal = formals[min(index, last)]
         if formal.option == "optional" or formal.name in optional:
             continue
-        # The body of a function reads by name what the call leaves out.
+        # In the body of a function, an input that the call omits still has a name.
         called = ", which the function call omits" if node.input[index] else ""
         if formal.option == "single":
             return f"needs the input {formal.name!r}{called}"
@@ -281,11 +287,11 @@ def _fault_of_left_out(schema: OperatorVersion, node: NodeProto, given: Sequence
 
 
 def _unknown_attribute(schema: OperatorVersion, name: str) -> str:
-    """The text of an error about an attribute that the version does not have. Ignoring it might change the node's
-    meaning.
+    """Return the text of an error about an attribute that the version does not have. To ignore it might change the
+    node's meaning.
     """
     text = f"{schema.op}-{schema.since_version} has no attribute {name!r}"
-    those = [each.since_version for each in versions_of(schema.domain, schema.op) if name in each.attributes]
+    those = [version.since_version for version in versions_of(schema.domain, schema.op) if name in version.attributes]
     if not those:
         return text
     return f"{text}; {schema.op}-{(min if min(those) > schema.since_version else max)(those)} has it"
@@ -299,7 +305,7 @@ def _range(fewest: int, most: int) -> str:
 
 @lru_cache(maxsize=4096)
 def _how_it_is_run(schema: OperatorVersion, given: tuple[str | None, ...], opset: int) -> str | None:
-    """How runtimes read a node with types that its schema does not allow; None where they do not, or disagree."""
+    """Return how runtimes read a node with forbidden types; None if they do not read it, or disagree."""
     wide = as_int64(schema, given, opset)
     if wide is not None and _mismatch(schema, wide) is None:
         return "as if int32 were int64"
@@ -344,7 +350,7 @@ def _allowed(types: frozenset[str]) -> frozenset[str]:
 
 
 def _plain(spelled: str) -> str | None:
-    """A schema's spelling of a type in ours; None for one that this check does not follow."""
+    """Return our name of a type in a schema; None for a type that this check does not follow."""
     for prefix, kind in _KINDS:
         if spelled.startswith(prefix):
             name = spelled[len(prefix) :].rstrip(")")
@@ -353,13 +359,13 @@ def _plain(spelled: str) -> str | None:
 
 
 def only_dtype(types: frozenset[str]) -> str | None:
-    """The element type of a tensor that can have no other, None for all else; types: those that a schema allows."""
+    """Return the element type of a tensor that can have no other one; else None. types: those that a schema allows."""
     text = _plain(next(iter(types))) if len(types) == 1 else None
     return None if text is None or " " in text else text
 
 
 def element_types(types: frozenset[str]) -> frozenset[str]:
-    """The element types of the tensors that a schema allows; types: all that it allows."""
+    """Return the element types of the tensors among the types that a schema allows."""
     return frozenset(text for text in _allowed(types) if " " not in text)
 
 

@@ -1,4 +1,8 @@
-"""What is said of a model: findings, splits, requirements, and the results for each graph."""
+"""What is said of a model: findings, splits, requirements, and the results for each graph.
+
+`Record` holds it all. Its `Journal` lets an equal call say the same again, its `OpenBranches` keep apart what may never
+run, and its `TensorCheck` looks at tensors. `advise` adds what to do about an invalid node.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,14 @@ from typing import NamedTuple, TypeAlias
 
 from splitgraph.dim import Facts, Obligation
 from splitgraph.findings.diagnostics import CODES, Diagnostic, diagnostic
-from splitgraph.inference.task import Task, TensorCheck
+from splitgraph.inference.task import Task
 from splitgraph.inference.walk_results import FoundSplit, FunctionCall, GraphDetail
-from splitgraph.model.onnx_proto import NodeProto
+from splitgraph.model.onnx_proto import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 from splitgraph.model.schemas import versions_of
-from splitgraph.model.scopes import MOST_NESTED, FunctionKey, GraphPath, Scope, nested_depth, plain_domain
+from splitgraph.model.scopes import MOST_NESTED, FunctionKey, GraphPath, Scope, nested_depth, plain_domain, scopes
+from splitgraph.model.tensor_data import byte_size, lacks_data, misfit, misfit_of_sparse
+
+# Entries of the journal -----------------------------------------------------------------------------------------------
 
 
 class Finding(NamedTuple):
@@ -22,7 +29,7 @@ class Finding(NamedTuple):
     finding.
     """
 
-    found: Diagnostic
+    diagnostic: Diagnostic
     of_symbols: bool
     is_misdeclared: bool
     never_runs: bool
@@ -31,7 +38,7 @@ class Finding(NamedTuple):
 class Avoidable(NamedTuple):
     """An error in a body, where another branch has no error."""
 
-    found: Diagnostic
+    diagnostic: Diagnostic
 
 
 class Requirement(NamedTuple):
@@ -50,17 +57,20 @@ Entry: TypeAlias = Finding | Avoidable | Requirement | FoundSplit
 
 @dataclass(slots=True)
 class Journal:
-    """The effects of all calls of one inference, in order: what walking a function body did besides inferring outputs,
-    so that an equal call can do the same at its own location.
+    """The effects of all calls of one inference, in order: what walking a function body did besides inferring outputs.
+    An equal call does the same again at its own location.
 
-    unrepeatable: how often something was done that cannot be done again at another place. repeated: how many entries
-    were done again. is_cut: there were too many of these, and a warning says so.
+    unrepeatable: counts what cannot be done again at another place. repeated: the number of entries that were done
+    again. is_cut: there were too many of them, and a warning says so.
     """
 
     entries: list[Entry] = field(default_factory=list)
     unrepeatable: int = 0
     repeated: int = 0
     is_cut: bool = False
+
+
+# Branches that may not run --------------------------------------------------------------------------------------------
 
 
 class OpenBranches:
@@ -74,44 +84,49 @@ class OpenBranches:
     def __init__(self) -> None:
         self.avoidable: dict[Diagnostic, None] = {}
         self.of_symbols: set[Diagnostic] = set()
-        self._held: list[list[Diagnostic]] = []
+        self._held_back: list[list[Diagnostic]] = []
 
     @contextmanager
     def hold(self) -> Iterator[list[Diagnostic]]:
-        """Hold back findings from here on, until the other branches have been walked."""
-        found: list[Diagnostic] = []
-        self._held.append(found)
+        """Hold back findings until the other branches have been walked."""
+        findings: list[Diagnostic] = []
+        self._held_back.append(findings)
         try:
-            yield found
+            yield findings
         finally:
-            self._held.pop()
+            self._held_back.pop()
 
     def place(self, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-        """The list for a new finding: the findings held back, or else these diagnostics of the model."""
-        return self._held[-1] if self._held else diagnostics
+        """Return the list for a new finding: the findings that are held back, or else the diagnostics of the model."""
+        return self._held_back[-1] if self._held_back else diagnostics
 
-    def spoil(self, found: Sequence[Diagnostic]) -> bool:
-        """True if the findings of a branch include an error that is not avoidable."""
-        return any(each.severity == "error" and each not in self.avoidable for each in found)
+    def spoil(self, findings: Sequence[Diagnostic]) -> bool:
+        """Return True if the findings of a branch include an error that is not avoidable."""
+        return any(finding.severity == "error" and finding not in self.avoidable for finding in findings)
 
-    def avoid(self, found: Sequence[Diagnostic]) -> None:
+    def avoid(self, findings: Sequence[Diagnostic]) -> None:
         """Record the errors of a branch as avoidable: another branch has none."""
-        self.avoidable.update((each, None) for each in found if each.severity == "error")
+        self.avoidable.update((finding, None) for finding in findings if finding.severity == "error")
 
     def settled(
         self, diagnostics: Sequence[Diagnostic], is_of_sizes: Callable[[Diagnostic], bool]
     ) -> tuple[list[Diagnostic], list[Diagnostic]]:
-        """The diagnostics, in which avoidable errors that depend on sizes became information; and these errors."""
+        """Return the diagnostics, and the avoidable errors that depend on sizes. Each such error becomes information
+        among the diagnostics.
+        """
         if not self.avoidable:
             return list(diagnostics), []
-        never = [found for found in self.avoidable if found in self.of_symbols or is_of_sizes(found)]
+        never = [finding for finding in self.avoidable if finding in self.of_symbols or is_of_sizes(finding)]
         chosen = frozenset(never)
-        return [_as_information(found) if found in chosen else found for found in diagnostics], never
+        return [_as_information(finding) if finding in chosen else finding for finding in diagnostics], never
 
 
-def _as_information(found: Diagnostic) -> Diagnostic:
-    text = f"this branch cannot run with these sizes: {found.message} [{found.code}]"
-    return replace(found, code="SG306", severity="info", message=text, help=CODES["SG306"].help)
+def _as_information(error: Diagnostic) -> Diagnostic:
+    text = f"this branch cannot run with these sizes: {error.message} [{error.code}]"
+    return replace(error, code="SG306", severity="info", message=text, help=CODES["SG306"].help)
+
+
+# All that is said -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -163,58 +178,58 @@ class Record:
     def __post_init__(self) -> None:
         self.tensors = TensorCheck(self.task.model)
 
-    def report(self, found: Diagnostic, *, of_symbols: bool = False, is_misdeclared: bool = False) -> None:
-        """Keep a finding, once. of_symbols: it contradicts what is known of symbols. is_misdeclared: it is about a
-        declaration with only a wrong shape.
+    def report(self, finding: Diagnostic, *, of_symbols: bool = False, is_misdeclared: bool = False) -> None:
+        """Keep a finding, once. of_symbols: it contradicts the facts about symbols. is_misdeclared: only a declared
+        shape is wrong.
         """
         self.effects += 1
         if of_symbols:
-            self.branches.of_symbols.add(found)
+            self.branches.of_symbols.add(finding)
         if is_misdeclared:
-            self.misdeclared.add(found)
+            self.misdeclared.add(finding)
         if self.calling and not self.quiet:
-            self.journal.entries.append(Finding(found, of_symbols, is_misdeclared, self.muted > 0))
-        if self.muted and not self.quiet and found.severity == "error":
-            self.never_run[found] = None
-        if not (self.quiet or self.muted) and found not in self._reported:
-            self._reported.add(found)
-            self.branches.place(self.diagnostics).append(found)
+            self.journal.entries.append(Finding(finding, of_symbols, is_misdeclared, self.muted > 0))
+        if self.muted and not self.quiet and finding.severity == "error":
+            self.never_run[finding] = None
+        if not (self.quiet or self.muted) and finding not in self._reported:
+            self._reported.add(finding)
+            self.branches.place(self.diagnostics).append(finding)
 
-    def note_requirement(self, found: Requirement) -> None:
+    def note_requirement(self, requirement: Requirement) -> None:
         """Keep a requirement of a node that may run."""
         if self.quiet or self.muted:
             return
-        self.requirements.append(found)
+        self.requirements.append(requirement)
         if self.calling:
-            self.journal.entries.append(found)
+            self.journal.entries.append(requirement)
 
     def note_unknown_operator(self, label: str, location: str) -> None:
-        """Count a node with an unknown operator, and keep where the first one is."""
+        """Count a node with an unknown operator, and keep the location of the first one."""
         if not self.quiet:
             self.effects += 1
             self.first_unknown.setdefault(label, location)
             self.unknown_operators[label] = self.unknown_operators.get(label, 0) + 1
 
-    def keep_report(self, found: FoundSplit) -> None:
+    def keep_report(self, report: FoundSplit) -> None:
         """Keep a split that is to be reported."""
-        self.reports.append(found)
+        self.reports.append(report)
         if self.calling:
-            self.journal.entries.append(found)
+            self.journal.entries.append(report)
 
     @property
     def keeps_reports(self) -> bool:
-        """Whether a split that is found now is reported."""
+        """True if a split is reported here."""
         return self.task.is_reported and not self.quiet
 
-    def release(self, found: Sequence[Diagnostic]) -> None:
+    def release(self, findings: Sequence[Diagnostic]) -> None:
         """Report findings that were held back."""
-        self.branches.place(self.diagnostics).extend(found)
+        self.branches.place(self.diagnostics).extend(findings)
 
-    def avoid(self, found: Sequence[Diagnostic]) -> None:
+    def avoid(self, findings: Sequence[Diagnostic]) -> None:
         """Record the errors of a body as avoidable: another branch has none."""
-        self.branches.avoid(found)
+        self.branches.avoid(findings)
         if self.calling:
-            self.journal.entries.extend(map(Avoidable, found))
+            self.journal.entries.extend(map(Avoidable, findings))
 
     @contextmanager
     def quietly(self) -> Iterator[None]:
@@ -236,11 +251,11 @@ class Record:
 
     @property
     def follows_every_call(self) -> bool:
-        """False when there were too many function calls, or too deeply nested ones, so that `calls` is incomplete."""
+        """False if there were too many function calls, or if they were nested too deep: `calls` is incomplete then."""
         return self._followed <= self.task.most_calls and not self.is_too_deep
 
     def may_follow_call(self, location: str) -> bool:
-        """Count a function call that repeats no other. False, with a warning, when there are too many to walk each
+        """Count a function call that repeats no other. Return False, with a warning, if there are too many to walk each
         body.
         """
         self._followed += 1
@@ -253,8 +268,8 @@ class Record:
         return self.follows_every_call
 
     def note_too_deep(self, location: str) -> None:
-        """Report, once, that bodies are not walked, even from a quiet walk or a branch that may not run: the model is
-        not fully known then.
+        """Report, once, that bodies are nested too deep to be walked. Report it even in a quiet walk or in a branch
+        that may not run, because the model is not fully known then.
         """
         self.journal.unrepeatable += 1
         if self.is_too_deep:
@@ -267,8 +282,91 @@ class Record:
         self.diagnostics.append(diagnostic("SG114", text, location))
 
 
-# What to do about an invalid node
+# Faulty tensors -------------------------------------------------------------------------------------------------------
 
+
+class TensorCheck:
+    """Checks the tensors of one model. lacking: the number of tensors without data in an architecture."""
+
+    def __init__(self, model: ModelProto) -> None:
+        self._model = model
+        self._is_architecture: bool | None = None
+        self.lacking = 0
+
+    def problem(self, tensor: TensorProto) -> str | None:
+        """Return what is wrong with a tensor; None for a sound one."""
+        fault = misfit(tensor)
+        if fault is not None or not lacks_data(tensor):
+            return fault
+        if self._is_architecture is None:
+            self._is_architecture = _is_architecture(self._model)
+        if not self._is_architecture:
+            return f"it has no elements, and its shape is {list(tensor.dims)}"
+        self.lacking += 1
+        return None
+
+    def of_node(self, node: NodeProto) -> str | None:
+        """Return what is wrong with the first malformed tensor among a node's attributes; None if all are sound."""
+        for attribute in node.attribute:
+            problem = self._of_attribute(attribute)
+            if problem is not None:
+                return f"attribute {attribute.name!r} of {node.op_type}: the tensor is malformed: {problem}"
+        return None
+
+    def _of_attribute(self, attribute: AttributeProto) -> str | None:
+        if attribute.type == AttributeProto.TENSOR:
+            return self.problem(attribute.t)
+        if attribute.type == AttributeProto.TENSORS:
+            return next(filter(None, map(self.problem, attribute.tensors)), None)
+        if attribute.type == AttributeProto.SPARSE_TENSOR:
+            return misfit_of_sparse(attribute.sparse_tensor)
+        if attribute.type == AttributeProto.SPARSE_TENSORS:
+            return next(filter(None, map(misfit_of_sparse, attribute.sparse_tensors)), None)
+        return None
+
+    def of_initializers(self, graph: GraphProto, location: str) -> Iterator[Diagnostic]:
+        """Yield a finding for each malformed initializer of a graph. It is only a warning if nothing reads the
+        initializer.
+        """
+        problems = [(tensor.name, self.problem(tensor)) for tensor in graph.initializer]
+        problems += [(sparse.values.name, misfit_of_sparse(sparse)) for sparse in graph.sparse_initializer]
+        for name, problem in problems:
+            if problem is None:
+                continue
+            if self._is_read(name):
+                yield diagnostic("SG111", f"the initializer {name!r} is malformed: {problem}", location)
+                continue
+            text = f"the unused initializer {name!r} is malformed: {problem}"
+            yield diagnostic("SG111", text, location, severity="warning", help="Remove the initializer.")
+
+    def _is_read(self, name: str) -> bool:
+        """Return True if a graph of the model reads or returns a value of this name."""
+        graphs = [scope.proto for scope in scopes(self._model)]
+        outputs = (value.name for graph in graphs if isinstance(graph, GraphProto) for value in graph.output)
+        return name in outputs or any(name in node.input for graph in graphs for node in graph.node)
+
+    def finding(self) -> Diagnostic | None:
+        """Return the finding that the model is an architecture; None for a model that has its weights."""
+        if not self.lacking:
+            return None
+        tensors = "1 tensor has a shape" if self.lacking == 1 else f"{self.lacking} tensors have shapes"
+        return diagnostic("SG113", f"{tensors} but no elements: the weights were removed", "main", severity="warning")
+
+
+def _is_architecture(model: ModelProto) -> bool:
+    """Return True if more bytes are missing than present. A model with fewer missing bytes is damaged."""
+    given = lacking = 0
+    constants = (attribute.t for node in model.graph.node if node.op_type == "Constant" for attribute in node.attribute)
+    for tensor in (*model.graph.initializer, *constants):
+        size = max(byte_size(tensor) or 0, 0)
+        if lacks_data(tensor):
+            lacking += size
+        else:
+            given += size
+    return lacking > given
+
+
+# Advice about an invalid node -----------------------------------------------------------------------------------------
 
 _TYPE = re.compile(r"input (\d+) is \w[\w ]*; it must be (?:one of )?(\w+)")
 _SAME_TYPE = re.compile(r"same (?:element )?type|types must be equal")
@@ -277,15 +375,17 @@ _OF_BODIES = re.compile(r"\b(?:branch(?:es)?|then_branch|else_branch|body|bodies
 _WORD = re.compile(r"\w+")
 _MISSING = ("needs the attribute", "is required", "are required", "must be given", "none of the attributes")
 _SUPERFLUOUS = ("only one is allowed", "only one of", "more than one of")
-# Names that are shorter stand in texts for other things, too.
+# Shorter names are also common words.
 _SHORTEST_NAME = 4
 
 
 def advise(node: NodeProto, message: str) -> str:
-    """What to do about a finding of SG302 at a node. Advice names the attribute or input that the message is about."""
-    found = _TYPE.search(message)
-    if found is not None:
-        return f"Insert a Cast to {found[2]} before {_input(node, int(found[1]))}, or correct what gives it."
+    """Return what to do about a finding of SG302 at a node. The advice names the attribute or input that the message is
+    about.
+    """
+    mismatch = _TYPE.search(message)
+    if mismatch is not None:
+        return f"Insert a Cast to {mismatch[2]} before {_input(node, int(mismatch[1]))}, or correct what gives it."
     if _SAME_TYPE.search(message) and "kind" not in message:
         return f"Insert a Cast, so that {_listed(node.input)} have one element type."
     if _OF_BODIES.search(message):
@@ -318,17 +418,17 @@ def _of_attributes(names: Sequence[str], message: str) -> str:
 
 
 def _named_attributes(node: NodeProto, message: str) -> list[str]:
-    """The attributes of the operator that a message names, in the order of the message."""
+    """Return the attributes of the operator that a message names, in the order of the message."""
     known = {attribute.name for attribute in node.attribute}
     known |= {name for version in versions_of(plain_domain(node.domain), node.op_type) for name in version.attributes}
     given = {attribute.name for attribute in node.attribute}
-    found = dict.fromkeys(_WORD.findall(message.split(": ", 1)[-1]))
-    # "shape" or "axis" of a text is the attribute only if the node has one.
-    return [word for word in found if word in known and (word in given or f"'{word}'" in message or "_" in word)]
+    words = dict.fromkeys(_WORD.findall(message.split(": ", 1)[-1]))
+    # The word "shape" or "axis" means the attribute only if the node has one.
+    return [word for word in words if word in known and (word in given or f"'{word}'" in message or "_" in word)]
 
 
 def _named_inputs(node: NodeProto, message: str) -> list[int]:
-    """The positions of the inputs that a message names, by number or as the schema does."""
+    """Return the positions of the inputs that a message names, by number or as the schema does."""
     positions = {int(number) for number in _INPUT.findall(message)}
     words = {word.lower() for word in _WORD.findall(message)}
     for version in versions_of(plain_domain(node.domain), node.op_type)[-1:]:

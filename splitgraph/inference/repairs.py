@@ -1,5 +1,8 @@
-"""Repairs of faulty nodes that can mean only one thing: an attribute that the version does not have and that changes
-nothing, an attribute or outputs that a Split-18 lacks, or the name that another version has for a value.
+"""Repairs of faulty nodes that can mean only one thing.
+
+There are three: an attribute that the version does not have and that changes nothing; an attribute or outputs that a
+Split-18 lacks; a value that another version names differently. Forbidden element types that runtimes read, all in one
+way, need no repair: the tables at the end list them.
 
 A node is repaired only if its attributes, the reference evaluator and OpenVINO agree on its meaning, as far as they
 accept it (onnxruntime refuses all of these nodes). Where they differ, the node stays an error: the reference evaluator
@@ -23,14 +26,14 @@ from splitgraph.splits.canonical import clamped_lengths
 
 
 def find_repairs(ctx: NodeContext, schema: OperatorVersion) -> list[Repair]:
-    """The repairs of an ai.onnx node; none if it needs no repair, or can mean several things."""
+    """Return the repairs of an ai.onnx node. There are none if it is sound, or if it can mean several things."""
     unknown = ctx.attributes().keys() - schema.attributes.keys()
     values = _of_values(ctx, schema)
     if not unknown and schema.op != "Split":
         return values
-    found = [_superfluous(ctx, schema, name) for name in ctx.attributes() if name in unknown]
-    repairs = [repair for repair in found if repair is not None]
-    if len(repairs) < len(found):
+    candidates = [_superfluous(ctx, schema, name) for name in ctx.attributes() if name in unknown]
+    repairs = [repair for repair in candidates if repair is not None]
+    if len(repairs) < len(candidates):
         return []
     repairs += values
     if schema.op == "Split" and schema.since_version >= 18:
@@ -39,12 +42,16 @@ def find_repairs(ctx: NodeContext, schema: OperatorVersion) -> list[Repair]:
     return repairs
 
 
+# Values that the version does not allow -------------------------------------------------------------------------------
+
 # Attributes that are read only with some values of another attribute.
 _READ_ONLY_WITH = {("Resize", "nearest_mode"): ("mode", ("nearest",))}
+_HELP_OF_VALUE = "Set {} to {!r}; a conversion does so."
+_HELP_OF_UNREAD = "Remove the attribute; a conversion does so."
 
 
 def _of_values(ctx: NodeContext, schema: OperatorVersion) -> list[Repair]:
-    """The repairs of attributes with a value that the version does not allow."""
+    """Return the repairs of attributes with a value that the version does not allow."""
     repairs = []
     for name in ctx.attributes().keys() & constrained_attributes("", schema.op):
         # An attribute of a function has a value for each call.
@@ -57,24 +64,23 @@ def _of_values(ctx: NodeContext, schema: OperatorVersion) -> list[Repair]:
         label = f"{schema.op}-{schema.since_version}: {fault.text}"
         shape = ctx.input(0).shape
         meant = meant_value("", schema.op, schema.since_version, name, value, None if shape is None else len(shape))
-        other, values = _READ_ONLY_WITH.get((schema.op, name), ("", ()))
+        governing, values = _READ_ONLY_WITH.get((schema.op, name), ("", ()))
         if meant is not None:
             text = f"{label}. It can only mean {meant!r} here"
             repairs.append(Repair("SG302", text, (), make_attribute(name, meant), _HELP_OF_VALUE.format(name, meant)))
-        elif other and _value_or_default(ctx, schema, other) not in (*values, UNRESOLVED):
+        elif governing and _value_or_default(ctx, schema, governing) not in (*values, UNRESOLVED):
             repairs.append(
                 Repair("SG302", f"{label}. It changes nothing here and is ignored", (name,), None, _HELP_OF_UNREAD)
             )
     return repairs
 
 
-_HELP_OF_VALUE = "Set {} to {!r}; a conversion does so."
-_HELP_OF_UNREAD = "Remove the attribute; a conversion does so."
-
-
 def _value_or_default(ctx: NodeContext, schema: OperatorVersion, name: str) -> object:
     formal = schema.attributes.get(name)
     return ctx.attribute(name, None if formal is None else formal.default_value)
+
+
+# Attributes that the version does not have ----------------------------------------------------------------------------
 
 
 def _superfluous(ctx: NodeContext, schema: OperatorVersion, name: str) -> Repair | None:
@@ -90,34 +96,59 @@ def _superfluous(ctx: NodeContext, schema: OperatorVersion, name: str) -> Repair
     return Repair("SG416", text, (name,))
 
 
+# A list whose elements are all 1.
+ALL_ONES = "all 1"
+# By operator and attribute, the value that changes nothing.
+SUPERFLUOUS: Mapping[str, Mapping[str, int | str]] = {
+    **{op: {"dilations": ALL_ONES} for op in ("AveragePool", "LpPool", "MaxPool")},
+    "BatchNormalization": {"spatial": 1},
+    **{op: {"output_sequence": 0} for op in ("GRU", "LSTM", "RNN")},
+    "Resize": {"antialias": 0, "keep_aspect_ratio_policy": "stretch"},
+}
+
+
+def changes_nothing(op: str, name: str, value: object) -> bool:
+    """Return True if an attribute of another version has a value that changes nothing."""
+    neutral = SUPERFLUOUS.get(op, {}).get(name)
+    if neutral == ALL_ONES:
+        return isinstance(value, tuple) and bool(value) and set(value) == {1}
+    return neutral is not None and value == neutral
+
+
 # Decides whether an attribute that the version does not have may be removed.
 _Rule = Callable[[NodeContext, OperatorVersion, str, object], bool]
+# The default of these does not mean the same as the version before.
+_OTHER_BY_DEFAULT = frozenset({"Resize", "Upsample", "coordinate_transformation_mode"})
 
 
 def _is_later_default(_: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
-    """A later version has the attribute with this default, and then means the same as this version."""
+    """Return True if a later version has the attribute with this value as default, and means the same as this version
+    then.
+    """
     if schema.op in _OTHER_BY_DEFAULT or name in _OTHER_BY_DEFAULT:
         return False
     later = (
-        held.attributes.get(name) for held in versions_of("", schema.op) if held.since_version > schema.since_version
+        version.attributes.get(name)
+        for version in versions_of("", schema.op)
+        if version.since_version > schema.since_version
     )
     first = next((formal for formal in later if formal is not None), None)
     return first is not None and first.default_value is not None and first.default_value == value
 
 
-# The default is another meaning than that of the version before.
-_OTHER_BY_DEFAULT = frozenset({"Resize", "Upsample", "coordinate_transformation_mode"})
-
-
 def _is_of_the_past(_: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
-    """An earlier version had the attribute, which never changed the outputs."""
+    """Return True if an earlier version had the attribute, and it never changed the outputs."""
     return any(
-        name in held.attributes for held in versions_of("", schema.op) if held.since_version < schema.since_version
+        name in version.attributes
+        for version in versions_of("", schema.op)
+        if version.since_version < schema.since_version
     )
 
 
 def _broadcasts_alike(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
-    """Without an axis, an operator before opset 7 broadcasts as later versions do."""
+    """Return True if the attribute is 1 and there is no axis: before opset 7, an operator then broadcasts as later
+    versions do.
+    """
     return "axis" not in ctx.attributes() and value == 1 and _is_of_the_past(ctx, schema, name, value)
 
 
@@ -126,7 +157,7 @@ def _counts_outputs(ctx: NodeContext, schema: OperatorVersion, name: str, value:
 
 
 def _ratio_unused(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
-    """Dropout returns its input unless the model is being trained."""
+    """Return True if a Dropout cannot be in training: it returns its input then."""
     return not ctx.has_input(1) and not ctx.has_input(2)
 
 
@@ -135,7 +166,7 @@ def _is_for_inference(ctx: NodeContext, schema: OperatorVersion, name: str, valu
 
 
 def _lengths_alike(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
-    """The lengths equal those of the input, or are equal parts of a known dimension."""
+    """Return True if the lengths equal those of the input, or are equal parts of a known dimension."""
     if not isinstance(value, tuple) or len(value) != len(ctx.outputs):
         return False
     if ctx.has_input(1):
@@ -144,7 +175,7 @@ def _lengths_alike(ctx: NodeContext, schema: OperatorVersion, name: str, value: 
 
 
 def _axes_alike(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
-    """The axes equal those of the input, or the default axes."""
+    """Return True if the axes equal those of the input, or the default axes."""
     if not isinstance(value, tuple):
         return False
     shape = ctx.input(0).shape
@@ -159,7 +190,9 @@ def _axes_alike(ctx: NodeContext, schema: OperatorVersion, name: str, value: obj
 
 
 def _has_axes(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
-    """The attribute only matters without axes; 0 is the behaviour of this version."""
+    """Return True for the value 0, which is the behaviour of this version, and for a node with axes: the attribute only
+    matters without them.
+    """
     return value == 0 or bool(ctx.attribute("axes"))
 
 
@@ -174,14 +207,14 @@ def _split_dimension(ctx: NodeContext) -> int | None:
 
 
 def _dimension(ctx: NodeContext) -> DimLike | None:
-    """The dimension that a Split splits; None if it is unknown."""
+    """Return the dimension that a Split splits; None if it is unknown."""
     shape, axis = ctx.input(0).shape, ctx.attribute("axis", 0)
     if shape is None or not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
         return None
     return shape[axis]
 
 
-# By operator, "" for every one, and attribute.
+# By operator ("" for every operator) and attribute.
 _RULES: dict[tuple[str, str], _Rule] = {
     ("", "consumed_inputs"): _is_of_the_past,
     ("", "broadcast"): _broadcasts_alike,
@@ -193,6 +226,9 @@ _RULES: dict[tuple[str, str], _Rule] = {
     ("BatchNormalization", "is_test"): _is_for_inference,
     ("Dropout", "is_test"): _is_for_inference,
 }
+
+
+# What a Split-18 lacks ------------------------------------------------------------------------------------------------
 
 
 def _of_split_18(ctx: NodeContext) -> Repair | None:
@@ -213,11 +249,14 @@ def _of_split_18(ctx: NodeContext) -> Repair | None:
     return Repair("SG208", text, ("num_outputs",))
 
 
-def _of_missing_outputs(ctx: NodeContext, count: AttributeProto) -> Repair | None:
-    """The repair of a node with fewer outputs than num_outputs: nobody reads the last parts.
+_HELP_OF_OUTPUTS = "Add the missing outputs; upgrade, downgrade and convert do so."
 
-    OpenVINO runs uneven chunks only on a fixed dimension and an axis of at least 0, and refuses a last chunk that is
-    empty. Where the dimension turns out uneven at run time, its parts are wrong.
+
+def _of_missing_outputs(ctx: NodeContext, count: AttributeProto) -> Repair | None:
+    """Return the repair of a node with fewer outputs than num_outputs. Nobody reads the last parts.
+
+    OpenVINO runs uneven chunks only on a fixed dimension and an axis of at least 0, and refuses an empty last chunk. If
+    the dimension is uneven at run time, its parts are wrong.
     """
     outputs, chunks, total = len(ctx.outputs), ctx.attribute("num_outputs"), _dimension(ctx)
     if count.ref_attr_name or not isinstance(chunks, int) or not 0 < outputs < chunks <= MAX_ITEMS:
@@ -233,19 +272,15 @@ def _of_missing_outputs(ctx: NodeContext, count: AttributeProto) -> Repair | Non
     return Repair("SG209", text, help=_HELP_OF_OUTPUTS, more_outputs=chunks - outputs)
 
 
-_HELP_OF_OUTPUTS = "Add the missing outputs; upgrade, downgrade and convert do so."
-
-
 def _fills(ctx: NodeContext, parts: int) -> bool:
-    """True if no chunk is empty, where the dimension is known: no exporter means empty chunks."""
+    """Return True if no chunk is empty. The dimension must be known. No exporter means empty chunks."""
     total, shape, axis = _split_dimension(ctx), ctx.input(0).shape, ctx.attribute("axis", 0)
     if shape is not None and isinstance(axis, int) and not -len(shape) <= axis < len(shape):
         return False
     return total is None or total == 0 or (parts - 1) * -(-total // parts) < total
 
 
-# What a schema does not allow and runtimes read, all in one way
-
+# Element types that the version does not allow, and that runtimes read, all in one way --------------------------------
 
 _REDUCTIONS = "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum"
 # By operator, the inputs whose integers may be int32 where the schema asks for int64, or for one type in all of them.
@@ -282,13 +317,12 @@ NEWER_TYPES: dict[str, tuple[int, tuple[str, ...]]] = {
 }
 # The oldest opset that was measured.
 FIRST_OPSET = 7
-
 Types = Sequence[str | None]
 
 
 @cache
 def newer_version(schema: OperatorVersion, opset: int) -> OperatorVersion | None:
-    """The newer version of an operator by which runtimes read this one; None for an operator without."""
+    """Return the newer version of an operator by which runtimes read this one; None if there is none."""
     newer, _ = NEWER_TYPES.get(schema.op, (0, ()))
     if schema.domain or opset < FIRST_OPSET or schema.since_version >= newer:
         return None
@@ -296,7 +330,9 @@ def newer_version(schema: OperatorVersion, opset: int) -> OperatorVersion | None
 
 
 def as_int64(schema: OperatorVersion, given: Types, opset: int) -> tuple[str | None, ...] | None:
-    """The types of a node's inputs, with int32 read as int64 where runtimes do; None where they do not."""
+    """Return the types of a node's inputs, with int32 as int64 where runtimes read it so. Return None if
+    they do not.
+    """
     inputs = INT32_INPUTS.get(schema.op, ())
     if (
         schema.domain
@@ -308,26 +344,6 @@ def as_int64(schema: OperatorVersion, given: Types, opset: int) -> tuple[str | N
 
 
 def are_measured(schema: OperatorVersion, given: Types) -> bool:
-    """True where the types that the version does not allow are among those that its newer version was measured with."""
+    """Return True if the newer version was measured with the types that this version does not allow."""
     _, measured = NEWER_TYPES[schema.op]
     return all(text is None or text in measured or text.startswith("float") for text in given)
-
-
-# Of a list: each element is this number.
-ALL_ONES = "all 1"
-
-# By operator and attribute, the value that changes nothing.
-SUPERFLUOUS: Mapping[str, Mapping[str, int | str]] = {
-    **{op: {"dilations": ALL_ONES} for op in ("AveragePool", "LpPool", "MaxPool")},
-    "BatchNormalization": {"spatial": 1},
-    **{op: {"output_sequence": 0} for op in ("GRU", "LSTM", "RNN")},
-    "Resize": {"antialias": 0, "keep_aspect_ratio_policy": "stretch"},
-}
-
-
-def changes_nothing(op: str, name: str, value: object) -> bool:
-    """True for an attribute of another version at a value that changes nothing."""
-    held = SUPERFLUOUS.get(op, {}).get(name)
-    if held == ALL_ONES:
-        return isinstance(value, tuple) and bool(value) and set(value) == {1}
-    return held is not None and value == held

@@ -1,4 +1,8 @@
-"""Dimensions as they are reported: simplified by all that is known at the end, and under shown names."""
+"""Dimensions and requirements as they are reported.
+
+They are simplified by all that is known at the end (`TypeSimplifier`), and get shown names (`ShownNames`).
+Requirements that others imply are left out (`Requirements`).
+"""
 
 from __future__ import annotations
 
@@ -31,69 +35,14 @@ from splitgraph.inference.walk_results import FoundSplit
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.model.value_type import ValueType
 
+# Simplifying dimensions by all that is known at the end ---------------------------------------------------------------
+
 T = TypeVar("T")
 
 
-def solve(obligations: Iterable[Obligation], generated: Collection[str]) -> dict[str, DimLike]:
-    """The values of generated symbols, by name, that hold in every run, as the obligations of the model say:
-    `unk1 == past + seq` gives `past + seq` for unk1.
-
-    A value may contain generated symbols that are solved themselves; `resolve` follows them.
-    """
-    solved: dict[str, DimLike] = {}
-    for obligation in obligations:
-        if obligation.relation != "==":
-            continue
-        difference = resolve(obligation.lhs - obligation.rhs, solved)
-        found = None if isinstance(difference, int) else _solution(difference, generated)
-        if found is not None:
-            solved[found[0]] = found[1]
-    return solved
-
-
-def resolve(dim: DimLike, solved: Mapping[str, DimLike]) -> DimLike:
-    """The dimension with the values of solved symbols put in; unchanged where that makes a divisor 0, or where it
-    stands for a large expression.
-    """
-    while solved and not isinstance(dim, int) and not solved.keys().isdisjoint(names_in(dim)):
-        try:
-            dim = substitute_names(dim, solved)
-        except ZeroDivisionError:
-            break
-    return dim
-
-
-def _solution(difference: Dim, generated: Collection[str]) -> tuple[str, DimLike] | None:
-    """A generated symbol and its value where the difference is 0: the newest symbol that is a term of its own. None
-    without one.
-    """
-    names = [name for name in symbols_of(difference) if name in generated]
-    for name in sorted(names, key=lambda name: (len(name), name), reverse=True):
-        for sign in (1, -1):
-            rest = difference - sign * symbol(name)
-            if name not in symbols_of(rest):
-                return name, -sign * rest
-    return None
-
-
-class _Simplified(dict[Dim, DimLike]):
-    """Each dimension simplified by the facts of a scope, with N % 2 == 0 `2*(N//2)` is N; computed on first use."""
-
-    def __init__(self, facts: Facts, solved: Mapping[str, DimLike]) -> None:
-        super().__init__()
-        self._facts = facts
-        self._solved = solved
-
-    def __missing__(self, dim: Dim) -> DimLike:
-        plain = _plain(dim, self._facts)
-        known = resolve(plain, self._solved)
-        known = self[dim] = known if known is plain else _plain(known, self._facts)
-        return known
-
-
 class TypeSimplifier:
-    """Simplifies dimensions by everything that is known after the whole model has been walked, obligations of later
-    nodes included. A symbol alone stays, even one with only one value.
+    """Simplifies dimensions by everything that is known at the end, obligations of later nodes included. A single
+    symbol stays, even if it has only one value.
 
     solved: the values of generated symbols that equal something else in every run.
     """
@@ -109,13 +58,28 @@ class TypeSimplifier:
         return known
 
     def value(self, value: ValueType, facts: Facts) -> ValueType:
-        """The type, simplified by the facts of a scope; the same object if nothing changes."""
+        """Return the type, simplified by the facts of a scope; the same object if nothing changes."""
         return with_dims(value, self._of(facts).__getitem__)
 
     def dims(self, dims: Iterable[DimLike | None], facts: Facts) -> tuple[DimLike | None, ...]:
-        """Each dimension, simplified by the facts of a scope."""
+        """Return each dimension, simplified by the facts of a scope."""
         known = self._of(facts)
         return tuple([known[dim] if isinstance(dim, Dim) else dim for dim in dims])
+
+
+class _Simplified(dict[Dim, DimLike]):
+    """Each dimension simplified by the facts of a scope, on first use: `2*(N//2)` is N if N % 2 == 0."""
+
+    def __init__(self, facts: Facts, solved: Mapping[str, DimLike]) -> None:
+        super().__init__()
+        self._facts = facts
+        self._solved = solved
+
+    def __missing__(self, dim: Dim) -> DimLike:
+        plain = _plain(dim, self._facts)
+        known = resolve(plain, self._solved)
+        known = self[dim] = known if known is plain else _plain(known, self._facts)
+        return known
 
 
 def _plain(dim: DimLike, facts: Facts) -> DimLike:
@@ -125,7 +89,7 @@ def _plain(dim: DimLike, facts: Facts) -> DimLike:
 
 
 def _with_decided_maxima(dim: DimLike, facts: Facts) -> DimLike:
-    """The dimension without the arguments of maxima that another one is known to be at least as large as."""
+    """Return the dimension without those arguments of a maximum that are never larger than another one."""
     atoms, known = atoms_by_level([dim]), dict[Atom, DimLike]()
     if not any(atom.kind == MAX for atom in atoms):
         return dim
@@ -138,24 +102,68 @@ def _with_decided_maxima(dim: DimLike, facts: Facts) -> DimLike:
     return rebuilt(dim, known)
 
 
-def tally(values: Collection[T]) -> list[tuple[T, int]]:
-    """Each object among the values and how often it stands there, in order of appearance; equal ones may be several.
+def solve(obligations: Iterable[Obligation], generated: Collection[str]) -> dict[str, DimLike]:
+    """Return the values of generated symbols, by name, that hold in every run. They follow from the obligations of the
+    model: `unk1 == past + seq` gives `past + seq` for unk1.
 
-    Values of a model share few objects, and telling those apart by identity costs a tenth of hashing each.
+    A value may contain generated symbols that are solved themselves; `resolve` follows them.
+    """
+    solved: dict[str, DimLike] = {}
+    for obligation in obligations:
+        if obligation.relation != "==":
+            continue
+        difference = resolve(obligation.lhs - obligation.rhs, solved)
+        solution = None if isinstance(difference, int) else _solution(difference, generated)
+        if solution is not None:
+            solved[solution[0]] = solution[1]
+    return solved
+
+
+def resolve(dim: DimLike, solved: Mapping[str, DimLike]) -> DimLike:
+    """Put the values of solved symbols into a dimension. It stays as it is if a divisor would become 0."""
+    while solved and not isinstance(dim, int) and not solved.keys().isdisjoint(names_in(dim)):
+        try:
+            dim = substitute_names(dim, solved)
+        except ZeroDivisionError:
+            break
+    return dim
+
+
+def _solution(difference: Dim, generated: Collection[str]) -> tuple[str, DimLike] | None:
+    """Return a generated symbol and its value where the difference is 0: the newest symbol that is a term of its own.
+    Return None if there is none.
+    """
+    names = [name for name in symbols_of(difference) if name in generated]
+    for name in sorted(names, key=lambda name: (len(name), name), reverse=True):
+        for sign in (1, -1):
+            rest = difference - sign * symbol(name)
+            if name not in symbols_of(rest):
+                return name, -sign * rest
+    return None
+
+
+def tally(values: Collection[T]) -> list[tuple[T, int]]:
+    """Return each object among the values and how often it occurs, in order of appearance. Some of the objects may be
+    equal.
+
+    The values of a model share few objects, and to tell these apart by identity costs a tenth of hashing each.
     """
     keys = [*map(id, values)]
     objects = dict(zip(keys, values, strict=True))
     return [(objects[key], times) for key, times in Counter(keys).items()]
 
 
-class ShownNames(dict[Dim, "DimLike | None"]):
-    """Converts internal dimensions to reported dimensions; each is put into words on first use.
+# The names of dimensions ----------------------------------------------------------------------------------------------
 
-    A generated symbol that occurs only once, alone, says nothing and becomes None; the others are numbered unk0, unk1,
-    ... An expression that the grammar cannot spell (half of `batch-size`) becomes a generated symbol too, and so does a
-    large sum or product: the same symbol for the same value, and `meanings` has its meaning. A symbol that `solved`
-    equates with something else is shown as that. bounded: symbols that are shown even alone, as their bounds say
-    something.
+
+class ShownNames(dict[Dim, "DimLike | None"]):
+    """Converts internal dimensions to reported dimensions, each on first use.
+
+    A generated symbol that occurs only once, and alone, says nothing and becomes None. The others are numbered unk0,
+    unk1, ... An expression that the grammar cannot spell (half of `batch-size`) becomes a generated symbol too, and so
+    does a large sum or product: equal values get the same symbol, and `meanings` has its meaning. A symbol that
+    `solved` equates with something else is shown as that. bounded: symbols that are shown even alone, because their
+    bounds say something.
     """
 
     def __init__(
@@ -171,7 +179,7 @@ class ShownNames(dict[Dim, "DimLike | None"]):
         self._reserved = set(reserved)
         self._places: Counter[str] = Counter()
         self._inside: set[str] = set(bounded)
-        self._held: dict[Dim, list[tuple[str, bool]]] = {}
+        self._generated_of: dict[Dim, list[tuple[str, bool]]] = {}
         self._names: dict[str, DimLike] = {}
         self._large: dict[Atom, Dim] = {}
         self._counted: set[Atom] = set()
@@ -179,7 +187,7 @@ class ShownNames(dict[Dim, "DimLike | None"]):
         self.meanings: dict[str, Obligation] = {}
 
     def count(self, places: Iterable[tuple[Iterable[DimLike | None], int]]) -> None:
-        """Count the places of generated symbols in dimensions, each with how often it is reported."""
+        """Count the places of generated symbols in dimensions. Each dimension comes with the number of its reports."""
         counts: dict[Dim, int] = {}
         for dims, times in places:
             for dim in dims:
@@ -193,7 +201,7 @@ class ShownNames(dict[Dim, "DimLike | None"]):
             self._count_large(dim)
 
     def _count_large(self, dim: Dim) -> None:
-        """Note the generated symbols inside large expressions, once: all of them are shown."""
+        """Note the generated symbols inside large expressions, once. All of them are shown."""
         waiting = large_atoms(resolve(dim, self.solved))
         while waiting:
             atom = waiting.pop()
@@ -206,34 +214,34 @@ class ShownNames(dict[Dim, "DimLike | None"]):
                 waiting += large_atoms(known)
 
     def _generated_in(self, dim: Dim) -> list[tuple[str, bool]]:
-        """The generated symbols in a dimension once it is resolved, each with whether it is the whole dimension."""
-        names = self._held.get(dim)
+        """Return the generated symbols in a resolved dimension, and whether each is the whole dimension."""
+        names = self._generated_of.get(dim)
         if names is None:
             known = resolve(dim, self.solved)
             names = [(name, str(known) == name) for name in sorted(names_in(known) & self.generated)]
-            self._held[dim] = names
+            self._generated_of[dim] = names
         return names
 
     def value(self, value: ValueType) -> ValueType:
-        """The type as it is reported; the same object where nothing is shown otherwise."""
+        """Return the type as it is reported; the same object where nothing is shown otherwise."""
         return with_dims(value, self.__getitem__)
 
     def dim(self, dim: DimLike | None) -> DimLike | None:
-        """The dimension as it is reported."""
+        """Return the dimension as it is reported."""
         return self[dim] if isinstance(dim, Dim) else dim
 
     def shown_name(self, generated: str) -> DimLike | None:
-        """The name under which a generated symbol is shown; None when it is not shown anywhere."""
+        """Return the name under which a generated symbol is shown; None if it is not shown."""
         return self._names.get(generated)
 
     def named(self, dim: DimLike) -> DimLike | None:
-        """The dimension as far as generated symbols in it are shown; None when one is not."""
+        """Return the dimension with shown names; None if one of its generated symbols is not shown."""
         if any(name not in self._names for name in names_in(dim) & self.generated):
             return None
         return self._under_shown_names(dim)
 
     def shown_names(self) -> frozenset[str]:
-        """The generated symbols under the names that are shown."""
+        """Return the names of the generated symbols that are shown."""
         return frozenset({*map(str, self._names.values()), *self.meanings})
 
     def __missing__(self, dim: Dim) -> DimLike | None:
@@ -252,25 +260,27 @@ class ShownNames(dict[Dim, "DimLike | None"]):
         return stand_in
 
     def _under_shown_names(self, known: DimLike) -> DimLike:
-        """The dimension with shown names for all generated symbols in it."""
+        """Return the dimension with shown names for all generated symbols in it."""
         names = names_in(known)
         values: dict[str, DimLike] = {name: self._name(name) for name in sorted(names & self.generated)}
         values.update({atom.name: self._name_large(atom) for atom in large_atoms(known)})
         return substitute_names(known, values)
 
     def _name_large(self, atom: Atom) -> Dim:
-        """The symbol that stands for a large expression; the large expressions in its meaning get symbols too."""
-        waiting, found = [atom], list[tuple[Atom, list[DimLike]]]()
+        """Return the symbol that stands for a large expression; the large expressions in its meaning get
+        symbols too.
+        """
+        waiting, expressions = [atom], list[tuple[Atom, list[DimLike]]]()
         while waiting:
-            each = waiting.pop()
-            if each not in self._large:
-                self._large[each] = self._new()
-                parts = [resolve(part, self.solved) for part in each.parts]
-                found.append((each, parts))
+            large = waiting.pop()
+            if large not in self._large:
+                self._large[large] = self._new()
+                parts = [resolve(part, self.solved) for part in large.parts]
+                expressions.append((large, parts))
                 waiting += [inner for part in parts for inner in large_atoms(part)]
-        for each, parts in found:
+        for large, parts in expressions:
             shown = [self._under_shown_names(part) for part in parts]
-            self._note_meaning(self._large[each], rebuilt_atom(each.kind, shown), spell_large(each, shown))
+            self._note_meaning(self._large[large], rebuilt_atom(large.kind, shown), spell_large(large, shown))
         return self._large[atom]
 
     def _note_meaning(self, name: Dim, meaning: DimLike, text: str) -> None:
@@ -288,8 +298,7 @@ class ShownNames(dict[Dim, "DimLike | None"]):
         return symbol(f"unk{self._next - 1}")
 
 
-# The requirements on symbols as they are shown
-
+# Requirements on symbols, and assumptions -----------------------------------------------------------------------------
 
 # Of more obligations none is left out, and each is shown as the node said it: to compare them takes the longer, the
 # more there are.
@@ -299,9 +308,9 @@ _MOST_COMPARED = 200
 class Requirements:
     """The obligations of a model under shown names.
 
-    One that the others imply is not shown (of `N % 2 == 0` and `N % 4 == 0` the first), nor is one of a dimension that
-    is not shown itself. Those of a branch or body are compared with those around it, but never the other way round: it
-    may not run.
+    An obligation is not shown if the others imply it (of `N % 2 == 0` and `N % 4 == 0` the first), or if it is about a
+    dimension that is not shown. Obligations of a body are compared with those around it, but never the other way round:
+    the body may not run.
     """
 
     def __init__(self, naming: ShownNames, noted: Iterable[tuple[Obligation, Facts]]) -> None:
@@ -326,13 +335,13 @@ class Requirements:
                 self._plain[facts, shown] = plain
 
     def plain(self, obligation: Obligation, facts: Facts) -> Obligation | None:
-        """The obligation of a scope as it is shown; None when it is not."""
+        """Return the reported form of an obligation of a scope; None if it is not reported."""
         shown = self._shown[obligation]
         return None if shown is None else self._plain.get((facts, shown))
 
     def _under_shown_names(self, obligation: Obligation) -> Obligation | None:
-        """The obligation in shown names; None when it speaks of a dimension that is not shown at all, or goes without
-        saying because it holds for all sizes, as it does where both sides are shown alike.
+        """Return the obligation in shown names; None when it speaks of a dimension that is not shown at all, or goes
+        without saying because it holds for all sizes, as it does where both sides are shown alike.
         """
         naming = self._naming
         lhs, rhs = resolve(obligation.lhs, naming.solved), resolve(obligation.rhs, naming.solved)
@@ -343,21 +352,19 @@ class Requirements:
         return None if left is None or right is None else plain_obligation(Obligation(left, obligation.relation, right))
 
 
-def _names(obligation: Obligation) -> frozenset[str]:
-    return symbols_of(obligation.lhs) | symbols_of(obligation.rhs)
-
-
 def _named_twice(obligations: Iterable[Obligation]) -> set[str]:
-    """The symbols of which several obligations speak: others neither follow from anything nor make anything plainer."""
+    """Return the symbols in more than one obligation. Obligations on other symbols neither follow from others nor
+    simplify others.
+    """
     counts = Counter(name for obligation in set(obligations) for name in obligation.symbols)
     return {name for name, count in counts.items() if count > 1}
 
 
 def _plainest(shown: Sequence[Obligation], known: Facts, common: set[str]) -> Iterable[tuple[Obligation, Obligation]]:
-    """Each obligation of a scope that the others do not imply, and the plainest one that says the same beside them;
-    `known` takes them in.
+    """Return each obligation of a scope that the others do not imply, with its plainest form beside them. `known` takes
+    them in.
     """
-    # What follows from earlier ones was never noted; what follows from later ones shows in the opposite order.
+    # The walk leaves out what earlier obligations imply. The reversed order shows what later ones imply.
     later, kept = known.child(), list[Obligation]()
     for obligation in reversed(shown):
         if common.isdisjoint(obligation.symbols) or later.require(obligation) != "proved":
@@ -365,16 +372,9 @@ def _plainest(shown: Sequence[Obligation], known: Facts, common: set[str]) -> It
     for obligation in reversed(kept):
         plain = obligation
         if not common.isdisjoint(obligation.symbols):
-            plain = min(obligation, _by_what_is_known(obligation, known), key=lambda each: len(str(each)))
+            plain = min(obligation, _by_what_is_known(obligation, known), key=lambda candidate: len(str(candidate)))
             known.require(obligation)
         yield obligation, plain.solved()
-
-
-def shown_assumptions(state: WalkState) -> dict[Obligation, str]:
-    """The assumptions that do not follow from others, as shown, each with the first node that needs it."""
-    assumptions = tuple(state.symbols.assumptions)
-    common = _named_twice(assumptions) if len(assumptions) <= _MOST_COMPARED else set[str]()
-    return {plain: state.symbols.assumptions[each] for each, plain in _plainest(assumptions, Facts(), common)}
 
 
 def _by_what_is_known(obligation: Obligation, known: Facts) -> Obligation:
@@ -388,50 +388,59 @@ def shown_requirements(
     requirements: Requirements,
     splits: Iterable[tuple[FoundSplit, Sequence[Obligation]]],
 ) -> dict[Obligation, tuple[str, ...]]:
-    """All requirements on symbols, as shown, with the locations of the nodes that require them. splits: the
+    """Return all requirements on symbols, each with the locations of the nodes that require it. splits: the
     requirements of each split.
     """
     meanings = frozenset(naming.meanings.values())
-    found: dict[Obligation, dict[str, None]] = {}
+    required_at: dict[Obligation, dict[str, None]] = {}
     branches: dict[Obligation, dict[str, None]] = {}
     for noted in state.record.requirements:
         plain = requirements.plain(noted.obligation, noted.facts)
         if plain is not None:
-            found.setdefault(plain, {})[noted.location] = None
+            required_at.setdefault(plain, {})[noted.location] = None
             branches.setdefault(plain, {})[noted.branch] = None
     for split, required in splits:
         for plain in required:
-            # What a symbol stands for holds wherever it stands.
-            found.setdefault(plain, {})[split.location] = None
+            # The meaning of a symbol holds everywhere.
+            required_at.setdefault(plain, {})[split.location] = None
             branches.setdefault(plain, {})["" if plain in meanings else split.branch] = None
     for name, definition in state.symbols.definitions.items():
         meaning = None if definition is None else naming.dim(definition[0])
         if definition is not None and isinstance(meaning, Dim) and meaning != symbol(name):
-            found.setdefault(Obligation(symbol(name), "==", meaning).solved(), {})[definition[1]] = None
+            required_at.setdefault(Obligation(symbol(name), "==", meaning).solved(), {})[definition[1]] = None
     for name in _known_broadcasts(state):
         shown, operands = naming.shown_name(name), _shown_operands(state, naming, name)
         if shown is not None and operands is not None:
-            found.setdefault(_broadcast(shown, operands), {})[state.symbols.broadcasts[name][2]] = None
+            required_at.setdefault(_broadcast(shown, operands), {})[state.symbols.broadcasts[name][2]] = None
     for said in naming.meanings.values():
-        found.setdefault(said, {})
-    # What is required outside of bodies, too, is required in every run.
+        required_at.setdefault(said, {})
+    # A requirement outside of bodies holds in every run.
     only = {plain: () if "" in bodies else tuple(bodies) for plain, bodies in branches.items()}
-    return {plain.within(only.get(plain, ())): tuple(locations) for plain, locations in found.items()}
+    return {plain.within(only.get(plain, ())): tuple(locations) for plain, locations in required_at.items()}
+
+
+def shown_assumptions(state: WalkState) -> dict[Obligation, str]:
+    """Return the assumptions that do not follow from others, each with the first node that needs it."""
+    assumptions = tuple(state.symbols.assumptions)
+    common = _named_twice(assumptions) if len(assumptions) <= _MOST_COMPARED else set[str]()
+    return {
+        plain: state.symbols.assumptions[assumption] for assumption, plain in _plainest(assumptions, Facts(), common)
+    }
 
 
 def _broadcast(shown: DimLike, operands: Sequence[DimLike]) -> Obligation:
-    """The text that a symbol is the broadcast of dimensions: they are equal or 1, so that it is the largest, but 0 if
-    one is 0.
+    """State that a symbol is the broadcast of dimensions. Each of these is 1 or equal to the others, so that the
+    broadcast is the largest, but 0 if one is 0.
     """
-    value = product([*(dim_min(1, each) for each in operands), dim_max(*operands)])
-    # Multiplied out it would be unreadable.
+    value = product([*(dim_min(1, operand) for operand in operands), dim_max(*operands)])
+    # The product would be unreadable if it were expanded.
     texts = [*map(spell_inside, operands)]
     factors = [*(f"min(1, {text})" for text in texts), f"max({', '.join(texts)})"]
     return Obligation(shown, "==", value, f"{spell_inside(shown)} == {'*'.join(factors)}")
 
 
 def _known_broadcasts(state: WalkState) -> list[str]:
-    """The generated symbols for broadcasts of dimensions that contain only declared symbols."""
+    """Return the generated symbols for broadcasts of dimensions that contain only declared symbols."""
     known: dict[str, None] = {}
     for name, (a, b, _) in state.symbols.broadcasts.items():
         if not (symbols_of(a) | symbols_of(b)) & state.symbols.generated - known.keys():
@@ -440,20 +449,20 @@ def _known_broadcasts(state: WalkState) -> list[str]:
 
 
 def _shown_operands(state: WalkState, naming: ShownNames, name: str) -> list[DimLike] | None:
-    """The operands of the broadcast that a generated symbol stands for, as shown; an operand that is not shown is
-    replaced by its own operands. None where the text would be too long.
+    """Return the operands of the broadcast that a generated symbol stands for. An operand that is not reported is
+    replaced by its own operands. Return None if one has none, or if only one is left.
     """
-    found: dict[DimLike, None] = {}
+    operands: dict[DimLike, None] = {}
     waiting = list(reversed(state.symbols.broadcasts[name][:2]))
     seen = set(waiting)
     while waiting:
         operand = waiting.pop()
         shown, inner = naming.dim(operand), state.symbols.broadcasts.get(str(operand))
         if shown is not None:
-            found[shown] = None
+            operands[shown] = None
         elif inner is None:
             return None
         else:
-            waiting += [each for each in reversed(inner[:2]) if each not in seen]
+            waiting += [dim for dim in reversed(inner[:2]) if dim not in seen]
             seen.update(inner[:2])
-    return list(found) if len(found) > 1 else None
+    return list(operands) if len(operands) > 1 else None

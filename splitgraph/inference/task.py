@@ -1,9 +1,12 @@
-"""What is asked: a model, the sizes that the caller gives, and the options of its inference."""
+"""What is asked: a model, the sizes that the caller gives, and the options of its inference.
+
+`Task` holds it all. `read_sizes` makes the caller's sizes from what was typed; `fix_sizes` writes them into a model.
+"""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -20,34 +23,27 @@ from splitgraph.dim import (
     symbol,
     symbols_of,
 )
-from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic, meant
+from splitgraph.findings.diagnostics import SplitgraphError, diagnostic, meant
 from splitgraph.inference.walk_results import SetAside
 from splitgraph.model.names import declared_values, dimension_names
 from splitgraph.model.onnx_proto import (
-    AttributeProto,
     FunctionProto,
-    GraphProto,
     ModelProto,
-    NodeProto,
-    TensorProto,
     ValueInfoProto,
 )
-from splitgraph.model.scopes import FunctionKey, GraphPath, Scope, function_key, model_imports, plain_functions, scopes
-from splitgraph.model.tensor_data import byte_size, lacks_data, misfit, misfit_of_sparse
+from splitgraph.model.scopes import FunctionKey, GraphPath, Scope, function_key, model_imports, plain_functions
 from splitgraph.model.value_type import ValueType
 from splitgraph.model.values import LARGEST_DIM, tensor_types, value_type, write_dim, write_shape
 from splitgraph.options import Sizes
 from splitgraph.splits.variadic_split_1 import is_variadic_function
 
-# Sizes that the caller gives
-
 
 class BoundSizes(NamedTuple):
     """The sizes that the caller gives, for the symbols and inputs of a model.
 
-    bound: the values of the model's symbols: numbers, or other symbols where a given shape names a dimension
-    differently. given: for each input of the model its type with the given shape, None for an input without one; empty
-    when no shapes are given.
+    bound: the values of the model's symbols: numbers, or other symbols if a given shape has another name for a
+    dimension. given: the type of each input with the given shape, None for an input without one; empty if no shapes are
+    given.
     """
 
     bound: Mapping[str, DimLike]
@@ -55,208 +51,6 @@ class BoundSizes(NamedTuple):
 
 
 UNBOUND = BoundSizes({}, ())
-
-
-def read_sizes(model: ModelProto, sizes: Sizes) -> BoundSizes:
-    """Return the sizes for a model. Raises SplitgraphError for a name that the model does not have, or for
-    something that is no size.
-    """
-    given = _read_input_shapes(model, sizes.input_shapes)
-    numbers = _read_bindings(model, sizes.bind, given)
-    if not numbers and not any(given):
-        return UNBOUND
-    given = [None if known is None or known.shape is None else bound_type(known, numbers) for known in given]
-    return BoundSizes({**_implied_bindings(model, given), **numbers}, given)
-
-
-def bound_type(value: ValueType, bound: Mapping[str, DimLike]) -> ValueType:
-    """The type with the given values in place of symbols."""
-    if not bound or value.shape is None:
-        return value if value.element is None else replace(value, element=bound_type(value.element, bound))
-    return value.with_shape([substitute(dim, bound) if isinstance(dim, Dim) else dim for dim in value.shape])
-
-
-def _read_bindings(
-    model: ModelProto, bind: Mapping[str, int] | None, given: Sequence[ValueType | None]
-) -> Mapping[str, DimLike]:
-    """The values by symbol. Raises SplitgraphError for what is no mapping, no dimension, or no symbol of the model or
-    of the shapes given for its inputs.
-    """
-    if bind is None:
-        return {}
-    if not isinstance(bind, Mapping):
-        raise SplitgraphError(f"bind is {bind!r}; it must give a number for each name, such as {{'N': 4}}")
-    dims = [parse_dim(written) for written in dimension_names(model)]
-    dims += [dim for known in given if known is not None for dim in known.shape or () if dim is not None]
-    declared = frozenset().union(*map(symbols_of, dims))
-    for name in bind:
-        if name not in declared:
-            known = ", ".join(sorted(declared)) or "none"
-            several = "; give each name a --bind of its own" if "=" in str(name) else ""
-            text = f"no dimension of the model is named {name!r}{several}{meant(name, declared)}; it has: {known}"
-            if isinstance(name, str) and marks_unknown(name):
-                text = (
-                    f"{name!r} does not name a dimension: it marks unknown dimensions, whose sizes can differ."
-                    f" Give the shape of the input with infer --input-shape. Named dimensions of the model: {known}"
-                )
-            raise SplitgraphError(text, [diagnostic("SG304", f"no dimension {name!r}")])
-    return {name: _number(value, f"the dimension {name!r}") for name, value in bind.items()}
-
-
-def _read_input_shapes(model: ModelProto, input_shapes: object) -> list[ValueType | None]:
-    """For each input of the model its type with the shape given, None for one without; empty when no shapes are given.
-
-    Raises SplitgraphError for what is no mapping, no input of the model, or no shape.
-    """
-    if input_shapes is None:
-        return []
-    if not isinstance(input_shapes, Mapping):
-        raise SplitgraphError(
-            f"input_shapes is {input_shapes!r}; it must give a shape for each name, such as {{'x': [1, 'N']}}"
-        )
-    names = [value.name for value in model.graph.input]
-    for name in input_shapes:
-        if name not in names:
-            raise SplitgraphError(
-                f"the model has no input {name!r}{meant(name, names)}; it has: {', '.join(names) or 'none'}"
-            )
-    dims = dimension_names(model)
-    return [_given_type(value, input_shapes.get(value.name), dims) for value in model.graph.input]
-
-
-def _implied_bindings(model: ModelProto, given: Sequence[ValueType | None]) -> dict[str, DimLike]:
-    """The values of declared symbols that follow from the given shapes: numbers, else other symbols. The first value of
-    a symbol counts; a different second one contradicts the declaration.
-    """
-    numbers: dict[str, DimLike] = {}
-    renamed: dict[str, DimLike] = {}
-    for value, known in zip(model.graph.input, given, strict=False):
-        declared = value_type(value.type).shape
-        if known is None or known.shape is None or declared is None or len(declared) != len(known.shape):
-            continue
-        for written, size in zip(declared, known.shape, strict=True):
-            if not isinstance(written, Dim):
-                continue
-            if isinstance(size, int):
-                numbers = {**_solved(written, size), **numbers}
-            elif size is not None and written == symbol(str(written)) and str(written) not in symbols_of(size):
-                renamed.setdefault(str(written), size)
-    return {**renamed, **numbers}
-
-
-def _solved(written: Dim, size: int) -> dict[str, DimLike]:
-    """The symbol in a dimension such as N or 2*N + 1, with the value that gives the dimension this size."""
-    if len(written.symbols) != 1 or level_of(written) > 1:
-        return {}
-    (name,) = written.symbols
-    start = evaluate(written, {name: 0})
-    slope = evaluate(written, {name: 1}) - start
-    if slope == 0 or written != slope * symbol(name) + start:
-        return {}
-    value, rest = divmod(size - start, slope)
-    return {name: value} if rest == 0 and value >= 0 else {}
-
-
-def _given_type(value: ValueInfoProto, shape: Any, names: Collection[str]) -> ValueType | None:
-    if shape is None:
-        return None
-    if not isinstance(shape, Sequence) or isinstance(shape, (str, bytes)):
-        raise SplitgraphError(f"the shape of {value.name!r} is {shape!r}; it must be a list such as [1, 3, 'H', None]")
-    kind = value.type.WhichOneof("value")
-    dims = tuple(_given_dim(dim, f"a dimension of {value.name!r}", names) for dim in shape)
-    return ValueType("tensor" if kind is None else kind.removesuffix("_type"), None, dims)
-
-
-def _given_dim(dim: Any, what: str, names: Collection[str]) -> DimLike | None:
-    if dim is None or isinstance(dim, Dim):
-        return dim
-    if not isinstance(dim, str):
-        return _number(dim, what, ", or None where it is unknown")
-    try:
-        parsed = parse_given_dim(dim, names)
-    except ValueError as error:
-        raise SplitgraphError(f"{dim!r} is not a dimension: {error}") from None
-    return _number(parsed, what) if isinstance(parsed, int) else parsed
-
-
-def _number(value: Any, what: str, otherwise: str = "") -> int:
-    """The value as a dimension; numpy's integers are integers, True and False are not. otherwise: what else is one."""
-    number = None
-    if not isinstance(value, bool) and hasattr(value, "__index__"):
-        number = operator.index(value)
-    if number is None or not 0 <= number <= LARGEST_DIM:
-        allowed = f"an integer of at least 0 and at most 2**63 - 1{otherwise}"
-        raise SplitgraphError(f"{what} cannot be {value!r}; it must be {allowed}")
-    return number
-
-
-_Types = Mapping[GraphPath, Mapping[str, ValueType]]
-
-
-def fix_sizes(model: ModelProto, sizes: BoundSizes, scopes: Sequence[Scope], types: _Types) -> None:
-    """Write the sizes into the types that a model declares of inputs, outputs and inner values, in subgraphs too.
-    Everything else stays byte for byte.
-
-    scopes: the graphs of the model. types: what was inferred of each. A name in the body of a loop may have another
-    value in each iteration, so that it is replaced only where inference finds the same.
-    """
-    for scope in scopes:
-        # Names in a function are those of each call.
-        if not scope.in_function:
-            inferred = types.get(scope.path, {}) if "body" in scope.path else None
-            for value in declared_values(scope):
-                _bind(value, sizes.bound, inferred)
-    for value, given in zip(model.graph.input, sizes.given, strict=False):
-        if given is not None and given.shape is not None:
-            _give(value, given, given.shape)
-
-
-def _bind(value: ValueInfoProto, bound: Mapping[str, DimLike], inferred: Mapping[str, ValueType] | None) -> None:
-    known = None if inferred is None else inferred.get(value.name)
-    for tensor in tensor_types(value.type):
-        for axis, entry in enumerate(tensor.shape.dim):
-            dim = read_dim_param(entry.dim_param)
-            found = None if dim is None else substitute(dim, bound)
-            if found is None or found == dim:
-                continue
-            if inferred is None or (known is not None and known.shape is not None and known.shape[axis] == found):
-                write_dim(found, entry)
-
-
-def _give(value: ValueInfoProto, given: ValueType, shape: Sequence[DimLike | None]) -> None:
-    for tensor in tensor_types(value.type):
-        if not tensor.HasField("shape"):
-            write_shape(given, tensor)
-        for dim, entry in zip(shape, tensor.shape.dim, strict=False):
-            # A number says more than a name.
-            if isinstance(dim, int) or not entry.HasField("dim_value") or entry.dim_value < 0:
-                write_dim(dim, entry)
-
-
-# What is asked
-
-
-# Of splits and findings of repeated calls so many are listed in a small file.
-MOST_REPEATED = 1_000
-# Functions that call functions twice, each time with other types, turn a file of a few lines into a model of millions
-# of nodes.
-_MANY_CALLS = 2_000
-
-
-def most_calls(model: ModelProto) -> int:
-    """The limit of walked calls that repeat no earlier call: a fixed number, or the number of nodes in the file if that
-    is larger.
-    """
-    return max(_MANY_CALLS, _nodes_in_file(model))
-
-
-def most_repeated(model: ModelProto) -> int:
-    """The limit of splits and findings that repeated calls list again, as for calls."""
-    return max(MOST_REPEATED, _nodes_in_file(model))
-
-
-def _nodes_in_file(model: ModelProto) -> int:
-    return len(model.graph.node) + sum(len(function.node) for function in model.functions)
 
 
 @dataclass(slots=True)
@@ -319,84 +113,216 @@ class Task:
         self.most_calls, self.most_repeated = most_calls(model), most_repeated(model)
 
     def bind(self, value: ValueType) -> ValueType:
-        """The type with the caller's values for symbols put in."""
+        """Return the type with the caller's values in place of symbols."""
         return bound_type(value, self.sizes.bound)
 
 
-class TensorCheck:
-    """Checks the tensors of one model. lacking: the number of tensors without data in an architecture."""
+# Limits ---------------------------------------------------------------------------------------------------------------
 
-    def __init__(self, model: ModelProto) -> None:
-        self._model = model
-        self._is_architecture: bool | None = None
-        self.lacking = 0
+# The number of splits and findings of repeated calls that are listed for a small file.
+MOST_REPEATED = 1_000
+# Functions that call functions twice, each time with other types, turn a file of a few lines into a model of millions
+# of nodes.
+_MANY_CALLS = 2_000
 
-    def problem(self, tensor: TensorProto) -> str | None:
-        """What is wrong with a tensor; None for a sound one."""
-        found = misfit(tensor)
-        if found is not None or not lacks_data(tensor):
-            return found
-        if self._is_architecture is None:
-            self._is_architecture = _is_architecture(self._model)
-        if not self._is_architecture:
-            return f"it has no elements, and its shape is {list(tensor.dims)}"
-        self.lacking += 1
-        return None
 
-    def of_node(self, node: NodeProto) -> str | None:
-        """What is wrong with the first malformed tensor among a node's attributes; None where all are sound."""
-        for attribute in node.attribute:
-            problem = self._of_attribute(attribute)
-            if problem is not None:
-                return f"attribute {attribute.name!r} of {node.op_type}: the tensor is malformed: {problem}"
-        return None
+def most_calls(model: ModelProto) -> int:
+    """Return the limit of walked calls that repeat no earlier call: a fixed number, or the number of nodes in the file
+    if that is larger.
+    """
+    return max(_MANY_CALLS, _nodes_in_file(model))
 
-    def _of_attribute(self, attribute: AttributeProto) -> str | None:
-        if attribute.type == AttributeProto.TENSOR:
-            return self.problem(attribute.t)
-        if attribute.type == AttributeProto.TENSORS:
-            return next(filter(None, map(self.problem, attribute.tensors)), None)
-        if attribute.type == AttributeProto.SPARSE_TENSOR:
-            return misfit_of_sparse(attribute.sparse_tensor)
-        if attribute.type == AttributeProto.SPARSE_TENSORS:
-            return next(filter(None, map(misfit_of_sparse, attribute.sparse_tensors)), None)
-        return None
 
-    def of_initializers(self, graph: GraphProto, location: str) -> Iterator[Diagnostic]:
-        """A finding for each malformed initializer of a graph; only a warning if nothing reads the initializer."""
-        problems = [(held.name, self.problem(held)) for held in graph.initializer]
-        problems += [(sparse.values.name, misfit_of_sparse(sparse)) for sparse in graph.sparse_initializer]
-        for name, problem in problems:
-            if problem is None:
+def most_repeated(model: ModelProto) -> int:
+    """Return the limit of splits and findings that repeated calls list again."""
+    return max(MOST_REPEATED, _nodes_in_file(model))
+
+
+def _nodes_in_file(model: ModelProto) -> int:
+    return len(model.graph.node) + sum(len(function.node) for function in model.functions)
+
+
+# Reading the sizes that the caller gives ------------------------------------------------------------------------------
+
+
+def read_sizes(model: ModelProto, sizes: Sizes) -> BoundSizes:
+    """Return the sizes for a model. Raise SplitgraphError for a name that the model does not have, or for a value that
+    is no size.
+    """
+    given = _read_input_shapes(model, sizes.input_shapes)
+    numbers = _read_bindings(model, sizes.bind, given)
+    if not numbers and not any(given):
+        return UNBOUND
+    given = [None if known is None or known.shape is None else bound_type(known, numbers) for known in given]
+    return BoundSizes({**_implied_bindings(model, given), **numbers}, given)
+
+
+def bound_type(value: ValueType, bound: Mapping[str, DimLike]) -> ValueType:
+    """Return the type with the given values in place of symbols."""
+    if not bound or value.shape is None:
+        return value if value.element is None else replace(value, element=bound_type(value.element, bound))
+    return value.with_shape([substitute(dim, bound) if isinstance(dim, Dim) else dim for dim in value.shape])
+
+
+def _read_bindings(
+    model: ModelProto, bind: Mapping[str, int] | None, given: Sequence[ValueType | None]
+) -> Mapping[str, DimLike]:
+    """Return the values by symbol. Raise SplitgraphError if this is no mapping, a value is no dimension, or a name is
+    no symbol of the model or of the given shapes.
+    """
+    if bind is None:
+        return {}
+    if not isinstance(bind, Mapping):
+        raise SplitgraphError(f"bind is {bind!r}; it must give a number for each name, such as {{'N': 4}}")
+    dims = [parse_dim(written) for written in dimension_names(model)]
+    dims += [dim for known in given if known is not None for dim in known.shape or () if dim is not None]
+    declared = frozenset().union(*map(symbols_of, dims))
+    for name in bind:
+        if name not in declared:
+            known = ", ".join(sorted(declared)) or "none"
+            several = "; give each name a --bind of its own" if "=" in str(name) else ""
+            text = f"no dimension of the model is named {name!r}{several}{meant(name, declared)}; it has: {known}"
+            if isinstance(name, str) and marks_unknown(name):
+                text = (
+                    f"{name!r} does not name a dimension: it marks unknown dimensions, whose sizes can differ."
+                    f" Give the shape of the input with infer --input-shape. Named dimensions of the model: {known}"
+                )
+            raise SplitgraphError(text, [diagnostic("SG304", f"no dimension {name!r}")])
+    return {name: _number(value, f"the dimension {name!r}") for name, value in bind.items()}
+
+
+def _read_input_shapes(model: ModelProto, input_shapes: object) -> list[ValueType | None]:
+    """Return the type with the given shape for each input of the model; None for an input without one. Return an empty
+    list if no shapes are given.
+
+    Raise SplitgraphError for what is no mapping, no input of the model, or no shape.
+    """
+    if input_shapes is None:
+        return []
+    if not isinstance(input_shapes, Mapping):
+        raise SplitgraphError(
+            f"input_shapes is {input_shapes!r}; it must give a shape for each name, such as {{'x': [1, 'N']}}"
+        )
+    names = [value.name for value in model.graph.input]
+    for name in input_shapes:
+        if name not in names:
+            raise SplitgraphError(
+                f"the model has no input {name!r}{meant(name, names)}; it has: {', '.join(names) or 'none'}"
+            )
+    dims = dimension_names(model)
+    return [_given_type(value, input_shapes.get(value.name), dims) for value in model.graph.input]
+
+
+def _implied_bindings(model: ModelProto, given: Sequence[ValueType | None]) -> dict[str, DimLike]:
+    """Return the values of declared symbols that follow from the given shapes: numbers, else other symbols. The first
+    value of a symbol counts. A different second one contradicts the declaration.
+    """
+    numbers: dict[str, DimLike] = {}
+    renamed: dict[str, DimLike] = {}
+    for value, known in zip(model.graph.input, given, strict=False):
+        declared = value_type(value.type).shape
+        if known is None or known.shape is None or declared is None or len(declared) != len(known.shape):
+            continue
+        for written, size in zip(declared, known.shape, strict=True):
+            if not isinstance(written, Dim):
                 continue
-            if self._is_read(name):
-                yield diagnostic("SG111", f"the initializer {name!r} is malformed: {problem}", location)
+            if isinstance(size, int):
+                numbers = {**_solved(written, size), **numbers}
+            elif size is not None and written == symbol(str(written)) and str(written) not in symbols_of(size):
+                renamed.setdefault(str(written), size)
+    return {**renamed, **numbers}
+
+
+def _solved(written: Dim, size: int) -> dict[str, DimLike]:
+    """Solve a dimension such as N or 2*N + 1 for its symbol. Return the value with which the dimension
+    has this size.
+    """
+    if len(written.symbols) != 1 or level_of(written) > 1:
+        return {}
+    (name,) = written.symbols
+    start = evaluate(written, {name: 0})
+    slope = evaluate(written, {name: 1}) - start
+    if slope == 0 or written != slope * symbol(name) + start:
+        return {}
+    value, rest = divmod(size - start, slope)
+    return {name: value} if rest == 0 and value >= 0 else {}
+
+
+def _given_type(value: ValueInfoProto, shape: Any, names: Collection[str]) -> ValueType | None:
+    if shape is None:
+        return None
+    if not isinstance(shape, Sequence) or isinstance(shape, (str, bytes)):
+        raise SplitgraphError(f"the shape of {value.name!r} is {shape!r}; it must be a list such as [1, 3, 'H', None]")
+    kind = value.type.WhichOneof("value")
+    dims = tuple(_given_dim(dim, f"a dimension of {value.name!r}", names) for dim in shape)
+    return ValueType("tensor" if kind is None else kind.removesuffix("_type"), None, dims)
+
+
+def _given_dim(dim: Any, subject: str, names: Collection[str]) -> DimLike | None:
+    if dim is None or isinstance(dim, Dim):
+        return dim
+    if not isinstance(dim, str):
+        return _number(dim, subject, ", or None where it is unknown")
+    try:
+        parsed = parse_given_dim(dim, names)
+    except ValueError as error:
+        raise SplitgraphError(f"{dim!r} is not a dimension: {error}") from None
+    return _number(parsed, subject) if isinstance(parsed, int) else parsed
+
+
+def _number(value: Any, subject: str, otherwise: str = "") -> int:
+    """Return the value as a dimension. numpy's integers are integers; True and False are not. otherwise: what else is
+    allowed.
+    """
+    number = None
+    if not isinstance(value, bool) and hasattr(value, "__index__"):
+        number = operator.index(value)
+    if number is None or not 0 <= number <= LARGEST_DIM:
+        allowed = f"an integer of at least 0 and at most 2**63 - 1{otherwise}"
+        raise SplitgraphError(f"{subject} cannot be {value!r}; it must be {allowed}")
+    return number
+
+
+# Writing the sizes into a model ---------------------------------------------------------------------------------------
+
+_Types = Mapping[GraphPath, Mapping[str, ValueType]]
+
+
+def fix_sizes(model: ModelProto, sizes: BoundSizes, scopes: Sequence[Scope], types: _Types) -> None:
+    """Write the sizes into the types that a model declares of inputs, outputs and inner values, in subgraphs too.
+    Everything else stays byte for byte.
+
+    scopes: the graphs of the model. types: the inferred types of each. A name in the body of a loop may have another
+    value in each iteration. So it is replaced only where inference finds the same size.
+    """
+    for scope in scopes:
+        # Names in a function belong to each call.
+        if not scope.in_function:
+            inferred = types.get(scope.path, {}) if "body" in scope.path else None
+            for value in declared_values(scope):
+                _bind(value, sizes.bound, inferred)
+    for value, given in zip(model.graph.input, sizes.given, strict=False):
+        if given is not None and given.shape is not None:
+            _give(value, given, given.shape)
+
+
+def _bind(value: ValueInfoProto, bound: Mapping[str, DimLike], inferred: Mapping[str, ValueType] | None) -> None:
+    known = None if inferred is None else inferred.get(value.name)
+    for tensor in tensor_types(value.type):
+        for axis, entry in enumerate(tensor.shape.dim):
+            dim = read_dim_param(entry.dim_param)
+            size = None if dim is None else substitute(dim, bound)
+            if size is None or size == dim:
                 continue
-            text = f"the unused initializer {name!r} is malformed: {problem}"
-            yield diagnostic("SG111", text, location, severity="warning", help="Remove the initializer.")
-
-    def _is_read(self, name: str) -> bool:
-        """True where a graph of the model reads or gives a value of this name."""
-        graphs = [scope.proto for scope in scopes(self._model)]
-        outputs = (value.name for graph in graphs if isinstance(graph, GraphProto) for value in graph.output)
-        return name in outputs or any(name in node.input for graph in graphs for node in graph.node)
-
-    def finding(self) -> Diagnostic | None:
-        """The finding that the model is an architecture; None for a model that has its weights."""
-        if not self.lacking:
-            return None
-        tensors = "1 tensor has a shape" if self.lacking == 1 else f"{self.lacking} tensors have shapes"
-        return diagnostic("SG113", f"{tensors} but no elements: the weights were removed", "main", severity="warning")
+            if inferred is None or (known is not None and known.shape is not None and known.shape[axis] == size):
+                write_dim(size, entry)
 
 
-def _is_architecture(model: ModelProto) -> bool:
-    """True if more bytes are missing than present. A model that misses less is damaged."""
-    given = lacking = 0
-    constants = (attribute.t for node in model.graph.node if node.op_type == "Constant" for attribute in node.attribute)
-    for tensor in (*model.graph.initializer, *constants):
-        size = max(byte_size(tensor) or 0, 0)
-        if lacks_data(tensor):
-            lacking += size
-        else:
-            given += size
-    return lacking > given
+def _give(value: ValueInfoProto, given: ValueType, shape: Sequence[DimLike | None]) -> None:
+    for tensor in tensor_types(value.type):
+        if not tensor.HasField("shape"):
+            write_shape(given, tensor)
+        for dim, entry in zip(shape, tensor.shape.dim, strict=False):
+            # A number says more than a name.
+            if isinstance(dim, int) or not entry.HasField("dim_value") or entry.dim_value < 0:
+                write_dim(dim, entry)

@@ -1,5 +1,7 @@
-"""The walk over the nodes of one graph. It infers the types of each node's outputs, and the elements of small tensors,
-from the node's inputs, and reports what is wrong with the node.
+"""The walk over the nodes of one graph.
+
+For each node: look for the visit of an equal node (`memo.py`), and repeat it (`_repeat`). If there is none, find out
+how the node is read (`reading.py`), infer its outputs (`node_outputs.py`, `function_calls.py`), and keep the visit.
 """
 
 from __future__ import annotations
@@ -14,7 +16,13 @@ from splitgraph.inference.declared_types import define_graph_values, reconcile
 from splitgraph.inference.function_calls import infer_call
 from splitgraph.inference.graph_walk import Bindings, GraphWalk
 from splitgraph.inference.memo import MOST_BYTES, OMITTED, Key, Knowledge, Memo, constant_key, setting_of
-from splitgraph.inference.node_outputs import computation_of, infer_node, is_sound, keep_split, without_impossible_dims
+from splitgraph.inference.node_outputs import (
+    computation_of,
+    infer_node,
+    is_refused,
+    keep_split,
+    without_impossible_dims,
+)
 from splitgraph.inference.operators import operator_of
 from splitgraph.inference.reading import NEVER_ALIKE, Reading, Readings
 from splitgraph.inference.walk_results import Visit
@@ -59,26 +67,13 @@ class Walk(GraphWalk):
             state, path, location, imports, facts, parent=parent, bindings=bindings, memo=memo, depth=depth
         )
         self._setting = setting_of(imports, (state.record.quiet > 0, state.record.muted > 0))
-        # Visits by key, settled or not, which the walk looks up by itself: a call for every node would cost too much.
+        # Visits by key, settled or not. The walk looks them up itself, because a call for every node would be slow.
         self._visits: dict[Key, Visit] = {}
         self._readings: Readings
         self._reported_missing: set[str] = set()
 
-    def inner(self, index: int, attribute: str, position: int, location: str) -> Walk:
-        """The walk over a graph in an attribute of a node; what it requires of symbols stays within it."""
-        path = (*self.path, index, attribute, position)
-        facts, depth = self.facts.child(), self.depth + 1
-        return Walk(self.state, path, location, self.imports, facts, parent=self, bindings=self.bindings, depth=depth)
-
-    def called(self, function: FunctionProto, location: str, bindings: Bindings | None) -> Walk:
-        """The walk over the body of a function for a call; what it requires of symbols holds here."""
-        path, imports, depth = ("call", location), opset_imports(function.opset_import), self.depth
-        body = Walk(self.state, path, location, imports, self.facts, bindings=bindings, memo=self.memo, depth=depth)
-        body.branch = self.branch
-        return body
-
     def steps(self, nodes: Sequence[NodeProto]) -> Steps:
-        """As `run`, but the bodies of functions are left to the caller."""
+        """Do the same as `run`, but leave the bodies of functions to the caller."""
         self.nodes = nodes
         self._readings = self._readings_here()
         order = sorted_order(nodes) if self.state.task.sorts else None
@@ -87,16 +82,16 @@ class Walk(GraphWalk):
         earlier, find, functions, variadic = visits.get, self._find, self.state.task.functions, self.state.task.variadic
         set_aside = self.state.task.set_aside
         key: Key | None
-        each: Sequence[bytes]
+        written: Sequence[bytes]
         for index, node in enumerate(nodes) if order is None else [(index, nodes[index]) for index in order]:
             op_type = node.op_type
             constant = None
             if op_type == "Constant":
                 constant = constant_key(_WRITTEN_NODE(node), visits)
                 if constant is None or (constant[1] not in visits and find(constant[1]) is None):
-                    held = self._plain_tensor(node)
-                    if held is not None:
-                        note(self._hold(*held, None if constant is None else constant[1]))
+                    plain = self._plain_tensor(node)
+                    if plain is not None:
+                        note(self._define_constant(*plain, None if constant is None else constant[1]))
                         continue
             if constant is not None:
                 outputs, key = [constant[0]], constant[1]
@@ -105,110 +100,63 @@ class Walk(GraphWalk):
                 if attributes and (op_type in NEVER_ALIKE or (op_type == "Constant" and node.ByteSize() > MOST_BYTES)):
                     key = None
                 else:
-                    # Bytes for the attributes, one object for all that is known of an input: what the visit depends on.
-                    each = [*map(_WRITTEN, attributes[:])] if attributes else ()
+                    # The visit depends on the bytes of each attribute and on the knowledge of each input.
+                    written = [*map(_WRITTEN, attributes[:])] if attributes else ()
                     try:
-                        key = (op_type, node.domain, len(outputs), *map(read, node.input[:]), *each)
+                        key = (op_type, node.domain, len(outputs), *map(read, node.input[:]), *written)
                     except KeyError:
-                        key = (op_type, node.domain, len(outputs), *self._given(node, index), *each)
+                        key = (op_type, node.domain, len(outputs), *self._given(node, index), *written)
             if set_aside and f"{self.location}/{node_label(node, index)}" in set_aside:
-                # It repeats no visit of a node like it, of which more is concluded.
+                # Nothing is concluded from this node, so it does not repeat the visit of an equal node.
                 key = None
             visit = None if key is None else earlier(key) or find(key)
             if visit is None:
                 if key is None or constant is not None:
                     given, form = self._given(node, index), None
                 else:
-                    end = len(key) - len(each)
-                    given, form = [*key[3:end]], (*key[:3], *each)
+                    end = len(key) - len(written)
+                    given, form = [*key[3:end]], (*key[:3], *written)
                 if functions and called_function(node) in functions and called_function(node) not in variadic:
                     note((yield from self._visit_call(node, index, outputs, given)))
                 else:
                     note(self._visit(node, index, outputs, given, key, form))
                 continue
-            found = visit.only
-            # What most nodes come to, here rather than in a call.
-            if found is not None and (name := outputs[0]) and name not in types and name not in declared:
-                known[name] = found
-                types[name] = found.type or UNKNOWN
+            only = visit.only
+            # The common case is written out here: a call for it would be slow.
+            if only is not None and (name := outputs[0]) and name not in types and name not in declared:
+                known[name] = only
+                types[name] = only.type or UNKNOWN
                 if visit.content is not None:
                     constants[name] = visit.content
                 note(visit)
             else:
                 note(self._repeat(visit, node, index, outputs))
+        self._end(order)
+
+    def _end(self, order: Sequence[int] | None) -> None:
+        """Keep the results, with the visits in the order of the file. order: that of the walk, if it is another one."""
         if order is not None:
             visited = dict(zip(order, self.detail.visits, strict=True))
             self.detail.having_bodies.sort()
-            self.detail.visits[:] = [visited[index] for index in range(len(nodes))]
-        # Nothing is read here any more, and a large model has as many of these as values.
-        known.clear()
-        visits.clear()
+            self.detail.visits[:] = [visited[index] for index in range(len(order))]
+        # Nothing is read here any more, and a large model has one of these for each value.
+        self.known.clear()
+        self._visits.clear()
         self.state.record.details[self.path] = self.detail
         self.state.record.facts[self.path] = self.facts
 
+    # Repeated nodes ---------------------------------------------------------------------------------------------------
+
     def _find(self, key: Key) -> Visit | None:
-        """A settled visit that is not in `_visits` yet, or no longer."""
+        """Find a settled visit in the memo, and keep it in `_visits`."""
         visit: Visit | None = self.memo.find((self._setting, key))
         if visit is not None:
             self._visits[key] = visit
         return visit
 
-    def _keep(self, key: Key, visit: Visit, *, settled: bool) -> None:
-        """Remember a visit that only inferred outputs. settled: no question of it stayed open, and it depends on no
-        attribute of the call that is walked.
-        """
-        if not self.memo.remembers:
-            return
-        self._visits[key] = visit
-        if settled:
-            self.memo.keep((self._setting, key), visit, settled=True)
-
-    def _plain_tensor(self, node: NodeProto) -> tuple[str, TensorProto] | None:
-        """The output name and the tensor of a Constant node. None unless the node is a plain constant tensor whose
-        output has a name of its own.
-        """
-        attribute = node.attribute[0] if len(node.attribute) == 1 else None
-        if attribute is None or (attribute.name, attribute.type) != ("value", AttributeProto.TENSOR):
-            return None
-        operator = operator_of(self.state, self.imports, node)
-        if operator.schema is None or operator.domain or operator.finding or attribute.ref_attr_name or node.input:
-            return None
-        outputs, tensor = node.output[:], attribute.t
-        name = outputs[0] if len(outputs) == 1 else ""
-        if not name or name in self.types or misfit(tensor) or lacks_data(tensor):
-            return None
-        if name in self.declared and self.declared[name] != tensor_type(tensor):
-            return None
-        return name, tensor
-
-    def _hold(self, name: str, tensor: TensorProto, written: bytes | None) -> Visit | None:
-        """Define the output of a plain Constant node as an initializer is defined. Gives the visit that equal Constants
-        repeat. written: the attribute as bytes; None where it is too long to look for equal ones.
-        """
-        type = self.types[name] = tensor_type(tensor)
-        self.constants[name] = tensor
-        known = self.look_up(name)
-        if written is None:
-            return None
-        visit = Visit([known], [type], None, self.constants.get(name))
-        self._keep(written, visit, settled=True)
-        return visit
-
-    def _given(self, node: NodeProto, index: int) -> list[Knowledge]:
-        """What is known of each input of a node; some inputs are read for the first time here."""
-        given = []
-        for name in node.input:
-            found = self.known.get(name)
-            if found is None:
-                if name not in self.types and not self.is_defined(name):
-                    self._report_missing(name, f"{self.location}/{node_label(node, index)}")
-                found = self.look_up(name)
-            given.append(found)
-        return given
-
     def _repeat(self, visit: Visit, node: NodeProto, index: int, outputs: Sequence[str]) -> Visit | None:
-        """Repeat for a node the visit of an earlier node with the same operator, attributes and inputs. None when more
-        is known of this node's outputs.
+        """Repeat the visit of an equal earlier node: same operator, attributes and inputs. Return None if more is known
+        of this node's outputs.
         """
         if "" in outputs:
             return self._visit(node, index, outputs, self._given(node, index), None, None)
@@ -216,41 +164,32 @@ class Walk(GraphWalk):
         if visit.split is not None:
             keep_split(self, node, index, visit.split, visit.types, ())
         known, types, declared = self.known, self.types, self.declared
-        for name, found in zip(outputs, visit.outputs, strict=True):
+        for name, result in zip(outputs, visit.outputs, strict=True):
             if name in types or name in declared:
-                self._give(name, found, node, index)
-                alike = alike if known[name] is found else None
+                self._define_output(name, result, node, index)
+                alike = alike if known[name] is result else None
                 continue
-            known[name] = found
-            types[name] = found.type or UNKNOWN
-            if found.contents is not None:
-                self.constants[name] = found.contents
-            if found.sequence is not None:
-                self.sequences[name] = found.sequence
+            known[name] = result
+            types[name] = result.type or UNKNOWN
+            if result.contents is not None:
+                self.constants[name] = result.contents
+            if result.sequence is not None:
+                self.sequences[name] = result.sequence
         if visit.content is not None:
             self.constants[outputs[0]] = visit.content
         return alike
 
-    def _give(self, name: str, found: Knowledge, node: NodeProto, index: int) -> None:
-        """Define an output of a node."""
-        declared = self.declared.get(name) if self.declared else None
-        if name in self.types or (declared is not None and declared != found.type):
-            location = f"{self.location}/{node_label(node, index)}"
-            inferred = found.type or UNKNOWN
-            if declared is not None:
-                version = self.facts.version
-                of_split = node.op_type in SPLIT_OPERATORS
-                inferred = reconcile(self, name, inferred, declared, location, of_split=of_split)
-                if version != self.facts.version:
-                    self._visits.clear()
-            self.define(name, inferred, location)
-            found = self.state.knowledge.of(self.types[name], found.contents, found.sequence, unread=found.unread)
-        self.known[name] = found
-        self.types[name] = found.type or UNKNOWN
-        if found.contents is not None:
-            self.constants[name] = found.contents
-        if found.sequence is not None:
-            self.sequences[name] = found.sequence
+    def _keep(self, key: Key, visit: Visit, *, settled: bool) -> None:
+        """Remember a visit that only inferred outputs. settled: no question about symbols stayed open, and the visit
+        depends on no attribute of the call.
+        """
+        if not self.memo.remembers:
+            return
+        self._visits[key] = visit
+        if settled:
+            self.memo.keep((self._setting, key), visit, settled=True)
+
+    # Other nodes ------------------------------------------------------------------------------------------------------
 
     def _visit(
         self,
@@ -261,11 +200,13 @@ class Walk(GraphWalk):
         key: Key | None,
         form: tuple[object, ...] | None,
     ) -> Visit | None:
-        """Infer a node that repeats no earlier visit. form: what it has in common with nodes that are read alike."""
+        """Infer a node that repeats no earlier visit. form: what nodes that are read alike have in common."""
         facts, record = self.facts, self.state.record
         version, questions, effects = facts.version, facts.open_questions, record.effects
         reading = self._readings.of(self.state, node, given, form)
-        ctx = self._context(node, index, names, given, reading)
+        operator = reading.operator
+        versions = operator.opset, operator.since_version
+        ctx = NodeContext(self, node, index, given, names, *versions, reading.attributes, reading.values)
         outputs = infer_node(self, ctx, reading)
         sound = self.state.knowledge.sound(outputs)
         if sound is None:
@@ -276,24 +217,51 @@ class Walk(GraphWalk):
             computation = computation_of(self, ctx, outputs)
             if computation is not None:
                 outputs, sound = self._compute(ctx, computation), None
-        found = self._known_outputs(ctx, outputs, sound)
+        results = self._known_outputs(ctx, outputs, sound)
         is_settled, did_more = questions == facts.open_questions, effects != record.effects
-        self._give_each(ctx, found)
+        self._define_outputs(ctx, results)
         if version != facts.version:
-            # More is known of the symbols now, so that what asked about them may not give the same again.
+            # More is known of the symbols now, so that visits that asked about them may not hold.
             self._visits.clear()
         elif key is not None and not did_more and reading.is_repeatable and "" not in names:
-            visit = Visit(found, outputs, ctx.split)
+            visit = Visit(results, outputs, ctx.split)
             self._keep(key, visit, settled=is_settled and not reading.refers)
             known = self.known
-            for name, held in zip(names, found, strict=True):
-                if known.get(name) is not held:
+            for name, result in zip(names, results, strict=True):
+                if known.get(name) is not result:
                     return None
             return visit
         return None
 
+    def _visit_call(
+        self, node: NodeProto, index: int, names: Sequence[str], given: list[Knowledge]
+    ) -> Generator[Steps, None, Visit | None]:
+        """Infer a call of a function. The caller of this generator walks the body."""
+        version = self.facts.version
+        reading = self._readings.of(self.state, node, given, None)
+        operator = reading.operator
+        versions = operator.opset, operator.since_version
+        ctx = NodeContext(self, node, index, given, names, *versions, reading.attributes, reading.values)
+        for position, name in enumerate(node.input):
+            if self.computed_of(name) is not None:
+                ctx.contents(position, needed=True)
+        outputs: Sequence[ValueType] = ()
+        if operator.finding is not None:
+            self.report(diagnostic(operator.finding, operator.message, ctx.location))
+        elif operator.function is not None and not is_refused(self, ctx, reading):
+            outputs = yield from infer_call(self, ctx, operator.function)
+        outputs = without_impossible_dims(ctx, outputs)
+        if reading.has_bodies:
+            self._look_into_bodies(ctx, reading, outputs)
+        self._define_outputs(ctx, self._known_outputs(ctx, outputs, None))
+        if version != self.facts.version:
+            self._visits.clear()
+        return None
+
     def _compute(self, ctx: NodeContext, computation: Computation) -> Sequence[ValueType]:
-        """Leave the outputs of a node to be computed. One whose shape is not known is computed now. Gives the types."""
+        """Leave the outputs of a node to be computed, and return their types. An output of unknown shape is computed
+        now.
+        """
         self.state.record.effects += 1
         self.state.record.computes = True
         types = list(computation.types)
@@ -310,101 +278,15 @@ class Walk(GraphWalk):
             ctx.contents_out.pop(position, None)
         return types
 
-    def _visit_call(
-        self, node: NodeProto, index: int, names: Sequence[str], given: list[Knowledge]
-    ) -> Generator[Steps, None, Visit | None]:
-        """Infer a call of a function of the model. The caller of this generator walks the body."""
-        version = self.facts.version
-        reading = self._readings.of(self.state, node, given, None)
-        operator, ctx = reading.operator, self._context(node, index, names, given, reading)
-        for position, name in enumerate(node.input):
-            if self.computed_of(name) is not None:
-                ctx.contents(position, needed=True)
-        outputs: Sequence[ValueType] = ()
-        if operator.finding is not None:
-            self.report(diagnostic(operator.finding, operator.message, ctx.location))
-        elif operator.function is not None and is_sound(self, ctx, reading):
-            outputs = yield from infer_call(self, ctx, operator.function)
-        outputs = without_impossible_dims(ctx, outputs)
-        if reading.has_bodies:
-            self._look_into_bodies(ctx, reading, outputs)
-        self._give_each(ctx, self._known_outputs(ctx, outputs, None))
-        if version != self.facts.version:
-            self._visits.clear()
-        return None
-
-    def _readings_here(self) -> Readings:
-        """The readings of nodes, which graphs with the same imports share."""
-        # A node of a domain that is not imported is another fault in a function than in the model.
-        key = (bool(self.state.record.calling), *sorted(self.imports.items()))
-        found = self.state.readings.get(key)
-        if not isinstance(found, Readings):
-            found = self.state.readings[key] = Readings(self.imports)
-        return found
-
-    def _context(
-        self, node: NodeProto, index: int, names: Sequence[str], given: list[Knowledge], reading: Reading
-    ) -> NodeContext:
-        operator = reading.operator
-        return NodeContext(
-            self,
-            node,
-            index,
-            given,
-            names,
-            operator.opset,
-            operator.since_version,
-            reading.attributes,
-            reading.values,
-        )
-
-    def _known_outputs(
-        self, ctx: NodeContext, outputs: Sequence[ValueType], sound: list[Knowledge] | None
-    ) -> list[Knowledge]:
-        """What is known of each output that has a name. sound: what is known by the types alone, where these are as
-        they should be.
-        """
-        contents_out, sequences_out, computed = ctx.contents_out, ctx.sequences_out, self.computed
-        is_more = bool(contents_out or sequences_out or computed)
-        interned, found = self.state.knowledge, []
-        if sound is not None and not is_more and len(sound) == len(ctx.outputs) and "" not in ctx.outputs:
-            return sound
-        for position, name in enumerate(ctx.outputs):
-            if not name:
-                continue
-            if sound is not None and position < len(sound):
-                known = sound[position]
-            else:
-                known = interned.of(self.complete(outputs[position]) if position < len(outputs) else UNKNOWN)
-            if is_more and known.type is not None:
-                contents, sequence = contents_out.get(position), sequences_out.get(position)
-                unread = contents is None and name in computed
-                known = interned.of(known.type, contents, sequence, unread=unread)
-            found.append(known)
-        return found
-
-    def _give_each(self, ctx: NodeContext, found: Sequence[Knowledge]) -> None:
-        """Define the outputs of a node."""
-        names = ctx.outputs
-        types, declared = self.types, self.declared
-        for name, each in zip([name for name in names if name] if "" in names else names, found, strict=True):
-            if name in types or name in declared:
-                self._give(name, each, ctx.node, ctx.index)
-                continue
-            self.known[name] = each
-            types[name] = each.type or UNKNOWN
-            if each.contents is not None:
-                self.constants[name] = each.contents
-            if each.sequence is not None:
-                self.sequences[name] = each.sequence
-
     def _look_into_bodies(self, ctx: NodeContext, reading: Reading, outputs: Sequence[ValueType]) -> None:
         """Walk the bodies of an operator without a rule, with the types that the bodies declare. Record the node for
         conversion.
         """
         node, count, domain = ctx.node, len(ctx.outputs), reading.operator.domain
         if node.op_type == "SequenceAt":
-            self._note_position(ctx)
+            contents = ctx.contents(1)
+            if contents is not None and isinstance(contents.scalar, int):
+                self.detail.positions[ctx.index] = contents.scalar
         if not reading.has_bodies:
             return
         self.detail.having_bodies.append(ctx.index)
@@ -423,10 +305,19 @@ class Walk(GraphWalk):
             define_graph_values(body, graph)
             body.run(graph.node)
 
-    def _note_position(self, ctx: NodeContext) -> None:
-        contents = ctx.contents(1)
-        if contents is not None and isinstance(contents.scalar, int):
-            self.detail.positions[ctx.index] = contents.scalar
+    # Inputs -----------------------------------------------------------------------------------------------------------
+
+    def _given(self, node: NodeProto, index: int) -> list[Knowledge]:
+        """Return what is known of each input of a node. Inputs that this graph has not read yet are looked up."""
+        given = []
+        for name in node.input:
+            known = self.known.get(name)
+            if known is None:
+                if name not in self.types and not self.is_defined(name):
+                    self._report_missing(name, f"{self.location}/{node_label(node, index)}")
+                known = self.look_up(name)
+            given.append(known)
+        return given
 
     def _report_missing(self, name: str, location: str) -> None:
         if name in self._reported_missing:
@@ -444,8 +335,128 @@ class Walk(GraphWalk):
             text = f"reads {name!r}, which no input, initializer or earlier node defines"
             self.report(diagnostic("SG105", f"{text}{meant(name, self.visible_names())}", location))
 
+    # Outputs ----------------------------------------------------------------------------------------------------------
+
+    def _known_outputs(
+        self, ctx: NodeContext, outputs: Sequence[ValueType], sound: list[Knowledge] | None
+    ) -> list[Knowledge]:
+        """Return what is known of each named output. sound: what the types alone say; None if a type may
+        need a check.
+        """
+        contents_out, sequences_out, computed = ctx.contents_out, ctx.sequences_out, self.computed
+        is_more = bool(contents_out or sequences_out or computed)
+        interned, results = self.state.knowledge, []
+        if sound is not None and not is_more and len(sound) == len(ctx.outputs) and "" not in ctx.outputs:
+            return sound
+        for position, name in enumerate(ctx.outputs):
+            if not name:
+                continue
+            if sound is not None and position < len(sound):
+                known = sound[position]
+            else:
+                known = interned.of(self.complete(outputs[position]) if position < len(outputs) else UNKNOWN)
+            if is_more and known.type is not None:
+                contents, sequence = contents_out.get(position), sequences_out.get(position)
+                unread = contents is None and name in computed
+                known = interned.of(known.type, contents, sequence, unread=unread)
+            results.append(known)
+        return results
+
+    def _define_outputs(self, ctx: NodeContext, results: Sequence[Knowledge]) -> None:
+        """Define the outputs of a node."""
+        names = ctx.outputs
+        types, declared = self.types, self.declared
+        for name, result in zip([name for name in names if name] if "" in names else names, results, strict=True):
+            if name in types or name in declared:
+                self._define_output(name, result, ctx.node, ctx.index)
+                continue
+            self.known[name] = result
+            types[name] = result.type or UNKNOWN
+            if result.contents is not None:
+                self.constants[name] = result.contents
+            if result.sequence is not None:
+                self.sequences[name] = result.sequence
+
+    def _define_output(self, name: str, result: Knowledge, node: NodeProto, index: int) -> None:
+        """Define an output that has a declared type, or a name that is defined already."""
+        declared = self.declared.get(name) if self.declared else None
+        if name in self.types or (declared is not None and declared != result.type):
+            location = f"{self.location}/{node_label(node, index)}"
+            inferred = result.type or UNKNOWN
+            if declared is not None:
+                version = self.facts.version
+                of_split = node.op_type in SPLIT_OPERATORS
+                inferred = reconcile(self, name, inferred, declared, location, of_split=of_split)
+                if version != self.facts.version:
+                    self._visits.clear()
+            self.define(name, inferred, location)
+            result = self.state.knowledge.of(self.types[name], result.contents, result.sequence, unread=result.unread)
+        self.known[name] = result
+        self.types[name] = result.type or UNKNOWN
+        if result.contents is not None:
+            self.constants[name] = result.contents
+        if result.sequence is not None:
+            self.sequences[name] = result.sequence
+
+    # Constants --------------------------------------------------------------------------------------------------------
+
+    def _plain_tensor(self, node: NodeProto) -> tuple[str, TensorProto] | None:
+        """Return the output name and the tensor of a Constant node. Return None unless the node is a plain constant
+        tensor whose output has a name of its own.
+        """
+        attribute = node.attribute[0] if len(node.attribute) == 1 else None
+        if attribute is None or (attribute.name, attribute.type) != ("value", AttributeProto.TENSOR):
+            return None
+        operator = operator_of(self.state, self.imports, node)
+        if operator.schema is None or operator.domain or operator.finding or attribute.ref_attr_name or node.input:
+            return None
+        outputs, tensor = node.output[:], attribute.t
+        name = outputs[0] if len(outputs) == 1 else ""
+        if not name or name in self.types or misfit(tensor) or lacks_data(tensor):
+            return None
+        if name in self.declared and self.declared[name] != tensor_type(tensor):
+            return None
+        return name, tensor
+
+    def _define_constant(self, name: str, tensor: TensorProto, written: bytes | None) -> Visit | None:
+        """Define the output of a plain Constant node, like an initializer. Return the visit that equal Constants
+        repeat. written: the attribute as bytes; None if it is too long to look for equal ones.
+        """
+        type = self.types[name] = tensor_type(tensor)
+        self.constants[name] = tensor
+        known = self.look_up(name)
+        if written is None:
+            return None
+        visit = Visit([known], [type], None, self.constants.get(name))
+        self._keep(written, visit, settled=True)
+        return visit
+
+    # Around the graph -------------------------------------------------------------------------------------------------
+
+    def inner(self, index: int, attribute: str, position: int, location: str) -> Walk:
+        """Return the walk over a graph in an attribute of a node. What it requires of symbols stays within it."""
+        path = (*self.path, index, attribute, position)
+        facts, depth = self.facts.child(), self.depth + 1
+        return Walk(self.state, path, location, self.imports, facts, parent=self, bindings=self.bindings, depth=depth)
+
+    def called(self, function: FunctionProto, location: str, bindings: Bindings | None) -> Walk:
+        """Return the walk over the body of a function for a call. What it requires of symbols holds here too."""
+        path, imports, depth = ("call", location), opset_imports(function.opset_import), self.depth
+        body = Walk(self.state, path, location, imports, self.facts, bindings=bindings, memo=self.memo, depth=depth)
+        body.branch = self.branch
+        return body
+
+    def _readings_here(self) -> Readings:
+        """Return the readings of nodes. Graphs with the same imports share them."""
+        # A node of a domain that is not imported is a different fault in a function than in the model.
+        key = (bool(self.state.record.calling), *sorted(self.imports.items()))
+        readings = self.state.readings.get(key)
+        if not isinstance(readings, Readings):
+            readings = self.state.readings[key] = Readings(self.imports)
+        return readings
+
 
 def _may_be_known(given: Sequence[Knowledge]) -> bool:
-    """False where one of these inputs has no known elements, as long as no node has been computed."""
+    """Return False if one of these inputs has no known elements, as long as no node has been computed."""
     unknown = [known for known in given if known.contents is None and not known.unread and known is not OMITTED]
     return not unknown

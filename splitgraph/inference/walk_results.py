@@ -1,4 +1,4 @@
-"""What the walk finds in each graph, for reports and for conversion: types, split nodes, and nodes that are alike."""
+"""The results of the walk over each graph, for reports and for conversion: types, split nodes, and equal nodes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class SplitDetail:
 
     @property
     def lengths(self) -> tuple[DimLike, ...]:
-        """Length of each part; empty when their number is unknown."""
+        """The length of each part; empty if their number is unknown."""
         return () if self.split is None else self.split.lengths or ()
 
     @property
@@ -59,8 +59,8 @@ class SplitDetail:
 class FoundSplit(NamedTuple):
     """A split node with the internal names of symbols.
 
-    outputs: the types of the outputs. obligations: those that this node was the first to require. facts: what is known
-    of the symbols in the node's graph. branch: the innermost body around the node, as in `Requirement`.
+    outputs: the types of the outputs. obligations: those that this node required first. facts: what is known of the
+    symbols in the node's graph. branch: the innermost body around the node, as in `Requirement`.
     """
 
     name: str
@@ -77,8 +77,8 @@ class FoundSplit(NamedTuple):
 class Visit:
     """The result of inferring a node: what is known of each output, and the details of a split node.
 
-    only: what is known of the only output, if it is a tensor and no part of a
-    split. content: the elements of that output, or the TensorProto while nobody has asked for its elements.
+    only: what is known of the only output, unless it is a sequence or a part of a split. content: the elements of that
+    output, or its TensorProto while nobody has read the elements.
     """
 
     __slots__ = ("content", "only", "outputs", "split", "types")

@@ -1,6 +1,4 @@
-"""The state of one inference, which the walks over all graphs share: what is asked, what is known of symbols, and what
-is said.
-"""
+"""The state that all walks of one inference share: the task, the symbols, the record of what is said."""
 
 from __future__ import annotations
 
@@ -59,7 +57,7 @@ class Symbols:
     counter: int = 0
 
     def fresh(self) -> Dim:
-        """A new generated symbol, of a name that the model does not use."""
+        """Return a new generated symbol, of a name that the model does not use."""
         while True:
             name = f"unk{self.counter}"
             self.counter += 1
@@ -70,7 +68,7 @@ class Symbols:
 
 
 class WalkState:
-    """What is asked, what is known of symbols, what is said; and equal knowledge of values as one object."""
+    """The task, what is known of symbols, the record of what is said, and what is known of values."""
 
     __slots__ = ("knowledge", "readings", "record", "symbols", "task")
 
@@ -83,12 +81,12 @@ class WalkState:
         self.readings: dict[Hashable, object] = {}
 
     def fresh(self) -> Dim:
-        """A new generated symbol. That it was made is an effect of the node."""
+        """Return a new generated symbol. That it was made is an effect of the node."""
         self.record.effects += 1
         return self.symbols.fresh()
 
     def note_broadcast(self, a: Dim, b: Dim, made: Dim, location: str) -> None:
-        """Let a generated symbol stand for the broadcast of two dimensions, from here on and in the whole model."""
+        """Use a generated symbol for the broadcast of two dimensions, from here on and in the whole model."""
         symbols = self.symbols
         symbols.broadcasts[str(made)] = a, b, location
         # Broadcast with either of the two once more it is itself.
@@ -97,16 +95,16 @@ class WalkState:
         self.record.journal.unrepeatable += 1
 
     def find_scopes(self) -> set[str]:
-        """List every graph of the model, after the walk. Gives declared dimensions that have names of generated
-        symbols.
+        """List every graph of the model, after the walk. Return the declared dimensions that have the name of a
+        generated symbol.
         """
         self.record.scopes = tuple(scopes(self.task.model, self._having_bodies))
         self.symbols.reserved |= declared_dimensions(self.record.scopes)
         return self.symbols.reserved & self.symbols.generated
 
     def _having_bodies(self, scope: Scope) -> Iterable[int]:
-        """The indices of nodes with bodies, as the walk recorded them; all nodes of a graph that was not walked to the
-        end, unless graphs are nested too deep.
+        """Return the indices of nodes with bodies, as the walk recorded them. If a graph was not walked to the end,
+        return all its nodes, or none if graphs are nested too deep.
         """
         detail, count = self.record.details.get(scope.path), len(scope.nodes)
         if detail is None or len(detail.visits) != count:

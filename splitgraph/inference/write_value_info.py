@@ -1,4 +1,4 @@
-"""Writing inferred types into a model: value_info of every graph, and types of outputs."""
+"""Write inferred types into a model: value_info of every graph, and types of outputs."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ from splitgraph.model.wire_format import field, head
 
 
 def fill_model(analysis: Analysis, model: ModelProto, sizes: BoundSizes = UNBOUND) -> Analysis:
-    """The analysis with the inferred types filled into the model, and the sizes that the caller gives into what it
-    declares; everything else of it stays as it was.
+    """Fill the inferred types into a model, and the caller's sizes into the types that it declares. Everything else
+    stays. Return the analysis with that model.
     """
     if sizes is not UNBOUND:
         fix_sizes(model, sizes, tuple(scopes(model)), analysis.details.types)
     encoded = _EncodedTypes()
-    has_twice = any(each.code == "SG104" for each in analysis.diagnostics)
-    found: dict[GraphPath, Any] = {}
+    has_twice = any(finding.code == "SG104" for finding in analysis.diagnostics)
+    graphs: dict[GraphPath, Any] = {}
     # Outer graphs first, so that an inner one is found from the one around it.
     for path, types in sorted(analysis.details.types.items(), key=lambda item: len(item[0])):
-        around = found.get(path[:-3])
+        around = graphs.get(path[:-3])
         graph = graph_at(model, path) if around is None else subgraph_at(around.node[path[-3]], path[-2], path[-1])
-        found[path] = graph
+        graphs[path] = graph
         if not isinstance(graph, FunctionProto):
             # No declaration fits both values of a name that a graph defines twice.
             if twice := _given_twice(graph) if has_twice else set():
@@ -65,7 +65,7 @@ _LEVELS_OF_VALUE, _LEVELS_OF_SEQUENCE = 5, 2
 
 
 def _that_fit(types: Mapping[str, ValueType], path: GraphPath) -> Mapping[str, ValueType]:
-    """The types that can be written into a graph without making it too deep for protobuf to read it again."""
+    """Return the types that fit into a graph: with a deeper type, protobuf could not read the model again."""
     around = len(path[2:] if path[:1] == ("F",) else path) // 3
     room = PROTOBUF_LEVELS - 2 - LEVELS_OF_BODY * around - _LEVELS_OF_VALUE
     if room >= _LEVELS_OF_SEQUENCE * (MOST_NESTED + 1):
@@ -74,20 +74,20 @@ def _that_fit(types: Mapping[str, ValueType], path: GraphPath) -> Mapping[str, V
 
 
 def _sequences(value: ValueType) -> int:
-    """How many sequences, optional values and maps are around a tensor."""
+    """Return how many sequences, optional values and maps enclose a tensor."""
     if value.kind == "tensor":
         return 0
     return 1 if value.element is None else 1 + _sequences(value.element)
 
 
 class _EncodedTypes(dict[int, tuple[bytes, int] | None]):
-    """The field `type` of a value_info and its length by the identity of a type, as protobuf writes it; None for a type
-    of which nothing can be declared. A model has few types and many values.
+    """The field `type` of a value_info and its length, by the identity of a type; None if nothing can be declared. A
+    model has few types and many values.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._held: list[ValueType] = []
+        self._kept_alive: list[ValueType] = []
 
     def add(self, types: Collection[ValueType]) -> None:
         """Encode each of these types."""
@@ -95,7 +95,7 @@ class _EncodedTypes(dict[int, tuple[bytes, int] | None]):
             if id(value) not in self:
                 made = type_proto(value)
                 # Held with its bytes: another type could take the identity of one that is gone.
-                self._held.append(value)
+                self._kept_alive.append(value)
                 written = None if made is None else field(_TYPE_OF_VALUE, made.SerializeToString())
                 self[id(value)] = None if written is None else (written, len(written))
 
@@ -141,7 +141,7 @@ def _fill_graph(graph: GraphProto, types: Mapping[str, ValueType], encoded: _Enc
 
 
 def _write(value: ValueInfoProto, inferred: ValueType | None) -> None:
-    """Fill in a declared type; its documentation and denotations stay where the shape has the same rank."""
+    """Fill in a declared type. Its documentation and denotations stay if the rank stays."""
     made = None if inferred is None else type_proto(inferred)
     if made is None:
         return
@@ -153,7 +153,7 @@ def _write(value: ValueInfoProto, inferred: ValueType | None) -> None:
 
 
 def _is_told(dim: TensorShapeProto.Dimension) -> bool:
-    """True for a dimension that is declared by a number or a name, and not left open or marked as unknown."""
+    """Return True if a dimension is declared by a number or a name, and not marked as unknown."""
     if dim.HasField("dim_value"):
         return dim.dim_value >= 0
     return not marks_unknown(dim.dim_param)

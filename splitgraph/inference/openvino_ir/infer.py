@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, SubElement
 
 from splitgraph.dim import DimLike, Facts, Obligation, symbol
 from splitgraph.findings.diagnostics import diagnostic
-from splitgraph.inference.accepted import settle
+from splitgraph.inference.accepted import analyse_accepting
 from splitgraph.inference.analysis import IR, Analysis
 from splitgraph.inference.build_analysis import build_analysis
 from splitgraph.inference.declared_types import define_graph_values, settle_size_conditions
@@ -33,7 +34,7 @@ def infer_ir(
     *,
     fill: bool = True,
 ) -> Analysis:
-    """Infer types and shapes of every value of an IR, whose intervals become bounded symbols; arguments and errors are
+    """Infer types and shapes of every value of an IR. Its intervals become bounded symbols. Arguments and errors are
     those of `infer_model`. `Analysis.model` is a copy with the dims of its ports filled in.
     """
     mirrored = mirror(model)
@@ -48,19 +49,11 @@ def analyse_mirror(
     sizes: BoundSizes = UNBOUND,
     leeway: Leeway = STRICT,
 ) -> Analysis:
-    """The analysis of the mirror itself; conversion finds the layers by its nodes."""
+    """Return the analysis of the mirror. Conversion finds the layers by its nodes."""
     task = Task(
         mirrored.model, leeway.empty_chunks, sizes, given_types=mirrored.given, declared_types=mirrored.declared
     )
-    analysis = _analyse(mirrored, task)
-    if not leeway.accept:
-        return analysis
-    settled = settle(leeway.accept, analysis.diagnostics, analysis.details.scopes, analysis.details.graphs)
-    first = analysis.diagnostics
-    if settled.locations:
-        analysis = _analyse(mirrored, replace(task, set_aside=settled.locations))
-    found = (*settled.apply(first, analysis.diagnostics), *settled.notes)
-    return replace(analysis, diagnostics=found, accepted=tuple(settled.accepted))
+    return analyse_accepting(task, leeway, partial(_analyse, mirrored))
 
 
 def _analyse(mirrored: Mirror, task: Task) -> Analysis:
@@ -73,14 +66,14 @@ def _analyse(mirrored: Mirror, task: Task) -> Analysis:
 
 
 def _report_impossible_layers(state: WalkState, mirrored: Mirror) -> None:
-    """Warn about layers that no operator set of OpenVINO has: OpenVINO does not read the model."""
+    """Warn about layers that no operator set of OpenVINO has. OpenVINO does not read the model."""
     for scope in state.record.scopes:
         for layer in mirrored.layers.get(scope.path, ()):
             fault = fault_of_layer(layer.type, layer.version)
             if fault is not None:
                 help = "Correct the layer's type or version; a layer of an extension has a version of its own."
-                found = diagnostic("SG303", fault, f"{scope.location}/{layer.name}", severity="warning", help=help)
-                state.record.report(found)
+                warning = diagnostic("SG303", fault, f"{scope.location}/{layer.name}", severity="warning", help=help)
+                state.record.report(warning)
 
 
 def _walk(mirrored: Mirror, task: Task) -> tuple[WalkState, Walk]:
@@ -98,11 +91,11 @@ def _walk(mirrored: Mirror, task: Task) -> tuple[WalkState, Walk]:
 def _require_intervals(
     main: Walk, intervals: Mapping[str, tuple[int, int | None]], bound: Mapping[str, DimLike]
 ) -> None:
-    """Require each dimension to be within its declared interval. Report a given size outside the interval."""
+    """Require each dimension to be within its declared interval. Report a given size outside of it."""
     for name, (lowest, most) in intervals.items():
         dim = bound.get(name, symbol(name))
-        held = [Obligation(dim, ">=", lowest), *([] if most is None else [Obligation(most, ">=", dim)])]
-        if "contradiction" in [main.facts.require(obligation) for obligation in held]:
+        limits = [Obligation(dim, ">=", lowest), *([] if most is None else [Obligation(most, ">=", dim)])]
+        if "contradiction" in [main.facts.require(obligation) for obligation in limits]:
             declared = f"{lowest}..{'' if most is None else most}"
             text = f"the dimension {name} is given as {dim}, but declared as {declared}"
             help = f"Give it a size within {declared}, or correct the shape that the model declares."
@@ -113,8 +106,8 @@ Types = Mapping[GraphPath, Mapping[str, ValueType]]
 
 
 def fill_ir(analysis: Analysis, mirrored: Mirror, model: OpenVINOModel, sizes: BoundSizes = UNBOUND) -> OpenVINOModel:
-    """Return a copy of the model with the inferred dims in every port, and with the sizes that the caller gives in its
-    Parameters. A dimension that is not a number is -1 in a port, as the IR has no names for dimensions.
+    """Return a copy of the model with the inferred dims in every port, and with the caller's sizes in its Parameters. A
+    dimension that is no number is -1 in a port, because the IR has no names for dimensions.
     """
     copy = model.copy()
     if sizes is not UNBOUND:
@@ -224,8 +217,8 @@ _TEXT = """
 
 
 def _parsed(text: str) -> dict[str, int]:
-    """Return the first operator set of each layer, by the layer's type in lower case: no two types differ only in
-    case.
+    """Return the first operator set of each layer, by the layer's type in lower case. No two types
+    differ only in case.
     """
     since: dict[str, int] = {}
     number = 0
@@ -241,7 +234,7 @@ _SINCE = _parsed(_TEXT)
 
 
 def fault_of_layer(type_: str, version: str) -> str | None:
-    """Return why OpenVINO has no such layer; None for a layer that it has, and for a layer of an extension."""
+    """Return why OpenVINO has no such layer. Return None for a layer that it has, and for a layer of an extension."""
     number = version.removeprefix(_PREFIX)
     if not version.startswith(_PREFIX):
         return None

@@ -100,9 +100,7 @@ class _Mirroring:
                 layers.append(layer)
 
     def _shape(self, text: str, layer: Layer) -> tuple[DimLike | None, ...] | None:
-        """Return the shape that an attribute of a layer writes, with a symbol for each interval; None for an unknown
-        rank.
-        """
+        """Return the shape in an attribute of a layer, with a symbol for each interval; None for an unknown rank."""
         intervals = parse_shape(text)
         if intervals is None:
             return None
@@ -134,7 +132,7 @@ class _Mirroring:
         return known
 
     def _add_constant(self, proto: GraphProto, layer: Layer, name: str) -> ValueType:
-        """Add a constant: with its contents if it has few numbers or is a list of numbers, else with its type only."""
+        """Add a constant. Its contents are added only if it has few numbers or is a list of numbers."""
         dtype, dims = dtype_of(layer.data.get("element_type", "")), self._static_shape(layer)
         number = DTYPE_NUMBERS.get(dtype or "")
         known = ValueType("tensor", dtype, dims)
@@ -180,8 +178,8 @@ def is_split(layer: Layer) -> bool:
 
 
 def _is_decompression(layer: Layer) -> bool:
-    """Return True for a Convert that OpenVINO wrote behind a constant that it compressed. If it is an output of the
-    model, OpenVINO writes the compressed type into its port, and reads only destination_type.
+    """Return True for a Convert that OpenVINO wrote behind a compressed constant. If it is an output of the model, its
+    port has the compressed type, and OpenVINO reads only destination_type.
     """
     return layer.type == "Convert" and layer.element.find("rt_info/attribute[@name='decompression']") is not None
 
@@ -191,7 +189,7 @@ def _domain(layer: Layer) -> str:
 
 
 def _split_attributes(layer: Layer) -> list[AttributeProto]:
-    """Return the attributes that the split variants read: the number of parts of a Split, as an integer if it is
+    """Return the attributes that the split variants read. The number of parts of a Split becomes an integer if it is
     one.
     """
     text = layer.data.get("num_splits")
@@ -212,7 +210,7 @@ def _read_by(graph: Graph, names: Mapping[tuple[int, int], str], layer: Layer) -
 
 
 def _value_names(graph: Graph) -> dict[tuple[int, int], str]:
-    """Return a name for the value of each output port that no other value of the graph has."""
+    """Return a name for the value of each output port. No two values of the graph share a name."""
     ports = [(layer, index, port) for layer in graph.layers for index, port in enumerate(layer.outputs)]
     wishes = [
         [*port.names[:1], layer.name if len(layer.outputs) == 1 else f"{layer.name}.{index}"]

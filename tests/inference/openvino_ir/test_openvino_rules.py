@@ -10,6 +10,7 @@ from one_layer import one_layer
 
 from splitgraph.conversion.openvino_ir import convert_ir
 from splitgraph.inference.openvino_ir import infer_ir
+from splitgraph.options import Sizes
 
 INVALID: dict[str, tuple[str, str, dict[str, str], list[Any], str]] = {
     "broadcast": ("Add", "opset1", {}, ["f32 2,3", "f32 2,4"], "dimensions 3 and 4 do not broadcast"),
@@ -164,6 +165,6 @@ GIVEN: list[tuple[dict[str, Any], str | None]] = [
 
 @pytest.mark.parametrize(("given", "said"), GIVEN, ids=str)
 def test_a_size_given_for_an_interval_lies_in_it(tmp_path: Path, given: dict[str, Any], said: str | None) -> None:
-    analysis = infer_ir(one_layer(tmp_path, "Relu", "opset1", {}, ["f32 2..5,64..,?"]), **given)
+    analysis = infer_ir(one_layer(tmp_path, "Relu", "opset1", {}, ["f32 2..5,64..,?"]), Sizes(**given))
     assert [(found.code, found.severity) for found in analysis.diagnostics] == ([("SG304", "error")] if said else [])
     assert said is None or said in analysis.diagnostics[0].message

@@ -70,7 +70,7 @@ def _branch(ctx: NodeContext, name: str) -> Body:
         if entry.tag == "input" and entry.external is not None and entry.internal is not None:
             given[entry.internal] = ctx.complete(ctx.input(entry.external))
             known[entry.internal] = ctx.contents(entry.external)
-    body = ctx.walk_body(f"{name}_body", given, held=known)
+    body = ctx.walk_body(f"{name}_body", given, elements=known)
     if body is None:
         raise InvalidNode(f"{name}_body is missing")
     types, contents = [UNKNOWN] * len(ctx.outputs), list[Contents | None]([None] * len(ctx.outputs))
@@ -103,7 +103,7 @@ def iterations(ctx: NodeContext) -> Sequence[ValueType]:
         now = list(given)
         for position, value in zip(carried, known, strict=True):
             now[position] = value
-        return ctx.walk_body("body", now, held=known_contents)
+        return ctx.walk_body("body", now, elements=known_contents)
 
     first = [value for position in carried if (value := given[position]) is not None]
     body, results, lost = settle_iterations(
