@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from splitgraph.differences.constants import UnknownFolder
 from splitgraph.differences.difference import Kind, ModelDifference, NodeDifference, PartDifference, ValueDifference
-from splitgraph.differences.matching import Graph, ValueNames, match_nodes
+from splitgraph.differences.matching import ComparedGraph, ValueNames, match_nodes
 from splitgraph.differences.nodes import NodeComparison, node_form
 from splitgraph.differences.parts import Side, graph_parts, model_parts, parts_of_one
 from splitgraph.dim import Dim, substitute_names, symbol
@@ -134,7 +134,7 @@ class _Comparison:
             yield (inner, None, None) if kind == "removed" else (None, inner, None)
 
     def _different_types(
-        self, paths: tuple[GraphPath, GraphPath], graphs: tuple[Graph, Graph], names: ValueNames
+        self, paths: tuple[GraphPath, GraphPath], graphs: tuple[ComparedGraph, ComparedGraph], names: ValueNames
     ) -> set[str]:
         """Return the values that both graphs have with other types, by their names in the first."""
         known, new = self._sides[0].types(paths[0]), self._sides[1].types(paths[1])
@@ -151,7 +151,7 @@ class _Comparison:
     def _compare_values(
         self,
         paths: tuple[GraphPath, GraphPath],
-        graphs: tuple[Graph, Graph],
+        graphs: tuple[ComparedGraph, ComparedGraph],
         names: ValueNames,
         different: Collection[str],
     ) -> None:
@@ -171,7 +171,7 @@ class _Comparison:
                 self._values.append(value_difference(location, ("", name), None, new[name]))
 
 
-def _values(graph: Graph) -> Iterable[str]:
+def _values(graph: ComparedGraph) -> Iterable[str]:
     """Return the inputs of a graph and the outputs of its nodes; initializers are parts of the model."""
     constants = set(graph.constants)
     return (name for name in graph.defined if name not in constants)

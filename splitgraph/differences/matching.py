@@ -37,7 +37,7 @@ Reader = tuple[int, int]
 Pairs = list[tuple[int, int]]
 
 
-class Graph:
+class ComparedGraph:
     """The nodes of a graph, each list by the index of the node. names, operators, inputs, outputs: of the nodes.
     formal_inputs, formal_outputs, constants: names of the graph's inputs, outputs and initializers.
     """
@@ -114,8 +114,8 @@ class ValueNames:
 
     def __init__(
         self,
-        before: Graph,
-        after: Graph,
+        before: ComparedGraph,
+        after: ComparedGraph,
         pairs: Sequence[tuple[int, int]],
         *,
         by_position: bool,
@@ -161,7 +161,7 @@ class ValueNames:
 # Nodes ---------------------------------------------------------------------------------------------------------------
 
 
-def match_nodes(before: Graph, after: Graph, *, by_position: bool) -> Pairs:
+def match_nodes(before: ComparedGraph, after: ComparedGraph, *, by_position: bool) -> Pairs:
     """Return the pairs of nodes, by index, in the order of the first graph; each node is in one pair at most.
 
     by_position: inputs and outputs of the graphs correspond by their positions, as in bodies and functions; otherwise
@@ -173,7 +173,7 @@ def match_nodes(before: Graph, after: Graph, *, by_position: bool) -> Pairs:
 
 
 class _Matching:
-    def __init__(self, before: Graph, after: Graph, by_position: bool) -> None:
+    def __init__(self, before: ComparedGraph, after: ComparedGraph, by_position: bool) -> None:
         self._before = before
         self._after = after
         self._matched: dict[int, int] = {}
@@ -292,7 +292,7 @@ def _unique(names: Sequence[str], matched: Container[int]) -> dict[str, int]:
     return {name: index for index, name in left if times[name] == 1}
 
 
-def _alone(graph: Graph, readers: Iterable[Reader], matched: Container[int]) -> dict[Hashable, int]:
+def _alone(graph: ComparedGraph, readers: Iterable[Reader], matched: Container[int]) -> dict[Hashable, int]:
     """Return the readers that are not matched, each by its operator and its position if no other reader has the same
     ones.
     """
@@ -303,7 +303,7 @@ def _alone(graph: Graph, readers: Iterable[Reader], matched: Container[int]) -> 
     return {key: indices[0] for key, indices in by_key.items() if len(indices) == 1}
 
 
-def _key(graph: Graph, index: int) -> Hashable:
+def _key(graph: ComparedGraph, index: int) -> Hashable:
     """Return what identifies a node in the search for a common subsequence. A node without inputs has only its
     attributes.
     """

@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 from splitgraph.differences.constants import attribute_texts, different_attributes
 from splitgraph.differences.difference import Aspect, NodeDifference, NodeForm
-from splitgraph.differences.matching import Graph, Operator, ValueNames
+from splitgraph.differences.matching import ComparedGraph, Operator, ValueNames
 from splitgraph.differences.parts import Side
 from splitgraph.model.onnx_proto import NodeProto
 from splitgraph.model.schemas import version_at
@@ -29,7 +29,11 @@ class NodeComparison:
     """Compares the nodes of two graphs. pairs: the matched ones. names: the values that are the same."""
 
     def __init__(
-        self, sides: tuple[Side, Side], graphs: tuple[Graph, Graph], pairs: Sequence[tuple[int, int]], names: ValueNames
+        self,
+        sides: tuple[Side, Side],
+        graphs: tuple[ComparedGraph, ComparedGraph],
+        pairs: Sequence[tuple[int, int]],
+        names: ValueNames,
     ) -> None:
         self._sides = sides
         self._graphs = graphs
@@ -125,7 +129,7 @@ class NodeComparison:
         return tuple(_location(graph, producer) for producer in producers if producer != match)
 
 
-def node_form(side: Side, graph: Graph, index: int) -> NodeForm:
+def node_form(side: Side, graph: ComparedGraph, index: int) -> NodeForm:
     """Return a node as it is in one of the models."""
     node, operator = graph.nodes[index], graph.operators[index]
     attributes = attribute_texts(node, side.folder)
@@ -142,7 +146,7 @@ def node_form(side: Side, graph: Graph, index: int) -> NodeForm:
     )
 
 
-def _location(graph: Graph, index: int) -> str:
+def _location(graph: ComparedGraph, index: int) -> str:
     return f"{graph.scope.location}/{node_label(graph.nodes[index], index)}"
 
 
@@ -158,7 +162,7 @@ def _label(operator: Operator, version: int | str | None) -> str:
     return name if version is None else f"{name}-{version}"
 
 
-def _version(side: Side, graph: Graph, index: int) -> int | str | None:
+def _version(side: Side, graph: ComparedGraph, index: int) -> int | str | None:
     """Return the version of a node's operator; of a layer of an IR the number of its operator set, or a text without
     one.
     """

@@ -17,7 +17,7 @@ from splitgraph.differences.constants import (
     sparse_constant,
 )
 from splitgraph.differences.difference import Kind, Part, PartDifference
-from splitgraph.differences.matching import Graph, ValueNames
+from splitgraph.differences.matching import ComparedGraph, ValueNames
 from splitgraph.formats import LoadedModel
 from splitgraph.inference.analysis import Analysis
 from splitgraph.model.deferred import import_whole
@@ -60,7 +60,7 @@ class Side:
             self.model = mirrored.model
             self.analysis = analyse_mirror(mirrored)
         self.scopes: dict[GraphPath, Scope] = {scope.path: scope for scope in scopes(self.model)}
-        self._graphs: dict[GraphPath, Graph] = {}
+        self._graphs: dict[GraphPath, ComparedGraph] = {}
 
     @property
     def is_ir(self) -> bool:
@@ -87,10 +87,10 @@ class Side:
             paths[location if times[location] == 1 else f"{location}#{times[location]}"] = ("F", index)
         return paths
 
-    def graph(self, path: GraphPath) -> Graph:
+    def graph(self, path: GraphPath) -> ComparedGraph:
         """Return the graph at a path."""
         if path not in self._graphs:
-            self._graphs[path] = Graph(self.scopes[path])
+            self._graphs[path] = ComparedGraph(self.scopes[path])
         return self._graphs[path]
 
     def types(self, path: GraphPath) -> Mapping[str, ValueType]:

@@ -65,7 +65,7 @@ def _read_expression(text: str) -> DimLike | None:
     if spaced(tokens) != text or any(token.kind == "symbol" for token in tokens):
         return None
     try:
-        value = _Reader(tokens, text, expanded=True).read()
+        value = _ExpressionParser(tokens, text, expanded=True).read()
     except (ValueError, ZeroDivisionError):
         value = 0
     if (
@@ -150,7 +150,7 @@ def parse_expression(text: str) -> DimLike:
     where.
     """
     try:
-        return _Reader(tokens_of(text), text, expanded=False).read()
+        return _ExpressionParser(tokens_of(text), text, expanded=False).read()
     except ZeroDivisionError:
         raise ValueError(f"{text!r} divides by zero") from None
 
@@ -164,7 +164,7 @@ def is_spellable(dim: DimLike) -> bool:
     return all(is_identifier(name) for name in names_in(dim))
 
 
-class _Reader:
+class _ExpressionParser:
     """An operator-precedence parser with its own stacks, so that no nesting is too deep.
 
     expanded: refuse products of sums, which no spelling of ours has and which could grow without bound.

@@ -138,10 +138,10 @@ def without_weights(data: Buffer, source: SourceFile) -> bytes:
 
     data: the bytes of the source. Raises Malformed for a message that may hold weights and cannot be read.
     """
-    return b"".join(_Reader(data, source).message(ModelProto.DESCRIPTOR, 0, len(data), 1))
+    return b"".join(_MessageReader(data, source).message(ModelProto.DESCRIPTOR, 0, len(data), 1))
 
 
-class _Reader:
+class _MessageReader:
     def __init__(self, data: Buffer, source: SourceFile) -> None:
         self._data = data
         self._source = source

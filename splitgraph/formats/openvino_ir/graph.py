@@ -286,7 +286,7 @@ def _topological(layers: Mapping[int, Layer], sources: Mapping[tuple[int, int], 
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BinRange:
     """Bytes of the .bin: `size` of them from `offset`."""
 
     offset: int
@@ -304,7 +304,7 @@ def check_constants(graph: Graph, available: int | None, path: str | os.PathLike
             check_constants(body, available, path)
 
 
-def locate(layer: Layer, available: int | None, path: str | os.PathLike[str] | None) -> Place:
+def locate(layer: Layer, available: int | None, path: str | os.PathLike[str] | None) -> BinRange:
     """Return where the contents of a Const are.
 
     Raises ModelError: SG107 the .bin does not hold them; SG111 the layer does not say where they are, or gives a size
@@ -342,7 +342,7 @@ def locate(layer: Layer, available: int | None, path: str | os.PathLike[str] | N
         raise refuse("SG107", "is in the .bin, but there is none beside the .xml")
     if offset + size > available:
         raise refuse("SG107", f"needs {size:,} bytes from byte {offset:,} of the .bin, which has only {available:,}")
-    return Place(offset, 0 if is_padding else size)
+    return BinRange(offset, 0 if is_padding else size)
 
 
 def _product(shape: tuple[int, ...]) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from splitgraph.formats.openvino_ir.graph import Graph, Layer, Place, Port, check_constants, locate, read_graph
+from splitgraph.formats.openvino_ir.graph import BinRange, Graph, Layer, Port, check_constants, locate, read_graph
 from splitgraph.formats.openvino_ir.xml_tree import Style, copied, refusal
 from splitgraph.formats.recognition import shown, system_reason
 
@@ -134,7 +134,7 @@ class OpenVINOModel:
         place = self.place_of(layer)
         return memoryview(self.read(place.offset, place.size))
 
-    def place_of(self, layer: Layer) -> Place:
+    def place_of(self, layer: Layer) -> BinRange:
         """Return where the bytes of a Const are. Raises ModelError (SG107, SG111), also for any other layer."""
         return locate(layer, self.weights_size if self.has_weights else None, self.path)
 
