@@ -21,6 +21,8 @@ from splitgraph.verification.inputs.solver import SymbolSizes
 from splitgraph.verification.models.model_files import is_default_domain, scoped_nodes
 from splitgraph.verification.values import Array, dtype_by_name
 
+# Each case is of one of three kinds: `case % 3`.
+_FIRST, _SECOND, _THIRD = range(3)
 _WORDS = ("alpha", "b", "gamma delta", "naïve", "42", "x-y", "two  spaces", "tab\there", "Ω", "end.")
 _NARROW_INTEGERS = {"int4": (-8, 7), "uint4": (0, 15), "int2": (-2, 1), "uint2": (0, 3)}
 # In every second case of three, one of _EACH elements is at least _LARGER times as large, of alternating sign, for
@@ -69,36 +71,60 @@ def draw_elements(
     0. reach: the model clips numbers beyond this.
     """
     size = int(np.prod(tuple(shape), dtype=np.int64))
+    kind = case % 3
+    flat: Array
     if dtype == "string":
-        flat: Array = _strings(size, rng, delimiters)
+        flat = _strings(size, rng, delimiters)
     elif dtype == "bool":
         flat = rng.permutation(np.arange(size) % 2 == 0)
-    elif is_mask and case % 3 != 1:
+    elif is_mask and kind != _SECOND:
         flat = _mask(shape, rng).astype(_dtype(dtype))
     elif dtype in _NARROW_INTEGERS:
         low, high = _NARROW_INTEGERS[dtype]
         flat = rng.integers(low, high + 1, size=size).astype(_dtype(dtype))
+    elif dtype.startswith(("int", "uint")) and rule.zero_or_one:
+        flat = rng.integers(0, 2, size=size).astype(dtype)
     elif dtype.startswith(("int", "uint")):
-        if rule.zero_or_one:
-            flat = rng.integers(0, 2, size=size).astype(dtype)
-        else:
-            kind = case % 3 if rule.is_first else 0
-            least = {1: 1 if is_index else 2, 2: 0 if may_be_zero else 1}.get(kind, 1)
-            room = _ROOM if kind == 1 and not is_index else 1
-            flat = _integers(size, np.dtype(dtype), rng, least=least, room=room, signed=kind == 1)
+        # Later attempts draw positive integers in every case: the model refused the inputs of the first attempt.
+        kind = kind if rule.is_first else _FIRST
+        flat = _integers_of_case(size, np.dtype(dtype), rng, kind, is_index=is_index, may_be_zero=may_be_zero)
     elif dtype.startswith("complex"):
         flat = (rng.standard_normal(size) + 1j * rng.standard_normal(size)).astype(dtype)
     elif dtype == "float8e8m0":
+        # This type has powers of two only.
         flat = (2.0 ** rng.integers(-4, 5, size=size)).astype(_dtype(dtype))
     else:
-        numbers = rng.standard_normal(size)
-        if size == 1 and rule.is_first:
-            numbers = np.abs(numbers) * (-1) ** case
-        elif case % 3 == 1 and rule.is_first and not dtype.startswith("float4"):
-            numbers = _with_extremes(numbers, rng, max(_LARGER, min(reach, _LARGEST.get(dtype, 0))))
-        flat = (np.abs(numbers) if case % 3 == 2 else numbers).astype(np.float32 if dtype != "float64" else np.float64)
-        flat = flat.astype(_dtype(dtype))
+        flat = _floats_of_case(size, dtype, rng, case, is_first=rule.is_first, reach=reach)
     return flat.reshape(tuple(shape))
+
+
+def _integers_of_case(
+    size: int, dtype: np.dtype[Any], rng: np.random.Generator, kind: int, *, is_index: bool, may_be_zero: bool
+) -> Array:
+    """Draw small integers: positive in the first case of three, of both signs in the second, from 0 on in the third."""
+    if kind == _SECOND and is_index:
+        return _integers(size, dtype, rng, least=1, room=1, signed=True)
+    if kind == _SECOND:
+        return _integers(size, dtype, rng, least=2, room=_ROOM, signed=True)
+    least = 0 if kind == _THIRD and may_be_zero else 1
+    return _integers(size, dtype, rng, least=least, room=1, signed=False)
+
+
+def _floats_of_case(
+    size: int, dtype: str, rng: np.random.Generator, case: int, *, is_first: bool, reach: float
+) -> Array:
+    """Draw normally distributed numbers: some are large in the second case of three, all are positive in the third."""
+    kind = case % 3
+    numbers = rng.standard_normal(size)
+    if is_first and size == 1:
+        numbers = np.abs(numbers) * (-1) ** case
+    elif is_first and kind == _SECOND and not dtype.startswith("float4"):
+        factor = max(_LARGER, min(reach, _LARGEST.get(dtype, 0)))
+        numbers = _with_extremes(numbers, rng, factor)
+    if kind == _THIRD:
+        numbers = np.abs(numbers)
+    # Types narrower than float32 are rounded from float32.
+    return numbers.astype(np.float64 if dtype == "float64" else np.float32).astype(_dtype(dtype))
 
 
 def _mask(shape: Sequence[int], rng: np.random.Generator) -> Array:
