@@ -121,30 +121,32 @@ def lift_attribute_split(site: SplitSite) -> CanonicalSplit | None:
 
 
 def lower_attribute_split(request: LowerRequest, *, axis_required: bool = False, negative_axis: bool = True) -> None:
-    """Write lengths as the attribute, equal parts without, and what only run time knows as Slice nodes.
+    """Write the split for an opset below 13, where the lengths are the attribute `split`.
 
-    axis_required: the version has no default for the axis. negative_axis: it documents negative ones; where it does
-    not, the axis is written non-negative as soon as the rank is known (every runtime takes a negative one all the
-    same).
+    Equal parts need no attribute. Lengths that are known only at run time cannot be an attribute: Slice nodes are
+    written instead. axis_required: this version of Split has no default for `axis`. negative_axis: this version
+    documents negative axes. If it does not, the axis is written as a number of at least 0 wherever the rank is known,
+    although every runtime accepts a negative one.
     """
     lengths = request.split.static_lengths
-    referred = lengths_reference(request) is not None
-    equal = request.split.form == "equal" or request.divisible
-    if lengths is None and equal and request.explicit_lengths:
+    has_reference = lengths_reference(request) is not None
+    is_equal = request.split.form == "equal" or request.divisible
+    if lengths is None and is_equal and request.explicit_lengths:
         raise NotRepresentable(
             "SG408",
             "the lengths depend on a dynamic dimension, and below opset 13 they can only be an attribute",
             "Upgrade to opset 13 first, or keep equal parts.",
         )
-    if lengths is None and not equal and not referred:
+    if lengths is None and not is_equal and not has_reference:
         emit_slices(request)
         return
-    node = copy_node(request, request.node.input[:1], keep=("axis", "split") if referred else ("axis",))
-    axis = written_axis(request)
-    attribute = request.axis_attribute
-    if axis is not None and (axis_required or (attribute is not None and not negative_axis and attribute.i != axis)):
+    # In the body of a function, `split` may refer to an attribute of the function; then it is kept as it is.
+    node = copy_node(request, request.node.input[:1], keep=("axis", "split") if has_reference else ("axis",))
+    axis, given_axis = written_axis(request), request.axis_attribute
+    must_change = given_axis is not None and not negative_axis and given_axis.i != axis
+    if axis is not None and (axis_required or must_change):
         set_int(node, "axis", axis)
-    if lengths is not None and not referred and (request.explicit_lengths or not equal):
+    if lengths is not None and not has_reference and (request.explicit_lengths or not is_equal):
         set_ints(node, "split", lengths)
     request.builder.main(node)
 

@@ -217,30 +217,45 @@ def _places(builder: Builder, start: str, end: str) -> str:
 
 
 def _run_time_bounds(request: LowerRequest, needed: Set[int]) -> dict[int, str]:
-    """Return names of the bounds that are needed, each a 1-D int64 tensor of one element; the last ones may lie beyond
-    the end where Slice stops.
+    """Write the needed bounds between parts, computed at run time; return the name of each, by its number.
+
+    Bound k is where part k starts and part k - 1 ends: a 1-D int64 tensor of one element. From opset 10 on, the bounds
+    of equal parts and chunks may lie beyond the end of the dimension, because Slice stops at the end.
     """
-    builder = request.builder
-    names = {0: builder.constant([0], "start")} if 0 in needed else {}
+    start = {0: request.builder.constant([0], "start")} if 0 in needed else {}
     lengths = request.lengths
     if lengths is None and request.split.form == "lengths":
         lengths = own_lengths(request)
     if lengths is None:
-        dim = dimension(request)
-        size = chunk_size(request, dim)
-        for bound in sorted(needed - {0}):
-            names[bound] = (
-                size if bound == 1 else builder.write("Mul", [size, builder.constant([bound], "index")], "bound")
-            )
-            if builder.opset < 10:
-                inside = builder.write("Less", [names[bound], dim], "inside")
-                names[bound] = builder.write("Where", [inside, names[bound], dim], "bound")
-        return names
-    for bound in range(1, max(needed, default=0) + 1):
-        where = builder.constant([bound - 1], "index")
-        if builder.opset < 10:
+        return start | _multiples_of_chunk_size(request, needed - {0})
+    return start | _sums_of_lengths(request.builder, lengths, max(needed, default=0))
+
+
+def _multiples_of_chunk_size(request: LowerRequest, needed: Set[int]) -> dict[int, str]:
+    """Write the bounds of equal parts or chunks: bound k is k times the size of a part."""
+    builder, dim = request.builder, dimension(request)
+    size = chunk_size(request, dim)
+    bounds = {}
+    for index in sorted(needed):
+        bound = size
+        if index > 1:
+            bound = builder.write("Mul", [size, builder.constant([index], "index")], "bound")
+        if builder.opset < _INPUTS_SINCE:
+            # A Gather reads between the bounds here. It does not stop at the end of the dimension, as Slice does.
+            inside = builder.write("Less", [bound, dim], "inside")
+            bound = builder.write("Where", [inside, bound, dim], "bound")
+        bounds[index] = bound
+    return bounds
+
+
+def _sums_of_lengths(builder: Builder, lengths: str, last: int) -> dict[int, str]:
+    """Write the bounds from 1 to `last` of a split by lengths: each adds one length to the bound before it."""
+    bounds: dict[int, str] = {}
+    for index in range(1, last + 1):
+        where = builder.constant([index - 1], "index")
+        if builder.opset < _INPUTS_SINCE:
             length = builder.write("Gather", [lengths, where], "length")
         else:
-            length = builder.write("Slice", [lengths, where, builder.constant([bound], "next")], "length")
-        names[bound] = length if bound == 1 else builder.write("Add", [names[bound - 1], length], "bound")
-    return names
+            length = builder.write("Slice", [lengths, where, builder.constant([index], "next")], "length")
+        bounds[index] = length if index == 1 else builder.write("Add", [bounds[index - 1], length], "bound")
+    return bounds
