@@ -217,30 +217,32 @@ def split_by_lengths(
     *,
     rest_allowed: bool = False,
 ) -> CanonicalSplit | None:
-    """Split by explicit lengths; None for a length that only run time knows.
+    """Split by explicit lengths, which must sum to the dimension. A length is None if only run time knows it.
 
-    If there is one unknown length, it is what the others leave of the dimension. Several unknown lengths become fresh
-    symbols that sum to the dimension. rest_allowed: one length may be -1, the rest of the dimension.
+    A single unknown length is what the other lengths leave of the dimension. Of several unknown lengths, all but the
+    last become fresh symbols, and the last one is what these and the known lengths leave. rest_allowed: one length may
+    be -1, the rest of the dimension. Returns None if the lengths are not valid.
     """
     if not _check_lengths(site, lengths, rest_allowed):
         return None
-    known = certain_lengths(site.facts, lengths, rest_allowed=rest_allowed)
-    unknown = [index for index, length in enumerate(known) if length is None]
-    for index in unknown if total is None else unknown[:-1]:
-        known[index] = site.fresh()
-    if total is not None and unknown:
-        known[unknown[-1]] = 0
-        rest = site.facts.simplify(total - sum_dims([length for length in known if length is not None]))
-        known[unknown[-1]] = rest
-        message = f"the lengths {listed(lengths)} exceed the dimension {total} on axis {axis}"
-        if not site.require(rest, ">=", 0, code="SG204", message=message):
+    filled = certain_lengths(site.facts, lengths, rest_allowed=rest_allowed)
+    unknown = [index for index, length in enumerate(filled) if length is None]
+    # Without a known dimension, the last unknown length becomes a fresh symbol, too.
+    rest_index = unknown.pop() if unknown and total is not None else None
+    for index in unknown:
+        filled[index] = site.fresh()
+    if total is not None:
+        whole = sum_dims(length for length in filled if length is not None)
+        if rest_index is None:
+            message = f"the lengths {listed(lengths)} sum to {whole}, but the dimension on axis {axis} is {total}"
+            fits = site.require(total, "==", whole, code="SG204", message=message)
+        else:
+            rest = filled[rest_index] = site.facts.simplify(total - whole)
+            message = f"the lengths {listed(lengths)} exceed the dimension {total} on axis {axis}"
+            fits = site.require(rest, ">=", 0, code="SG204", message=message)
+        if not fits:
             return None
-    complete = tuple(length for length in known if length is not None)
-    if total is not None and not unknown:
-        whole = sum_dims(complete)
-        message = f"the lengths {listed(lengths)} sum to {whole}, but the dimension on axis {axis} is {total}"
-        if not site.require(total, "==", whole, code="SG204", message=message):
-            return None
+    complete = tuple(length for length in filled if length is not None)
     return CanonicalSplit(axis, total, complete, "lengths", len(complete))
 
 
