@@ -94,25 +94,34 @@ def _move_constants(model: Any, move: Callable[[Array, str], Array]) -> None:
 def _compiled(
     model: Any, inputs: Mapping[str, int], outputs: Sequence[int], settings: EngineSettings
 ) -> tuple[Run, Sequence[str]]:
-    """Compile a model; return the function that runs it, and its devices. inputs: index by name. outputs: which to
-    return.
+    """Compile a model; return the function that runs it, and the devices that it runs on.
+
+    inputs: the index of each input in the model, by the name that the function takes. outputs: the indices of the
+    outputs that the function returns.
     """
-    splits, watch = _remainders(model)
-    guard = _Compiled(watch, CPU_DEVICE) if splits else None
+    splits, lengths_model = _remainders(model)
+    # OpenVINO does not check the lengths of a split, and reads beyond the data. So another model computes them first.
+    lengths_before = _Compiled(lengths_model, CPU_DEVICE) if splits else None
     compiled = _Compiled(model, _device(settings.providers))
 
-    def run(feeds: Mapping[str, Value]) -> list[Value]:
-        _check_inputs(feeds.values())
+    def to_tensors(feeds: Mapping[str, Value]) -> dict[int, Any]:
         tensors = {}
         for name, value in feeds.items():
             if name not in inputs:
                 raise UnsupportedError(f"OpenVINO made a constant of the input {name!r}, which has a default")
             index = inputs[name]
             tensors[index] = _tensor(value, model.inputs[index].get_element_type())
-        if guard is not None:
-            ended = guard.infer(tensors)
+        return tensors
+
+    def run(feeds: Mapping[str, Value]) -> list[Value]:
+        _check_inputs(feeds.values())
+        tensors = to_tensors(feeds)
+        if lengths_before is not None:
+            measured = lengths_before.infer(tensors)
+            # The outputs are pairs: the dimension and the lengths of each split.
             for index, name in enumerate(splits):
-                _check_remainder(name, *(ended.get_output_tensor(2 * index + part) for part in (0, 1)))
+                dim, lengths = measured.get_output_tensor(2 * index), measured.get_output_tensor(2 * index + 1)
+                _check_remainder(name, dim, lengths)
         request = compiled.infer(tensors)
         return [_array(request.get_output_tensor(index)) for index in outputs]
 
