@@ -72,36 +72,45 @@ def align_at_axis(node: NodeAtBoundary) -> None:
 
 @downward(_BINARY, 7)
 def limit_broadcast(node: NodeAtBoundary) -> None:
-    """Write NumPy's broadcasting with the limited one of opset 6: only B broadcasts, to successive dimensions of A.
-    Dimensions of 1 around these are squeezed, operands are exchanged where the operator allows it, and Tile repeats
-    what still differs.
+    """Write a node that broadcasts as in NumPy for opset 6, where only B broadcasts, to successive dimensions of A.
+
+    The operands are exchanged if only A can broadcast in this way. Tile repeats A to the shape of the result. Squeeze
+    removes the dimensions of 1 around the dimensions of B that must match A; if these match no successive dimensions,
+    Tile repeats B, too.
     """
-    shapes = [_known_shape(node, index) for index in (0, 1)]
+    shape_a, shape_b = _with_wider_operand_first(node)
     why = f"broadcasting is limited {node.side}"
+    f, whole = Formula(node), _broadcast_shape(shape_a, shape_b)
+    sizes = _common_sizes(f, list(node.inputs), [shape_a, shape_b])
+    if not _are_equal(shape_a, whole):
+        node.inputs[0] = tiled(f, 0, shape_a, whole, sizes)
+    place = _place_within(whole, shape_b)
+    if place is None:
+        node.inputs[1] = tiled(f, 1, shape_b, whole, sizes)
+        return
+    axis, ones = place
+    if ones:
+        node.inputs[1] = f.input(1).squeezed(*ones).name
+    rank_left = len(shape_b) - len(ones)
+    if rank_left < len(whole) or not _are_equal(shape_b, whole):
+        node.set("broadcast", 1, why)
+    # Without `axis`, B belongs to the last dimensions of A.
+    if rank_left and axis + rank_left < len(whole):
+        node.set("axis", axis, why)
+
+
+def _with_wider_operand_first(node: NodeAtBoundary) -> tuple[tuple[Size, ...], tuple[Size, ...]]:
+    """Exchange the operands if only A fits into B and the operator allows it; return the shapes of A and B."""
+    shape_a, shape_b = _known_shape(node, 0), _known_shape(node, 1)
     if (
-        _place_within(shapes[0], shapes[1]) is None
-        and _place_within(shapes[1], shapes[0]) is not None
+        _place_within(shape_a, shape_b) is None
+        and _place_within(shape_b, shape_a) is not None
         and node.op_type in _MIRRORED
     ):
         node.op_type = _MIRRORED[node.op_type]
         node.inputs.reverse()
-        shapes.reverse()
-    f, whole = Formula(node), reduce(_broadcast_shape, shapes)
-    sizes = _common_sizes(f, list(node.inputs), shapes)
-    if not _are_equal(shapes[0], whole):
-        node.inputs[0] = tiled(f, 0, shapes[0], whole, sizes)
-    run = _place_within(whole, shapes[1])
-    if run is None:
-        node.inputs[1] = tiled(f, 1, shapes[1], whole, sizes)
-        return
-    first, ones = run
-    if ones:
-        node.inputs[1] = f.input(1).squeezed(*ones).name
-    left = len(shapes[1]) - len(ones)
-    if left < len(whole) or not _are_equal(shapes[1], whole):
-        node.set("broadcast", 1, why)
-    if left and first + left < len(whole):
-        node.set("axis", first, why)
+        return shape_b, shape_a
+    return shape_a, shape_b
 
 
 def _place_within(whole: Sequence[Size], part: Sequence[Size]) -> tuple[int, list[int]] | None:
