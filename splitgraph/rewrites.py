@@ -147,30 +147,40 @@ def _at_opset(model: ModelProto, opset: int, goal: Goal, leeway: Leeway, *, owne
     import_whole("splitgraph.conversion.opset")
     from splitgraph.conversion.opset import convert_opset
     from splitgraph.inference import later_leeway
-    from splitgraph.model.schemas import newest_opset
 
-    source = model_imports(model).get("", opset)
-    # An opset that does not exist is a finding about the model, in both directions.
-    newest = newest_opset(max(source, opset))
-    exist = 1 <= source <= newest and 1 <= opset <= newest
-    if exist and goal.newer is not None and opset != source and goal.newer != (opset > source):
-        raise _other_way(source, opset)
+    _refuse_other_way(model, opset, goal)
+
+    def at_opset(given: Leeway) -> Rewrite:
+        return convert_opset(model, opset, goal.ir_version, given, owned=owned)
+
     if goal.to is None:
-        return _with_remedy(
-            model, leeway, lambda given: convert_opset(model, opset, goal.ir_version, given, owned=owned)
-        )
+        return _with_remedy(model, leeway, at_opset)
     import_whole("splitgraph.conversion.splits.forms")
     from splitgraph.conversion.splits.forms import convert_forms
 
-    # The model may be edited in place.
-    later = later_leeway(model, leeway)
+    # The first conversion moves nodes, and may edit the model in place. So the nodes that the caller accepts are
+    # looked up before.
+    leeway_after = later_leeway(model, leeway)
 
-    def convert(given: Leeway) -> Rewrite:
-        made = convert_opset(model, opset, goal.ir_version, given, owned=owned)
-        follow = later._replace(assume_defaults=given.assume_defaults)
-        return made.then(convert_forms(made.model, goal, follow))
+    def at_opset_and_form(given: Leeway) -> Rewrite:
+        first = at_opset(given)
+        follow = leeway_after._replace(assume_defaults=given.assume_defaults)
+        return first.then(convert_forms(first.model, goal, follow))
 
-    return _with_remedy(model, leeway, convert)
+    return _with_remedy(model, leeway, at_opset_and_form)
+
+
+def _refuse_other_way(model: ModelProto, opset: int, goal: Goal) -> None:
+    """Raise ConversionError if an upgrade is asked for an older opset, or a downgrade for a newer one."""
+    import_whole("splitgraph.model.schemas")
+    from splitgraph.model.schemas import newest_opset
+
+    source = model_imports(model).get("", opset)
+    newest = newest_opset(max(source, opset))
+    # An opset that does not exist is a finding about the model, which the conversion reports.
+    both_exist = 1 <= source <= newest and 1 <= opset <= newest
+    if both_exist and goal.newer is not None and opset != source and goal.newer != (opset > source):
+        raise _other_way(source, opset)
 
 
 def _with_remedy(model: ModelProto, leeway: Leeway, convert: Callable[[Leeway], Rewrite]) -> Rewrite:
