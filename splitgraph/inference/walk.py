@@ -73,26 +73,36 @@ class Walk(GraphWalk):
         self._reported_missing: set[str] = set()
 
     def steps(self, nodes: Sequence[NodeProto]) -> Steps:
-        """Do the same as `run`, but leave the bodies of functions to the caller."""
+        """Do the same as `run`, but leave the bodies of functions to the caller.
+
+        Equal nodes have equal keys. A node whose key is known repeats an earlier visit; any other node is visited.
+        The most common cases are written out here, and names that every node needs are local: this loop runs once for
+        each node of a model, and calls would slow it down.
+        """
         self.nodes = nodes
         self._readings = self._readings_here()
-        order = sorted_order(nodes) if self.state.task.sorts else None
+        task = self.state.task
+        order = sorted_order(nodes) if task.sorts else None
+        functions, variadic, set_aside = task.functions, task.variadic, task.set_aside
         known, types, declared, constants = self.known, self.types, self.declared, self.constants
-        visits, read, note = self._visits, self.known.__getitem__, self.detail.visits.append
-        earlier, find, functions, variadic = visits.get, self._find, self.state.task.functions, self.state.task.variadic
-        set_aside = self.state.task.set_aside
+        visits, find_in_memo = self._visits, self._find
+        find_here, knowledge_of, record_visit = visits.get, known.__getitem__, self.detail.visits.append
         key: Key | None
-        written: Sequence[bytes]
+        attribute_bytes: Sequence[bytes]
         for index, node in enumerate(nodes) if order is None else [(index, nodes[index]) for index in order]:
             op_type = node.op_type
+
+            # 1. A new Constant of an ordinary tensor is defined at once.
             constant = None
             if op_type == "Constant":
                 constant = constant_key(_WRITTEN_NODE(node), visits)
-                if constant is None or (constant[1] not in visits and find(constant[1]) is None):
+                if constant is None or (constant[1] not in visits and find_in_memo(constant[1]) is None):
                     plain = self._plain_tensor(node)
                     if plain is not None:
-                        note(self._define_constant(*plain, None if constant is None else constant[1]))
+                        record_visit(self._define_constant(*plain, None if constant is None else constant[1]))
                         continue
+
+            # 2. Find the key: the operator, what is known of each input, and the attributes. None: no node is equal.
             if constant is not None:
                 outputs, key = [constant[0]], constant[1]
             else:
@@ -100,37 +110,41 @@ class Walk(GraphWalk):
                 if attributes and (op_type in NEVER_ALIKE or (op_type == "Constant" and node.ByteSize() > MOST_BYTES)):
                     key = None
                 else:
-                    # The visit depends on the bytes of each attribute and on the knowledge of each input.
-                    written = [*map(_WRITTEN, attributes[:])] if attributes else ()
+                    attribute_bytes = [*map(_WRITTEN, attributes[:])] if attributes else ()
                     try:
-                        key = (op_type, node.domain, len(outputs), *map(read, node.input[:]), *written)
+                        key = (op_type, node.domain, len(outputs), *map(knowledge_of, node.input[:]), *attribute_bytes)
                     except KeyError:
-                        key = (op_type, node.domain, len(outputs), *self._given(node, index), *written)
+                        # This graph has not read an input yet.
+                        key = (op_type, node.domain, len(outputs), *self._given(node, index), *attribute_bytes)
             if set_aside and f"{self.location}/{node_label(node, index)}" in set_aside:
                 # Nothing is concluded from this node, so it does not repeat the visit of an equal node.
                 key = None
-            visit = None if key is None else earlier(key) or find(key)
+
+            # 3. Without an earlier visit of an equal node, visit this one.
+            visit = None if key is None else find_here(key) or find_in_memo(key)
             if visit is None:
                 if key is None or constant is not None:
                     given, form = self._given(node, index), None
                 else:
-                    end = len(key) - len(written)
-                    given, form = [*key[3:end]], (*key[:3], *written)
+                    # The key without the inputs is what nodes that are read alike have in common.
+                    end = len(key) - len(attribute_bytes)
+                    given, form = [*key[3:end]], (*key[:3], *attribute_bytes)
                 if functions and called_function(node) in functions and called_function(node) not in variadic:
-                    note((yield from self._visit_call(node, index, outputs, given)))
+                    record_visit((yield from self._visit_call(node, index, outputs, given)))
                 else:
-                    note(self._visit(node, index, outputs, given, key, form))
+                    record_visit(self._visit(node, index, outputs, given, key, form))
                 continue
+
+            # 4. Repeat the earlier visit. The common case: the only output has a name, and no type yet.
             only = visit.only
-            # The common case is written out here: a call for it would be slow.
             if only is not None and (name := outputs[0]) and name not in types and name not in declared:
                 known[name] = only
                 types[name] = only.type or UNKNOWN
                 if visit.content is not None:
                     constants[name] = visit.content
-                note(visit)
+                record_visit(visit)
             else:
-                note(self._repeat(visit, node, index, outputs))
+                record_visit(self._repeat(visit, node, index, outputs))
         self._end(order)
 
     def _end(self, order: Sequence[int] | None) -> None:
