@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from splitgraph import api
 from splitgraph.commands.many import run_models
 from splitgraph.findings.exit_codes import CLEAN, FINDINGS
@@ -11,6 +13,10 @@ from splitgraph.report.printing import LONG, print_document, print_notice, print
 from splitgraph.report.text import BLANK, SEVERITY_STYLES, line
 from splitgraph.work.rewriting import Rewritten, rewrite_file
 from splitgraph.work.task import Call, FileTask
+
+if TYPE_CHECKING:
+    from splitgraph.conversion.rewrite import Rewrite
+    from splitgraph.differences.difference import ModelDifference
 
 
 def rewrite(call: Call) -> int:
@@ -87,43 +93,60 @@ def _report_blockers(rewritten: Rewritten, task: FileTask, shown: Shown) -> int:
 
 
 def _report_rewrite(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
-    goal = task.goal
-    result, written = rewritten.rewrite, rewritten.output
+    """Print the result, as JSON or as a page, with the difference if the user wants one; and the notices after it."""
+    result = rewritten.rewrite
     assert result is not None
     difference = None
     if shown.diff and rewritten.compared is not None:
         difference = api.diff_rewrite(rewritten.before, rewritten.compared)
     if shown.as_json:
-        from splitgraph.report.documents import rewrite_json
-
-        output = None if written is None else str(written)
-        document = rewrite_json(result, str(task.model), output=output, data_files=rewritten.data_files)
-        if task.output.dry_run:
-            document |= {"ok": rewritten.code == CLEAN, "dry_run": True}
-        if difference is not None:
-            from splitgraph.report.documents import difference_json
-
-            document["diff"] = difference_json(difference)
-        print_document(document)
-    elif rewritten.status == "converted" and not shown.quiet:
-        form = goal.to if goal.opset is None else None
-        ir_versions = None if task.ir_version is None else rewritten.ir_versions
-        page = rewrite_page(
-            result, output=str(rewritten.path), to_form=form, is_dry=task.output.dry_run, ir_versions=ir_versions
-        )
-        print_result([*page, *data_lines(rewritten.data_files)])
-    if difference is not None and not shown.as_json:
-        from splitgraph.report.differences import difference_blocks
-
-        print_result([BLANK, *difference_blocks(difference, more="--json lists them")])
+        _print_rewrite_as_json(result, difference, rewritten, task)
+    else:
+        _print_rewrite_page(result, difference, rewritten, task, is_quiet=shown.quiet)
     if not (shown.quiet and rewritten.code == CLEAN) and (findings := rewrite_findings(result)):
         print_notice(findings)
-    if rewritten.status != "converted" and result.verification is not None:
-        print_notice(verification_notes(result.verification))
     if rewritten.status != "converted":
+        if result.verification is not None:
+            print_notice(verification_notes(result.verification))
         print_notice([line("Nothing was written.")])
     elif result.verified is False:
         warning = ("NOT VERIFIED: ", SEVERITY_STYLES["warning"])
         is_written = "would be" if task.output.dry_run else "was"
         text = f"{rewritten.path} {is_written} written, but is not verified to equal {task.model}. "
         print_notice([line(warning, f"{text}Use --verify to refuse this.")])
+
+
+def _print_rewrite_as_json(
+    result: Rewrite, difference: ModelDifference | None, rewritten: Rewritten, task: FileTask
+) -> None:
+    from splitgraph.report.documents import rewrite_json
+
+    output = None if rewritten.output is None else str(rewritten.output)
+    document = rewrite_json(result, str(task.model), output=output, data_files=rewritten.data_files)
+    if task.output.dry_run:
+        document |= {"ok": rewritten.code == CLEAN, "dry_run": True}
+    if difference is not None:
+        from splitgraph.report.documents import difference_json
+
+        document["diff"] = difference_json(difference)
+    print_document(document)
+
+
+def _print_rewrite_page(
+    result: Rewrite, difference: ModelDifference | None, rewritten: Rewritten, task: FileTask, *, is_quiet: bool
+) -> None:
+    """Print what was rewritten, unless the user wants no page, and the difference, which the user asked for."""
+    goal = task.goal
+    if rewritten.status == "converted" and not is_quiet:
+        page = rewrite_page(
+            result,
+            output=str(rewritten.path),
+            to_form=goal.to if goal.opset is None else None,
+            is_dry=task.output.dry_run,
+            ir_versions=None if task.ir_version is None else rewritten.ir_versions,
+        )
+        print_result([*page, *data_lines(rewritten.data_files)])
+    if difference is not None:
+        from splitgraph.report.differences import difference_blocks
+
+        print_result([BLANK, *difference_blocks(difference, more="--json lists them")])
