@@ -122,7 +122,10 @@ def verify_models(
     check_running(running)
     settings = read_settings(running)
     engine, bind, seed = running.engine, running.try_sizes, running.seed
+    # Reading the models counts, too.
     deadline = time.monotonic() + min(running.timeout, _LONGEST_TIMEOUT)
+
+    # Read both models, and everything that the caller gave for them.
     pair = read_model_pair(before, after, folders, analysis)
     if isinstance(pair, Difference):
         return replace(_NOT_RUN, verdict="different", first_difference=pair)
@@ -135,25 +138,38 @@ def verify_models(
     given = _read_given(running.inputs, first)
     left_out = {**dict.fromkeys(first.left_out, IN_ONE_MODEL), **(kept_defaults or {})}
     maker = InputMaker(first.analysis, seed=seed, bind=bind, given=given, left_out=left_out)
+
+    # Compare and check what can be known without running the models.
     not_run = replace(_NOT_RUN, proofs=prove_equal_splits(first.analysis, second.analysis))
     difference = compare_interfaces(first.interface, second.interface)
     if difference is not None:
         return replace(not_run, verdict="different", first_difference=difference)
     first, second = with_sorted_nodes(first), with_sorted_nodes(second)
-    repaired, fault = first, find_incomparable(first, second)
-    if fault is None:
-        repaired, fault = repair_first(first, second)
-    fault = fault or find_missing_engine(engine, first, second) or find_missing_memory(first, second)
+    repaired, fault = _runnable_first(first, second, engine)
     if fault is not None:
         return replace(not_run, diagnostics=(fault,))
+
+    # Run both models on the same inputs.
     if repaired is not first:
         maker = InputMaker(repaired.analysis, seed=seed, bind=bind, given=given, left_out=left_out)
+    # Sizes or arrays that the caller gave are not replaced by others.
     second_maker = None if bind or maker.given else _second_maker(second, first, seed)
     assert running.rtol is not None and running.atol is not None
     count = maker.count(running.samples)
     question = Question(repaired, second, maker, second_maker, count, running.rtol, running.atol, rounding)
     queue = _EngineQueue(question, "onnxruntime" if engine == "auto" else engine, not_run)
     return queue.run(engines, settings, folders, deadline, progress)
+
+
+def _runnable_first(
+    first: ComparedModel, second: ComparedModel, engine: Engine
+) -> tuple[ComparedModel, Diagnostic | None]:
+    """Return the first model, repaired where its splits need it, and the reason why the two models cannot be run."""
+    fault = find_incomparable(first, second)
+    if fault is not None:
+        return first, fault
+    repaired, fault = repair_first(first, second)
+    return repaired, fault or find_missing_engine(engine, first, second) or find_missing_memory(first, second)
 
 
 def _read_given(inputs: GivenInputs | None, first: ComparedModel) -> Sequence[GivenCase]:
