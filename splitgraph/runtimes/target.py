@@ -15,9 +15,9 @@ from typing import Any, Literal
 from splitgraph.findings.diagnostics import SplitgraphError
 
 # How a runtime reads a trait: right results, a refusal, wrong results, right data of another rank, a dead process.
-Reading = Literal["reads", "refuses", "wrong", "rank", "dies"]
+Answer = Literal["reads", "refuses", "wrong", "rank", "dies"]
 # From the least harm to the most.
-ANSWERS: tuple[Reading, ...] = ("reads", "refuses", "rank", "wrong", "dies")
+ANSWERS: tuple[Answer, ...] = ("reads", "refuses", "rank", "wrong", "dies")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Refusal:
     """Traits that a runtime does not read together, the result, and a note in words ("" for none)."""
 
     traits: frozenset[str]
-    answer: Reading
+    answer: Answer
     note: str
 
 
