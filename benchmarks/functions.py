@@ -18,7 +18,8 @@ from processes import Cost, Tool, measure_costs, version_of
 
 _IMPORTS = (
     "import splitgraph; splitgraph.infer; splitgraph.upgrade; from splitgraph.conversion import opset; "
-    "from splitgraph.conversion.operators.registry import load_families; from splitgraph.inference.rules import load_rules; "
+    "from splitgraph.conversion.operators.registry import load_families; "
+    "from splitgraph.inference.rules import load_rules; "
     "load_families(); load_rules(); from splitgraph.model.schemas import newest_opset; newest_opset()"
 )
 WAYS = {

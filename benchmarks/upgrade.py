@@ -29,7 +29,8 @@ TOOLS = {
         "splitgraph",
         "splitgraph",
         "import splitgraph; splitgraph.upgrade; splitgraph.save; from splitgraph.conversion import opset; "
-        "from splitgraph.conversion.operators.registry import load_families; from splitgraph.inference.rules import load_rules; "
+        "from splitgraph.conversion.operators.registry import load_families; "
+        "from splitgraph.inference.rules import load_rules; "
         "load_families(); load_rules(); from splitgraph.model.schemas import newest_opset; newest_opset()",
         "splitgraph.save(splitgraph.{verb}(source, {opset}).model, target)",
     ),

@@ -11,11 +11,11 @@ from splitgraph.inference.input_defaults import told_defaults
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.options import STRICT, Leeway
 from splitgraph.runtimes.node_traits import NodeTraits, traits_of
-from splitgraph.runtimes.target import Reading, Refusal, Target
+from splitgraph.runtimes.target import Answer, Refusal, Target
 from splitgraph.runtimes.traits import FORMS, MODIFIERS, title
 
-_CODES: dict[Reading, str] = {"refuses": "SG701", "wrong": "SG702", "rank": "SG702", "dies": "SG703"}
-_VERBS: dict[Reading, str] = {
+_CODES: dict[Answer, str] = {"refuses": "SG701", "wrong": "SG702", "rank": "SG702", "dies": "SG703"}
+_VERBS: dict[Answer, str] = {
     "refuses": "refuses",
     "wrong": "silently computes wrong results of",
     "rank": "gives results of another rank for",

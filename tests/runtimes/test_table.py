@@ -12,7 +12,7 @@ from json_schemas import SCHEMAS, wrong
 from splitgraph import SplitgraphError
 from splitgraph.model.schemas import versions_of
 from splitgraph.model.value_type import DTYPE_NAMES
-from splitgraph.runtimes.target import ANSWERS, Reading, find_target, names, read_target, targets
+from splitgraph.runtimes.target import ANSWERS, Answer, find_target, names, read_target, targets
 from splitgraph.runtimes.traits import FORMS, MODIFIERS
 
 FOLDER = Path(__file__).parents[2] / "splitgraph" / "runtimes" / "table"
@@ -53,7 +53,7 @@ def test_the_schema_has_the_vocabulary() -> None:
     assert parts["modifier"]["enum"] == list(MODIFIERS)
     assert set(parts["type"]["enum"]) == set(DTYPE_NAMES.values()) - {"float32"}
     assert tuple(parts["answer"]["enum"]) == ANSWERS
-    assert set(ANSWERS) == set(get_args(Reading))
+    assert set(ANSWERS) == set(get_args(Answer))
 
 
 @EVERY_FILE
