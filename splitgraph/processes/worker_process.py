@@ -75,8 +75,9 @@ def environment() -> dict[str, str]:
 class WorkerProcess:
     """A process that does one kind of work, and a thread that starts it and talks to it.
 
-    The kernel kills a process when the thread that started it ends (see `ending`), so no thread of the caller may start
-    it. A message may be too large for the pipe of a process that hangs, so no thread of the caller may write it.
+    The kernel kills a process when the thread that started it ends (see `killed_with_parent`), so no thread of the
+    caller may start it. A message may be too large for the pipe of a process that hangs, so no thread of the caller may
+    write it.
     """
 
     def __init__(self, start: Start, folder: Path | None = None, *, idle: float = 0.0, grace: float = 0.0) -> None:

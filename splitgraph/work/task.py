@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
 # The tag of an earlier conversion.
 _OPSET_TAG = re.compile(r"\.opset\d+$")
-_DEFAULTS = Goal(), Running(), Output()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +41,9 @@ class FileTask:
     before: Path | None = None
     sizes: Sizes = NO_SIZES
     leeway: Leeway = STRICT
-    goal: Goal = _DEFAULTS[0]
-    running: Running = _DEFAULTS[1]
-    output: Output = _DEFAULTS[2]
+    goal: Goal = field(default_factory=Goal)
+    running: Running = field(default_factory=Running)
+    output: Output = field(default_factory=Output)
     targets: Sequence[str] = ()
     svg: str | None = None
     title: str | None = None

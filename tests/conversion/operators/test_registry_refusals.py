@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import onnx
 import pytest
-from conversion.guarding import check
+from conversion.keeping import check
 from onnx import AttributeProto, TensorProto, helper
 
 from splitgraph.conversion.operators.registry import RULES, always, load_families

@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from conversion.guarding import kept_or_edited
+from conversion.keeping import kept_or_edited
 from known_opsets import known
 from node_tests import node_tests as onnx_node_tests
 from onnx.reference import ReferenceEvaluator

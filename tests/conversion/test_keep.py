@@ -6,7 +6,7 @@ from typing import Any
 
 import onnx
 import pytest
-from conversion.guarding import check
+from conversion.keeping import check
 from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
