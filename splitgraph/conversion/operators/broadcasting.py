@@ -17,8 +17,6 @@ from splitgraph.conversion.operators.registry import (
     edited_downward,
     edited_upward,
     exact,
-    limited_broadcast_is_numpy,
-    numpy_broadcast_is_limited,
     shapes_are_equal,
     unchanged,
     upward,
@@ -40,18 +38,54 @@ Size = int | Dim | None
 # Add, Sub, Mul, Div, And, Or, Xor -----------------------------------------------------------------------------------
 
 unchanged("Add Sub Mul Div", 6, 13, 14)
-changed(
-    _BINARY,
-    7,
-    "below it, the second input broadcasts only with broadcast=1, along `axis`; from then on as in NumPy",
-    up=limited_broadcast_is_numpy,
-    down=numpy_broadcast_is_limited,
-    hint=SHAPES_HINT,
-)
 
 
-@upward(_BINARY, 7)
-def align_at_axis(node: NodeAtBoundary) -> None:
+def broadcasts_as_numpy_from_7(operators: str) -> None:
+    """Decide about boundary 7 of binary operators, which are in several families."""
+    changed(
+        operators,
+        7,
+        "below it, the second input broadcasts only with broadcast=1, along `axis`; from then on as in NumPy",
+        up=_limited_broadcast_is_numpy,
+        down=_numpy_broadcast_is_limited,
+        hint=SHAPES_HINT,
+    )
+    upward(operators, 7)(_align_at_axis)
+    downward(operators, 7)(_limit_broadcast)
+
+
+def _limited_broadcast_is_numpy(node: NodeAtBoundary) -> None:
+    """Keep a node when its limited broadcasting gives the same under NumPy's rules: without `axis`, or with an `axis`
+    that aligns B with the last dimensions of A. Drop both attributes.
+    """
+    broadcast = node.value_or_default("broadcast")
+    if broadcast is UNRESOLVED:
+        raise Inexact
+    if broadcast and node.has("axis"):
+        rank_a, rank_b = node.rank(0), node.rank(1)
+        if rank_a is None or rank_b is None or node.value("axis") != rank_a - rank_b:
+            raise Inexact
+    node.drop("broadcast", "axis", why="NumPy broadcasting gives the same from opset 7 on")
+
+
+def _numpy_broadcast_is_limited(node: NodeAtBoundary) -> None:
+    """Keep a node when its NumPy broadcasting is also limited broadcasting: equal shapes, or a B that is one element or
+    a suffix of A's shape.
+    """
+    if node.shapes_are_equal():
+        return
+    shape_a, shape_b = node.shape(0), node.shape(1)
+    if shape_b != ():
+        if shape_a is None or shape_b is None or len(shape_b) > len(shape_a):
+            raise Inexact
+        suffix = shape_a[len(shape_a) - len(shape_b) :]
+        is_suffix = all(dim is not None and dim == size for dim, size in zip(shape_b, suffix, strict=True))
+        if not is_suffix and any(dim != 1 for dim in shape_b):
+            raise Inexact
+    node.set("broadcast", 1, "below opset 7 broadcasting is off unless it is asked for")
+
+
+def _align_at_axis(node: NodeAtBoundary) -> None:
     """Append dimensions of 1 to B. Below 7, `axis` says which dimension of A the first dimension of B is; NumPy aligns
     the last dimensions.
     """
@@ -70,8 +104,7 @@ def align_at_axis(node: NodeAtBoundary) -> None:
         node.inputs[1] = node.write("Unsqueeze", [node.inputs[1]], "aligned", axes=axes)
 
 
-@downward(_BINARY, 7)
-def limit_broadcast(node: NodeAtBoundary) -> None:
+def _limit_broadcast(node: NodeAtBoundary) -> None:
     """Write a node that broadcasts as in NumPy for opset 6, where only B broadcasts, to successive dimensions of A.
 
     The operands are exchanged if only A can broadcast in this way. Tile repeats A to the shape of the result. Squeeze
@@ -97,6 +130,9 @@ def limit_broadcast(node: NodeAtBoundary) -> None:
     # Without `axis`, B belongs to the last dimensions of A.
     if rank_left and axis + rank_left < len(whole):
         node.set("axis", axis, why)
+
+
+broadcasts_as_numpy_from_7(_BINARY)
 
 
 def _with_wider_operand_first(node: NodeAtBoundary) -> tuple[tuple[Size, ...], tuple[Size, ...]]:

@@ -12,7 +12,7 @@ from functools import reduce
 
 from splitgraph.conversion.notation.formula import FLOATS, Formula, Term, has_no_zero, static_shape
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.conversion.operators.broadcasting import align_at_axis, limit_broadcast, repeat_to_one_shape
+from splitgraph.conversion.operators.broadcasting import broadcasts_as_numpy_from_7, repeat_to_one_shape
 from splitgraph.conversion.operators.registry import (
     SHAPES_HINT,
     always,
@@ -20,8 +20,6 @@ from splitgraph.conversion.operators.registry import (
     downward,
     edited,
     exact,
-    limited_broadcast_is_numpy,
-    numpy_broadcast_is_limited,
     shapes_are_equal,
     unchanged,
     upward,
@@ -42,16 +40,7 @@ unchanged("GreaterOrEqual LessOrEqual", 16)
 
 unchanged("Equal", 11, 13, 19)
 unchanged("Greater Less", 9, 13)
-changed(
-    "Equal Greater Less",
-    7,
-    "below it, the second input broadcasts only with broadcast=1, along `axis`; from then on as in NumPy",
-    up=limited_broadcast_is_numpy,
-    down=numpy_broadcast_is_limited,
-    hint=SHAPES_HINT,
-)
-upward("Equal Greater Less", 7)(align_at_axis)
-downward("Equal Greater Less", 7)(limit_broadcast)
+broadcasts_as_numpy_from_7("Equal Greater Less")
 
 
 @downward("Greater Less", 9)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from splitgraph.conversion.notation.formula import INTEGER_BITS, Formula, Term, has_no_zero
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
-from splitgraph.conversion.operators.broadcasting import align_at_axis, limit_broadcast
+from splitgraph.conversion.operators.broadcasting import broadcasts_as_numpy_from_7
 from splitgraph.conversion.operators.registry import (
     MINUS_AXIS,
     RANK_HINT,
-    SHAPES_HINT,
     always,
     axes_counted_from_front,
     changed,
     downward,
     exact,
-    limited_broadcast_is_numpy,
-    numpy_broadcast_is_limited,
     unchanged,
     upward,
 )
@@ -67,16 +64,7 @@ def write_celu_with_elu(node: NodeAtBoundary) -> None:
 # Pow ----------------------------------------------------------------------------------------------------------------
 
 unchanged("Pow", 12, 13, 15)
-changed(
-    "Pow",
-    7,
-    "below it, the second input broadcasts only with broadcast=1, along `axis`; from then on as in NumPy",
-    up=limited_broadcast_is_numpy,
-    down=numpy_broadcast_is_limited,
-    hint=SHAPES_HINT,
-)
-upward("Pow", 7)(align_at_axis)
-downward("Pow", 7)(limit_broadcast)
+broadcasts_as_numpy_from_7("Pow")
 
 
 @downward("Pow", 12, 13, 15)

@@ -204,37 +204,6 @@ SHAPES_HINT = "or give the inputs static shapes"
 RANK_HINT = "or declare the shape of the input"
 
 
-def limited_broadcast_is_numpy(node: NodeAtBoundary) -> None:
-    """Keep a node when its limited broadcasting gives the same under NumPy's rules: without `axis`, or with an `axis`
-    that aligns B with the last dimensions of A. Drop both attributes.
-    """
-    broadcast = node.value_or_default("broadcast")
-    if broadcast is UNRESOLVED:
-        raise Inexact
-    if broadcast and node.has("axis"):
-        rank_a, rank_b = node.rank(0), node.rank(1)
-        if rank_a is None or rank_b is None or node.value("axis") != rank_a - rank_b:
-            raise Inexact
-    node.drop("broadcast", "axis", why="NumPy broadcasting gives the same from opset 7 on")
-
-
-def numpy_broadcast_is_limited(node: NodeAtBoundary) -> None:
-    """Keep a node when its NumPy broadcasting is also limited broadcasting: equal shapes, or a B that is one element or
-    a suffix of A's shape.
-    """
-    if node.shapes_are_equal():
-        return
-    shape_a, shape_b = node.shape(0), node.shape(1)
-    if shape_b != ():
-        if shape_a is None or shape_b is None or len(shape_b) > len(shape_a):
-            raise Inexact
-        suffix = shape_a[len(shape_a) - len(shape_b) :]
-        is_suffix = all(dim is not None and dim == size for dim, size in zip(shape_b, suffix, strict=True))
-        if not is_suffix and any(dim != 1 for dim in shape_b):
-            raise Inexact
-    node.set("broadcast", 1, "below opset 7 broadcasting is off unless it is asked for")
-
-
 def shapes_are_equal(node: NodeAtBoundary) -> bool:
     """Return True when all inputs have the same shape, or when there is only one input."""
     return len(node.came.inputs) == 1 or node.shapes_are_equal()
