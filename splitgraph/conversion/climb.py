@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Literal
 
 from splitgraph.conversion.builders import Emission
 from splitgraph.conversion.cache import KEPT, ConversionCache, Key, NameLog
@@ -29,6 +30,10 @@ from splitgraph.splits import SPLIT_OPERATORS, variant_at
 _UNFIT = (IndexError, ValueError, ZeroDivisionError, OverflowError)
 # The most reasons in one message; one is often enough.
 _MOST_REASONS = 3
+
+
+# How a node crosses a boundary where it cannot be kept.
+Way = Literal["wider type", "adapter", "function body"]
 
 
 class Blocked(Exception):
@@ -249,14 +254,12 @@ class Climb:
         older: OperatorVersion,
         newer: OperatorVersion,
         misfitting: Sequence[Diagnostic],
-    ) -> list[Step]:
-        """Return the ways over a boundary where a node cannot be kept: in a wider element type, by its adapter, or as
-        its function body.
-        """
-        ways: list[Step] = []
+    ) -> list[tuple[Way, Step]]:
+        """Return the ways over a boundary where a node cannot be kept, and the step of each."""
+        ways: list[tuple[Way, Step]] = []
         before, after = (older, newer) if upward else (newer, older)
         if misfitting:
-            ways.append(partial(widen, fits=after))
+            ways.append(("wider type", partial(widen, fits=after)))
         adapter = adapter_of(node.op_type, newer.since_version, going_up=upward)
         if adapter is not None and misfitting:
             slots = slots_of(node, self.values.type_of, before)
@@ -264,13 +267,18 @@ class Climb:
             if any(not slot.type_text for slot in misfits(slots, after, skip_renamed=True)):
                 adapter = None
         if adapter is not None:
-            ways.append(adapter)
+            ways.append(("adapter", adapter))
         if before.has_function:
-            ways.append(expand)
+            ways.append(("function body", expand))
         return ways
 
     def _cross(
-        self, node: Node, at: int, trial: NodeAtBoundary, ways: Sequence[Step], refused: Sequence[Diagnostic]
+        self,
+        node: Node,
+        at: int,
+        trial: NodeAtBoundary,
+        ways: Sequence[tuple[Way, Step]],
+        refused: Sequence[Diagnostic],
     ) -> list[Node]:
         """Take a node over a boundary in the first way that leads to the target."""
         lower, upper, upward = trial.lower, trial.upper, trial.upward
@@ -278,17 +286,16 @@ class Climb:
         stop = upper.since_version - 1 if upward else upper.since_version
         # Adapters do not treat element types, so that the blockers about these stand beside theirs.
         blockers: Sequence[Diagnostic] = [blocker for blocker in refused if blocker.code == "SG403"]
-        for way in ways:
+        for way, step in ways:
             attempt = NodeAtBoundary.at(node, self, at, upward, lower, upper)
-            made, failed = self._try(way, attempt, why)
+            made, failed = self._try(step, attempt, why)
             if made is not None:
                 return made
             if isinstance(failed, Inexact):
                 help = f"Stop at opset {stop}{', or ' + failed.help if failed.help else ''}."
-                is_adapter = way is not expand and getattr(way, "func", None) is not widen
                 text = f"{why}: {failed.reason}"
-                failed = [diagnostic("SG405", text, self.location, help=help)] if is_adapter else ()
-            elif way is not expand:
+                failed = [diagnostic("SG405", text, self.location, help=help)] if way == "adapter" else ()
+            elif way != "function body":
                 # The node crossed this boundary: the blockers are at a later one.
                 blockers = failed
             blockers = blockers or failed

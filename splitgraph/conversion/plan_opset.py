@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from splitgraph.conversion.builders import new_emission
-from splitgraph.conversion.cache import ConversionCache, Entries
+from splitgraph.conversion.cache import ConversionCache, Entries, Key
 from splitgraph.conversion.climb import Blocked, Ladder
 from splitgraph.conversion.keep import CONTRADICTIONS, Route, is_unknown, route_of
 from splitgraph.conversion.known_values import KnownValues, find_left_out, reads_left_out
@@ -212,8 +212,6 @@ class _ScopePlanner:
         edits = self.plan.edits.get(scope.path)
         # A wrongly declared node can be converted; a node with any other error has no meaning to preserve.
         invalid = {finding.location for finding in self.plan.blockers if finding.code != "SG301"}
-        # The location of an error within a function is the call, so that `invalid` does not tell of it.
-        has_errors = bool(errors_of(self.walked))
         lenient = (self.walked.graphs.get(scope.path) or GraphDetail()).lenient
         aside = {index: finding for (path, index), finding in self.walked.set_aside.items() if path == scope.path}
         for index in reversed(indices):
@@ -235,20 +233,10 @@ class _ScopePlanner:
             if location in invalid:
                 continue
             if replacement is None:
-                emission = new_emission(self.plan, self.model, scope, node, index, self.names, self.to_opset)
                 try:
-                    replacement = ladder.convert(node, key, location, emission)
+                    replacement = self._converted(node, index, key, location, ladder)
                 except Blocked as refusal:
-                    # Of an invalid node that never runs, what is wrong with it says more than where it gets stuck.
-                    invalid_here = [finding for finding in self.walked.never_run if finding.location == location]
-                    blocked.append(invalid_here or refusal.blockers)
-                    continue
-                except CONTRADICTIONS:
-                    # Adapters rely on what inference accepts, and inference found what is wrong here: errors, which are
-                    # blockers already, or errors of nodes that never run. Most of those can still be converted.
-                    if not has_errors and not self.walked.never_run:
-                        raise
-                    blocked.append(() if has_errors else self.walked.never_run)
+                    blocked.append(refusal.blockers)
                     continue
             if replacement.nodes is None:
                 cache.keep_visit(visit)
@@ -262,6 +250,25 @@ class _ScopePlanner:
                 edits = self.plan.edits.get(scope.path)
         self._note_assumptions(ladder.assumptions)
         return blocked
+
+    def _converted(self, node: NodeProto, index: int, key: Key | None, location: str, ladder: Ladder) -> Replacement:
+        """Return what becomes of a node. Raises Blocked, for an invalid node that never runs with what is wrong with
+        it: that says more than where the conversion gets stuck.
+        """
+        emission = new_emission(self.plan, self.model, self.scope, node, index, self.names, self.to_opset)
+        try:
+            return ladder.convert(node, key, location, emission)
+        except Blocked as refusal:
+            invalid_here = [finding for finding in self.walked.never_run if finding.location == location]
+            raise Blocked(invalid_here or refusal.blockers) from None
+        except CONTRADICTIONS:
+            # Adapters rely on what inference accepts, and inference found what is wrong here: errors, which are
+            # blockers already, or errors of nodes that never run. Most of those can still be converted. The location of
+            # an error within a function is the call, so all errors count.
+            has_errors = bool(errors_of(self.walked))
+            if not has_errors and not self.walked.never_run:
+                raise
+            raise Blocked(() if has_errors else self.walked.never_run) from None
 
     def _note_assumptions(self, assumptions: Collection[str]) -> None:
         for assumption in assumptions:

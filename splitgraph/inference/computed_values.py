@@ -88,8 +88,10 @@ def is_few(known: ValueType) -> bool:
         return False
     if known.kind == "sequence":
         return True
-    dims = known.shape
-    return dims is not None and all(isinstance(dim, int) for dim in dims) and prod(dims) <= _MOST_ITEMS  # type: ignore[arg-type]
+    if known.shape is None:
+        return False
+    sizes = [dim for dim in known.shape if isinstance(dim, int)]
+    return len(sizes) == len(known.shape) and prod(sizes) <= _MOST_ITEMS
 
 
 def _is_integer(dtype: str) -> bool:
