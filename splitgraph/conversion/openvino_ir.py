@@ -243,7 +243,7 @@ def _by_id(graph: Graph, places: Sequence[Place]) -> list[Layer]:
     return [layer for layer in graph.layers if layer.id in numbers]
 
 
-# Editing one graph of an IR in place
+# Edits of one graph ---------------------------------------------------------------------------------------------------
 
 
 # The (layer, port) that outputs a value.

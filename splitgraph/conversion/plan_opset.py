@@ -308,7 +308,7 @@ def declare_casts(graph: GraphProto) -> None:
             value.type.tensor_type.elem_type = TensorProto.DataType.Value(dtype.decode())
 
 
-# Nodes with accepted findings on the way to another opset
+# Nodes with accepted findings -----------------------------------------------------------------------------------------
 
 
 def stays(node: NodeProto, ladder: Ladder) -> bool:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from splitgraph.inference.openvino_ir.mirror import Mirror
 
 
-# One of the two models of a comparison
+# One model ------------------------------------------------------------------------------------------------------------
 
 
 class Side:
@@ -159,7 +159,7 @@ def _constant_of_ir(model: OpenVINOModel, layer: Layer, mirrored: TensorProto | 
     return Constant(text, kind, bytes=Bytes(place.size, lambda at, length: model.read(place.offset + at, length)))
 
 
-# What differs between two models apart from nodes and inner values
+# Differences of parts -------------------------------------------------------------------------------------------------
 
 
 # Fields of a model that are metadata of their own.

@@ -17,7 +17,7 @@ from splitgraph.many.job import Job, file_hash, files_of_model
 from splitgraph.many.remote import is_url, localized
 from splitgraph.report.documents import outcome_json
 
-# The report of many models
+# The report file ------------------------------------------------------------------------------------------------------
 
 
 _PairKey = tuple[str, str | None]
@@ -130,7 +130,7 @@ def _is_unchanged(outcome: Outcome, seconds: float | None) -> bool:
         return False
 
 
-# The results of many models as JUnit XML, which CI systems show.
+# JUnit XML ------------------------------------------------------------------------------------------------------------
 
 
 def write_junit(path: Path, verb: str, outcomes: Sequence[Outcome], seconds: float) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError
 
-# What stops a pipeline
+# Refusals -------------------------------------------------------------------------------------------------------------
 
 
 def raise_errors(diagnostics: Iterable[Diagnostic]) -> None:

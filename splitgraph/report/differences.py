@@ -157,7 +157,7 @@ def _findings(title: str, findings: Sequence[Diagnostic], extent: Extent) -> lis
     return [line((title, "dim")), findings_table(kept), *more]
 
 
-# The table of the nodes that differ between two models.
+# Nodes ----------------------------------------------------------------------------------------------------------------
 
 
 # Rows of each table that a page shows unless everything is asked for.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from splitgraph.dim import Dim
 
 
-# A page of lines and tables, and the two ways of printing it
+# Pages ----------------------------------------------------------------------------------------------------------------
 
 
 INDENT = "  "
@@ -142,7 +142,7 @@ def _grid(block: Table) -> Padding:
     return Padding(grid, (0, 0, 0, len(INDENT)))
 
 
-# Pieces of text that every page uses
+# Texts ----------------------------------------------------------------------------------------------------------------
 
 
 # Equal neighbours are written as `12 × 64` from this many on; fewer read better written out.

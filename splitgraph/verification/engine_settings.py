@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-# Name the execution providers of onnxruntime and the devices of OpenVINO, and say which engine has which.
+# Providers and devices ------------------------------------------------------------------------------------------------
 
 
 _SUFFIX = "ExecutionProvider"
@@ -53,7 +53,7 @@ def refuse_missing(engine: str, wanted: Sequence[str], available: Sequence[str])
             raise ValueError(f"{title} has no {kind} {name} here; it has: {', '.join(available) or 'none'}")
 
 
-# The libraries, devices and limits of engines
+# Settings -------------------------------------------------------------------------------------------------------------
 
 
 _ENGINES = ("onnxruntime", "openvino")

@@ -23,7 +23,7 @@ from splitgraph.processes.kept_processes import run_once
 from splitgraph.processes.worker_process import ProcessEnded
 from splitgraph.verification.engine_settings import memory_limit
 
-# The state of an installation, and what is wrong with it.
+# The report -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def _of_engines(engines: list[EngineReport]) -> Iterator[Diagnostic]:
             yield diagnostic("SG801", f"the engine {engine.name} does not work: {engine.reason}", engine.name)
 
 
-# The machine
+# The machine ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ def _available_memory() -> int | None:
     return None if kibibytes is None else 1024 * int(kibibytes)
 
 
-# The packages that splitgraph requires, and the optional ones
+# Packages -------------------------------------------------------------------------------------------------------------
 
 
 # As pyproject.toml requires them, and what comes with onnx.
@@ -281,7 +281,7 @@ def _numbers(version: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", release.group() if release else "")]
 
 
-# Try each engine in a process of its own
+# Engines --------------------------------------------------------------------------------------------------------------
 
 
 # Each engine with the module that it is made of.

@@ -293,7 +293,7 @@ def _size_of(place: Workplace) -> str:
     return f", {size / 1e6:,.0f} MB of weights each" if size > _LARGE else ""
 
 
-# Check the arguments of `verify` that do not depend on the models.
+# Arguments ------------------------------------------------------------------------------------------------------------
 
 
 def check_running(running: Running) -> None:

@@ -195,7 +195,7 @@ def _usage(message: str) -> SplitgraphError:
     return SplitgraphError(message, [diagnostic("SG601", message)])
 
 
-# Read the texts of the command line
+# Texts of the command line --------------------------------------------------------------------------------------------
 
 
 _MOST_SHOWN = 200

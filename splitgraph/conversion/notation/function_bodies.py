@@ -227,6 +227,8 @@ def _rewrite_graph(node: NodeAtBoundary, body: Any, graph: GraphProto, outer: Ma
         output.name = names[output.name]
 
 
+# Inexact bodies -------------------------------------------------------------------------------------------------------
+
 # Function bodies that differ from the document of their operator for some nodes. A check raises Inexact for such
 # a node. It also drops attributes without effect that would change the result of the body.
 

@@ -247,7 +247,7 @@ def _extrapolation(node: NodeAtBoundary, formula: Formula, dtype: str) -> Term:
     return formula.number(value if dtype in FLOATS else int(value), dtype)
 
 
-# Interpolation
+# Interpolation --------------------------------------------------------------------------------------------------------
 
 
 # How far a kernel reaches, in elements.

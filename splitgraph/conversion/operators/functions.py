@@ -19,7 +19,7 @@ from splitgraph.conversion.operators.registry import (
 from splitgraph.conversion.operators.shapes import make_axes_an_input
 from splitgraph.model.deferred import np
 
-# Abs, Exp, Sin, Relu, the losses and other functions of numbers, most of which do not change.
+# Elementary functions and losses --------------------------------------------------------------------------------------
 
 
 _NARROW = ("float16", "bfloat16", "float32", "int32")
@@ -123,9 +123,6 @@ def _with_parity(rounded: Term, exponent: Term) -> Term:
     f, odd = rounded.formula, _parity(exponent).cast("float64")
     bounded = f.where(rounded < -float(_FAR), -float(_FAR), rounded.at_most(float(_FAR)))
     return f.where(abs(rounded) > float(_FAR), bounded + odd, rounded)
-
-
-# The reductions (ReduceSum, ReduceMean, ...), ArgMax and ArgMin
 
 
 _REDUCTIONS_18 = (

@@ -196,7 +196,7 @@ def adapter_of(operator: str, version: int, *, going_up: bool) -> Step | None:
     return _ADAPTERS.get((operator, version, going_up))
 
 
-# Steps, predicates and texts that several families use.
+# Steps of several families --------------------------------------------------------------------------------------------
 
 
 MINUS_AXIS = "below it, an axis must not be negative"

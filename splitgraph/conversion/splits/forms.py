@@ -285,7 +285,9 @@ def _still_called(plan: Plan, model: ModelProto) -> set[str]:
     return called
 
 
-# Recognizing the nodes by which splitgraph computes lengths, or an axis from an attribute of a function, so that
+# Lengths that splitgraph computes -------------------------------------------------------------------------------------
+
+# splitgraph writes nodes that compute lengths, or an axis from an attribute of a function. It recognizes them, so that
 # the way back is lossless.
 
 

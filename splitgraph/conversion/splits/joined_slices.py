@@ -240,7 +240,7 @@ def _replace(plan: Plan, partition: Partition, joined: _Joined, why: str) -> Non
             plan.replace(scope, index, Replacement([], (), told, before, joined.label))
 
 
-# Finding partitions
+# Partitions -----------------------------------------------------------------------------------------------------------
 
 
 _INPUTS_SINCE = 10

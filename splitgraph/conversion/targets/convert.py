@@ -217,7 +217,7 @@ def _with_ir_version(rewrite: Rewrite, target: Target, version: IRVersion) -> Re
     return replace(rewrite.then(step(fitted, (), told)), to_opset=rewrite.to_opset)
 
 
-# The names that the nodes of a model had before it was converted
+# Names of the user's model --------------------------------------------------------------------------------------------
 
 
 class UserNames:

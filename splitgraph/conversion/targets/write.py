@@ -30,7 +30,7 @@ from splitgraph.splits.canonical import CanonicalSplit, dimension_on
 from splitgraph.splits.lowering import lengths_with_rest, set_int
 from splitgraph.splits.slices import OPEN_END, BoundsForm, open_bounds, slice_variant
 
-# Planning the new form of every split that a target does not read.
+# Splits that the target does not read ---------------------------------------------------------------------------------
 
 
 _JOINED = {"slice-attributes", "slice-constant", "slice-folded", "slice-computed", "gather-range"}
@@ -140,7 +140,7 @@ def _refers(node: NodeProto) -> bool:
     return any(attribute.ref_attr_name for attribute in node.attribute)
 
 
-# Choosing the form of a split that a target reads
+# The form of a split --------------------------------------------------------------------------------------------------
 
 
 # Traits of a node that a new form does not take over: they are written in the plain way.
@@ -247,7 +247,7 @@ def _lengths_given(node: NodeTraits, split: CanonicalSplit, variant: Variant) ->
     return "input" if any(trait.endswith("-input") for trait in node.traits & FORMS.keys()) else "computed"
 
 
-# Splits without their empty parts, for runtimes that refuse a part of length 0 or compute it wrong.
+# Splits without empty parts -------------------------------------------------------------------------------------------
 
 
 # A node by its scope and index.
@@ -349,7 +349,7 @@ def _plan_part(plan: Plan, split_node: SplitNode, name: str, readers: Sequence[_
         plan.replace(scope, index, Replacement([shorter]))
 
 
-# Slices with constant bounds within the dimension, for runtimes that do not read other bounds.
+# Slices with plain bounds ---------------------------------------------------------------------------------------------
 
 
 # What is gone where all bounds are constants within the dimension.

@@ -173,7 +173,7 @@ def _write_dims(port: Element, texts: Iterable[str]) -> None:
         SubElement(port, "dim").text = text
 
 
-# The layers of OpenVINO's operator sets
+# Layers of operator sets ----------------------------------------------------------------------------------------------
 
 
 # The newest operator set, of OpenVINO 2026.4. A set has the layers of those before it.

@@ -32,7 +32,7 @@ from splitgraph.splits.openvino_split_1 import DOMAIN as OPENVINO
 if TYPE_CHECKING:
     from splitgraph.report.documents import Document
 
-# The graphs of a model as a page draws them
+# Graphs ---------------------------------------------------------------------------------------------------------------
 
 
 T = TypeVar("T")
@@ -240,7 +240,7 @@ def _prefixes(locations: Iterable[str]) -> frozenset[str]:
     return frozenset(prefixes)
 
 
-# The data of a model's page
+# The page of a model --------------------------------------------------------------------------------------------------
 
 
 class ModelData(NamedTuple):

@@ -17,7 +17,7 @@ from urllib.parse import quote
 import splitgraph
 from splitgraph.report.text import printable
 
-# HTML pages in one file
+# Pages in one file ----------------------------------------------------------------------------------------------------
 
 
 LIBRARY = "vendor/dagre-3.1.3.min.js"
@@ -98,7 +98,7 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
 
 
-# The index page of many models
+# The index of many models ---------------------------------------------------------------------------------------------
 
 
 _INDEX_SCRIPTS = ("elements.js", "table.js", "index.js")

@@ -14,7 +14,7 @@ from splitgraph.model.scopes import node_label
 from splitgraph.report.html.page import asset
 from splitgraph.report.text import count, dim_text, printable
 
-# The splits of a model as pages and SVG pictures draw them
+# Splits as data -------------------------------------------------------------------------------------------------------
 
 
 Bounds = Mapping[str, tuple[int, int | None]]
@@ -81,7 +81,7 @@ def rest_parts(analysis: Analysis) -> dict[str, int]:
     return rests
 
 
-# One split as an SVG picture for documentation, drawn without a browser.
+# SVG ------------------------------------------------------------------------------------------------------------------
 
 
 WIDTH, _PAD = 640, 24
@@ -251,7 +251,7 @@ def _rows(split: SplitReport, rest: int | None, top: float) -> Iterator[str]:
         y += _ROW
 
 
-# Finds the split that a name or a location means.
+# The split that a text means ------------------------------------------------------------------------------------------
 
 
 _MOST_SHOWN = 5

@@ -185,7 +185,7 @@ def _write_out_references(node: onnx.NodeProto, given: Mapping[str, onnx.Attribu
     node.attribute.extend(resolved)
 
 
-# Replace operators of the reference evaluator of onnx that are wrong or not strict.
+# Operators that replace those of onnx ---------------------------------------------------------------------------------
 
 
 def implementation(op_type: str, since_version: int) -> type[OpRun] | None:

@@ -305,7 +305,7 @@ def crop(ctx: NodeContext) -> Sequence[ValueType]:
     return [tensor(ctx.input(0).dtype, (*dims[:2], *sizes))]
 
 
-# Fourier transforms and the windows and filters for them.
+# Fourier transforms, their windows and filters ------------------------------------------------------------------------
 
 
 _AXIS_INPUT_SINCE = 20

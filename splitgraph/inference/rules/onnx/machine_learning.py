@@ -401,7 +401,7 @@ def tf_idf_vectorizer(ctx: NodeContext) -> Sequence[ValueType]:
     return [tensor("float32", (*dims[:-1], max(indexes) + 1))]
 
 
-# Losses of classification; gradients and optimizers (domain ai.onnx.preview.training).
+# Training (domain ai.onnx.preview.training) ---------------------------------------------------------------------------
 
 
 TRAINING_DOMAIN = "ai.onnx.preview.training"

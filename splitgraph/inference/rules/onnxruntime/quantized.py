@@ -176,7 +176,7 @@ def dynamic_quantize_lstm(ctx: NodeContext) -> Sequence[ValueType]:
     return [tensor(dtype, (steps, directions, batch, hidden)), tensor(dtype, last), tensor(dtype, last)]
 
 
-# Operators of onnxruntime-extensions
+# Operators of onnxruntime-extensions ----------------------------------------------------------------------------------
 
 
 _DOMAINS = ("ai.onnx.contrib", "com.microsoft.extensions")

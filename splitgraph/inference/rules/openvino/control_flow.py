@@ -202,7 +202,7 @@ def _trips(ctx: NodeContext, ports: Sequence[PortEntry], body: Body) -> DimLike 
     return most if starts and continues == 1 else at_most(ctx, most, least=1 if starts else 0)
 
 
-# The port maps of If, TensorIterator and Loop in the mirror
+# Port maps ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
