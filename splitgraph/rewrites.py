@@ -17,7 +17,7 @@ from splitgraph.processes.this_process import collection_paused
 from splitgraph.results import require_valid_rewrite, save_result
 
 if TYPE_CHECKING:
-    from splitgraph.conversion.rewrite import Rewrite, Tolerance
+    from splitgraph.conversion.rewrite import Rewrite
     from splitgraph.formats import Model
     from splitgraph.inference.analysis import Analysis
     from splitgraph.verification.verification import Verification
@@ -218,14 +218,13 @@ def verify_rewrite(
     analysis: Analysis | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Verification:
-    """Run a model and its rewrite on the same inputs and compare the results. Some rewrites round differently: then a
-    difference beyond the tolerances is compared with the measured effect of rounding on the original.
+    """Run a model and its rewrite on the same inputs and compare the results, and each node that was rewritten alone.
 
     analysis: of the rewritten ONNX model, where it is known. Raises SplitgraphError for wrong arguments.
     """
     from splitgraph.verification import verify_models
 
-    own = tolerance_of(rewrite)
+    own = rewrite.tolerance
     running = running._replace(
         rtol=own.rtol if running.rtol is None else running.rtol, atol=own.atol if running.atol is None else running.atol
     )
@@ -235,24 +234,9 @@ def verify_rewrite(
             rewrite.model,
             running,
             folders=(before.folder, before.folder),
-            rounding=rewrite.rounding,
             analysis=analysis,
             kept_defaults=dict.fromkeys(rewrite.assumed_defaults, _CONSTANT),
             progress=progress,
         )
     except ValueError as error:
         raise SplitgraphError(str(error)) from error
-
-
-def tolerance_of(rewrite: Rewrite) -> Tolerance:
-    """Return how far the results of a rewrite may be from the original's: the tolerance of the rewrite, or a larger one
-    if operators were written as arithmetic in a model that computes in float16 or bfloat16.
-    """
-    if not rewrite.rounding or not isinstance(rewrite.model, ModelProto):
-        return rewrite.tolerance
-    from splitgraph.conversion.rewrite import Tolerance
-
-    import_whole("splitgraph.verification.rounding.allowance")
-    from splitgraph.verification.rounding.allowance import rounding_tolerances
-
-    return Tolerance(*rounding_tolerances(rewrite.model, *rewrite.tolerance))

@@ -1,10 +1,11 @@
 """Compare the outputs of two models.
 
-Floating-point numbers may differ by `atol + rtol * |first|`. NaN equals NaN and an infinity: where one sum overflows,
-another order of its terms gives NaN. An infinity equals itself, and not that of the other sign. Between two engines,
-elements that are not finite on both sides are not compared: engines treat them differently. All other types must be
-equal. The default tolerances suit float32 and float64. Narrower types cannot express such small
-differences, so their tolerances are at least:
+Floating-point numbers may differ by `atol + rtol * |first|`. A region that runs alone, with nothing behind it that
+could amplify a difference, is held to its surroundings in place of `atol` (see `surroundings`). NaN equals NaN and an
+infinity: where one sum overflows, another order of its terms gives NaN. An infinity equals itself, and not that of the
+other sign. Between two engines, elements that are not finite on both sides are not compared: engines treat them
+differently. All other types must be equal. The default tolerances suit float32 and float64. Narrower types cannot
+express such small differences, so their tolerances are at least:
 
     float16, bfloat16             rtol 2 eps, atol eps
     float8 (e4m3 and e5m2 kinds)  rtol eps, atol the smallest positive number
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,11 +28,9 @@ import numpy.typing as npt
 import onnx
 
 from splitgraph.model.value_type import DTYPE_NAMES
-from splitgraph.verification.values import Array, Value, ValueBlock, blocks, is_text
+from splitgraph.options import ATOL, RTOL
+from splitgraph.verification.values import Array, Value, ValueBlock, blocks, is_text, tensors_of
 from splitgraph.verification.verification import Difference
-
-# Returns which differences of an output rounding explains: see `RoundingAllowance.excuse`.
-Excuse = Callable[[int, int, Array, Array], npt.NDArray[np.bool_]]
 
 # For each narrow type: eps, and the tolerance for numbers near 0 (eps for 16 bits, the smallest positive number for 8).
 _NARROW_FLOATS: Mapping[str, tuple[float, float]] = {
@@ -44,8 +43,12 @@ _NARROW_FLOATS: Mapping[str, tuple[float, float]] = {
 }
 HALF_TYPES = ("float16", "bfloat16")
 _EXACT_FLOATS = ("float4_e2m1fn", "float8_e8m0fnu")
-# The measured effect of rounding on an output is held in memory, so an output may have at most so many elements.
-MOST_MEASURED = 2**25
+# Callers who allow more than these, the tolerances of a rewrite, mean it. Those of float32 are so many times too large
+# for one operator in float64.
+_USUAL_RTOL, _USUAL_ATOL = 10 * RTOL, 10 * ATOL
+_FINER = 1e-6
+# Along an axis, so many elements that stand at one position tell how large their neighbours are.
+_ENOUGH = 8
 
 
 class OutOfTimeError(Exception):
@@ -56,15 +59,17 @@ class OutOfTimeError(Exception):
 class Comparison:
     """Compares values with given tolerances and keeps the largest differences of floating-point numbers.
 
-    excuse: allows differences beyond the tolerances where rounding explains them. max_abs_diff, max_rel_diff: None
-    before the first comparison. max_rel_diff is relative to the value of the first model and ignores values of 0.
+    is_local: the values are those of a region that runs alone. is_exact: nothing is allowed. max_abs_diff,
+    max_rel_diff: None before the first comparison; the second one is relative to the value of the first model and
+    ignores values of 0.
     sides: how reasons call the two. only_finite: elements that are not finite on both sides are not compared. deadline:
     as `time.monotonic` tells it; a comparison that takes longer raises OutOfTimeError.
     """
 
     rtol: float
     atol: float
-    excuse: Excuse | None = None
+    is_local: bool = False
+    is_exact: bool = False
     max_abs_diff: float | None = None
     max_rel_diff: float | None = None
     sides: tuple[str, str] = ("the first model gives", "the second")
@@ -82,16 +87,14 @@ class Comparison:
         self.max_rel_diff = self.max_rel_diff or 0.0
         if len(before) != len(after):
             return Difference("", case, self._told(f"{len(before)} outputs", len(after)))
-        for position, (name, left, right) in enumerate(zip(names, before, after, strict=True)):
-            reason = self._compare(left, right, (case, position))
+        for name, left, right in zip(names, before, after, strict=True):
+            reason = self._compare(left, right)
             if reason:
                 return Difference(name, case, reason)
         return None
 
-    def _compare(self, before: Value, after: Value, place: tuple[int, int] | None = None) -> str:
-        """Return why two values differ, "" if they agree. place: (case, position) of the output, None for a part of
-        one.
-        """
+    def _compare(self, before: Value, after: Value) -> str:
+        """Return why two values differ, "" if they agree."""
         kinds = _kind_of(before), _kind_of(after)
         if kinds[0] != kinds[1]:
             return self._told(*kinds)
@@ -101,7 +104,7 @@ class Comparison:
             return self._compare_maps(before, after)
         if isinstance(before, list):
             return self._compare_sequences(before, after)
-        return self._compare_arrays(before, after, place)
+        return self._compare_arrays(before, after)
 
     def _compare_maps(self, before: Mapping[Any, Value], after: Mapping[Any, Value]) -> str:
         if before.keys() != after.keys():
@@ -115,22 +118,20 @@ class Comparison:
         reasons = (self._compare(left, right) for left, right in zip(before, after, strict=True))
         return next((f"element {index}: {reason}" for index, reason in enumerate(reasons) if reason), "")
 
-    def _compare_arrays(self, before: Array, after: Array, place: tuple[int, int] | None) -> str:
+    def _compare_arrays(self, before: Array, after: Array) -> str:
         if before.dtype != after.dtype:
             return self._told(f"elements of type {type_name(before)}", type_name(after))
         if before.shape != after.shape:
             return self._told(f"the shape {list(before.shape)}", list(after.shape))
         if before is after or before.size == 0:
             return ""
-        if self.excuse is not None and place is not None and before.size <= MOST_MEASURED:
-            return self._first_wrong(before, after, [((...,), self.wrong(before, after, place))])
         parts = ((block, self.wrong(before[block], after[block])) for block in blocks(before, after))
-        return self._first_wrong(before, after, parts)
+        return self.first_wrong(before, after, parts)
 
     def _told(self, before: object, after: object) -> str:
         return f"{self.sides[0]} {before}, {self.sides[1]} {after}"
 
-    def _first_wrong(
+    def first_wrong(
         self, before: Array, after: Array, parts: Iterable[tuple[ValueBlock, npt.NDArray[np.bool_]]]
     ) -> str:
         """Describe the first elements that differ. parts: which elements differ, in blocks, in the order of the
@@ -150,7 +151,7 @@ class Comparison:
         more = f" ({count} of {before.size} elements differ)" if before.size > 1 else ""
         return f"{where}{self._told(_shown(before[first]), _shown(after[first]))}{more}"
 
-    def wrong(self, before: Array, after: Array, place: tuple[int, int] | None = None) -> npt.NDArray[np.bool_]:
+    def wrong(self, before: Array, after: Array) -> npt.NDArray[np.bool_]:
         """Mark the elements that differ by more than allowed, in two arrays of the same type and shape."""
         if time.monotonic() > self.deadline:
             raise OutOfTimeError
@@ -173,10 +174,11 @@ class Comparison:
             # A number and a NaN, or a number and an infinity, have an infinite difference.
             gap = np.where(same, 0.0, np.where(finite, np.abs(right - left), np.inf))
             self._note(gap, np.where(finite, np.abs(left), 1.0))
-            allowed = atol + rtol * np.abs(left)
-            near = finite & (gap <= allowed)
-            if self.excuse is not None and place is not None and not (same | near).all():
-                near |= self.excuse(*place, gap, allowed) & finite
+            size = np.where(finite, np.abs(left), 0.0)
+            least: Array = np.asarray(atol)
+            if self.is_local:
+                rtol, least = self._local_tolerances(before.dtype, rtol, size)
+            near = finite & (gap <= least + rtol * size)
         return np.asarray(~(same | near))
 
     def _note(self, gap: Array, size: Array) -> None:
@@ -185,13 +187,52 @@ class Comparison:
         if nonzero.any():
             self.max_rel_diff = max(self.max_rel_diff or 0.0, float((gap[nonzero] / size[nonzero]).max()))
 
+    def _local_tolerances(self, dtype: np.dtype[Any], rtol: float, size: Array) -> tuple[float, Array]:
+        """Return the tolerances of a region for numbers of this size. A caller who allows more for the outputs of the
+        model allows it here, too.
+        """
+        if self.is_exact:
+            return 0.0, np.zeros(())
+        if dtype.name == "float64" and self.rtol <= _USUAL_RTOL:
+            rtol *= _FINER
+        return rtol, np.maximum(rtol * surroundings(size), self.atol if self.atol > _USUAL_ATOL else 0.0)
+
     def _tolerances(self, dtype: np.dtype[Any]) -> tuple[float, float]:
-        if dtype.name in _EXACT_FLOATS:
+        if self.is_exact or dtype.name in _EXACT_FLOATS:
             return 0.0, 0.0
         if dtype.name not in _NARROW_FLOATS:
             return self.rtol, self.atol
         rtol, atol = narrow_tolerances(dtype.name)
         return max(self.rtol, rtol), max(self.atol, atol)
+
+
+def surroundings(size: Array) -> Array:
+    """Return how large the numbers around each element are, given the absolute values of a tensor.
+
+    A sum is rounded relative to its largest terms, so an element that cancels may be off by more than its own size
+    says. Around an element are, along each axis, the elements at its own position, and the smallest of these groups
+    counts: an output channel of small weights is held to its own size, and not to that of a larger one beside it.
+    """
+    around: Array = np.full((1,) * size.ndim, size.max(initial=0.0))
+    for axis, length in enumerate(size.shape):
+        if length and size.size >= _ENOUGH * length:
+            others = tuple(other for other in range(size.ndim) if other != axis)
+            around = np.minimum(around, size.max(axis=others, keepdims=True, initial=0.0))
+    return around
+
+
+def differing_signs(before: Sequence[Value], after: Sequence[Value], positions: Collection[int]) -> str:
+    """Return how two lists of values, equal otherwise, differ in the signs of zeros at some positions; "" if they
+    agree.
+    """
+    for position in positions:
+        for one, other in zip(tensors_of(before[position]), tensors_of(after[position]), strict=True):
+            if one.dtype.kind == "f":
+                wrong = (one == 0) & (other == 0) & (np.signbit(one) != np.signbit(other))
+                if wrong.any():
+                    count = f"{np.count_nonzero(wrong)} of {one.size} elements"
+                    return f"one side gives 0.0 where the other one gives -0.0 ({count})"
+    return ""
 
 
 def has_finite(array: Array) -> bool:
@@ -224,10 +265,12 @@ def _kind_of(value: Value) -> str:
 
 def type_name(array: Array) -> str:
     """Return the ONNX name of the element type of an array."""
-    if is_text(array):
-        return "string"
-    number = int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
-    return DTYPE_NAMES.get(number, str(array.dtype))
+    return DTYPE_NAMES.get(element_type(array), str(array.dtype))
+
+
+def element_type(array: Array) -> int:
+    """Return the number that ONNX has for the element type of an array."""
+    return onnx.TensorProto.STRING if is_text(array) else int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
 
 
 def _is_float(dtype: np.dtype[Any]) -> bool:

@@ -24,8 +24,9 @@ import numpy.typing as npt
 # An array, a list or dict of values, or None. The types of the model decide which, so that a type checker cannot.
 Value = Any
 Array = npt.NDArray[Any]
-# Runs a loaded model: takes the inputs by name and returns the outputs in the order of the model.
-Run = Callable[[Mapping[str, Value]], list[Value]]
+# Runs a loaded model: takes the inputs by name, and the names of the outputs to return in this order; None for all
+# outputs in the order of the model.
+Run = Callable[[Mapping[str, Value], Sequence[str] | None], list[Value]]
 # The index of a part of an array.
 ValueBlock = tuple[Any, ...]
 

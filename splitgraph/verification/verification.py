@@ -24,16 +24,38 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
+class Region:
+    """A part of two models that differs: checked alone, on the values that reach it and on drawn values.
+
+    name: the location of its first node. nodes_before, nodes_after: the locations of its nodes in each model. cases: on
+    how many sets of values both sides were compared. max_abs_diff: the largest difference of floating-point numbers,
+    None if nothing was compared. verdict: "equal", "different" or "not-run". reason: of another verdict than "equal",
+    what differs and at which inputs, or why the region could not be checked; of "equal", what the engine computes
+    differently from the specification; "" for nothing to say.
+    """
+
+    name: str
+    nodes_before: tuple[str, ...]
+    nodes_after: tuple[str, ...]
+    cases: int
+    max_abs_diff: float | None
+    verdict: Verdict
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Verification:
     """The result of `verify`.
 
-    verdict: "equal", "different" or "not-run"; also "not-run" if equal outputs prove nothing (SG506). engine: the
-    engine that ran the cases, "" for none. cases: how many sets of inputs were compared and prove something.
+    verdict: "equal" if the outputs are equal and every region was checked and is equal; "different"; or "not-run", also
+    if a part that differs could not be checked (SG506). engine: the engine that ran the cases, "" for none. cases: how
+    many sets of inputs were compared.
     max_abs_diff, max_rel_diff: over all floating-point outputs, 0.0 if they are identical, None if nothing was
     compared. first_difference: None unless different. proofs: locations of the splits whose lengths are symbolically
     equal, so for every value of every dimension. diagnostics: which engines failed and why, and what limits the
     verdict. providers: what the engine ran the models on: execution providers of onnxruntime, devices of OpenVINO; none
-    for the reference evaluator, and if nothing was run.
+    for the reference evaluator, and if nothing was run. regions: the parts that differ, in the order of the first
+    model; none of OpenVINO IR.
     """
 
     verdict: Verdict
@@ -45,6 +67,7 @@ class Verification:
     proofs: tuple[str, ...]
     diagnostics: tuple[Diagnostic, ...] = ()
     providers: tuple[str, ...] = ()
+    regions: tuple[Region, ...] = ()
 
     @property
     def difference_text(self) -> str:

@@ -78,6 +78,7 @@ from splitgraph.verification.models.comparability import (
 )
 from splitgraph.verification.models.model_files import Model
 from splitgraph.verification.models.model_pair import ComparedModel, compare_interfaces, read_model_pair
+from splitgraph.verification.regions.find import ModelRegions
 from splitgraph.verification.verdict.engine_trial import EngineTrial, Question
 from splitgraph.verification.verdict.judge import EngineVerdict
 from splitgraph.verification.verdict.proofs import prove_equal_splits
@@ -103,7 +104,6 @@ def verify_models(
     after: Model,
     running: Running = _RUNNING,
     *,
-    rounding: bool = False,
     kept_defaults: Mapping[str, str] | None = None,
     folders: Sequence[Path | None] = (None, None),
     analysis: Analysis | None = None,
@@ -112,11 +112,10 @@ def verify_models(
     """Run both models, ONNX or OpenVINO IR, on the same inputs and compare their outputs. Neither model is changed.
 
     running: how; each of its samples is a case, with other sizes of the symbolic dimensions and other elements. Inputs
-    that are not given are drawn. Both tolerances are numbers here (see `comparison` for narrow types). rounding: the
-    second model is a rewrite of the first one with other arithmetic, so that more is allowed where rounding explains it
-    (see `rounding.measure`). kept_defaults: inputs that are never given, because the second model relies on their
-    defaults, each with the reason for messages. folders: of the external data of each model. analysis: of the second
-    model, if that is ONNX and was inferred as it is. progress: receives a text for each step.
+    that are not given are drawn. Both tolerances are numbers here (see `comparison` for narrow types). kept_defaults:
+    inputs that are never given, because the second model relies on their defaults, each with the reason for messages.
+    folders: of the external data of each model. analysis: of the second model, if that is ONNX and was inferred as it
+    is. progress: receives a text for each step.
     Raises ValueError for arguments that do not fit, and for a provider that is not available.
     """
     check_running(running)
@@ -156,7 +155,8 @@ def verify_models(
     second_maker = None if bind or maker.given else _second_maker(second, first, seed)
     assert running.rtol is not None and running.atol is not None
     count = maker.count(running.samples)
-    question = Question(repaired, second, maker, second_maker, count, running.rtol, running.atol, rounding)
+    found = None if repaired.is_ir or second.is_ir else ModelRegions(repaired, second)
+    question = Question(repaired, second, maker, second_maker, count, running.rtol, running.atol, found, seed)
     queue = _EngineQueue(question, "onnxruntime" if engine == "auto" else engine, not_run)
     return queue.run(engines, settings, folders, deadline, progress)
 
@@ -270,6 +270,7 @@ class _EngineQueue:
             first_difference=outcome.difference,
             diagnostics=tuple(self.diagnostics),
             providers=() if verdict == "not-run" else outcome.providers,
+            regions=outcome.regions,
         )
 
     def _undecided(self, reason: str, help: str) -> Verification:

@@ -18,7 +18,7 @@ from typing import Any
 import onnx
 
 from splitgraph.conversion.rewrite import Rewrite
-from splitgraph.rewrites import tolerance_of
+
 from splitgraph.verification import values
 from splitgraph.verification.engine_settings import DEFAULT
 from splitgraph.verification.engines.engine import normalise
@@ -145,7 +145,7 @@ def _in_engines(
     first: ComparedModel, second: ComparedModel, rewrite: Rewrite, export: Path, python: Path, deadline: float
 ) -> Finding:
     """What the first engine shows that runs the original."""
-    maker, tolerance = InputMaker(first.analysis), tolerance_of(rewrite)
+    maker, tolerance = InputMaker(first.analysis), rewrite.tolerance
     samples = SAMPLES if maker.varies else 1
     question = Question(first, second, maker, None, samples, *tolerance, rounding=rewrite.rounding)
     said = []

@@ -106,7 +106,7 @@ _ABOUT: Mapping[str, Callable[[], tuple[str, list[str]]]] = {
     "openvino": _about_openvino,
 }
 _RUN: Mapping[str, Callable[[Path], list[Value]]] = {
-    "reference": lambda path: load_engine("reference", path).run({"x": _GIVEN}),
+    "reference": lambda path: load_engine("reference", path).run({"x": _GIVEN}, None),
     "onnxruntime": _run_onnxruntime,
-    "openvino": lambda path: load_engine("openvino", path).run({"x": _GIVEN}),
+    "openvino": lambda path: load_engine("openvino", path).run({"x": _GIVEN}, None),
 }

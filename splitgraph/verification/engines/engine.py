@@ -18,7 +18,7 @@ import numpy as np
 from splitgraph.verification.engine_settings import DEFAULT, EngineSettings, provider_of, refuse_missing
 from splitgraph.verification.engines import onnxruntime_engine
 from splitgraph.verification.engines.error_texts import reason_of
-from splitgraph.verification.models.model_files import read_model, save_model
+from splitgraph.verification.models.model_files import add_outputs, read_model, save_model
 from splitgraph.verification.values import Array, Run, UnsupportedError, Value, as_text, is_text
 
 
@@ -121,24 +121,25 @@ def load_engine(
     *,
     folder: Path | None = None,
     settings: EngineSettings = DEFAULT,
+    captured: Sequence[str] = (),
 ) -> Loaded:
     """Load a model file into an engine ("reference", "onnxruntime", "openvino").
 
     ports: maps shared names to the model's own (see `model_pair.Ports`). move: changes the floating-point constants of
     an IR (see `openvino_engine.load_ir`). folder: of the external data of an ONNX model, None for the folder of the
-    file. settings: of this engine (see `settings_of`).
+    file. settings: of this engine (see `settings_of`). captured: inner values of an ONNX model that it returns, too.
     """
     if path.suffix == ".xml":
         from splitgraph.verification.engines.openvino_engine import load_ir
 
         run, devices = load_ir(path, None if ports is None else ports["outputs"], move, settings)
         return Loaded(_renamed(run, ports, permute=False), devices)
-    loaders: dict[str, Callable[[Path, Path | None, EngineSettings], Loaded]] = {
+    loaders: dict[str, Callable[[Path, Path | None, EngineSettings, Sequence[str]], Loaded]] = {
         "reference": _load_reference,
         "onnxruntime": lambda *given: Loaded(*onnxruntime_engine.load_onnx(*given)),
         "openvino": _load_openvino,
     }
-    loaded = loaders[engine](path, folder, settings)
+    loaded = loaders[engine](path, folder, settings, captured)
     return loaded._replace(run=_renamed(loaded.run, ports, permute=True))
 
 
@@ -148,27 +149,29 @@ def _renamed(run: Run, ports: Mapping[str, Any] | None, *, permute: bool) -> Run
         return run
     inputs, outputs = ports["inputs"], ports["outputs"]
 
-    def run_renamed(feeds: Mapping[str, Value]) -> list[Value]:
-        results = run({inputs[name]: value for name, value in feeds.items()})
+    def run_renamed(feeds: Mapping[str, Value], names: Sequence[str] | None = None) -> list[Value]:
+        results = run({inputs[name]: value for name, value in feeds.items()}, names)
         return [results[index] for index in outputs] if permute else results
 
     return run_renamed
 
 
 # Only the engine that is used is imported: importing openvino takes longer than running most models.
-def _load_openvino(path: Path, folder: Path | None, settings: EngineSettings) -> Loaded:
+def _load_openvino(path: Path, folder: Path | None, settings: EngineSettings, captured: Sequence[str]) -> Loaded:
     from splitgraph.verification.engines.openvino_engine import load_onnx
 
     # OpenVINO looks for external data only beside the model.
     whole = path if folder is None else save_model(read_model(path, folder), path.with_suffix(".whole.onnx"))
-    return Loaded(*load_onnx(whole, settings))
+    return Loaded(*load_onnx(whole, settings, captured))
 
 
-def _load_reference(path: Path, folder: Path | None, settings: EngineSettings) -> Loaded:
+def _load_reference(path: Path, folder: Path | None, settings: EngineSettings, captured: Sequence[str]) -> Loaded:
     from splitgraph.verification.reference import evaluator
 
-    loaded = evaluator.load(read_model(path, folder, leave_initializers=True), folder or path.parent)
-    return Loaded(lambda feeds: evaluator.run(loaded, feeds))
+    model = read_model(path, folder, leave_initializers=True)
+    add_outputs(model, captured)
+    loaded = evaluator.load(model, folder or path.parent)
+    return Loaded(lambda feeds, names: evaluator.run(loaded, feeds, names))
 
 
 def normalise(values: Sequence[Value]) -> list[Value]:

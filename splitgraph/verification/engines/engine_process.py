@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -24,7 +24,7 @@ from splitgraph.verification.engines.error_texts import says_out_of_memory
 from splitgraph.verification.models.model_files import Model, write_model
 from splitgraph.verification.values import Value, read_values, write_values
 
-_PROCESSES = KeptProcesses("splitgraph.verification.engines.worker:main")
+_PROCESSES = KeptProcesses("splitgraph.verification.worker:main")
 
 Stage = Literal["library", "load", "run"]
 
@@ -56,32 +56,28 @@ class EngineFailure:
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
-    """Lists what the engine process must find out after it has run the cases.
+class Suspect:
+    """Values on which an engine computes a region differently before and after.
 
-    movable: positions of the outputs of the first model that should change with its weights. kept: names of the weights
-    that must not change. rtol, atol: how much an output must change to count. deploy: whether to load the second model
-    with the default optimisations of onnxruntime.
+    kind: of the values: "captured" from the first model, or drawn (see `regions.draw`). case: their number. inputs: of
+    the region. outputs: of both sides; of the first one alone if the second one fails.
     """
 
-    movable: Sequence[int] = ()
-    kept: Sequence[str] = ()
-    rtol: float = 0.0
-    atol: float = 0.0
-    deploy: bool = False
+    kind: str
+    case: int
+    reason: str
+    inputs: Mapping[str, Value]
+    outputs: Sequence[list[Value]]
 
 
 @dataclass(frozen=True, slots=True)
-class Extras:
-    """Lists unusual inputs on which both models run after everything else. A failure on them says nothing.
+class RegionRecord:
+    """What happened to a region, or to a kind of region on drawn values (see `regions.local_check.RegionRun`)."""
 
-    rtol, atol, only_finite: how the outputs are compared (see `comparison`).
-    """
-
-    inputs: Sequence[Mapping[str, Value]] = ()
-    rtol: float = 0.0
-    atol: float = 0.0
-    only_finite: bool = False
+    cases: int = 0
+    max_abs_diff: float | None = None
+    suspects: Sequence[Suspect] = ()
+    unchecked: str = ""
 
 
 @dataclass(slots=True)
@@ -89,25 +85,28 @@ class EngineRun:
     """Holds the results of an engine process.
 
     outputs: of each model (0 first, 1 second), by case and attempt, in the order of the graph outputs. failures: in the
-    order in which they happened. moving: positions of the outputs that changed with the weights. undeployed: for each
-    model, the optimisation levels at which it does not load, with the reason. providers: what the models ran on. idle:
-    of these, the ones that got no node of a model. refused: why the settings cannot be used here, "" if they can.
-    opsets: what a model was taken for, if that is not the opset that it imports. extras: the outputs of both models for
-    the extra inputs on which they differ, by number. extras_run: on how many extra inputs both models ran.
+    order in which they happened. undeployed: for each model, the optimisation levels at which it does not load, with
+    the reason. providers: what the models ran on. idle: of these, the ones that got no node of a model. refused: why
+    the settings cannot be used here, "" if they can. opsets: what a model was taken for, if that is not the opset that
+    it imports. regions, drawn: what happened to each region, and to each kind of regions on drawn values. bases: files
+    of the values that reached a region of a kind. uncaptured: why the engine returns no inner values, "" if it does.
+    crashed: the region, or the kind on drawn values, that ended the process.
     """
 
     outputs: tuple[dict[tuple[int, int], list[Value]], dict[tuple[int, int], list[Value]]] = field(
         default_factory=lambda: ({}, {})
     )
     failures: list[EngineFailure] = field(default_factory=list)
-    moving: set[int] = field(default_factory=set)
     undeployed: dict[int, dict[str, str]] = field(default_factory=dict)
     providers: list[str] = field(default_factory=list)
     idle: list[str] = field(default_factory=list)
     refused: str = ""
     opsets: dict[int, int] = field(default_factory=dict)
-    extras: dict[int, tuple[list[Value], list[Value]]] = field(default_factory=dict)
-    extras_run: int = 0
+    regions: dict[int, RegionRecord] = field(default_factory=dict)
+    drawn: dict[int, RegionRecord] = field(default_factory=dict)
+    bases: dict[int, Path] = field(default_factory=dict)
+    uncaptured: str = ""
+    crashed: int | None = None
 
 
 class Workplace:
@@ -131,6 +130,25 @@ class Workplace:
         ]
         self._ports = list(ports)
         self._runs = 0
+        self._folders = 0
+
+    def new_folder(self) -> Path:
+        """Return a new folder beside the models, which is removed with them."""
+        self._folders += 1
+        folder = self.folder / f"parts_{self._folders}"
+        folder.mkdir()
+        return folder
+
+    @contextmanager
+    def swapped(self) -> Iterator[Workplace]:
+        """Let engines take the second model for the first one, and the other way round."""
+        for swapped in (self._models, self._ports, self._rounded):
+            swapped.reverse()
+        try:
+            yield self
+        finally:
+            for swapped in (self._models, self._ports, self._rounded):
+                swapped.reverse()
 
     @property
     def weights(self) -> list[int]:
@@ -142,13 +160,14 @@ class Workplace:
         engine: str,
         attempts: Sequence[Attempt],
         seconds: float,
-        probe: Probe | None = None,
-        extras: Extras | None = None,
+        *,
+        deploy: bool = False,
+        regions: Mapping[str, Any] | None = None,
     ) -> EngineRun:
         """Run the models on all attempts in an engine process, for at most so many seconds.
 
-        engine: one for all models, or one for each model, joined by "+". probe: what else to find out, and extras: what
-        else to compare, if time is left.
+        engine: one for all models, or one for each model, joined by "+". deploy: whether to load the second model with
+        the default optimisations of onnxruntime. regions: to check (see `worker`), their files relative to this folder.
         """
         self._runs += 1
         folder = self.folder / f"run_{self._runs}"
@@ -167,13 +186,7 @@ class Workplace:
         job["rounded"] = self._rounded
         job["folders"] = [None if model.folder is None else str(model.folder) for model in self._models]
         job["settings"] = self.settings.as_json()
-        job["probe"] = asdict(probe or Probe())
-        extras = extras or Extras()
-        names = [f"extra_{number}.bin" for number in range(len(extras.inputs))]
-        for name, values in zip(names, extras.inputs, strict=True):
-            write_values(folder / name, values)
-        compared = {"rtol": extras.rtol, "atol": extras.atol, "only_finite": extras.only_finite}
-        job["extras"] = {"inputs": names, **compared}
+        job["deploy"], job["regions"] = deploy, regions
         (folder / "job.json").write_text(json.dumps(job), "utf-8")
         key = json.dumps([engine, self.settings.as_json()])
         return _collect(folder, _run_worker(key, folder, ProcessLimits(seconds, address_space=memory)), memory)
@@ -217,16 +230,14 @@ def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
     read: dict[str, list[Value]] = {}
     for event in _read_events(folder / "events.jsonl"):
         last = event
-        if event["event"] == "moving":
-            run.moving.update(event["outputs"])
+        if event.get("stage") in ("region", "drawn"):
+            _add_region(run, folder, event)
         elif event["event"] == "refused":
             run.refused = event["reason"]
         elif event["event"] == "end" and event["stage"] == "load":
             run.providers += (name for name in event["providers"] if name not in run.providers)
             run.idle += (name for name in event["idle"] if name not in run.idle)
             run.opsets |= {event["model"]: event["opset"]} if event["opset"] else {}
-        elif event["stage"] == "extra":
-            _add_extra(run, folder, event)
         elif event["event"] == "failed" and event["stage"] == "deploy":
             run.undeployed.setdefault(event["model"], {})[event["level"]] = event["reason"]
         elif event["event"] == "failed":
@@ -240,6 +251,8 @@ def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
         abnormal = f"the library {last['library']}: {abnormal}"
     if abnormal and last["stage"] == "deploy" and "crashed" in abnormal:
         run.undeployed.setdefault(last["model"], {})[last["level"]] = abnormal
+    elif abnormal and last["stage"] in ("region", "drawn"):
+        run.crashed = last.get("region", last.get("kind"))
     elif abnormal and last["stage"] in get_args(Stage):
         run.failures.append(_failure(last, True, abnormal))
     for position, failure in enumerate(run.failures):
@@ -249,12 +262,28 @@ def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
     return run
 
 
-def _add_extra(run: EngineRun, folder: Path, event: Mapping[str, Any]) -> None:
+def _add_region(run: EngineRun, folder: Path, event: Mapping[str, Any]) -> None:
     if event["event"] == "end":
-        run.extras_run += 1
-    elif event["event"] == "differs":
-        first, second = (list(read_values(folder / name).values()) for name in event["outputs"])
-        run.extras[event["extra"]] = first, second
+        record = RegionRecord(
+            event["cases"],
+            event["max_abs_diff"],
+            [_suspect(folder, suspect) for suspect in event["suspects"]],
+            event["unchecked"],
+        )
+        if event["stage"] == "region":
+            run.regions[event["region"]] = record
+        else:
+            run.drawn[event["kind"]] = record
+    elif event["event"] == "base":
+        run.bases[event["kind"]] = folder / event["inputs"]
+    elif event["event"] == "failed":
+        run.uncaptured = event["reason"]
+
+
+def _suspect(folder: Path, suspect: Mapping[str, Any]) -> Suspect:
+    outputs = [list(read_values(folder / name).values()) for name in suspect["outputs"]]
+    inputs = read_values(folder / suspect["inputs"])
+    return Suspect(suspect["kind"], suspect["case"], suspect["reason"], inputs, outputs)
 
 
 def _failure(event: Mapping[str, Any], unsupported: bool, reason: str, *, invalid: bool = False) -> EngineFailure:

@@ -17,6 +17,7 @@ import onnx
 from splitgraph.verification.engine_settings import CPU_PROVIDER, DEFAULT, OLDEST_OPSET, EngineSettings
 from splitgraph.verification.engines.error_texts import is_invalid, reason_of
 from splitgraph.verification.models.model_files import (
+    add_outputs,
     clear_unknown_marks,
     is_default_domain,
     name_omitted_outputs,
@@ -48,14 +49,15 @@ _NARROW_TYPES: Mapping[str, tuple[int, str]] = {
 
 
 def load_onnx(
-    path: Path, folder: Path | None, settings: EngineSettings = DEFAULT
+    path: Path, folder: Path | None, settings: EngineSettings = DEFAULT, captured: Sequence[str] = ()
 ) -> tuple[Run, Sequence[str], Sequence[str], int | None]:
     """Load an ONNX file without optimisations; return the function that runs it, its providers, those of them that run
     no node, and the opset that it was relabelled to: None for its own.
 
-    folder: of its external data, None for the folder of the file.
+    folder: of its external data, None for the folder of the file. captured: inner values that become outputs, too.
     """
     model = onnx.load(str(path), load_external_data=False)
+    add_outputs(model, captured)
     name_omitted_outputs(model)
     clear_unknown_marks(model)
     imports = [item.version for item in model.opset_import if is_default_domain(item.domain)]
@@ -78,8 +80,8 @@ def load_onnx(
     idle = _without_nodes(session, settings.providers)
     label = _opset_of(model) if _opset_of(model) != own else None
     if any(value.type in _NARROW_TYPES for value in (*session.get_inputs(), *session.get_outputs())):
-        return (lambda feeds: _run_with_narrow_types(session, feeds)), providers, idle, label
-    return (lambda feeds: list(session.run(None, dict(feeds)))), providers, idle, label
+        return (lambda feeds, names: _run_with_narrow_types(session, feeds, names)), providers, idle, label
+    return (lambda feeds, names: list(session.run(names, dict(feeds)))), providers, idle, label
 
 
 def _without_nodes(session: Any, wanted: Sequence[str]) -> list[str]:
@@ -138,7 +140,7 @@ def _prepared_path(path: Path) -> Path:
     return path.with_suffix(".ort.onnx")
 
 
-def _run_with_narrow_types(session: Any, feeds: Mapping[str, Value]) -> list[Value]:
+def _run_with_narrow_types(session: Any, feeds: Mapping[str, Value], names: Sequence[str] | None) -> list[Value]:
     from onnxruntime import OrtValue
 
     declared = {value.name: value.type for value in session.get_inputs()}
@@ -151,7 +153,7 @@ def _run_with_narrow_types(session: Any, feeds: Mapping[str, Value]) -> list[Val
             given[name] = OrtValue.ortvalue_from_numpy_with_onnx_type(bits, _NARROW_TYPES[declared[name]][0])
         else:
             given[name] = OrtValue.ortvalue_from_numpy(array)
-    return [_array_of(value) for value in session.run_with_ort_values(None, given)]
+    return [_array_of(value) for value in session.run_with_ort_values(names, given)]
 
 
 def _array_of(value: Any) -> Value:

@@ -16,6 +16,7 @@ import onnx
 
 from splitgraph.openvino.onnx_import import read_onnx
 from splitgraph.verification.engine_settings import CPU_DEVICE, DEFAULT, EngineSettings
+from splitgraph.verification.models.model_files import add_outputs
 from splitgraph.verification.values import Array, Run, UnsupportedError, Value, dtype_by_name, is_text
 
 _PRECISE = {"INFERENCE_PRECISION_HINT": "f32"}
@@ -36,16 +37,26 @@ _WIDE = frozenset({"int64", "uint64", "uint32"})
 _INT32 = np.iinfo(np.int32)
 
 
-def load_onnx(path: Path, settings: EngineSettings = DEFAULT) -> tuple[Run, Sequence[str]]:
-    """Load an ONNX file; the returned function uses the names of the graph, and runs it on the returned devices."""
+def load_onnx(
+    path: Path, settings: EngineSettings = DEFAULT, captured: Sequence[str] = ()
+) -> tuple[Run, Sequence[str]]:
+    """Load an ONNX file; the returned function uses the names of the graph, and runs it on the returned devices.
+
+    captured: inner values that become outputs, too.
+    """
     model = onnx.load(str(path), load_external_data=False)
+    if captured:
+        add_outputs(model, captured)
+        path = path.with_suffix(".captured.onnx")
+        path.write_bytes(model.SerializeToString())
     names = [value.name for value in model.graph.output]
     read = read_onnx(path, model, settings.custom_ops)
     positions = [next((index for index, port in enumerate(read.outputs) if name in port.names), None) for name in names]
-    if None in positions:
+    outputs = {name: index for name, index in zip(names, positions, strict=True) if index is not None}
+    if len(outputs) < len(set(names)):
         raise UnsupportedError("OpenVINO lost the name of an output")
     inputs = {name: index for index, port in enumerate(read.inputs) for name in port.names}
-    return _compiled(read, inputs, [index for index in positions if index is not None], settings)
+    return _compiled(read, inputs, outputs, settings)
 
 
 def load_ir(
@@ -73,7 +84,7 @@ def load_ir(
     if missing:
         raise UnsupportedError(f"OpenVINO lost the result {missing[0]!r}")
     inputs = {parameter.get_friendly_name(): index for index, parameter in enumerate(read.get_parameters())}
-    return _compiled(read, inputs, [results.index(name) for name in wanted], settings)
+    return _compiled(read, inputs, {name: results.index(name) for name in wanted}, settings)
 
 
 def _move_constants(model: Any, move: Callable[[Array, str], Array]) -> None:
@@ -92,12 +103,11 @@ def _move_constants(model: Any, move: Callable[[Array, str], Array]) -> None:
 
 
 def _compiled(
-    model: Any, inputs: Mapping[str, int], outputs: Sequence[int], settings: EngineSettings
+    model: Any, inputs: Mapping[str, int], outputs: Mapping[str, int], settings: EngineSettings
 ) -> tuple[Run, Sequence[str]]:
     """Compile a model; return the function that runs it, and the devices that it runs on.
 
-    inputs: the index of each input in the model, by the name that the function takes. outputs: the indices of the
-    outputs that the function returns.
+    inputs, outputs: the index of each in the model, by the name that the function takes.
     """
     splits, lengths_model = _remainders(model)
     # OpenVINO does not check the lengths of a split, and reads beyond the data. So another model computes them first.
@@ -113,7 +123,7 @@ def _compiled(
             tensors[index] = _tensor(value, model.inputs[index].get_element_type())
         return tensors
 
-    def run(feeds: Mapping[str, Value]) -> list[Value]:
+    def run(feeds: Mapping[str, Value], names: Sequence[str] | None = None) -> list[Value]:
         _check_inputs(feeds.values())
         tensors = to_tensors(feeds)
         if lengths_before is not None:
@@ -123,7 +133,7 @@ def _compiled(
                 dim, lengths = measured.get_output_tensor(2 * index), measured.get_output_tensor(2 * index + 1)
                 _check_remainder(name, dim, lengths)
         request = compiled.infer(tensors)
-        return [_array(request.get_output_tensor(index)) for index in outputs]
+        return [_array(request.get_output_tensor(outputs[name])) for name in (outputs if names is None else names)]
 
     return run, settings.providers or (CPU_DEVICE,)
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -18,11 +17,10 @@ from splitgraph.inference.analysis import Analysis
 from splitgraph.model.value_type import DTYPE_NUMBERS, ValueType
 from splitgraph.verification.inputs.elements import ElementHints, draw_elements
 from splitgraph.verification.inputs.given_inputs import GivenCase, as_cases, fitted_arrays, fixed_symbols, names_of
-from splitgraph.verification.inputs.later_attempts import RETRY_POLICY, AttemptRule, refill, suggested_numbers
-from splitgraph.verification.inputs.model_inputs import InputError, ModelInput, describe_inputs, has_role, numpy_dtype
+from splitgraph.verification.inputs.later_attempts import RETRY_POLICY, AttemptRule
+from splitgraph.verification.inputs.model_inputs import InputError, ModelInput, describe_inputs, numpy_dtype
 from splitgraph.verification.inputs.sizes import SizeChooser
 from splitgraph.verification.inputs.solver import SymbolSizes
-from splitgraph.verification.inputs.unusual import UnusualKind, fixed_inputs, has_open_loops, unusual_inputs
 from splitgraph.verification.models.model_pair import caller_inputs
 from splitgraph.verification.values import Value
 
@@ -128,23 +126,6 @@ class InputMaker:
         sizes = self._sizes[case % len(self._sizes)].choose(case, attempt, earlier)
         return self._drawn(sizes, case, attempt), sizes
 
-    def unusual(
-        self, base: Mapping[str, Value], kinds: Collection[UnusualKind]
-    ) -> Iterator[tuple[UnusualKind, dict[str, Value]]]:
-        """Yield inputs with unusual elements and the shapes of `base` (see `unusual_inputs`), each with its kind."""
-        model = self._analysis.model
-        kept_names = {self._names.get(name, name) for name in (*self.given, *self._fixed)}
-        for kind in kinds:
-            if kind == "steps" or not has_open_loops(model):
-                yield from ((kind, inputs) for inputs in unusual_inputs(model, base, kept_names, kind))
-
-    @cached_property
-    def _fixed(self) -> set[str]:
-        """Return the inputs whose elements have a meaning: lengths, positions, masks."""
-        model = self._analysis.model
-        roles = {item.name for item in self._inputs if self._hints.is_index(item) or self._hints.is_mask(item)}
-        return roles | fixed_inputs(model) | {item.name for item in self._inputs if any(map(has_role, item.uses))}
-
     def small(self, sizes_of: Sequence[int]) -> Iterator[dict[str, Value]]:
         """Yield inputs with dimensions of these sizes, such as 1 and 0."""
         for sizes in self._sizes[0].small(sizes_of):
@@ -161,21 +142,6 @@ class InputMaker:
             elif not item.has_default or (case == 1 and draw.rule.is_first):
                 values[self._names.get(item.name, item.name)] = self._draw_value(item, item.type, draw)
         return values
-
-    def refill(self, accepted: Sequence[Mapping[str, Value]], numbers: Iterable[int]) -> Iterator[dict[str, Value]]:
-        """Yield inputs with the shapes of accepted inputs, and with other elements (see `later_attempts`).
-
-        Arrays that the caller gave do not change. numbers: of the added cases.
-        """
-        kept_names = {self._names.get(name, name) for name in self.given}
-        suggested = suggested_numbers(self._analysis.model)
-        for number in numbers:
-            rng = np.random.default_rng([self._seed, number])
-            values = accepted[number % len(accepted)].items()
-            yield {
-                name: value if name in kept_names else refill(value, number, place, rng, suggested)
-                for place, (name, value) in enumerate(values)
-            }
 
     def varying(self) -> list[str]:
         """Return the names, in the model, of the inputs that are drawn, and so differ from case to case."""

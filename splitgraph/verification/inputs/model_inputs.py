@@ -24,8 +24,6 @@ from splitgraph.verification.inputs.operator_roles import (
     compose,
     for_layer,
     for_operator,
-    has_layer_role,
-    has_operator_role,
 )
 from splitgraph.verification.models.model_files import is_default_domain
 from splitgraph.verification.models.model_pair import caller_inputs, default_names
@@ -187,16 +185,6 @@ def required_count(use: Use) -> int | None:
     if _is_variadic_split(use.node) and use.position == 2:
         return len(use.node.output)
     return None
-
-
-def has_role(use: Use) -> bool:
-    """Return True if only some numbers are valid for a use: lengths, axes, positions or sizes."""
-    node, position = use.node, use.position
-    if _is_variadic_split(node):
-        return position > 0
-    if node.domain == LAYER_DOMAIN:
-        return has_layer_role(node, position)
-    return is_default_domain(node.domain) and has_operator_role(node, position)
 
 
 def value_for(use: Use, request: Request) -> Integers | None:

@@ -1,4 +1,4 @@
-"""Find the inputs and floating-point weights that each output of a model depends on.
+"""Find the inputs that each output of a model depends on, and what of a model is a length, a position or a size.
 
 Only elements count, not shapes: a value that is computed from the shape of a tensor does not depend on its elements,
 and a tensor does not depend on the numbers that give its shape. All outputs of a node with a body (If, Loop, Scan or a
@@ -7,15 +7,14 @@ function call) depend on all values that the body reads.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 import onnx
 
 from splitgraph.model.scopes import FunctionKey, Steps, called_function, finish, function_key
 from splitgraph.model.value_type import DTYPE_NAMES
+from splitgraph.verification.models.model_files import nodes_within
 
 # Operators and layers that read only shapes and counts.
 _SHAPE_ONLY = frozenset({"Shape", "Size", "ShapeOf", "EyeLike", "RandomNormalLike", "RandomUniformLike"})
@@ -52,11 +51,6 @@ _SHAPE_INPUTS: Mapping[str, Sequence[int]] = {
     "Upsample": (1,),
     "VariadicSplit": (1, 2),
 }
-# A tensor with more elements is not a shape.
-_LONGEST_SHAPE = 8
-# A single number this small keeps a divisor above 0; one this large is no real bound, or is a mask.
-_LARGEST_EPSILON = 1e-4
-_NO_BOUND = 1e9
 # The bit for all shapes; each output has a bit of its own.
 _SHAPES = 1
 
@@ -66,8 +60,8 @@ _MOVABLE |= {"float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"}
 
 _FRACTIONS = frozenset({onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16})
 _FRACTIONS |= {onnx.TensorProto.BFLOAT16}
-# Parts of the names of operators that read or write at positions: their first input takes any integer. A division takes
-# none: by 0, and of the smallest integer by -1, it ends some engines. The results of _POSITIONS_OF are positions,
+# Parts of the names of operators that read or write at positions: their first input takes any integer. So does the
+# first one of a division, whose second one ends some engines if it is 0. The results of _POSITIONS_OF are positions,
 # whatever they are computed from.
 _READING_AT = (
     *("Gather", "Scatter", "Feature", "OneHot", "Loss", "Embed", "Attention", "Sequence", "Shift", "RoiAlign"),
@@ -80,44 +74,32 @@ _POSITIONS_OF = frozenset({"ArgMax", "ArgMin"})
 Masks = dict[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Dependence:
-    """Maps inputs and weights to the outputs that depend on them, as bit masks: bit i stands for output i.
-
-    inputs: by name. weights: a (name, mask) pair for each floating-point tensor; names may repeat. of_shapes: names of
-    small tensors that shapes or ratios are computed from.
+def outputs_of_inputs(model: onnx.ModelProto, names: Iterable[str]) -> set[int]:
+    """Return the positions of the outputs of a model that depend on the elements of some inputs; an IR is given as its
+    ONNX mirror.
     """
-
-    inputs: Mapping[str, int]
-    weights: Sequence[tuple[str, int]]
-    of_shapes: frozenset[str]
-
-    @property
-    def on_weights(self) -> int:
-        """Return the outputs that depend on some weight."""
-        return _union(mask for _, mask in self.weights)
-
-    def on_inputs(self, names: Iterable[str]) -> int:
-        """Return the outputs that depend on some of these inputs."""
-        return _union(self.inputs.get(name, 0) for name in names)
-
-    def leading_only_to(self, outputs: int) -> list[str]:
-        """Return the weights that only these outputs depend on."""
-        return [name for name, mask in self.weights if mask and not mask & ~outputs]
-
-
-def read_dependence(model: onnx.ModelProto) -> Dependence:
-    """Find what the outputs of a model depend on; an IR is given as its ONNX mirror."""
-    functions = {function_key(function): function for function in model.functions}
-    reader = _BackwardWalk(functions)
+    reader = _BackwardWalk({function_key(function): function for function in model.functions})
     masks: Masks = {}
     for index, value in enumerate(model.graph.output):
         masks[value.name] = masks.get(value.name, 0) | 2 << index
     finish(reader.read(model.graph.node, masks))
-    reader.take_tensors(model.graph, masks)
-    inputs = {value.name: masks.get(value.name, 0) >> 1 for value in model.graph.input}
-    weights = [(name, mask >> 1) for name, mask in reader.weights]
-    return Dependence(inputs, weights, frozenset(reader.of_shapes))
+    mask = _union(masks.get(name, 0) for name in names) >> 1
+    return {index for index in range(len(model.graph.output)) if mask >> index & 1}
+
+
+def values_of_elements(model: onnx.ModelProto) -> set[str]:
+    """Return the inputs, and the values of the main graph, that depend on the elements of inputs, and not only on their
+    shapes. What a node with a body reads counts for all of its outputs.
+    """
+    constants = {tensor.name for tensor in model.graph.initializer}
+    reached = {value.name for value in model.graph.input if value.name not in constants}
+    for node in model.graph.node:
+        inner = {name for body, _ in _bodies(node, 1) for inside in nodes_within(body.node) for name in inside.input}
+        reads = node.input if node.op_type not in _SHAPE_ONLY else ()
+        is_random = node.op_type.startswith("Random") or node.op_type in ("Bernoulli", "Multinomial")
+        if is_random or not reached.isdisjoint(reads) or not reached.isdisjoint(inner):
+            reached.update(node.output)
+    return reached - {""}
 
 
 def shape_inputs(model: onnx.ModelProto) -> set[str]:
@@ -139,8 +121,8 @@ def index_inputs(model: onnx.ModelProto) -> set[str]:
         if node.op_type in _SHAPE_ONLY or node.op_type in _POSITIONS_OF:
             continue
         read = [roots.get(name, set()) for name in node.input]
-        is_open = node.domain not in _WELL_KNOWN or any(True for _ in _bodies(node, 2)) or node.op_type in _DIVISIONS
-        if is_open or any(part in node.op_type for part in _READING_AT):
+        is_open = node.domain not in _WELL_KNOWN or any(True for _ in _bodies(node, 2))
+        if is_open or node.op_type in _DIVISIONS or any(part in node.op_type for part in _READING_AT):
             names.update(*(read if is_open else read[1:]))
         for name in node.output:
             roots.setdefault(name, set()).update(*read)
@@ -163,21 +145,16 @@ class _BackwardWalk:
     """
 
     functions: Mapping[FunctionKey, onnx.FunctionProto]
-    weights: list[tuple[str, int]] = field(default_factory=list)
-    of_shapes: set[str] = field(default_factory=set)
     called: set[tuple[FunctionKey, int]] = field(default_factory=set)
 
     def read(self, nodes: Sequence[onnx.NodeProto], masks: Masks) -> Steps:
-        """Compute the masks of all values, from the masks of the outputs, and record the constants."""
+        """Compute the masks of all values, from the masks of the outputs."""
         while self._pass(nodes, masks):
             pass
         for node in nodes:
             mask = _union(masks.get(name, 0) for name in node.output)
-            if node.op_type == "Constant" and mask:
-                self._take_constant(node, mask)
             for graph, inner in _bodies(node, mask):
                 yield self.read(graph.node, inner)
-                self.take_tensors(graph, inner)
             call = called_function(node), mask
             if mask and call[0] in self.functions and call not in self.called:
                 self.called.add(call)
@@ -208,32 +185,6 @@ class _BackwardWalk:
                     is_late |= name in passed
         return is_late
 
-    def take_tensors(self, graph: onnx.GraphProto, masks: Mapping[str, int]) -> None:
-        """Record the initializers of a graph."""
-        for tensor in graph.initializer:
-            self._take(tensor.name, tensor, masks.get(tensor.name, 0))
-        for sparse in graph.sparse_initializer:
-            self._take(sparse.values.name, sparse.values, masks.get(sparse.values.name, 0))
-
-    def _take_constant(self, node: onnx.NodeProto, mask: int) -> None:
-        for attribute in node.attribute:
-            if attribute.name == "value":
-                self._take(node.output[0], attribute.t, mask)
-            elif attribute.name == "sparse_value":
-                self._take(node.output[0], attribute.sparse_tensor.values, mask)
-            elif attribute.name in ("value_float", "value_floats"):
-                self._note(node.output[0], max(len(attribute.floats), 1), mask)
-
-    def _take(self, name: str, tensor: onnx.TensorProto, mask: int) -> None:
-        if is_weight(tensor):
-            self._note(name, math.prod(tensor.dims), mask, matters=_matters(tensor))
-
-    def _note(self, name: str, size: int, mask: int, *, matters: bool = True) -> None:
-        if mask & _SHAPES and size <= _LONGEST_SHAPE:
-            self.of_shapes.add(name)
-        elif mask & ~_SHAPES and matters:
-            self.weights.append((name, mask))
-
 
 def _bodies(node: onnx.NodeProto, mask: int) -> Iterator[tuple[onnx.GraphProto, Masks]]:
     """Yield the graphs of a node, with the masks of their outputs."""
@@ -245,14 +196,3 @@ def _bodies(node: onnx.NodeProto, mask: int) -> Iterator[tuple[onnx.GraphProto, 
 def is_weight(tensor: onnx.TensorProto) -> bool:
     """Return True for floating-point numbers that can change a little."""
     return DTYPE_NAMES.get(tensor.data_type) in _MOVABLE
-
-
-def _matters(tensor: onnx.TensorProto) -> bool:
-    """Return False for small tensors that hardly affect a result: zeros, tiny numbers that keep a divisor above 0, and
-    bounds and masks that are practically infinite.
-    """
-    if math.prod(tensor.dims) > _LONGEST_SHAPE or tensor.data_location == onnx.TensorProto.EXTERNAL:
-        return True
-    sizes = np.abs(onnx.numpy_helper.to_array(tensor).astype(np.complex128))
-    least = _LARGEST_EPSILON if sizes.size == 1 else 0.0
-    return bool(((sizes > least) & (sizes < _NO_BOUND)).any())

@@ -90,6 +90,12 @@ def name_omitted_outputs(model: onnx.ModelProto, *, of_splits_only: bool = True)
             node.output[:] = [name or next(fresh) for name in node.output]
 
 
+def add_outputs(model: onnx.ModelProto, names: Iterable[str]) -> None:
+    """Let a model return inner values, too. Their types are not declared: engines infer them."""
+    known = {value.name for value in model.graph.output}
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in known)
+
+
 def clear_unknown_marks(model: onnx.ModelProto) -> None:
     """Remove the texts that mark dimensions as unknown. onnxruntime takes such a text for the name of one dimension and
     lets values of different sizes share memory ("Shape mismatch attempting to re-use buffer").
@@ -108,21 +114,28 @@ def oldest_equal_opset(model: onnx.ModelProto) -> int:
     for node, imports in scoped_nodes(model):
         if is_default_domain(node.domain):
             version = since_version(node, imports)
-            versions.append(imports.get("", 1) if version is None else _oldest_same(node.op_type, version))
+            versions.append(imports.get("", 1) if version is None else oldest_same_version(node.op_type, version))
     return max(versions)
 
 
 @cache
-def _oldest_same(op_type: str, version: int) -> int:
-    """Return the oldest version of an operator since which each version only added element types."""
-    newer = onnx.defs.get_schema(op_type, version)
+def oldest_same_version(op_type: str, version: int) -> int:
+    """Return the oldest version of an operator since which each version only added element types. A version that the
+    installed onnx does not have is only the same as itself.
+    """
+    try:
+        newer = onnx.defs.get_schema(op_type, version)
+    except onnx.defs.SchemaError:
+        return version
+    if newer.since_version != version:
+        return version
     if version == 1:
         return version
     try:
         older = onnx.defs.get_schema(op_type, version - 1)
     except onnx.defs.SchemaError:
         return version
-    return _oldest_same(op_type, older.since_version) if _only_adds_types(older, newer) else version
+    return oldest_same_version(op_type, older.since_version) if _only_adds_types(older, newer) else version
 
 
 def _only_adds_types(older: onnx.defs.OpSchema, newer: onnx.defs.OpSchema) -> bool:

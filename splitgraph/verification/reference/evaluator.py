@@ -148,9 +148,9 @@ def load(model: onnx.ModelProto, data_folder: Path = Path()) -> ReferenceEvaluat
     return loaded
 
 
-def run(evaluator: ReferenceEvaluator, feeds: Mapping[str, Value]) -> list[Value]:
-    """Run a prepared model; return the outputs in the order of the graph."""
-    return list(evaluator.run(None, dict(feeds)))
+def run(evaluator: ReferenceEvaluator, feeds: Mapping[str, Value], names: Sequence[str] | None = None) -> list[Value]:
+    """Run a prepared model; return the outputs of these names, or all in the order of the graph."""
+    return list(evaluator.run(None if names is None else list(names), dict(feeds)))
 
 
 def specialise(function: onnx.FunctionProto, call: onnx.NodeProto) -> onnx.FunctionProto:

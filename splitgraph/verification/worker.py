@@ -4,7 +4,11 @@ A job is a folder with `job.json`: {"engines": [name, name],
 "models": [file, file], "rounded": [whether the weights of each are rounded to float16, ...],
 "folders": [of the external data of each, ...], "ports": [see `engine.load_engine`, ...],
 "cases": [{"case": 0, "attempt": 0, "inputs": file}, ...], "settings": see `engine_settings.EngineSettings`,
-"extras": {"inputs": [file, ...], "rtol", "atol", "only_finite"}, "probe": see `engine_process.Probe`}.
+"deploy": whether to load the second model with the default optimisations of onnxruntime, "regions": null, or
+{"outputs": names of the first model's outputs, "captured": names of its inner values that are needed, "kinds":
+[{"models": [file, file], "folders": [...], "fixed": [positions of inputs that do not change], "signed": [positions of
+outputs], "exact": whether nothing is allowed}, ...], "members": [{"kind": 0, "inputs": [names], "outputs": [names]},
+...], "batches": [[member, ...], ...], "drawn": {kind: file of the values to draw from}, "rtol", "atol", "seed"}}.
 
 The worker loads the libraries of the settings and looks for their providers. It loads the first model and runs it on
 each case; then the second model, on the cases that the first one accepted. Once an attempt at a case is accepted, the
@@ -20,34 +24,32 @@ that the last line shows what a crash interrupted:
 
 Outputs of the second model that are the same as those of the first one, bit for bit, are in one file with them.
 
-The probe comes after the cases, so that nothing else is lost if it fails:
+The regions of the two models (see `regions.local_check`) are compared while the values of the first model are in
+memory, batch by batch of regions, so that these never take too much of it. A job with "drawn" runs no models, and
+compares the kinds of regions on drawn values:
 
-    {"event": "start", "stage": "move"}                         the weights are about to change
-    {"event": "moving", "stage": "move", "outputs": [0, ...]}   positions of the outputs that changed with them
+    {"event": "start" | "end", "stage": "region", "region": 0, ...}     end: see `local_check.RegionRun.as_event`
+    {"event": "base", "stage": "region", "kind": 0, "inputs": file}     values that reached a region of a kind
+    {"event": "failed", "stage": "region", "reason": ""}                the engine returns no inner values
+    {"event": "start" | "end", "stage": "drawn", "kind": 0, ...}
+
     {"event": "start" | "failed", "stage": "deploy", "model": 1, "level": "ORT_ENABLE_ALL", "reason": ""}
-
-The extra inputs come last. They are unusual, so that an engine may fail on them, which says nothing. Both models run on
-each, and the outputs are compared here:
-
-    {"event": "start" | "failed" | "end", "stage": "extra", "extra": 0, "reason": ""}       end: both models ran
-    {"event": "differs", "stage": "extra", "extra": 0, "outputs": [file, file]}
 """
 
 from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
-from splitgraph.verification.comparison import Comparison
 from splitgraph.verification.engine_settings import EngineSettings
 from splitgraph.verification.engines.engine import Loaded, load_engine, load_library, normalise, settings_of
 from splitgraph.verification.engines.error_texts import is_invalid, is_unsupported, reason_of, says_out_of_memory
+from splitgraph.verification.engines.half_weights import round_onnx, rounded_to_half
 from splitgraph.verification.engines.onnxruntime_engine import LEVELS, session_at
-from splitgraph.verification.engines.weight_probe import CaseFiles, find_moving, round_onnx, rounded_to_half
+from splitgraph.verification.regions.local_check import Regions
 from splitgraph.verification.values import (
     Run,
     UnsupportedError,
@@ -62,8 +64,6 @@ from splitgraph.verification.values import (
 _MOST_OBJECTS = 2**20
 # The outputs of one job may take so many bytes of the temporary folder, which may be in memory.
 _MOST_WRITTEN = 2**32
-# After so much time, no other extra inputs are tried: a slow model has many of them.
-_SECONDS_OF_EXTRAS = 5.0
 
 
 class _Events:
@@ -95,8 +95,11 @@ def run_job_in(folder: Path) -> bool:
     with (folder / "events.jsonl").open("a", encoding="utf-8") as file:
         events = _Events(file)
         settings = _prepare(job, events)
-        if settings is not None:
-            failures = _run_models(job, settings, folder, events)
+        task = None if settings is None else _Task(job, settings, folder, events)
+        if task is not None and job["regions"] and job["regions"]["drawn"]:
+            _run_drawn(task)
+        elif task is not None:
+            failures = _run_models(task)
             # OpenVINO keeps state of runs that failed.
             events.is_healthy &= not (failures and "openvino" in job["engines"])
     # A library of operators stays loaded.
@@ -123,21 +126,16 @@ def _prepare(job: Mapping[str, Any], events: _Events) -> Mapping[str, EngineSett
         return None
 
 
-def _run_models(job: Mapping[str, Any], settings: Mapping[str, EngineSettings], folder: Path, events: _Events) -> bool:
-    """Run the models and the probe; return whether anything failed."""
-    task = _Task(job, settings, folder, events)
+def _run_models(task: _Task) -> bool:
+    """Run the models, and check the regions on the way; return whether anything failed."""
+    job = task.job
     ran = [_run_model(0, task, job["cases"])]
     cases = [case for case, _ in ran[0].accepted]
     if len(job["models"]) > 1 and (ran[0].is_loaded or ran[0].is_invalid):
         ran.append(_run_model(1, task, cases))
-    if all(model.is_loaded for model in ran) and len(ran) == len(job["models"]):
-        _probe(task, [(folder / case["inputs"], outputs) for case, outputs in ran[0].accepted])
-    has_failed = any(model.has_failed for model in ran)
-    runs = [model.run for model in ran if model.run is not None]
-    # A model that runs on none of the cases is not asked about unusual inputs.
-    if len(runs) > 1 and ran[1].accepted:
-        has_failed |= _run_extras(task, runs)
-    return has_failed
+    if all(model.is_loaded for model in ran) and job["deploy"] and not _deploys(1, task):
+        _deploys(0, task)
+    return any(model.has_failed for model in ran)
 
 
 class _Task(NamedTuple):
@@ -161,29 +159,47 @@ class _Task(NamedTuple):
         """Return the settings of the engine that runs a model."""
         return self.settings[self.job["engines"][model]]
 
+    def regions(self) -> Regions | None:
+        """Return the regions to check, None without any."""
+        document, engine = self.job["regions"], self.job["engines"][0]
+
+        def load(path: Path, folder: Path | None) -> Loaded:
+            return load_engine(engine, path, folder=folder, settings=self.settings[engine])
+
+        return Regions(document, self.folder, load) if document else None
+
 
 class _ModelRun(NamedTuple):
     """Holds what happened to a model. is_invalid: the model was not loaded because it breaks the rules of ONNX.
     has_failed: it was not loaded, or did not run on some inputs. accepted: the cases that it ran on, each with the file
-    of its outputs. run: runs the model, if there are extra inputs.
+    of its outputs.
     """
 
     is_loaded: bool
     is_invalid: bool
     has_failed: bool
     accepted: list[tuple[Mapping[str, Any], Path]]
-    run: Run | None = None
 
 
 def _run_model(model: int, task: _Task, cases: Sequence[Mapping[str, Any]]) -> _ModelRun:
-    """Load a model and run it on each case. Only one model is in memory at a time, unless there are extra inputs.
+    """Load a model and run it on each case; check the regions while the first model runs. Only one model is in memory
+    at a time.
 
     cases: if a case has several attempts, the first one that is accepted counts.
     """
+    regions = task.regions() if model == 0 else None
     where = {"stage": "load", "model": model}
     task.events.write({"event": "start", **where})
     try:
-        loaded = _load(task, model)
+        try:
+            loaded = _load(task, model, regions)
+        except Exception as error:
+            if regions is None:
+                raise
+            # An engine may refuse some values as outputs.
+            task.events.write({"event": "failed", "stage": "region", "reason": reason_of(error)})
+            regions = None
+            loaded = _load(task, model, regions)
     except Exception as error:
         failure = {"unsupported": True, "invalid": is_invalid(error), "reason": reason_of(error)}
         task.events.write({"event": "failed", **where, **failure})
@@ -195,29 +211,67 @@ def _run_model(model: int, task: _Task, cases: Sequence[Mapping[str, Any]]) -> _
         if case["case"] in accepted:
             continue
         where = {"stage": "run", "model": model, "case": case["case"], "attempt": case["attempt"]}
-        outputs = _run(loaded.run, read_values(task.folder / case["inputs"]), where, task)
+        feeds = read_values(task.folder / case["inputs"])
+        outputs = _run(loaded.run, feeds, where, task)
         has_failed |= outputs is None
         if outputs is not None:
             accepted[case["case"]] = case, outputs
-    run = loaded.run if task.job["extras"]["inputs"] else None
-    return _ModelRun(True, False, has_failed, list(accepted.values()), run)
+            if regions is not None:
+                _check_regions(regions, loaded.run, feeds, case["case"], task)
+    if regions is not None:
+        _tell_regions(regions, task)
+    return _ModelRun(True, False, has_failed, list(accepted.values()))
 
 
-def _load(task: _Task, model: int) -> Loaded:
+def _check_regions(regions: Regions, run: Run, feeds: Mapping[str, Value], case: int, task: _Task) -> None:
+    """Compare the regions on the values of the first model, batch by batch."""
+    for batch in task.job["regions"]["batches"]:
+        names = regions.values_needed(batch)
+        inner = [name for name in names if name not in feeds]
+        values = dict(feeds)
+        values.update(zip(inner, normalise(run(feeds, inner)), strict=True))
+        for number in batch:
+            task.events.write({"event": "start", "stage": "region", "region": number})
+            regions.check(number, values, case)
+
+
+def _tell_regions(regions: Regions, task: _Task) -> None:
+    for number, region in enumerate(regions.runs):
+        task.events.write({"event": "end", "stage": "region", "region": number, **region.as_event()})
+    for kind, inputs in regions.bases.items():
+        task.events.write({"event": "base", "stage": "region", "kind": kind, "inputs": inputs})
+
+
+def _run_drawn(task: _Task) -> None:
+    """Compare kinds of regions on drawn values."""
+    regions = task.regions()
+    assert regions is not None
+    for kind, inputs in task.job["regions"]["drawn"].items():
+        where = {"stage": "drawn", "kind": int(kind)}
+        task.events.write({"event": "start", **where})
+        drawn = regions.check_drawn(int(kind), read_values(task.folder / inputs))
+        task.events.write({"event": "end", **where, **drawn.as_event()})
+
+
+def _load(task: _Task, model: int, regions: Regions | None) -> Loaded:
     engine, ports, folder = task.job["engines"][model], task.job["ports"][model], task.data_folder(model)
     path, move = task.path(model), None
     if task.job["rounded"][model] and path.suffix == ".xml":
         move = rounded_to_half
     elif task.job["rounded"][model]:
         path = round_onnx(path, folder)
-    return load_engine(engine, path, ports, move, folder=folder, settings=task.settings_of(model))
+    settings = task.settings_of(model)
+    captured = [] if regions is None else task.job["regions"]["captured"]
+    return load_engine(engine, path, ports, move, folder=folder, settings=settings, captured=captured)
 
 
 def _run(run: Run, feeds: Mapping[str, Any], where: Mapping[str, Any], task: _Task) -> Path | None:
     """Run a model on one case; return the file of its outputs, None if it fails."""
     task.events.write({"event": "start", **where})
     try:
-        outputs = normalise(run(feeds))
+        regions = task.job["regions"]
+        names = regions["outputs"] if regions and where["model"] == 0 else None
+        outputs = normalise(run(feeds, names))
         name, first = (f"outputs_{model}_{where['case']}_{where['attempt']}.bin" for model in (where["model"], 0))
         if where["model"] and are_identical(task.folder / first, outputs):
             name = first
@@ -239,45 +293,6 @@ def _write(path: Path, outputs: Sequence[Value]) -> None:
         write_values(path, {str(index): value for index, value in enumerate(outputs)}, _MOST_OBJECTS)
     except OSError as error:  # such as a full disk
         raise UnsupportedError(f"the outputs cannot be written: {error.strerror or error}") from None
-
-
-def _run_extras(task: _Task, runs: Sequence[Run]) -> bool:
-    """Run both models on the extra inputs, and compare their outputs; return whether anything failed."""
-    extras, has_failed = task.job["extras"], False
-    comparison = Comparison(extras["rtol"], extras["atol"], only_finite=extras["only_finite"])
-    started = time.monotonic()
-    for number, inputs in enumerate(extras["inputs"]):
-        if time.monotonic() - started > _SECONDS_OF_EXTRAS:
-            break
-        where = {"stage": "extra", "extra": number}
-        task.events.write({"event": "start", **where})
-        try:
-            first, second = (normalise(run(read_values(task.folder / inputs))) for run in runs)
-            names = [str(position) for position in range(len(first))]
-            if comparison.compare_outputs(names, first, second, number) is not None:
-                files = [f"extra_{number}_{model}.bin" for model in (0, 1)]
-                for file, values in zip(files, (first, second), strict=True):
-                    _write(task.folder / file, values)
-                task.events.write({"event": "differs", **where, "outputs": files})
-        except Exception as error:  # engines raise errors of their own types; unusual inputs may be invalid
-            task.events.write({"event": "failed", **where, "reason": reason_of(error)})
-            has_failed = True
-        else:
-            task.events.write({"event": "end", **where})
-    return has_failed
-
-
-def _probe(task: _Task, ran: Sequence[CaseFiles]) -> None:
-    """Find out what the probe of the job asks for."""
-    probe = task.job["probe"]
-    if probe["movable"] and ran:
-        where = {"stage": "move"}
-        task.events.write({"event": "start", **where})
-        model = task.path(0), task.data_folder(0), task.job["ports"][0]
-        for moving in find_moving(task.job["engines"][0], *model, probe, ran, task.settings_of(0)):
-            task.events.write({"event": "moving", **where, "outputs": moving})
-    if probe["deploy"] and not _deploys(1, task):
-        _deploys(0, task)
 
 
 def _deploys(model: int, task: _Task) -> bool:

@@ -1,0 +1,219 @@
+"""Ask the reference evaluator about values on which an engine computes a region differently before and after.
+
+The engine's kernels may be to blame, or rounding: an operator that is written as others rounds at other places, and a
+difference of numbers that cancel may be nothing else. So the reference evaluator runs both sides, on the same values,
+as they are, and then once more in float64 wherever they compute in a narrower type. A difference that rounding makes
+is gone there; one that the models make stays.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+import onnx
+
+from splitgraph.verification.comparison import Comparison, differing_signs
+from splitgraph.verification.engines.engine_process import Attempt, Suspect, workplace
+from splitgraph.verification.models.model_files import scoped_nodes
+from splitgraph.verification.values import Array, Value, tensors_of
+
+_ARBITER = "reference"
+# The arbiter may use this share of the time that is left: it is slow on large values.
+_SHARE = 0.5
+# A difference is rounding if so little of it is left in float64.
+_VANISHED = 1e-3
+# Rounding changes a number by no more than this, relative to the largest number of its tensor.
+_MOST_ROUNDING: Mapping[str, float] = {"float64": 1e-9, "float32": 1e-2, "float16": 0.1, "bfloat16": 0.3}
+_NARROW = {onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16}
+# Drawn numbers at which engines agree; others prove a difference only if the arbiter confirms it.
+_PLAIN = ("captured", "normal", "steps", "rows", "counts")
+
+
+class Opinion(NamedTuple):
+    """What differs: the models, the engine's kernels alone, or rounding alone. who: the sides that the engine computes
+    differently from the reference evaluator: "before", "after", "both sides", "" if that is not known.
+    """
+
+    cause: Literal["models", "engine", "rounding"]
+    who: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Arbiter:
+    """Judges suspects. engine: that computed them. is_alone: no other engine can be asked, as for custom operators.
+    signed: the outputs in which 0.0 and -0.0 are not the same. is_exact: the same nodes read other constants, so that
+    no difference is rounding. has_other_attributes: the nodes are the same but for attributes, which the reference
+    evaluator may ignore: it does not overrule an engine that uses them.
+    """
+
+    engine: str
+    rtol: float
+    atol: float
+    deadline: float
+    is_alone: bool
+    signed: Sequence[int] = ()
+    is_exact: bool = False
+    has_other_attributes: bool = False
+
+    def judge(self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspect: Suspect) -> Opinion:
+        """Return what differs. models: the region before and after."""
+        without_answer = Opinion("models" if suspect.kind in _PLAIN else "engine")
+        if self.is_alone or len(suspect.outputs) < 2:
+            return Opinion("models")
+        names = [str(position) for position in range(len(suspect.outputs[0]))]
+        outputs: Sequence[list[Value]] = suspect.outputs
+        who = ""
+        if self.engine != _ARBITER:
+            answers = self._run(models, folders, suspect.inputs)
+            if answers is None:
+                return Opinion("rounding") if self._is_rounding(models, folders, suspect) else without_answer
+            pairs = zip(answers, suspect.outputs, strict=True)
+            deviates = [self._differ(names, one, other) for one, other in pairs]
+            who = "both sides" if all(deviates) else "before" if deviates[0] else "after" if deviates[1] else ""
+            if not self._differ(names, *answers):
+                return Opinion("models" if self.has_other_attributes else "engine", who)
+            outputs = answers
+        if self._is_rounding(models, folders, replace(suspect, outputs=outputs)):
+            return Opinion("rounding")
+        return Opinion("models", who)
+
+    def _is_rounding(self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspect: Suspect) -> bool:
+        """Return True if the difference is small, and vanishes in float64."""
+        if differing_signs(suspect.outputs[0], suspect.outputs[1], self.signed):
+            return False
+        is_overflow_allowed = suspect.kind == "ends"
+        pairs = zip(*suspect.outputs, strict=True)
+        if self.is_exact or not all(_may_be_rounding(one, other, is_overflow_allowed) for one, other in pairs):
+            return False
+        wide = [widened(model) for model in models]
+        if None in wide:
+            return False
+        inputs = {name: _wide_value(value) for name, value in suspect.inputs.items()}
+        answers = self._run([model for model in wide if model is not None], folders, inputs)
+        if answers is None:
+            return False
+        comparison = self._comparison()
+        narrow, exact = zip(*suspect.outputs, strict=True), zip(*answers, strict=True)
+        return all(_vanishes(pair, wide_pair, comparison) for pair, wide_pair in zip(narrow, exact, strict=True))
+
+    def _differ(self, names: Sequence[str], before: list[Value], after: list[Value]) -> bool:
+        if self._comparison().compare_outputs(names, before, after, 0) is not None:
+            return True
+        return bool(differing_signs(before, after, self.signed))
+
+    def _comparison(self) -> Comparison:
+        is_exact = self.is_exact or self.rtol == 0
+        return Comparison(self.rtol, self.atol, is_local=True, is_exact=is_exact)
+
+    def _run(
+        self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], inputs: Mapping[str, Value]
+    ) -> list[list[Value]] | None:
+        """Run both sides in the reference evaluator; return None if it does not run both."""
+        left = _SHARE * (self.deadline - time.monotonic())
+        if left <= 0:
+            return None
+        with workplace(models, folders=folders) as place:
+            run = place.run(_ARBITER, [Attempt(0, 0, inputs)], left)
+        answers = [outputs.get((0, 0)) for outputs in run.outputs]
+        return None if None in answers else [answer for answer in answers if answer is not None]
+
+
+def _may_be_rounding(before: Value, after: Value, is_overflow_allowed: bool) -> bool:
+    """Return True if two values differ by no more than rounding can explain. is_overflow_allowed: one of the sides may
+    overflow in between.
+    """
+    arrays = list(tensors_of(before)), list(tensors_of(after))
+    if len(arrays[0]) != len(arrays[1]):
+        return False
+    return all(_are_near(one, other, is_overflow_allowed) for one, other in zip(*arrays, strict=True))
+
+
+def _are_near(before: Array, after: Array, is_overflow_allowed: bool) -> bool:
+    if before.dtype != after.dtype or before.shape != after.shape:
+        return False
+    most = _MOST_ROUNDING.get(before.dtype.name)
+    if most is None:
+        return bool(np.array_equal(before, after))
+    left, right = before.astype(np.float64), after.astype(np.float64)
+    finite = np.isfinite(left) & np.isfinite(right)
+    # Numbers of the model overflow float16, and none of a model that works overflows float32.
+    is_open = is_overflow_allowed and before.dtype.name in ("float32", "float64")
+    if not is_open and not np.array_equal(np.isfinite(left), np.isfinite(right)):
+        return False
+    largest = float(np.abs(left[finite]).max(initial=0.0))
+    return bool((np.abs(left[finite] - right[finite]) <= most * largest).all())
+
+
+def _vanishes(narrow: tuple[Value, ...], wide: tuple[Value, ...], comparison: Comparison) -> bool:
+    """Return True if the difference of two values is gone, or nearly, in float64."""
+    arrays = zip(*(tensors_of(value) for value in (*narrow, *wide)), strict=True)
+    return all(_is_gone((one, other), exact, exact_after, comparison) for one, other, exact, exact_after in arrays)
+
+
+def _is_gone(narrow_pair: tuple[Array, Array], exact: Array, exact_after: Array, comparison: Comparison) -> bool:
+    if exact.shape != exact_after.shape or exact.dtype != exact_after.dtype:
+        return False
+    if exact.dtype.kind != "f" or not exact.size:
+        return bool(np.array_equal(exact, exact_after))
+    # Constants of float32 stay rounded to it, so the tolerances do not become those of float64.
+    with np.errstate(over="ignore", invalid="ignore"):
+        narrow = [array.astype(np.float32) for array in (exact, exact_after)]
+    left = comparison.wrong(narrow[0], narrow[1])
+    if not left.any():
+        return True
+    with np.errstate(invalid="ignore"):
+        gap = np.abs(narrow_pair[0].astype(np.float64) - narrow_pair[1].astype(np.float64))
+        rest = np.abs(exact - exact_after)[left]
+    return bool((rest <= _VANISHED * gap[np.isfinite(gap)].max(initial=0.0)).all())
+
+
+# In float64 -----------------------------------------------------------------------------------------------------------
+
+
+def widened(model: onnx.ModelProto) -> onnx.ModelProto | None:
+    """Return a model that computes in float64 what this one computes in narrower types; None if its external data
+    would have to be read.
+    """
+    wide = onnx.ModelProto()
+    wide.CopyFrom(model)
+    tensors = [*wide.graph.initializer]
+    for node, _ in scoped_nodes(wide):
+        for attribute in node.attribute:
+            tensors += [attribute.t] if attribute.HasField("t") else []
+            for body in [attribute.g, *attribute.graphs] if attribute.HasField("g") else attribute.graphs:
+                tensors += body.initializer
+        _widen_node(node)
+    for tensor in tensors:
+        if tensor.data_type in _NARROW:
+            if tensor.data_location == onnx.TensorProto.EXTERNAL:
+                return None
+            array = onnx.numpy_helper.to_array(tensor).astype(np.float64)
+            tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
+    return wide
+
+
+def _widen_node(node: onnx.NodeProto) -> None:
+    for attribute in node.attribute:
+        if attribute.name in ("to", "dtype", "stash_type", "output_dtype") and attribute.i in _NARROW:
+            attribute.i = onnx.TensorProto.DOUBLE
+    if node.op_type == "Constant":
+        for attribute in node.attribute:
+            if attribute.name in ("value_float", "value_floats"):
+                numbers = np.array(attribute.f if attribute.name == "value_float" else list(attribute.floats))
+                tensor = onnx.numpy_helper.from_array(numbers.astype(np.float64))
+                attribute.CopyFrom(onnx.helper.make_attribute("value", tensor))
+    if node.op_type == "ConstantOfShape" and not node.attribute:
+        zero = onnx.numpy_helper.from_array(np.zeros(1, np.float64))
+        node.attribute.append(onnx.helper.make_attribute("value", zero))
+
+
+def _wide_value(value: Value) -> Value:
+    if isinstance(value, list):
+        return [_wide_value(item) for item in value]
+    is_narrow = isinstance(value, np.ndarray) and value.dtype.name in ("float16", "bfloat16", "float32")
+    return value.astype(np.float64) if is_narrow else value

@@ -1,0 +1,331 @@
+"""Check the regions of two models with an engine, and say what became of each.
+
+1. The engine compares each region on the values of the first model, while it runs that (`regions.local_check`).
+2. It compares each kind of region on drawn values. A kind that it cannot run alone goes to the reference evaluator.
+3. Where its answers differ, the `arbiter` is asked before anything is said.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from splitgraph.dim import evaluate
+from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN
+from splitgraph.verification.engines.engine_process import EngineRun, RegionRecord, Suspect, Workplace
+from splitgraph.verification.inputs.model_inputs import numpy_dtype
+from splitgraph.verification.inputs.solver import SymbolSizes
+from splitgraph.verification.models.dependence import values_of_elements
+from splitgraph.verification.models.model_files import ModelFile, write_model
+from splitgraph.verification.models.model_pair import ComparedModel, caller_inputs
+from splitgraph.verification.regions.arbiter import Arbiter, Opinion
+from splitgraph.verification.regions.cut import cut_out, has_other_attributes, has_same_operators, have_other_constants
+from splitgraph.verification.regions.find import FoundRegion, ModelRegions
+from splitgraph.verification.verification import Region, Verdict
+
+# The values that regions need are in memory together up to so many bytes; one of unknown size counts as so many.
+_MOST_VALUES, _UNKNOWN_SIZE = 2**28, 2**20
+# So many regions of a kind are judged one by one; the others share the last opinion.
+_MOST_JUDGED = 3
+_REFERENCE = "reference"
+
+
+@dataclass(slots=True)
+class _Kind:
+    """Regions that are alike. models, files: before and after. fixed: the positions of inputs that do not change.
+    signed: those of outputs in which 0.0 and -0.0 are not the same. is_exact, has_other_attributes: see `Arbiter`.
+    drawn: what happened on drawn values. crashed: it ended the process of the engine. judged: the opinions so far.
+    """
+
+    models: Sequence[onnx.ModelProto]
+    files: Sequence[ModelFile]
+    fixed: Sequence[int]
+    signed: Sequence[int]
+    is_exact: bool
+    has_other_attributes: bool
+    drawn: RegionRecord | None = None
+    is_by_reference: bool = False
+    crashed: bool = False
+    judged: list[Opinion] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Member:
+    """A region and its kind. records: what happened on the values of the first model, run by run."""
+
+    region: FoundRegion
+    kind: int
+    records: list[RegionRecord] = field(default_factory=list)
+    opinions: list[tuple[Suspect, Opinion]] = field(default_factory=list)
+
+
+class LocalCheck:
+    """The regions of two models, prepared for the engines of a workplace."""
+
+    def __init__(
+        self,
+        found: ModelRegions,
+        regions: Sequence[FoundRegion],
+        pair: tuple[ComparedModel, ComparedModel],
+        place: Workplace,
+        tolerances: tuple[float, float],
+        seed: int,
+        *,
+        is_strict: bool = False,
+    ) -> None:
+        """regions: of those that were found. tolerances: (rtol, atol). is_strict: whatever is not the same bit for bit
+        must be rounding.
+        """
+        self.found = found
+        self._is_strict = is_strict
+        self._pair, self._place, self._tolerances, self._seed = pair, place, tolerances, seed
+        self._kinds: list[_Kind] = []
+        self.members: list[_Member] = []
+        self._uncaptured = ""
+        self._bases: dict[int, Path] = {}
+        self._folder = place.new_folder()
+        first = pair[0].model
+        assert isinstance(first, onnx.ModelProto)
+        self._inputs = caller_inputs(first).keys() - pair[0].left_out
+        drawable = values_of_elements(first)
+        known: dict[tuple[object, ...], int] = {}
+        for region in regions:
+            models = [cut_out(region, side, number) for number, side in enumerate(found.sides)]
+            fixed = [place for place, border in enumerate(region.inputs) if border.before not in drawable]
+            written = [hashlib.sha256(model.SerializeToString(deterministic=True)).digest() for model in models]
+            signed = [place for place, border in enumerate(region.outputs) if border.before in found.signs_matter]
+            # Of several nodes, one may undo what another one changes.
+            is_one = len(region.before) - len(region.context) == 1
+            key = (*written, *fixed, is_one, *signed)
+            if key not in known:
+                known[key] = len(self._kinds)
+                self._kinds.append(self._written(models, fixed, signed, is_one=is_one))
+            self.members.append(_Member(region, known[key]))
+
+    def _written(
+        self, models: Sequence[onnx.ModelProto], fixed: Sequence[int], signed: Sequence[int], *, is_one: bool
+    ) -> _Kind:
+        number = len(self._kinds)
+        names = (f"kind_{number}_before", f"kind_{number}_after")
+        files = [
+            write_model(model, self._folder / name, compared.folder)
+            for model, name, compared in zip(models, names, self._pair, strict=True)
+        ]
+        is_same_code = has_same_operators(*models)
+        is_exact = is_one and is_same_code and have_other_constants(models, self._pair, self._tolerances[0])
+        return _Kind(
+            models, files, fixed, signed, is_exact, is_same_code and not is_exact and has_other_attributes(*models)
+        )
+
+    # Jobs --------------------------------------------------------------------------------------------------------
+
+    def job(self, sizes: Sequence[SymbolSizes], drawn: Mapping[int, Path] | None = None) -> Mapping[str, Any] | None:
+        """Return what an engine process reads of the regions; None if there is nothing to check.
+
+        sizes: of the cases. drawn: the kinds to compare on drawn values, each with the file of the values to draw from.
+        """
+        open_members = [number for number, member in enumerate(self.members) if not self._kinds[member.kind].crashed]
+        if not open_members or self._uncaptured:
+            return None
+        model = self._pair[0].model
+        assert isinstance(model, onnx.ModelProto)
+        needed = (border.before for m in self.members for border in (*m.region.inputs, *m.region.outputs))
+        kinds = [
+            {
+                "models": [str(file.path) for file in kind.files],
+                "folders": [None if file.folder is None else str(file.folder) for file in kind.files],
+                "fixed": list(kind.fixed),
+                "signed": list(kind.signed),
+                "exact": kind.is_exact or self._is_strict,
+            }
+            for kind in self._kinds
+        ]
+        members = [
+            {
+                "kind": member.kind,
+                "inputs": [border.before for border in member.region.inputs],
+                "outputs": [border.before for border in member.region.outputs],
+            }
+            for member in self.members
+        ]
+        return {
+            "outputs": [value.name for value in model.graph.output],
+            "captured": sorted(set(needed) - self._inputs),
+            "kinds": kinds,
+            "members": members,
+            "batches": self._batches(open_members, sizes),
+            "drawn": {kind: str(path) for kind, path in (drawn or {}).items()},
+            "rtol": self._tolerances[0],
+            "atol": self._tolerances[1],
+            "seed": self._seed,
+        }
+
+    def _batches(self, numbers: Collection[int], sizes: Sequence[SymbolSizes]) -> list[list[int]]:
+        """Return the regions in batches whose values fit in memory together."""
+        batches: list[list[int]] = [[]]
+        held: dict[str, int] = {}
+        for number in numbers:
+            region = self.members[number].region
+            new = {border.before: self._bytes_of(border.before, sizes) for border in (*region.inputs, *region.outputs)}
+            if batches[-1] and sum((held | new).values()) > _MOST_VALUES:
+                batches.append([])
+                held = {}
+            batches[-1].append(number)
+            held |= new
+        return batches
+
+    def _bytes_of(self, name: str, sizes: Sequence[SymbolSizes]) -> int:
+        value = self._pair[0].analysis.types.get(name, UNKNOWN)
+        if value.shape is None or None in value.shape or value.dtype not in DTYPE_NUMBERS or value.dtype == "string":
+            return _UNKNOWN_SIZE
+        largest = 0
+        for chosen in sizes:
+            try:
+                count = math.prod(evaluate(dim, chosen) for dim in value.shape if dim is not None)
+            except (KeyError, ArithmeticError):
+                return _UNKNOWN_SIZE
+            largest = max(largest, count * numpy_dtype(value.dtype).itemsize)
+        return largest
+
+    # Results of jobs ---------------------------------------------------------------------------------------------
+
+    def add(self, run: EngineRun) -> bool:
+        """Record what happened in a run; return True if it must be repeated, because a region ended the process."""
+        for number, record in run.regions.items():
+            if record.cases or record.suspects or record.unchecked:
+                self.members[number].records.append(record)
+        self._uncaptured = self._uncaptured or run.uncaptured
+        for kind, path in run.bases.items():
+            self._bases.setdefault(kind, path)
+        if run.crashed is not None:
+            self._kinds[self.members[run.crashed].kind].crashed = True
+        return run.crashed is not None
+
+    def draw(self, engine: str, deadline: float) -> None:
+        """Compare each kind on drawn values; those that the engine cannot run, with the reference evaluator."""
+        self._draw(engine, self._bases.keys(), deadline)
+        left = [number for number in self._bases if not self._is_checked(number)]
+        if left and engine != _REFERENCE and not self._place.settings.custom_ops:
+            self._draw(_REFERENCE, left, deadline)
+
+    def _draw(self, engine: str, kinds: Collection[int], deadline: float) -> None:
+        waiting = {number: self._bases[number] for number in kinds}
+        while waiting and time.monotonic() < deadline:
+            run = self._place.run(engine, [], deadline - time.monotonic(), regions=self.job((), waiting))
+            for number, record in run.drawn.items():
+                kind = self._kinds[number]
+                if record.cases or record.suspects or kind.drawn is None:
+                    kind.drawn, kind.is_by_reference = record, engine == _REFERENCE
+                waiting.pop(number, None)
+            if run.crashed is None:
+                return
+            # Drawn values may end an engine, which says nothing about the models.
+            waiting.pop(run.crashed, None)
+
+    def _is_checked(self, number: int) -> bool:
+        kind = self._kinds[number]
+        records = [record for member in self.members if member.kind == number for record in member.records]
+        return not kind.crashed and all(record.cases and not record.unchecked for record in records)
+
+    def settle(self, engine: str, deadline: float) -> None:
+        """Ask the arbiter about everything that differs."""
+        shared: dict[int, list[tuple[Suspect, Opinion]]] = defaultdict(list)
+        for number, kind in enumerate(self._kinds):
+            for suspect in () if kind.drawn is None else kind.drawn.suspects:
+                asked = _REFERENCE if kind.is_by_reference else engine
+                shared[number].append((suspect, self._judged(asked, deadline, kind, suspect)))
+        for member in self.members:
+            kind, member.opinions = self._kinds[member.kind], []
+            for suspect in (suspect for record in member.records for suspect in record.suspects):
+                if len(kind.judged) < _MOST_JUDGED:
+                    kind.judged.append(self._judged(engine, deadline, kind, suspect))
+                member.opinions.append((suspect, kind.judged[-1]))
+            member.opinions += shared[member.kind]
+
+    def _judged(self, engine: str, deadline: float, kind: _Kind, suspect: Suspect) -> Opinion:
+        settings = self._place.settings
+        is_alone = bool(settings.custom_ops) or settings.has_devices
+        tolerances = (0.0, 0.0) if self._is_strict else self._tolerances
+        arbiter = Arbiter(
+            engine, *tolerances, deadline, is_alone, kind.signed, kind.is_exact, kind.has_other_attributes
+        )
+        return arbiter.judge(kind.models, [file.folder for file in kind.files], suspect)
+
+    def case_of(self, number: int) -> int:
+        """Return the case in which a region differs: the first one for drawn values."""
+        suspects = (suspect for suspect, opinion in self.members[number].opinions if opinion.cause == "models")
+        return next((suspect.case for suspect in suspects if suspect.kind == "captured"), 0)
+
+    def results(self) -> tuple[Region, ...]:
+        """Return what became of each region, in the order of the first model."""
+        return tuple(map(self._result, self.members))
+
+    def _result(self, member: _Member) -> Region:
+        kind, region = self._kinds[member.kind], member.region
+        records = [*member.records, *([kind.drawn] if kind.drawn is not None else [])]
+        cases = sum(record.cases for record in records)
+        diffs = [record.max_abs_diff for record in records if record.max_abs_diff is not None]
+        before = tuple(self.found.before.location(index) for index in region.before if index not in region.context)
+        others = {self.found.partners[index] for index in region.context}
+        after = tuple(self.found.after.location(index) for index in region.after if index not in others)
+        wrong = next(((s, o) for s, o in member.opinions if o.cause == "models"), None)
+        verdict: Verdict = "equal"
+        reason = ""
+        if wrong is not None:
+            verdict, reason = "different", self._told(member, *wrong)
+        elif not cases:
+            verdict, reason = "not-run", self._why_unchecked(member)
+        else:
+            reason = next((_explained(o) for _, o in member.opinions if o.cause == "engine" and o.who), "")
+        name = (before or after or (region.outputs[0].before,))[0]
+        return Region(name, before, after, cases, max(diffs, default=None), verdict, reason)
+
+    def _why_unchecked(self, member: _Member) -> str:
+        if self._uncaptured:
+            return f"the engine returns no inner values: {self._uncaptured}"
+        if self._kinds[member.kind].crashed:
+            return "the engine crashed on this part of the model"
+        reasons = (record.unchecked for record in member.records if record.unchecked)
+        return next(reasons, "no values reached it")
+
+    def _told(self, member: _Member, suspect: Suspect, opinion: Opinion) -> str:
+        """Return how a region differs, and at which inputs."""
+        names = [border.before for border in member.region.outputs]
+        where = f"{_KINDS[suspect.kind]} ({_inputs_text(suspect.inputs)})"
+        blamed = f"; the engine computes {opinion.who} differently from the reference evaluator" if opinion.who else ""
+        return f"{', '.join(names[:3])}: {suspect.reason}, on {where}{blamed}"
+
+
+_KINDS: Mapping[str, str] = {
+    "captured": "values of the first model",
+    "normal": "ordinary numbers",
+    "steps": "halves, whole numbers and its own constants",
+    "ends": "the ends of the types",
+    "gaps": "NaN and infinities",
+    "mixed": "few numbers in all combinations",
+    "rows": "positions in a table",
+    "counts": "numbers of iterations",
+}
+
+
+def _explained(opinion: Opinion) -> str:
+    return f"the engine computes {opinion.who} differently from the reference evaluator, in which both are equal"
+
+
+def _inputs_text(inputs: Mapping[str, Any]) -> str:
+    return ", ".join(_value_text(value) for value in inputs.values()) or "no inputs"
+
+
+def _value_text(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    if shape is None:
+        return type(value).__name__
+    return f"{value.dtype}{list(shape)}"

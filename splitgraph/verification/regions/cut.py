@@ -1,0 +1,178 @@
+"""Cut a region out of its models: a small model of what it is before, and one of what it is after.
+
+Both have the same inputs and outputs, in the order of the border: "in.0", "in.1", …, "out.0", …; the constants that
+the nodes read are in the model. The values inside are numbered, and names of nodes are left out, so that regions that
+repeat (the layers of a model) give the same bytes. Their inputs have no types: these are known when the values are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from splitgraph.model.scopes import FunctionKey, called_function, function_key
+from splitgraph.model.tensor_data import is_external, with_elements
+from splitgraph.verification.models.model_files import nodes_within, read_elements
+from splitgraph.verification.models.model_pair import ComparedModel
+from splitgraph.verification.regions.find import FoundRegion, Side
+from splitgraph.verification.values import Array
+
+
+def input_name(position: int) -> str:
+    """Return the name of an input of the model of a region."""
+    return f"in.{position}"
+
+
+def cut_out(region: FoundRegion, side: Side, number: int) -> onnx.ModelProto:
+    """Return the model of a region. side, number: of the model to take it from, 0 for the first and 1 for the second
+    one.
+    """
+    indices = (region.before, region.after)[number]
+    inputs = [border[number] for border in region.inputs]
+    outputs = [border[number] for border in region.outputs]
+    nodes = [side.nodes[index] for index in indices]
+    made = side.made_by(indices)
+    names = {name: input_name(position) for position, name in enumerate(inputs) if name not in made}
+    read = dict.fromkeys(name for index in indices for name in side.reads[index])
+    constants = [name for name in (*read, *outputs) if name in side.constants and name not in made]
+    names |= {name: f"constant.{position}" for position, name in enumerate(dict.fromkeys(constants))}
+    inner = (name for name in made if name not in outputs)
+    names |= {name: f"value.{position}" for position, name in enumerate(inner)}
+    names |= {name: _output_name(position) for position, name in enumerate(outputs) if name in made}
+    model = onnx.ModelProto(ir_version=side.model.ir_version)
+    model.opset_import.extend(side.model.opset_import)
+    model.functions.extend(_called(side.model, nodes))
+    model.graph.name = "region"
+    model.graph.input.extend(onnx.ValueInfoProto(name=input_name(place)) for place in range(len(inputs)))
+    model.graph.output.extend(onnx.ValueInfoProto(name=_output_name(place)) for place in range(len(outputs)))
+    for name in dict.fromkeys(constants):
+        _add_constant(model.graph, side, name, names[name])
+    for node in nodes:
+        own = model.graph.node.add()
+        own.CopyFrom(node)
+        _rename(own, names)
+    for position, name in enumerate(outputs):
+        # A value that the other model computes, and this one has as an input or as a constant.
+        if name not in made:
+            model.graph.node.append(
+                onnx.helper.make_node("Identity", [names.get(name, name)], [_output_name(position)])
+            )
+    return model
+
+
+def _output_name(position: int) -> str:
+    return f"out.{position}"
+
+
+def _add_constant(graph: onnx.GraphProto, side: Side, name: str, own_name: str) -> None:
+    constants = side.constants
+    tensor = constants.tensor(name)
+    if tensor is not None:
+        added = graph.initializer.add()
+        added.CopyFrom(tensor)
+        added.name = own_name
+    elif name in constants.sparse:
+        sparse = graph.sparse_initializer.add()
+        sparse.CopyFrom(constants.sparse[name])
+        sparse.values.name = own_name
+    else:
+        node = graph.node.add()
+        node.CopyFrom(constants.nodes[name])
+        _rename(node, {name: own_name})
+
+
+def _rename(node: onnx.NodeProto, names: Mapping[str, str]) -> None:
+    """Rename what a node and its bodies read and compute, and drop what only people read."""
+    for field in ("name", "doc_string", "metadata_props", "device_configurations"):
+        node.ClearField(field)
+    node.input[:] = [names.get(name, name) for name in node.input]
+    node.output[:] = [names.get(name, name) for name in node.output]
+    for attribute in node.attribute:
+        for body in [attribute.g, *attribute.graphs] if attribute.HasField("g") else attribute.graphs:
+            for inner in body.node:
+                _rename(inner, names)
+            for value in body.output:
+                value.name = names.get(value.name, value.name)
+
+
+def _called(model: onnx.ModelProto, nodes: Iterable[onnx.NodeProto]) -> list[onnx.FunctionProto]:
+    """Return the functions of a model that some nodes call, directly or not."""
+    functions = {function_key(function): function for function in model.functions}
+    waiting, called = list(nodes), dict[FunctionKey, onnx.FunctionProto]()
+    while waiting and functions:
+        for node in nodes_within([waiting.pop()]):
+            key = called_function(node)
+            if key in functions and key not in called:
+                called[key] = functions[key]
+                waiting += functions[key].node
+    return [called[key] for key in functions if key in called]
+
+
+# What differs between the two models of a region ----------------------------------------------------------------------
+
+
+def has_same_operators(before: onnx.ModelProto, after: onnx.ModelProto) -> bool:
+    """Return True if both models of a region are the same nodes but for attributes and constants."""
+    return list(map(_code, _without_constants(before))) == list(map(_code, _without_constants(after)))
+
+
+def has_other_attributes(before: onnx.ModelProto, after: onnx.ModelProto) -> bool:
+    """Return True if nodes of the same versions have other attributes. before, after: with the same operators."""
+    if list(before.opset_import) != list(after.opset_import):
+        return False
+    return list(_without_constants(before)) != list(_without_constants(after))
+
+
+def have_other_constants(models: Sequence[onnx.ModelProto], pair: Sequence[ComparedModel], rtol: float) -> bool:
+    """Return True if only the constants of a region differ, by more than `rtol` of their own size. models: with the
+    same operators. pair: the models that the region is from.
+    """
+    if list(_without_constants(models[0])) != list(_without_constants(models[1])):
+        return False
+    constants = [dict(_constants(model)) for model in models]
+    if constants[0].keys() != constants[1].keys():
+        return False
+    for name, tensor in constants[0].items():
+        one, other = (
+            _elements(each, compared) for each, compared in zip((tensor, constants[1][name]), pair, strict=True)
+        )
+        if one.dtype != other.dtype or one.shape != other.shape:
+            return True
+        if one.dtype.kind != "f" and "float" not in one.dtype.name:
+            if not np.array_equal(one, other):
+                return True
+            continue
+        left, right = one.astype(np.float64), other.astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            is_far = ~(
+                (left == right) | (np.isnan(left) & np.isnan(right)) | (np.abs(left - right) <= rtol * np.abs(left))
+            )
+        if is_far.any():
+            return True
+    return False
+
+
+def _without_constants(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+    return (node for node in model.graph.node if node.op_type != "Constant")
+
+
+def _constants(model: onnx.ModelProto) -> Iterator[tuple[str, onnx.TensorProto]]:
+    yield from ((tensor.name, tensor) for tensor in model.graph.initializer)
+    for node in model.graph.node:
+        if node.op_type == "Constant":
+            yield from ((node.output[0], attribute.t) for attribute in node.attribute if attribute.name == "value")
+
+
+def _elements(tensor: onnx.TensorProto, compared: ComparedModel) -> Array:
+    whole = with_elements(tensor)
+    if is_external(whole):
+        return read_elements(whole, compared.folder or Path())
+    elements: Array = onnx.numpy_helper.to_array(whole)
+    return elements
+
+
+def _code(node: onnx.NodeProto) -> tuple[object, ...]:
+    return called_function(node), tuple(node.input), tuple(node.output)

@@ -1,0 +1,362 @@
+"""Draw values for the inputs of a region, on which two operators differ that agree on ordinary numbers.
+
+- steps: 0 and -0.0, halves, small whole numbers, and the constants of the region with their neighbours and multiples:
+  for `>` against `>=`, the rounding of ties, thresholds, the ends of a quantization.
+- ends: the smallest and largest integers of a type, and floating-point numbers that narrower types cannot hold: for
+  saturation, wrapping, and overflow.
+- gaps: NaN and the infinities between ordinary numbers.
+- mixed: few numbers, special ones among them, in all combinations: for two inputs that meet, and for ties.
+- counts: numbers of iterations.
+- normal: ordinary numbers, several times: for weights that the values of the model do not show.
+- rows: each row of a table, those that differ first.
+
+Shapes are those of the values that reach the region. Values that no element of the model's inputs reaches (sizes,
+constants) do not change: what is known of them, the second model may rely on. Nor do lengths, positions and divisors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import onnx
+
+from splitgraph.model.tensor_data import byte_size, is_external
+from splitgraph.verification.models.dependence import index_inputs, shape_inputs
+from splitgraph.verification.models.model_files import is_default_domain, read_elements, scoped_nodes
+from splitgraph.verification.values import Array, Value
+
+Kind = Literal["captured", "normal", "steps", "ends", "gaps", "mixed", "rows", "counts"]
+
+_STEPS = (0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 3.5, 1.0, -1.0, 2.0, -2.0, 3.0, 0.25, 6.0)
+_ENDS_OF_HALVES = (65504.0, -65504.0, 300.0, -300.0, 2049.0, -2049.0, 1e-7, 1000.0)
+_ENDS = (65520.0, -65520.0, 1e6, -1e6, 16777217.0, -16777217.0, 1e9, -1e9, 1e18, -1e18, 1e-30, 256.0, 300.0)
+_WHOLE_ENDS = (-(2**31), 2**31 - 1, 2**31, 2**32 + 1, 2**53 + 1, 1000, 65536, -1000, 100, 128)
+# Multiples of a scale at which a quantization to 8 or 16 bits rounds, and at which it ends.
+_MULTIPLES = (0.5, 1.5, 2.5, -0.5, -1.0, 127.0, 127.5, 128.0, -128.0, -128.5, -129.0, 255.0, 255.5, 256.0, 32768.0)
+# Of the ends of a type, so many numbers are spread over the whole range of 8 bits.
+_SPREAD = 15
+# How many constants of a region are tried, of tensors of at most so many elements.
+_MOST_CONSTANTS, _FEW = 24, 64
+# In how many cases at most the numbers of a kind are tried, if an input has few elements; one of so many elements is
+# a gap.
+_MOST_CASES, _MOST_ROWS = 12, 48
+_EACH = 4
+_NORMAL_CASES = 4
+_COUNTS = (0, 1, 2, 8, 20)
+# Numbers of a narrower type are drawn like those of float32.
+_MOST_BITS = 16
+_WORDS = ("alpha", "b", "", "gamma delta", "naïve", "42", "A", "x-y", "two  spaces", "Ω", "end.", " lead", "ZED")
+# Operators that read a table at given positions.
+_READERS = ("Gather", "GatherElements", "GatherND")
+# A table with more bytes is not read to find the rows that differ.
+_LARGEST_TABLE = 2**28
+
+
+# A region before and after, each with the folder of its external data.
+Models = tuple[tuple[onnx.ModelProto, Path], tuple[onnx.ModelProto, Path]]
+
+
+class Drawn(NamedTuple):
+    """Values for the inputs of a region. kind: what is unusual about them."""
+
+    kind: Kind
+    values: Mapping[str, Value]
+
+
+def draw(models: Models, base: Mapping[str, Value], fixed: Collection[str], seed: int) -> Iterator[Drawn]:
+    """Yield values for the inputs of a region, with the shapes and types of those in `base`.
+
+    models: the region before and after, each with the folder of its external data. fixed: inputs that do not change.
+    """
+    (before, _), (after, _) = models
+    both = before, after
+    numbers = _constants(both)
+    has_loop = any(node.op_type == "Loop" for model in both for node, _ in scoped_nodes(model))
+    kept = set(fixed).union(*(shape_inputs(model) | index_inputs(model) for model in both))
+    if not has_loop:
+        # Conditions of branches.
+        kept -= {name for name, value in base.items() if _is_flags(value) and name not in fixed}
+    free = {
+        name: value for name, value in base.items() if name not in kept and isinstance(value, np.ndarray) and value.size
+    }
+    rng = np.random.default_rng(seed)
+    for _ in range(_NORMAL_CASES if free else 0):
+        yield Drawn("normal", dict(base) | {name: _ordinary(value, rng) for name, value in free.items()})
+    # Equal elements in each row.
+    for _ in range(_NORMAL_CASES if free else 0):
+        yield Drawn("mixed", dict(base) | {name: _of_two(value, rng) for name, value in free.items()})
+    words = _texts(both)
+    kinds: Sequence[Kind] = ("steps",) if has_loop else ("steps", "ends", "gaps")
+    for kind in kinds:
+        for values in _unusual(free, kind, numbers, rng):
+            yield Drawn(kind, dict(base) | values)
+    for values in _mixed(free, words) if not has_loop else ():
+        yield Drawn("mixed", dict(base) | values)
+    for values in _counts(before, base):
+        yield Drawn("counts", dict(base) | values)
+    indexed = {name: value for name, value in base.items() if name not in fixed and name in kept}
+    for values in _rows(models, base, indexed):
+        yield Drawn("rows", dict(base) | values)
+
+
+def _ordinary(value: Array, rng: np.random.Generator) -> Array:
+    """Return other ordinary elements for a value."""
+    dtype = value.dtype
+    if dtype.kind in "OUS":
+        words = rng.choice(np.array(_WORDS, dtype=object), size=value.shape)
+        return np.asarray(words, dtype=object)
+    if dtype.kind == "b":
+        return np.asarray(rng.uniform(size=value.shape) < 0.5)
+    if dtype.kind == "c":
+        return np.asarray(rng.standard_normal(value.shape) + 1j * rng.standard_normal(value.shape), dtype)
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return rng.integers(max(int(info.min), -100), min(int(info.max), 100), value.shape, endpoint=True).astype(dtype)
+    return np.asarray(rng.standard_normal(value.shape)).astype(np.float32).astype(dtype)
+
+
+def _unusual(
+    free: Mapping[str, Array], kind: Kind, constants: Sequence[float], rng: np.random.Generator
+) -> Iterator[dict[str, Value]]:
+    """Yield unusual elements of a kind for the inputs."""
+    lists = {name: _numbers(value.dtype, kind, constants) for name, value in free.items()}
+    lists = {name: numbers for name, numbers in lists.items() if numbers.size}
+    cases = max((-(-numbers.size // free[name].size) for name, numbers in lists.items()), default=0)
+    # A condition beside the numbers is true and false.
+    others = [name for name in free if name not in lists]
+    for case in range(min(max(cases, 2 if cases and len(lists) > 1 else cases), _MOST_CASES)):
+        made: dict[str, Value] = {name: _ordinary(free[name], rng) for name in others}
+        for place, (name, numbers) in enumerate(lists.items()):
+            # In the first case, inputs meet their equals.
+            start = case * free[name].size + 3 * place * (case % 2)
+            made[name] = _filled(free[name], np.roll(numbers, -start), kind)
+        yield made
+
+
+def _is_flags(value: Value) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "b"
+
+
+def _mixed(free: Mapping[str, Array], words: Sequence[str]) -> Iterator[dict[str, Value]]:
+    """Yield few numbers for the inputs, so that those of several inputs meet in all combinations."""
+    lists = {name: _few(value.dtype, words) for name, value in free.items()}
+    lists = {name: few for name, few in lists.items() if few.size}
+    smallest = min((free[name].size for name in lists), default=0)
+    combinations = math.prod(few.size for few in lists.values())
+    for case in range(min(-(-combinations // smallest), _MOST_CASES) if smallest else 0):
+        made: dict[str, Value] = {}
+        step = 1
+        for name, few in lists.items():
+            places = case * smallest + np.arange(free[name].size)
+            made[name] = few[places // step % few.size].reshape(free[name].shape)
+            step *= few.size
+        yield made
+    for flags in (name for name, value in free.items() if _is_flags(value) and value.ndim):
+        yield from ({flags: row} for row in _one_apart(free[flags]))
+
+
+def _of_two(value: Array, rng: np.random.Generator) -> Array:
+    """Return zeros and ones in any order."""
+    if value.dtype.kind in "OUS":
+        return np.array(rng.choice(np.array(_WORDS[:2], dtype=object), size=value.shape), dtype=object)
+    return np.asarray(rng.integers(0, 2, value.shape)).astype(value.dtype)
+
+
+def _few(dtype: np.dtype[Any], words: Sequence[str]) -> Array:
+    if dtype.kind in "OUS":
+        return np.array(words, dtype=object)
+    if dtype.kind == "b":
+        return np.array([True, False])
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        least = [int(info.min), -2, -1] if dtype.kind == "i" else []
+        return np.array([0, 1, 2, *least, 3, int(info.max)], dtype)
+    if dtype.kind == "f" or dtype.name == "bfloat16":
+        return np.array([0.0, 1.0, np.nan, np.inf, -np.inf, -0.0, -1.0, 2.0]).astype(dtype)
+    return np.empty(0, dtype)
+
+
+def _one_apart(value: Array) -> Iterator[Array]:
+    """Yield flags of which one in each row is not like the others."""
+    length = value.shape[-1]
+    rows = value.size // max(length, 1)
+    for common in (True, False):
+        for case in range(min(-(-length // max(rows, 1)), _MOST_CASES)):
+            flags = np.full((rows, length), common)
+            flags[np.arange(rows), (case * rows + np.arange(rows)) % length] = not common
+            yield flags.reshape(value.shape)
+
+
+def _counts(model: onnx.ModelProto, base: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
+    """Yield numbers of iterations for loops."""
+    for node in model.graph.node:
+        count = base.get(node.input[0]) if node.op_type == "Loop" and node.input else None
+        if isinstance(count, np.ndarray):
+            yield from ({node.input[0]: np.full_like(count, number)} for number in _COUNTS)
+
+
+def _texts(models: Iterable[onnx.ModelProto]) -> list[str]:
+    """Return words: those of a region, in other letters, and usual ones."""
+    own: list[bytes] = []
+    for model in models:
+        own += (text for tensor in model.graph.initializer for text in tensor.string_data[:_FEW])
+        for node, _ in scoped_nodes(model):
+            for attribute in node.attribute:
+                own += (attribute.s, *attribute.strings, *attribute.t.string_data)
+    told = [text.decode("utf-8", "replace") for text in own if text][:_MOST_CONSTANTS]
+    return list(
+        dict.fromkeys(["", " ", *(other for text in told for other in (text, text.upper(), text.lower())), *_WORDS])
+    )
+
+
+def _filled(value: Array, numbers: Array, kind: Kind) -> Array:
+    if kind == "gaps":
+        filled = np.array(value)
+        flat = filled.reshape(-1)
+        step = _EACH if flat.size > _EACH else 1
+        flat[::step] = np.resize(numbers, flat[::step].size)
+        return filled
+    return np.resize(numbers, value.size).reshape(value.shape)
+
+
+def _numbers(dtype: np.dtype[Any], kind: Kind, constants: Sequence[float]) -> Array:
+    """Return the numbers of a kind in a type; none if the type has no such numbers."""
+    if dtype.kind in "iu":
+        return _whole_numbers(dtype, kind, constants)
+    if dtype.kind != "f" and dtype.name != "bfloat16":
+        return np.empty(0, dtype)
+    is_half = dtype.itemsize * 8 <= _MOST_BITS
+    if kind == "steps":
+        return _unique([*_with_neighbours(dtype, constants), *_STEPS], dtype)
+    if kind == "ends":
+        return np.array(_ENDS_OF_HALVES if is_half else _ENDS).astype(dtype)
+    return np.array([np.nan, np.inf, -np.inf, -0.0]).astype(dtype)
+
+
+def _with_neighbours(dtype: np.dtype[Any], constants: Iterable[float]) -> Iterator[float]:
+    """Yield each constant, its neighbours in a type, and where a quantization by this scale rounds and ends."""
+    for number in constants:
+        with np.errstate(over="ignore", under="ignore"):
+            rounded = np.asarray(number).astype(dtype if dtype.kind == "f" else np.float32)
+            around = [float(np.nextafter(rounded, rounded.dtype.type(end))) for end in (np.inf, -np.inf)]
+        if np.isfinite(rounded):
+            yield from (float(rounded), *around, *(times * number for times in _MULTIPLES))
+
+
+def _unique(candidates: Sequence[float], dtype: np.dtype[Any]) -> Array:
+    with np.errstate(over="ignore"):
+        numbers = np.array(candidates, np.float64).astype(dtype)
+    # As bits, because -0.0 is equal to 0.
+    bits = numbers.view(np.dtype(f"u{dtype.itemsize}"))
+    _, places = np.unique(bits, return_index=True)
+    return numbers[np.sort(places)]
+
+
+def _whole_numbers(dtype: np.dtype[Any], kind: Kind, constants: Sequence[float]) -> Array:
+    if kind == "gaps" or dtype.itemsize * 8 < 8:
+        return np.empty(0, dtype)
+    info = np.iinfo(dtype)
+    if kind == "steps":
+        whole = [int(number) + step for number in constants if float(number).is_integer() for step in (0, 1, -1)]
+        candidates = [*whole, 0, 1, -1, 2, 3, -2, -3, 7, -7]
+    else:
+        half = int(info.max) // 2
+        candidates = [info.min, info.max, info.min + 1, info.max - 1, half, half + 1, -1, *_WHOLE_ENDS]
+        if dtype.itemsize == 1:
+            candidates += range(info.min, info.max, _SPREAD)
+    return np.array([number for number in dict.fromkeys(map(int, candidates)) if info.min <= number <= info.max], dtype)
+
+
+def _constants(models: Iterable[onnx.ModelProto]) -> list[float]:
+    """Return numbers of small constants and of attributes of a region."""
+    constants: dict[float, None] = {}
+    for model in models:
+        tensors = [*model.graph.initializer]
+        for node, _ in scoped_nodes(model):
+            for attribute in node.attribute:
+                if attribute.type == onnx.AttributeProto.FLOAT and is_default_domain(node.domain):
+                    constants[attribute.f] = None
+                elif attribute.type == onnx.AttributeProto.TENSOR and node.op_type == "Constant":
+                    tensors.append(attribute.t)
+        for tensor in tensors:
+            if np.prod(tensor.dims) <= _FEW and tensor.data_location != onnx.TensorProto.EXTERNAL:
+                elements = _elements(tensor)
+                constants.update(dict.fromkeys(float(number) for number in elements.ravel().tolist()))
+    return [number for number in constants if np.isfinite(number)][:_MOST_CONSTANTS]
+
+
+def _elements(tensor: onnx.TensorProto) -> Array:
+    """Return the elements of a tensor of real numbers; none of other tensors."""
+    nothing: Array = np.empty(0)
+    if tensor.data_type == onnx.TensorProto.STRING:
+        return nothing
+    try:
+        array: Array = onnx.numpy_helper.to_array(tensor)
+    except ValueError:  # without its data
+        return nothing
+    return nothing if array.dtype.kind in "cb" else array
+
+
+# Tables ---------------------------------------------------------------------------------------------------------------
+
+
+def _rows(models: Models, base: Mapping[str, Value], indexed: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
+    """Yield positions for the inputs that read a table: each of its rows, those that differ first."""
+    casted = {node.output[0]: node.input[0] for node in models[0][0].graph.node if node.op_type == "Cast"}
+    for node in models[0][0].graph.node:
+        if node.op_type not in _READERS or not is_default_domain(node.domain):
+            continue
+        name = casted.get(node.input[1], node.input[1])
+        values = indexed.get(name)
+        table = next((tensor for tensor in models[0][0].graph.initializer if tensor.name == node.input[0]), None)
+        data = base.get(node.input[0])
+        dims = list(np.shape(data)) if isinstance(data, np.ndarray) else [] if table is None else list(table.dims)
+        if isinstance(values, np.ndarray) and values.size and math.prod(dims):
+            different = _different_places(table, models, node)
+            yield from ({name: chosen} for chosen in _positions(node, dims, values, different))
+
+
+def _positions(node: onnx.NodeProto, dims: Sequence[int], values: Array, different: Array) -> Iterator[Array]:
+    """Yield positions in a table for one node. different: the places of elements that differ, one in each row."""
+    if node.op_type == "GatherND":
+        depth = values.shape[-1] if values.ndim else 0
+        for place in different[:_MOST_ROWS, :depth] if 0 < depth <= len(dims) else ():
+            yield np.broadcast_to(place, values.shape).astype(values.dtype)
+        return
+    axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 0)
+    if not -len(dims) <= axis < len(dims):
+        return
+    rows = _in_order(dims[axis], np.unique(different[:, axis]) if different.size else different)
+    if node.op_type == "GatherElements":
+        # Each element reads its own place along the other axes.
+        yield from (np.full(values.shape, row).astype(values.dtype) for row in rows[:_MOST_ROWS].tolist())
+        return
+    for case in range(min(-(-rows.size // values.size), _MOST_ROWS)):
+        chosen = np.resize(np.roll(rows, -case * values.size), values.size)
+        yield chosen.reshape(values.shape).astype(values.dtype)
+
+
+def _different_places(table: onnx.TensorProto | None, models: Models, node: onnx.NodeProto) -> Array:
+    """Return where the table of a node is another one in the second model."""
+    none: Array = np.empty((0, 1), np.int64)
+    (_, folder), (after, other_folder) = models
+    readers = (other for other in after.graph.node if other.op_type == node.op_type and other.input[1] == node.input[1])
+    names = {other.input[0] for other in readers}
+    new = next((tensor for tensor in after.graph.initializer if tensor.name in names), None)
+    if table is None or new is None or list(table.dims) != list(new.dims) or (byte_size(table) or 0) > _LARGEST_TABLE:
+        return none
+    one, other = (
+        read_elements(tensor, place) if is_external(tensor) else onnx.numpy_helper.to_array(tensor)
+        for tensor, place in ((table, folder), (new, other_folder))
+    )
+    return none if one.dtype != other.dtype or not one.size else np.argwhere(one != other)
+
+
+def _in_order(count: int, first: Array) -> Array:
+    """Return the positions of a dimension: those that come first, the ends counted from both sides, and all others."""
+    ends = [0, -1, count - 1, -count]
+    return np.array(list(dict.fromkeys([*first.tolist(), *ends, *range(count)])), np.int64)

@@ -1,0 +1,382 @@
+"""Find what differs between two ONNX models: regions, each with its nodes in both models and the same values at its
+border.
+
+1. `differences.matching` pairs the nodes of the two main graphs, and so the values. Two values are taken for the same
+   only if their inferred types agree.
+2. A node is kept if its partner does the same with the same values (see `sameness`). All other nodes have changed.
+3. Changed nodes that meet at a value which only one model has are one region. So are the nodes that compute the same
+   value in both models. Two changed nodes that meet at a value of both models stay two regions: each is held to what it
+   does itself, so that neither hides the other.
+
+Constants are no values at a border: a region holds those that its nodes read, so that a changed weight changes its
+readers. A changed node in a body, or in a function, changes the node that holds the body or calls the function.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import onnx
+
+from splitgraph.differences.constants import Folder, UnknownFolder
+from splitgraph.differences.matching import ComparedGraph, ValueNames, match_nodes
+from splitgraph.model.scopes import MAIN, Scope, node_label, opset_imports
+from splitgraph.model.value_type import UNKNOWN, ValueType
+from splitgraph.verification.models.model_pair import ComparedModel, caller_inputs
+from splitgraph.verification.regions.sameness import Sameness, reads
+
+# Operators that let only some numbers pass, as they are.
+_LIMITING = frozenset({"Cast", "Relu", "Abs", "Clip"})
+# Operators that tell 0.0 from -0.0, and at which input; and those that pass the sign of a zero on.
+_TELLING_SIGNS = {"Div": 1, "Reciprocal": 0, "Pow": 0, "BitCast": 0}
+_KEEPING_SIGNS = frozenset(
+    {
+        "Abs",
+        "Cast",
+        "Concat",
+        "Expand",
+        "Flatten",
+        "Gather",
+        "Identity",
+        "Mul",
+        "Neg",
+        "Reshape",
+        "Slice",
+        "Split",
+        "Sqrt",
+    }
+    | {"Squeeze", "Transpose", "Unsqueeze", "Where"}
+)
+# So many kept nodes at most belong to a region.
+_MOST_CONTEXT = 16
+
+# A node: 0 for the first model and 1 for the second one, and its index in the main graph.
+_Node = tuple[int, int]
+
+
+class Border(NamedTuple):
+    """A value that both models have, by its name in each."""
+
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRegion:
+    """A part that differs. before, after: the indices of its nodes in the main graph of each model, in their order.
+    inputs: the values that it reads. outputs: the values that other nodes, or a caller, read from it. context: those of
+    `before` that have not changed, and belong to it because of what they say about its inputs.
+    """
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    inputs: tuple[Border, ...]
+    outputs: tuple[Border, ...]
+    context: frozenset[int] = frozenset()
+
+
+class Constants:
+    """The constants of a main graph: initializers that no caller replaces, and the results of Constant nodes."""
+
+    def __init__(self, model: onnx.ModelProto, left_out: Collection[str]) -> None:
+        """left_out: inputs that are never given."""
+        given = caller_inputs(model).keys() - set(left_out)
+        graph = model.graph
+        self.tensors = {tensor.name: tensor for tensor in graph.initializer if tensor.name not in given}
+        self.sparse = {sparse.values.name: sparse for sparse in graph.sparse_initializer}
+        self.nodes = {node.output[0]: node for node in graph.node if node.op_type == "Constant" and node.output}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.tensors or name in self.nodes or name in self.sparse
+
+    def tensor(self, name: str) -> onnx.TensorProto | None:
+        """Return a dense constant as a tensor; None for another form of constant."""
+        node = self.nodes.get(name)
+        if node is None:
+            return self.tensors.get(name)
+        return next((attribute.t for attribute in node.attribute if attribute.name == "value"), None)
+
+
+class Side:
+    """One model: its main graph, its constants, and who computes and who reads each value. computed: the indices of the
+    nodes that are no constants. reads: the names that each node reads, also in its bodies.
+    """
+
+    def __init__(self, compared: ComparedModel) -> None:
+        assert isinstance(compared.model, onnx.ModelProto)
+        self.model = compared.model
+        self.types = compared.analysis.types
+        self.graph = ComparedGraph(Scope(self.model.graph, MAIN, "main", opset_imports(self.model.opset_import)))
+        self.constants = Constants(self.model, compared.left_out)
+        self.nodes = self.graph.nodes
+        self.computed = {index for index, node in enumerate(self.nodes) if node.op_type != "Constant"}
+        self.reads = [tuple(dict.fromkeys(reads(node))) for node in self.nodes]
+        self.makers = {name: maker for name, maker in self.graph.producers.items() if maker in self.computed}
+        self.results = {value.name for value in self.model.graph.output}
+
+    @cached_property
+    def readers(self) -> Mapping[str, Sequence[int]]:
+        """The nodes that read each value."""
+        readers = defaultdict(list)
+        for index, names in enumerate(self.reads):
+            for name in names:
+                readers[name].append(index)
+        return readers
+
+    def location(self, index: int) -> str:
+        """Return the location of a node, as people read it."""
+        return f"main/{node_label(self.nodes[index], index)}"
+
+    def is_used(self, name: str) -> bool:
+        """Return True for a value that a node or a caller reads."""
+        return bool(name) and (name in self.readers or name in self.results)
+
+    def made_by(self, indices: Iterable[int]) -> dict[str, None]:
+        """Return the values that some nodes compute, in their order."""
+        return dict.fromkeys(name for index in sorted(indices) for name in self.nodes[index].output if name)
+
+
+class ModelRegions:
+    """The regions of two models, in the order of the first one. partners: the nodes that both models have alike, by
+    their indices. signs_matter: the values of the first model in which 0.0 and -0.0 are not the same.
+    """
+
+    def __init__(self, first: ComparedModel, second: ComparedModel) -> None:
+        self.before, self.after = Side(first), Side(second)
+        self.sides = self.before, self.after
+        self._sameness = Sameness(self.before.model, self.after.model, _folders(first, second))
+        pairs = match_nodes(self.before.graph, self.after.graph, by_position=False)
+        names = ValueNames(self.before.graph, self.after.graph, pairs, by_position=False).after
+        self._after_name = {name: other for name, other in names.items() if self._may_be_same(name, other)}
+        self._before_name = {other: name for name, other in self._after_name.items()}
+        self._same_constants: dict[tuple[str, str], bool] = {}
+        self.partners = {
+            index: other for index, other in pairs if index in self.before.computed and self._is_kept(index, other)
+        }
+        changed = self.before.computed - self.partners.keys(), self.after.computed - set(self.partners.values())
+        regions = (self._with_context(self.region(*members)) for members in self._joined(changed))
+        self.signs_matter = _with_signs(self.before)
+        self.regions = sorted((region for region in regions if region.outputs), key=self._place)
+
+    def common_values(self) -> list[Border]:
+        """Return the values that both models compute, in the order of the first model."""
+        pairs = ((name, self._after_name.get(name)) for name in self.before.makers)
+        return [Border(name, other) for name, other in pairs if other is not None and other in self.after.makers]
+
+    def region(self, before: Collection[int], after: Collection[int]) -> FoundRegion:
+        """Return the region of these nodes, with the values at its border."""
+        inputs: dict[Border, None] = {}
+        outputs: dict[Border, None] = {}
+        for number, (side, indices) in enumerate(zip(self.sides, (before, after), strict=True)):
+            made = side.made_by(indices)
+            read = dict.fromkeys(name for index in sorted(indices) for name in side.reads[index])
+            inputs.update(
+                dict.fromkeys(self._border(number, n) for n in read if n not in made and n not in side.constants)
+            )
+            leaving = (
+                name
+                for name in made
+                if name in side.results or any(reader not in indices for reader in side.readers.get(name, ()))
+            )
+            outputs.update(dict.fromkeys(self._border(number, n) for n in leaving if self._counterpart(number, n)))
+        return FoundRegion(tuple(sorted(before)), tuple(sorted(after)), tuple(inputs), tuple(outputs))
+
+    def joined(self, regions: Sequence[FoundRegion]) -> FoundRegion:
+        """Return one region of several, with the kept nodes that lie between them."""
+        before = {index for region in regions for index in region.before}
+        between = _reached(before, self.before.reads, self.before.makers)
+        between &= _reached_forward(before, self.before.nodes, self.before.readers)
+        kept = {index for index in between if index in self.partners}
+        after = {index for region in regions for index in region.after} | {self.partners[index] for index in kept}
+        return replace(self.region(before | kept, after), context=frozenset(kept))
+
+    def _with_context(self, region: FoundRegion) -> FoundRegion:
+        """Return the region with the nodes that say what its inputs can be: a Cast from a narrower type, a Relu; and
+        where one side reads a value and the other one what that is computed from, the nodes between the two.
+        """
+        context: set[int] = set()
+        while len(context) < _MOST_CONTEXT:
+            more = self._limiting(region) or self._between_inputs(region)
+            more &= self.partners.keys()
+            more -= set(region.before)
+            if not more or len(more) > _MOST_CONTEXT:
+                break
+            context |= more
+            region = self.region({*region.before, *more}, {*region.after, *(self.partners[index] for index in more)})
+        return replace(region, context=frozenset(context))
+
+    def _limiting(self, region: FoundRegion) -> set[int]:
+        """Return the kept nodes that make an input, and let only some numbers pass."""
+        makers = (self.before.makers.get(border.before) for border in region.inputs)
+        return {maker for maker in makers if maker is not None and self.before.nodes[maker].op_type in _LIMITING}
+
+    def _between_inputs(self, region: FoundRegion) -> set[int]:
+        """Return the nodes that compute an input of one side from an input of the other one."""
+        read = [
+            {name for index in indices for name in side.reads[index]}
+            for side, indices in zip(self.sides, (region.before, region.after), strict=True)
+        ]
+        of_one = [border for border in region.inputs if (border.before in read[0]) != (border.after in read[1])]
+        between: set[int] = set()
+        for border in of_one:
+            maker = self.before.makers.get(border.before)
+            if maker is None:
+                continue
+            others = [other.before for other in region.inputs if other != border]
+            readers = [reader for name in others for reader in self.before.readers.get(name, ())]
+            forward = _reached_forward(readers, self.before.nodes, self.before.readers)
+            if maker in forward:
+                between |= forward & _reached([maker], self.before.reads, self.before.makers)
+        return between
+
+    # Nodes that stay ---------------------------------------------------------------------------------------------
+
+    def _may_be_same(self, name: str, other: str) -> bool:
+        """Return False for two inner values whose types contradict each other."""
+        if name in self.before.results or name not in self.before.makers:
+            return True
+        return not _contradict(self.before.types.get(name, UNKNOWN), self.after.types.get(other, UNKNOWN))
+
+    def _is_kept(self, index: int, other: int) -> bool:
+        before, after = self.before.nodes[index], self.after.nodes[other]
+        if not self._sameness.are_same(before, after, self._is_same):
+            return False
+        return all(
+            self._after_name.get(name) == new or not (self.before.is_used(name) or self.after.is_used(new))
+            for name, new in zip(before.output, after.output, strict=True)
+        )
+
+    def _is_same(self, name: str, other: str) -> bool:
+        constants = name in self.before.constants, other in self.after.constants
+        if any(constants):
+            return all(constants) and self._are_same_constants(name, other)
+        return self._after_name.get(name) == other if name and other else name == other
+
+    def _are_same_constants(self, name: str, other: str) -> bool:
+        key = name, other
+        if key not in self._same_constants:
+            one, two = self.before.constants, self.after.constants
+            tensors = one.tensor(name), two.tensor(other)
+            if tensors[0] is not None and tensors[1] is not None:
+                same = self._sameness.same_tensors(tensors[0], tensors[1])
+            elif name in one.sparse and other in two.sparse:
+                same = self._sameness.same_sparse_tensors(one.sparse[name], two.sparse[other])
+            else:
+                node, new = one.nodes.get(name), two.nodes.get(other)
+                same = node is not None and new is not None and self._sameness.are_same(node, new, lambda *_: False)
+            self._same_constants[key] = same
+        return self._same_constants[key]
+
+    # Regions -----------------------------------------------------------------------------------------------------
+
+    def _joined(self, changed: tuple[Collection[int], Collection[int]]) -> Iterable[tuple[list[int], list[int]]]:
+        """Return the changed nodes of both models, region by region."""
+        groups = _Groups()
+        for number, indices in enumerate(changed):
+            side, other = self.sides[number], self.sides[1 - number]
+            for index in indices:
+                for name in side.nodes[index].output:
+                    counterpart = self._counterpart(number, name)
+                    if counterpart is None:
+                        for reader in side.readers.get(name, ()):
+                            groups.join((number, index), (number, reader))
+                    elif counterpart in other.makers:
+                        groups.join((number, index), (1 - number, other.makers[counterpart]))
+        members: dict[_Node, tuple[list[int], list[int]]] = {}
+        for number, indices in enumerate(changed):
+            for index in sorted(indices):
+                members.setdefault(groups.find((number, index)), ([], []))[number].append(index)
+        return members.values()
+
+    def _counterpart(self, number: int, name: str) -> str | None:
+        """Return the name of a value in the other model; None if only this one has it."""
+        return (self._before_name if number else self._after_name).get(name)
+
+    def _border(self, number: int, name: str) -> Border:
+        other = self._counterpart(number, name) or name
+        return Border(other, name) if number else Border(name, other)
+
+    def _place(self, region: FoundRegion) -> int:
+        """Return where a region is in the first model."""
+        makers = (self.before.makers.get(border.before) for border in region.outputs)
+        return min((*region.before, *(maker for maker in makers if maker is not None)), default=0)
+
+
+def _folders(first: ComparedModel, second: ComparedModel) -> tuple[Folder, Folder]:
+    # Models without a folder have no data files, or the same ones.
+    unknown = UnknownFolder()
+    return first.folder or unknown, second.folder or unknown
+
+
+def _contradict(before: ValueType, after: ValueType) -> bool:
+    """Return True if no value can have both types."""
+    if before.kind != after.kind:
+        return "unknown" not in (before.kind, after.kind)
+    if before.dtype != after.dtype and before.dtype is not None and after.dtype is not None:
+        return True
+    if before.kind != "tensor" or before.shape is None or after.shape is None:
+        return False
+    pairs = zip(before.shape, after.shape, strict=False)
+    sizes = [pair for pair in pairs if isinstance(pair[0], int) and isinstance(pair[1], int)]
+    return before.rank != after.rank or any(one != other for one, other in sizes)
+
+
+def _with_signs(side: Side) -> set[str]:
+    """Return the values whose zeros may meet an operator that tells 0.0 from -0.0."""
+    matter: set[str] = set()
+    for index in sorted(side.computed, reverse=True):
+        node = side.nodes[index]
+        if node.op_type in _TELLING_SIGNS:
+            matter.update(node.input[_TELLING_SIGNS[node.op_type] :][:1])
+        if node.op_type in _KEEPING_SIGNS and not matter.isdisjoint(node.output):
+            matter.update(node.input)
+    return matter - {""}
+
+
+def _reached(start: Iterable[int], reads: Sequence[Sequence[str]], makers: Mapping[str, int]) -> set[int]:
+    """Return the nodes that some nodes depend on, and these."""
+    seen, waiting = set(start), list(start)
+    while waiting:
+        for name in reads[waiting.pop()]:
+            maker = makers.get(name)
+            if maker is not None and maker not in seen:
+                seen.add(maker)
+                waiting.append(maker)
+    return seen
+
+
+def _reached_forward(
+    start: Iterable[int], nodes: Sequence[onnx.NodeProto], readers: Mapping[str, Sequence[int]]
+) -> set[int]:
+    """Return the nodes that depend on some nodes, and these."""
+    seen, waiting = set(start), list(start)
+    while waiting:
+        for name in nodes[waiting.pop()].output:
+            for reader in readers.get(name, ()):
+                if reader not in seen:
+                    seen.add(reader)
+                    waiting.append(reader)
+    return seen
+
+
+class _Groups:
+    """Sets of nodes that grow together."""
+
+    def __init__(self) -> None:
+        self._parent: dict[_Node, _Node] = {}
+
+    def find(self, node: _Node) -> _Node:
+        """Return the node that stands for the set of a node."""
+        self._parent.setdefault(node, node)
+        while self._parent[node] != node:
+            self._parent[node] = self._parent[self._parent[node]]
+            node = self._parent[node]
+        return node
+
+    def join(self, node: _Node, other: _Node) -> None:
+        """Make one set of two."""
+        self._parent[self.find(node)] = self.find(other)

@@ -1,0 +1,254 @@
+"""Run regions in the process of an engine, on the values that reach them and on drawn values, and compare what they
+compute before and after.
+
+A kind is a pair of models (see `cut`) that stands for all regions with the same bytes: its sessions are loaded once. A
+region says which values of the first model reach its kind. `Regions.check` compares on those, while they are in memory;
+`check_drawn` draws others of the same shapes and types. What differs is written to files, with the inputs at which it
+shows, so that another engine can be asked.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from splitgraph.verification.comparison import Comparison, differing_signs, element_type
+from splitgraph.verification.engines.engine import Loaded, normalise
+from splitgraph.verification.engines.error_texts import reason_of
+from splitgraph.verification.regions.cut import input_name
+from splitgraph.verification.regions.draw import Drawn, Models, draw
+from splitgraph.verification.values import UnsupportedError, Value, tensors_of, write_values
+
+# The values that reach a region are kept for drawing others of their shapes, if they have at most so many bytes.
+_LARGEST_BASE = 2**25
+# After so many seconds no other values are drawn for a kind of region.
+_SECONDS = 5.0
+
+Load = Callable[[Path, Path | None], Loaded]
+
+
+class RegionKind:
+    """The models of a region, before and after. They are loaded for the types of the values that reach them."""
+
+    def __init__(self, document: Mapping[str, Any], folder: Path, load: Load) -> None:
+        self._paths = [folder / str(name) for name in document["models"]]
+        self._folders = [None if name is None else Path(name) for name in document["folders"]]
+        self._loaded: dict[tuple[int, tuple[str, ...]], Loaded] = {}
+        self._load = load
+        self.fixed = [input_name(position) for position in document["fixed"]]
+        self.signed: Sequence[int] = document["signed"]
+        self.is_exact = bool(document["exact"])
+
+    def run(self, side: int, inputs: Mapping[str, Value]) -> list[Value]:
+        """Return what one side of the region computes."""
+        types = tuple(_type_text(value) for value in inputs.values())
+        if (side, types) not in self._loaded:
+            self._loaded[side, types] = self._loaded_for(side, inputs, len(self._loaded))
+        return normalise(self._loaded[side, types].run(inputs, None))
+
+    def models(self, inputs: Mapping[str, Value]) -> Models:
+        """Return both models for inputs of these types, without their external data, and the folders that it is in."""
+        before, after = (
+            (self._typed(side, inputs), folder or path.parent)
+            for side, (path, folder) in enumerate(zip(self._paths, self._folders, strict=True))
+        )
+        return before, after
+
+    def _loaded_for(self, side: int, inputs: Mapping[str, Value], number: int) -> Loaded:
+        path = self._paths[side]
+        typed = path.with_name(f"{path.stem}_{number}.onnx")
+        typed.write_bytes(self._typed(side, inputs).SerializeToString())
+        return self._load(typed, self._folders[side])
+
+    def _typed(self, side: int, inputs: Mapping[str, Value]) -> onnx.ModelProto:
+        model = onnx.load(str(self._paths[side]), load_external_data=False)
+        for value in model.graph.input:
+            value.type.CopyFrom(_type_of(inputs[value.name]))
+        return model
+
+
+def _type_text(value: Value) -> str:
+    return _type_of(value).SerializeToString().hex()
+
+
+def _type_of(value: Value) -> onnx.TypeProto:
+    """Return the type of a value: of a tensor its element type and rank. Raises UnsupportedError for a value that does
+    not tell its type.
+    """
+    if isinstance(value, list) and value:
+        return onnx.helper.make_sequence_type_proto(_type_of(value[0]))
+    if not isinstance(value, np.ndarray):
+        raise UnsupportedError("the type of an empty sequence, an optional or a map that reaches it is not known")
+    rank: list[Any] = [None] * value.ndim
+    return onnx.helper.make_tensor_type_proto(element_type(value), rank)
+
+
+@dataclass(slots=True)
+class RegionRun:
+    """What happened to a region, or to a kind of region on drawn values.
+
+    cases: on how many values it was compared. max_abs_diff: the largest difference; None before the first comparison.
+    suspects: where it differs (see `as_event`), the first for each kind of values. unchecked: why it could not be
+    compared, "" if it was.
+    """
+
+    cases: int = 0
+    max_abs_diff: float | None = None
+    suspects: list[dict[str, Any]] = field(default_factory=list)
+    unchecked: str = ""
+
+    def as_event(self) -> dict[str, Any]:
+        """Return the form in which the other process reads it. A suspect is {"kind": of values, "case": number,
+        "reason": text, "inputs": file, "outputs": [files] of both sides, none for one that failed}.
+        """
+        return {
+            "cases": self.cases,
+            "max_abs_diff": self.max_abs_diff,
+            "suspects": self.suspects,
+            "unchecked": self.unchecked,
+        }
+
+
+class Regions:
+    """All regions of a job, with what happened to each so far. document: see `engines.worker`."""
+
+    def __init__(self, document: Mapping[str, Any], folder: Path, load: Load) -> None:
+        self._folder, self._document = folder, document
+        self.kinds = [RegionKind(kind, folder, load) for kind in document["kinds"]]
+        self.members: Sequence[Mapping[str, Any]] = document["members"]
+        self.runs = [RegionRun() for _ in self.members]
+        self.bases: dict[int, str] = {}
+
+    def values_needed(self, batch: Sequence[int]) -> list[str]:
+        """Return the values of the first model that some regions need."""
+        needed = (self.members[number] for number in batch)
+        return list(dict.fromkeys(name for member in needed for name in (*member["inputs"], *member["outputs"])))
+
+    def check(self, number: int, values: Mapping[str, Value], case: int) -> None:
+        """Compare a region on the values of the first model."""
+        member, run = self.members[number], self.runs[number]
+        inputs = {input_name(place): values[name] for place, name in enumerate(member["inputs"])}
+        before = [values[name] for name in member["outputs"]]
+        self._keep_base(member["kind"], inputs)
+        files = self._folder / f"region_{number}_{case}"
+        kind = self.kinds[member["kind"]]
+        _compare(kind, inputs, before, run, ("captured", case), self._comparison(kind), files)
+
+    def check_drawn(self, kind: int, base: Mapping[str, Value]) -> RegionRun:
+        """Compare a kind of region on drawn values of the shapes and types of `base`."""
+        run, region = RegionRun(), self.kinds[kind]
+        started, seed = time.monotonic(), self._document["seed"]
+        ordinary: list[tuple[Mapping[str, Value], list[Value], list[Value]]] = []
+        for case, drawn in enumerate(_cases(region.models(base), base, region.fixed, seed)):
+            if time.monotonic() - started > _SECONDS:
+                break
+            try:
+                before = region.run(0, drawn.values)
+            except Exception:  # drawn values may be invalid; engines raise errors of their own types
+                continue
+            files = self._folder / f"drawn_{kind}_{case}"
+            after = _compare(region, drawn.values, before, run, (drawn.kind, case), self._comparison(region), files)
+            if drawn.kind == "normal" and after is not None:
+                ordinary.append((drawn.values, before, after))
+        self._compare_together(kind, ordinary, run, self._comparison(region))
+        return run
+
+    def _compare_together(
+        self,
+        kind: int,
+        ordinary: Sequence[tuple[Mapping[str, Value], list[Value], list[Value]]],
+        run: RegionRun,
+        comparison: Comparison,
+    ) -> None:
+        """Compare several draws as one: together, they tell better how large the numbers around an element are."""
+        if any(suspect["kind"] == "normal" for suspect in run.suspects) or len(ordinary) < 2:
+            return
+        for position in range(len(ordinary[0][1])):
+            pairs = [(before[position], after[position]) for _, before, after in ordinary]
+            shapes = {np.shape(value) for pair in pairs for value in pair if isinstance(value, np.ndarray)}
+            if len(shapes) != 1 or any(not isinstance(value, np.ndarray) for pair in pairs for value in pair):
+                continue
+            one, other = (np.stack([pair[side] for pair in pairs]) for side in (0, 1))
+            wrong = comparison.wrong(one, other) if one.size else np.zeros(one.shape, dtype=bool)
+            if wrong.any():
+                case = int(np.argmax(wrong.reshape(len(pairs), -1).any(axis=1)))
+                inputs, before, after = ordinary[case]
+                reason = comparison.first_wrong(*pairs[case], [((...,), wrong[case])])
+                files = self._folder / f"together_{kind}"
+                run.suspects.append(_suspect(("normal", case), reason, inputs, before, after, files))
+                return
+
+    def _comparison(self, kind: RegionKind) -> Comparison:
+        document = self._document
+        return Comparison(document["rtol"], document["atol"], is_local=True, is_exact=kind.is_exact)
+
+    def _keep_base(self, kind: int, inputs: Mapping[str, Value]) -> None:
+        size = sum(array.nbytes for value in inputs.values() for array in tensors_of(value))
+        if kind not in self.bases and size <= _LARGEST_BASE:
+            name = f"base_{kind}.bin"
+            write_values(self._folder / name, inputs)
+            self.bases[kind] = name
+
+
+def _cases(models: Models, base: Mapping[str, Value], fixed: Sequence[str], seed: int) -> Iterator[Drawn]:
+    """Yield the values that reached a region, and then drawn ones."""
+    yield Drawn("captured", base)
+    yield from draw(models, base, fixed, seed)
+
+
+def _compare(
+    region: RegionKind,
+    inputs: Mapping[str, Value],
+    before: list[Value],
+    run: RegionRun,
+    told: tuple[str, int],
+    comparison: Comparison,
+    files: Path,
+) -> list[Value] | None:
+    """Run the second side, and compare it with what the first one gave; return its outputs, None if it fails.
+
+    told: the kind and the number of the values.
+    """
+    after: list[Value] | None = None
+    try:
+        after = region.run(1, inputs)
+    except UnsupportedError as error:
+        run.unchecked = run.unchecked or reason_of(error)
+        return None
+    except Exception as error:  # engines raise errors of their own types
+        reason = f"fails where the first model runs: {reason_of(error)}"
+    else:
+        run.cases += 1
+        names = [str(position) for position in range(len(before))]
+        difference = comparison.compare_outputs(names, before, after, told[1])
+        run.max_abs_diff = max(run.max_abs_diff or 0.0, comparison.max_abs_diff or 0.0)
+        reason = differing_signs(before, after, region.signed) if difference is None else difference.reason
+    if reason and not any(suspect["kind"] == told[0] for suspect in run.suspects):
+        run.suspects.append(_suspect(told, reason, inputs, before, after, files))
+    return after
+
+
+def _suspect(
+    told: tuple[str, int],
+    reason: str,
+    inputs: Mapping[str, Value],
+    before: list[Value],
+    after: list[Value] | None,
+    files: Path,
+) -> dict[str, Any]:
+    kind, case = told
+    write_values(files.with_suffix(".inputs.bin"), inputs)
+    written = []
+    for number, values in enumerate((before, after)):
+        if values is not None:
+            path = files.with_suffix(f".{number}.bin")
+            write_values(path, {str(position): value for position, value in enumerate(values)})
+            written.append(path.name)
+    inputs_file = files.with_suffix(".inputs.bin").name
+    return {"kind": kind, "case": case, "reason": reason, "inputs": inputs_file, "outputs": written}

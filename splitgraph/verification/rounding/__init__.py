@@ -1,1 +1,0 @@
-"""Decide how much rounding may change the outputs of a rewritten model."""
