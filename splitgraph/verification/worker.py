@@ -212,27 +212,53 @@ def _run_model(model: int, task: _Task, cases: Sequence[Mapping[str, Any]]) -> _
             continue
         where = {"stage": "run", "model": model, "case": case["case"], "attempt": case["attempt"]}
         feeds = read_values(task.folder / case["inputs"])
-        outputs = _run(loaded.run, feeds, where, task)
+        batches = _batches_of(regions, feeds, is_first=not accepted)
+        outputs, values = _run(loaded.run, feeds, where, task, batches[0].names)
         has_failed |= outputs is None
         if outputs is not None:
             accepted[case["case"]] = case, outputs
             if regions is not None:
-                _check_regions(regions, loaded.run, feeds, case["case"], task)
+                _check_regions(regions, batches, loaded.run, (feeds, values), case["case"], task)
     if regions is not None:
         _tell_regions(regions, task)
     return _ModelRun(True, False, has_failed, list(accepted.values()))
 
 
-def _check_regions(regions: Regions, run: Run, feeds: Mapping[str, Value], case: int, task: _Task) -> None:
-    """Compare the regions on the values of the first model, batch by batch."""
-    for batch in task.job["regions"]["batches"]:
-        names = regions.values_needed(batch)
-        inner = [name for name in names if name not in feeds]
-        values = dict(feeds)
-        values.update(zip(inner, normalise(run(feeds, inner)), strict=True))
-        for number in batch:
-            task.events.write({"event": "start", "stage": "region", "region": number})
-            regions.check(number, values, case)
+class _Batch(NamedTuple):
+    """Regions whose values fit in memory together. names: of the values that the first model must return for them."""
+
+    regions: Sequence[int] = ()
+    names: Sequence[str] = ()
+
+
+def _batches_of(regions: Regions | None, feeds: Mapping[str, Value], *, is_first: bool) -> list[_Batch]:
+    """Return the regions to compare on a case, in batches: at least one, which may be empty. Regions that take several
+    runs of the model are only compared on the first case.
+    """
+    batches = [] if regions is None else regions.batches
+    if regions is None or not batches or (len(batches) > 1 and not is_first):
+        return [_Batch()]
+    return [_Batch(batch, [name for name in regions.values_needed(batch) if name not in feeds]) for batch in batches]
+
+
+def _check_regions(
+    regions: Regions,
+    batches: Sequence[_Batch],
+    run: Run,
+    known: tuple[Mapping[str, Value], Sequence[Value]],
+    case: int,
+    task: _Task,
+) -> None:
+    """Compare the regions on the values of the first model, batch by batch. known: the inputs of the model, and the
+    values of the first batch.
+    """
+    feeds, inner = known
+    for number, batch in enumerate(batches):
+        inner = normalise(run(feeds, batch.names)) if number else inner
+        values = {**feeds, **dict(zip(batch.names, inner, strict=True))}
+        for region in batch.regions:
+            task.events.write({"event": "start", "stage": "region", "region": region})
+            regions.check(region, values, case)
 
 
 def _tell_regions(regions: Regions, task: _Task) -> None:
@@ -265,13 +291,16 @@ def _load(task: _Task, model: int, regions: Regions | None) -> Loaded:
     return load_engine(engine, path, ports, move, folder=folder, settings=settings, captured=captured)
 
 
-def _run(run: Run, feeds: Mapping[str, Any], where: Mapping[str, Any], task: _Task) -> Path | None:
-    """Run a model on one case; return the file of its outputs, None if it fails."""
+def _run(
+    run: Run, feeds: Mapping[str, Any], where: Mapping[str, Any], task: _Task, captured: Sequence[str] = ()
+) -> tuple[Path | None, Sequence[Value]]:
+    """Run a model on one case; return the file of its outputs, None if it fails, and the captured values."""
     task.events.write({"event": "start", **where})
     try:
         regions = task.job["regions"]
-        names = regions["outputs"] if regions and where["model"] == 0 else None
-        outputs = normalise(run(feeds, names))
+        own = regions["outputs"] if regions and where["model"] == 0 else None
+        values = normalise(run(feeds, None if own is None else [*own, *captured]))
+        outputs, inner = (values, []) if own is None else (values[: len(own)], values[len(own) :])
         name, first = (f"outputs_{model}_{where['case']}_{where['attempt']}.bin" for model in (where["model"], 0))
         if where["model"] and are_identical(task.folder / first, outputs):
             name = first
@@ -280,9 +309,9 @@ def _run(run: Run, feeds: Mapping[str, Any], where: Mapping[str, Any], task: _Ta
     except Exception as error:
         failure = {"unsupported": is_unsupported(error), "invalid": False, "reason": reason_of(error)}
         task.events.write({"event": "failed", **where, **failure})
-        return None
+        return None, []
     task.events.write({"event": "end", **where, "outputs": name})
-    return task.folder / name
+    return task.folder / name, inner
 
 
 def _write(path: Path, outputs: Sequence[Value]) -> None:

@@ -23,6 +23,9 @@ from splitgraph.verification.inputs.solver import Condition, Solver, SymbolSizes
 # The most bytes of the inputs in later attempts. Larger inputs get small leading dimensions (a few large images are
 # enough), or only small dimensions. Preferred sizes do not exceed this limit either.
 _LARGEST_RETRY = 8 * 2**20
+# Inputs with more bytes get small leading dimensions at once: a few large images are enough.
+_LARGE_INPUTS = 2**20
+_FEW = (2, 1, 3)
 # The scale of large sizes (see `solver`).
 _LARGE = 3
 # Of so many dimensions, each one is small by itself in some case.
@@ -66,6 +69,8 @@ class SizeChooser:
         sizes = _first_solution(solvers, earlier, scale)
         if sizes is None:
             raise InputError("no sizes of the input dimensions satisfy the constraints of the model")
+        if rule.is_first and self._bytes(sizes) > _LARGE_INPUTS:
+            return self._few(case) or sizes
         if not rule.is_first and self._bytes(sizes) > _LARGEST_RETRY:
             for small in (self._leading(), set(self._symbols)):
                 smaller = _first_solution(solvers, earlier, scale, small)
@@ -75,6 +80,12 @@ class SizeChooser:
         if not rule.uses_preferences:
             return sizes
         return self._preferred(case, attempt, earlier, max(self._bytes(sizes), _LARGEST_RETRY)) or sizes
+
+    def _few(self, case: int) -> SymbolSizes | None:
+        """Return sizes with one, two or three of what the inputs hold many of, such as images; None without any."""
+        free = self._leading() - self._fixed.keys()
+        wanted = dict.fromkeys(free, _FEW[case % len(_FEW)])
+        return _first_solution(self._make_solvers({**self._fixed, **wanted}), (), 0) if free else None
 
     def small(self, sizes_of: Sequence[int]) -> list[SymbolSizes]:
         """Return sizes in which free dimensions are of each of these sizes: all of them, and each by itself.

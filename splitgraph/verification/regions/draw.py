@@ -46,6 +46,7 @@ _MOST_CONSTANTS, _FEW = 24, 64
 _MOST_CASES, _MOST_ROWS = 12, 48
 _EACH = 4
 _NORMAL_CASES = 4
+_LARGE = 2**14
 _COUNTS = (0, 1, 2, 8, 20)
 # Numbers of a narrower type are drawn like those of float32.
 _MOST_BITS = 16
@@ -84,10 +85,13 @@ def draw(models: Models, base: Mapping[str, Value], fixed: Collection[str], seed
         name: value for name, value in base.items() if name not in kept and isinstance(value, np.ndarray) and value.size
     }
     rng = np.random.default_rng(seed)
-    for _ in range(_NORMAL_CASES if free else 0):
+    # Large values hold all of the numbers at once.
+    is_large = sum(value.size for value in free.values()) > _LARGE
+    repetitions = 0 if not free else 1 if is_large else _NORMAL_CASES
+    for _ in range(repetitions):
         yield Drawn("normal", dict(base) | {name: _ordinary(value, rng) for name, value in free.items()})
     # Equal elements in each row.
-    for _ in range(_NORMAL_CASES if free else 0):
+    for _ in range(repetitions):
         yield Drawn("mixed", dict(base) | {name: _of_two(value, rng) for name, value in free.items()})
     words = _texts(both)
     kinds: Sequence[Kind] = ("steps",) if has_loop else ("steps", "ends", "gaps")

@@ -27,6 +27,7 @@ from splitgraph.verification.values import UnsupportedError, Value, tensors_of, 
 
 # The values that reach a region are kept for drawing others of their shapes, if they have at most so many bytes.
 _LARGEST_BASE = 2**25
+_LONGEST_LIST = 16
 # After so many seconds no other values are drawn for a kind of region.
 _SECONDS = 5.0
 
@@ -46,7 +47,7 @@ class RegionKind:
         self.is_exact = bool(document["exact"])
 
     def run(self, side: int, inputs: Mapping[str, Value]) -> list[Value]:
-        """Return what one side of the region computes."""
+        """Return what one side of the region computes. Raises UnsupportedError if it cannot be loaded alone."""
         types = tuple(_type_text(value) for value in inputs.values())
         if (side, types) not in self._loaded:
             self._loaded[side, types] = self._loaded_for(side, inputs, len(self._loaded))
@@ -64,7 +65,10 @@ class RegionKind:
         path = self._paths[side]
         typed = path.with_name(f"{path.stem}_{number}.onnx")
         typed.write_bytes(self._typed(side, inputs).SerializeToString())
-        return self._load(typed, self._folders[side])
+        try:
+            return self._load(typed, self._folders[side])
+        except Exception as error:  # engines raise errors of their own types
+            raise UnsupportedError(f"it cannot be loaded alone: {reason_of(error)}") from error
 
     def _typed(self, side: int, inputs: Mapping[str, Value]) -> onnx.ModelProto:
         model = onnx.load(str(self._paths[side]), load_external_data=False)
@@ -85,8 +89,10 @@ def _type_of(value: Value) -> onnx.TypeProto:
         return onnx.helper.make_sequence_type_proto(_type_of(value[0]))
     if not isinstance(value, np.ndarray):
         raise UnsupportedError("the type of an empty sequence, an optional or a map that reaches it is not known")
-    rank: list[Any] = [None] * value.ndim
-    return onnx.helper.make_tensor_type_proto(element_type(value), rank)
+    # A list of sizes or axes tells a rank by its length.
+    is_list = value.ndim == 1 and value.dtype.kind == "i" and value.size <= _LONGEST_LIST
+    dims: list[Any] = list(value.shape) if is_list else [None] * value.ndim
+    return onnx.helper.make_tensor_type_proto(element_type(value), dims)
 
 
 @dataclass(slots=True)
@@ -122,8 +128,10 @@ class Regions:
         self._folder, self._document = folder, document
         self.kinds = [RegionKind(kind, folder, load) for kind in document["kinds"]]
         self.members: Sequence[Mapping[str, Any]] = document["members"]
+        self.batches: Sequence[Sequence[int]] = document["batches"]
         self.runs = [RegionRun() for _ in self.members]
         self.bases: dict[int, str] = {}
+        self._base_sizes: dict[int, int] = {}
 
     def values_needed(self, batch: Sequence[int]) -> list[str]:
         """Return the values of the first model that some regions need."""
@@ -190,10 +198,11 @@ class Regions:
 
     def _keep_base(self, kind: int, inputs: Mapping[str, Value]) -> None:
         size = sum(array.nbytes for value in inputs.values() for array in tensors_of(value))
-        if kind not in self.bases and size <= _LARGEST_BASE:
+        # The smallest ones, but not empty ones.
+        if 0 < size <= _LARGEST_BASE and size < self._base_sizes.get(kind, size + 1):
             name = f"base_{kind}.bin"
             write_values(self._folder / name, inputs)
-            self.bases[kind] = name
+            self.bases[kind], self._base_sizes[kind] = name, size
 
 
 def _cases(models: Models, base: Mapping[str, Value], fixed: Sequence[str], seed: int) -> Iterator[Drawn]:
