@@ -199,7 +199,7 @@ def widened(model: onnx.ModelProto) -> onnx.ModelProto | None:
 
 def _widen_node(node: onnx.NodeProto) -> None:
     for attribute in node.attribute:
-        if attribute.name in ("to", "dtype", "stash_type", "output_dtype") and attribute.i in _NARROW:
+        if attribute.name in ("to", "dtype", "output_dtype") and attribute.i in _NARROW:
             attribute.i = onnx.TensorProto.DOUBLE
     if node.op_type == "Constant":
         for attribute in node.attribute:
