@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from splitgraph.many.map_models import map_models
     from splitgraph.model.value_type import ValueType
     from splitgraph.runtimes.target import Target
-    from splitgraph.verification.verification import Difference, Verification
+    from splitgraph.verification.verification import Difference, Region, Verification
 
 # The public names, each imported when it is first used: `splitgraph --help` must not pay for onnx.
 _HOMES = {
@@ -71,7 +71,7 @@ _HOMES = {
         "ValueDifference",
     ),
     "splitgraph.dim": ("Dim", "Obligation"),
-    "splitgraph.verification.verification": ("Difference", "Verification"),
+    "splitgraph.verification.verification": ("Difference", "Region", "Verification"),
     "splitgraph.formats.openvino_ir": ("OpenVINOModel",),
     "splitgraph.inference.analysis": ("Analysis", "Completeness", "SplitReport"),
     "splitgraph.findings.outcome": ("Outcome",),
@@ -97,6 +97,7 @@ __all__ = [
     "OpenVINOModel",
     "Outcome",
     "PartDifference",
+    "Region",
     "Rewrite",
     "SplitReport",
     "SplitgraphError",

@@ -72,6 +72,7 @@ _SKELETONS: Mapping[str, Document] = {
         "max_rel_diff": None,
         "first_difference": None,
         "proofs": [],
+        "regions": [],
         "diagnostics": [],
     },
     "check": {"model": "", "opset": {}, "ok": False, "targets": [], "diagnostics": [], "accepted": []},
@@ -213,6 +214,18 @@ def _comparison_json(verification: Verification) -> Document:
         "max_rel_diff": _number_json(verification.max_rel_diff),
         "first_difference": None if first is None else {"name": first.name, "case": first.case, "reason": first.reason},
         "proofs": list(verification.proofs),
+        "regions": [
+            {
+                "name": region.name,
+                "nodes_before": list(region.nodes_before),
+                "nodes_after": list(region.nodes_after),
+                "cases": region.cases,
+                "max_abs_diff": _number_json(region.max_abs_diff),
+                "verdict": region.verdict,
+                "reason": region.reason,
+            }
+            for region in verification.regions
+        ],
         "diagnostics": diagnostics_json(verification.diagnostics),
     }
 

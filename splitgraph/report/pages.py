@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from splitgraph.formats import DataFile
     from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
     from splitgraph.model.value_type import ValueType
-    from splitgraph.verification.verification import Verification
+    from splitgraph.verification.verification import Region, Verification
 
 VERDICT_STYLES = {"equal": "bold green", "different": "bold red", "not-run": "bold yellow"}
 
@@ -180,7 +180,19 @@ def verification_notes(verification: Verification) -> list[Line]:
         for finding in verification.diagnostics
         if finding not in verification.warnings and (first is None or first.reason not in finding.message)
     ]
-    return [line("  ", (shortened(text, _NOTE), "dim")) for text in texts]
+    checked = [_regions_text(verification.regions)] if verification.regions else []
+    return [line("  ", (shortened(text, _NOTE), "dim")) for text in (*checked, *texts)]
+
+
+def _regions_text(regions: Sequence[Region]) -> str:
+    """Return what became of the parts that differ: "37 changed nodes equal on their own inputs"."""
+    counts = Counter[str]()
+    for region in regions:
+        counts[region.verdict] += max(len(region.nodes_before), len(region.nodes_after))
+    verdicts = (("equal", "equal on their own inputs"), ("different", "different"), ("not-run", "not checked alone"))
+    told = [(counts[verdict], words) for verdict, words in verdicts if counts[verdict]]
+    rest = "".join(f", {number:,} {words}" for number, words in told[1:])
+    return f"{count(told[0][0], 'changed node')} {told[0][1]}{rest}" if told else ""
 
 
 def verification_page(verification: Verification) -> list[Block]:
