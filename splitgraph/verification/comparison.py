@@ -29,7 +29,7 @@ import onnx
 
 from splitgraph.model.value_type import DTYPE_NAMES
 from splitgraph.options import ATOL, RTOL
-from splitgraph.verification.values import Array, Value, ValueBlock, blocks, is_text, tensors_of
+from splitgraph.verification.values import Array, Value, ValueBlock, blocks, have_same_bits, is_text, tensors_of
 from splitgraph.verification.verification import Difference
 
 # For each narrow type: eps, and the tolerance for numbers near 0 (eps for 16 bits, the smallest positive number for 8).
@@ -160,7 +160,7 @@ class Comparison:
             return np.asarray(real | self.wrong(before.imag, after.imag))
         if not _is_float(before.dtype):
             return np.asarray(before != after, dtype=np.bool_)
-        if _are_same_bits(before, after):  # most rewrites change no element, and this is fast
+        if have_same_bits(before, after):  # most rewrites change no element, and this is fast
             self._note(np.zeros(1), np.zeros(1))
             return np.zeros(before.shape, dtype=np.bool_)
         rtol, atol = self._tolerances(before.dtype)
@@ -204,11 +204,6 @@ class Comparison:
             return self.rtol, self.atol
         rtol, atol = narrow_tolerances(dtype.name)
         return max(self.rtol, rtol), max(self.atol, atol)
-
-
-def _are_same_bits(before: Array, after: Array) -> bool:
-    one, other = np.ascontiguousarray(before), np.ascontiguousarray(after)
-    return bool(one.reshape(-1).view(np.uint8).data == other.reshape(-1).view(np.uint8).data)
 
 
 def surroundings(size: Array) -> Array:

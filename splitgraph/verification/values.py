@@ -69,11 +69,14 @@ def _is_identical(first: Value, second: Value) -> bool:
         return False
     if first.dtype != second.dtype or first.shape != second.shape:
         return False
-    for block in blocks(first):
-        left, right = (np.ascontiguousarray(array[block]).reshape(-1).view(np.uint8) for array in (first, second))
-        if left.data != right.data:
-            return False
-    return True
+    return all(have_same_bits(first[block], second[block]) for block in blocks(first))
+
+
+def have_same_bits(first: Array, second: Array) -> bool:
+    """Return True if two arrays of numbers, of the same type and shape, are the same bit for bit."""
+    width = first.dtype.itemsize if first.dtype.itemsize in (1, 2, 4, 8) else 1
+    left, right = (np.ascontiguousarray(array).reshape(-1).view(f"u{width}") for array in (first, second))
+    return bool(np.array_equal(left, right))
 
 
 def blocks(array: Array, *others: Array) -> Iterator[ValueBlock]:

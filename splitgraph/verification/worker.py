@@ -7,8 +7,9 @@ A job is a folder with `job.json`: {"engines": [name, name],
 "deploy": whether to load the second model with the default optimisations of onnxruntime, "regions": null, or
 {"outputs": names of the first model's outputs, "captured": names of its inner values that are needed, "kinds":
 [{"models": [file, file], "folders": [...], "fixed": [positions of inputs that do not change], "signed": [positions of
-outputs], "exact": whether nothing is allowed}, ...], "members": [{"kind": 0, "inputs": [names], "outputs": [names]},
-...], "batches": [[member, ...], ...], "drawn": {kind: file of the values to draw from}, "rtol", "atol", "seed"}}.
+outputs], "exact": whether nothing is allowed}, ...], "members": [{"kind": 0, "inputs": [names], "types": [inferred],
+"outputs": [names]}, ...], "batches": [[member, ...], ...], "drawn": {kind: file of the values to draw from}, "rtol",
+"atol", "seed"}}.
 
 The worker loads the libraries of the settings and looks for their providers. It loads the first model and runs it on
 each case; then the second model, on the cases that the first one accepted. Once an attempt at a case is accepted, the

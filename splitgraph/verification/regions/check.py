@@ -20,6 +20,7 @@ import onnx
 
 from splitgraph.dim import evaluate
 from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN
+from splitgraph.model.values import type_proto
 from splitgraph.verification.engines.engine_process import EngineRun, RegionRecord, Suspect, Workplace
 from splitgraph.verification.inputs.model_inputs import numpy_dtype
 from splitgraph.verification.inputs.solver import SymbolSizes
@@ -152,6 +153,7 @@ class LocalCheck:
             {
                 "kind": member.kind,
                 "inputs": [border.before for border in member.region.inputs],
+                "types": [self._declared(border.before) for border in member.region.inputs],
                 "outputs": [border.before for border in member.region.outputs],
             }
             for member in self.members
@@ -167,6 +169,11 @@ class LocalCheck:
             "atol": self._tolerances[1],
             "seed": self._seed,
         }
+
+    def _declared(self, name: str) -> str:
+        """Return the inferred type of a value, as hexadecimal digits; "" if it is not known."""
+        proto = type_proto(self._pair[0].analysis.types.get(name, UNKNOWN))
+        return "" if proto is None else proto.SerializeToString().hex()
 
     def _batches(self, numbers: Collection[int], sizes: Sequence[SymbolSizes]) -> list[list[int]]:
         """Return the regions in batches whose values fit in memory together."""

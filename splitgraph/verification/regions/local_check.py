@@ -40,15 +40,17 @@ class RegionKind:
     def __init__(self, document: Mapping[str, Any], folder: Path, load: Load) -> None:
         self._paths = [folder / str(name) for name in document["models"]]
         self._folders = [None if name is None else Path(name) for name in document["folders"]]
-        self._loaded: dict[tuple[int, tuple[str, ...]], Loaded] = {}
+        self._loaded: dict[tuple[int, tuple[bytes, ...]], Loaded] = {}
         self._load = load
         self.fixed = [input_name(position) for position in document["fixed"]]
         self.signed: Sequence[int] = document["signed"]
+        # Of a sequence without elements, or an optional without one.
+        self.declared: Mapping[str, str] = {}
         self.is_exact = bool(document["exact"])
 
     def run(self, side: int, inputs: Mapping[str, Value]) -> list[Value]:
         """Return what one side of the region computes. Raises UnsupportedError if it cannot be loaded alone."""
-        types = tuple(_type_text(value) for value in inputs.values())
+        types = tuple(self._type_of(name, value).SerializeToString() for name, value in inputs.items())
         if (side, types) not in self._loaded:
             self._loaded[side, types] = self._loaded_for(side, inputs, len(self._loaded))
         return normalise(self._loaded[side, types].run(inputs, None))
@@ -73,12 +75,20 @@ class RegionKind:
     def _typed(self, side: int, inputs: Mapping[str, Value]) -> onnx.ModelProto:
         model = onnx.load(str(self._paths[side]), load_external_data=False)
         for value in model.graph.input:
-            value.type.CopyFrom(_type_of(inputs[value.name]))
+            value.type.CopyFrom(self._type_of(value.name, inputs[value.name]))
         return model
 
+    def _type_of(self, name: str, value: Value) -> onnx.TypeProto:
+        """Return the type of an input: what its value tells, or else what is inferred."""
+        declared = self.declared.get(name, "")
+        if not _tells_type(value) and declared:
+            return onnx.TypeProto.FromString(bytes.fromhex(declared))
+        return _type_of(value)
 
-def _type_text(value: Value) -> str:
-    return _type_of(value).SerializeToString().hex()
+
+def _tells_type(value: Value) -> bool:
+    """Return True for a tensor, and for a sequence of which an element tells it."""
+    return isinstance(value, np.ndarray) or (isinstance(value, list) and bool(value) and _tells_type(value[0]))
 
 
 def _type_of(value: Value) -> onnx.TypeProto:
@@ -142,6 +152,7 @@ class Regions:
         """Compare a region on the values of the first model."""
         member, run = self.members[number], self.runs[number]
         inputs = {input_name(place): values[name] for place, name in enumerate(member["inputs"])}
+        self.kinds[member["kind"]].declared = {input_name(place): text for place, text in enumerate(member["types"])}
         before = [values[name] for name in member["outputs"]]
         self._keep_base(member["kind"], inputs)
         files = self._folder / f"region_{number}_{case}"
@@ -151,6 +162,8 @@ class Regions:
     def check_drawn(self, kind: int, base: Mapping[str, Value]) -> RegionRun:
         """Compare a kind of region on drawn values of the shapes and types of `base`."""
         run, region = RegionRun(), self.kinds[kind]
+        member = next(member for member in self.members if member["kind"] == kind)
+        region.declared = {input_name(place): text for place, text in enumerate(member["types"])}
         started, seed = time.monotonic(), self._document["seed"]
         ordinary: list[tuple[Mapping[str, Value], list[Value], list[Value]]] = []
         for case, drawn in enumerate(_cases(region.models(base), base, region.fixed, seed)):
