@@ -38,6 +38,11 @@ def is_installed(engine: str) -> bool:
     return engine == "reference" or importlib.util.find_spec(engine) is not None
 
 
+def version_of(engine: str) -> str:
+    """Return the version of an installed engine; that of onnx for the reference evaluator."""
+    return metadata.version("onnx" if engine == "reference" else engine)
+
+
 def installing(engine: str) -> str:
     """Return how to install an engine."""
     return f"Install it: pip install {engine}"

@@ -4,7 +4,7 @@ A job is a folder with `job.json`: {"engines": [name, name],
 "models": [file, file], "rounded": [whether the weights of each are rounded to float16, ...],
 "folders": [of the external data of each, ...], "ports": [see `engine.load_engine`, ...],
 "cases": [{"case": 0, "attempt": 0, "inputs": file}, ...], "settings": see `engine_settings.EngineSettings`,
-"deploy": whether to load the second model with the default optimisations of onnxruntime, "regions": null, or
+"deploy": on how many cases the second model runs with the default optimisations of onnxruntime, "regions": null, or
 {"outputs": names of the first model's outputs, "captured": names of its inner values that are needed, "kinds":
 [{"models": [file, file], "folders": [...], "fixed": [positions of inputs that do not change], "signed": [positions of
 outputs], "exact": whether nothing is allowed}, ...], "members": [{"kind": 0, "inputs": [names], "types": [inferred],
@@ -34,24 +34,35 @@ compares the kinds of regions on drawn values:
     {"event": "failed", "stage": "region", "reason": ""}                the engine returns no inner values
     {"event": "start" | "end", "stage": "drawn", "kind": 0, ...}
 
-    {"event": "start" | "failed", "stage": "deploy", "model": 1, "level": "ORT_ENABLE_ALL", "reason": ""}
+A job with "locate": {"values": [[name in the first model, name in the second one], ...], "batches": [[number, ...],
+...], "rtol", "atol"} runs both models, and compares these values, in their order:
+
+    {"event": "parts", "stage": "locate", "value": number, "case": 0, "reason": ""}     the first that differs
+
+At the end, the second model is loaded as a deployment would load it:
+
+    {"event": "start" | "failed" | "deviates", "stage": "deploy", "model": 1, "level": "ORT_ENABLE_ALL", "reason": ""}
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
+import numpy as np
+
+from splitgraph.verification.comparison import Comparison
 from splitgraph.verification.engine_settings import EngineSettings
 from splitgraph.verification.engines.engine import Loaded, load_engine, load_library, normalise, settings_of
 from splitgraph.verification.engines.error_texts import is_invalid, is_unsupported, reason_of, says_out_of_memory
 from splitgraph.verification.engines.half_weights import round_onnx, rounded_to_half
-from splitgraph.verification.engines.onnxruntime_engine import LEVELS, session_at
+from splitgraph.verification.engines.onnxruntime_engine import LEVELS, runner, session_at
 from splitgraph.verification.regions.local_check import Regions
 from splitgraph.verification.values import (
+    Array,
     Run,
     UnsupportedError,
     Value,
@@ -65,6 +76,8 @@ from splitgraph.verification.values import (
 _MOST_OBJECTS = 2**20
 # The outputs of one job may take so many bytes of the temporary folder, which may be in memory.
 _MOST_WRITTEN = 2**32
+# Optimisations round differently: relative to each number, and to the largest number of the outputs.
+_RTOL_DEPLOYED = 1e-2
 
 
 class _Events:
@@ -99,6 +112,8 @@ def run_job_in(folder: Path) -> bool:
         task = None if settings is None else _Task(job, settings, folder, events)
         if task is not None and job["regions"] and job["regions"]["drawn"]:
             _run_drawn(task)
+        elif task is not None and job["locate"]:
+            _locate(task)
         elif task is not None:
             failures = _run_models(task)
             # OpenVINO keeps state of runs that failed.
@@ -134,8 +149,8 @@ def _run_models(task: _Task) -> bool:
     cases = [case for case, _ in ran[0].accepted]
     if len(job["models"]) > 1 and (ran[0].is_loaded or ran[0].is_invalid):
         ran.append(_run_model(1, task, cases))
-    if all(model.is_loaded for model in ran) and job["deploy"] and not _deploys(1, task):
-        _deploys(0, task)
+    if all(model.is_loaded for model in ran) and job["deploy"] and not _deploys(1, task, ran[1].accepted):
+        _deploys(0, task, ran[0].accepted)
     return any(model.has_failed for model in ran)
 
 
@@ -193,14 +208,14 @@ def _run_model(model: int, task: _Task, cases: Sequence[Mapping[str, Any]]) -> _
     task.events.write({"event": "start", **where})
     try:
         try:
-            loaded = _load(task, model, regions)
+            loaded = _load(task, model, [] if regions is None else regions.batches[0].names)
         except Exception as error:
             if regions is None:
                 raise
             # An engine may refuse some values as outputs.
             task.events.write({"event": "failed", "stage": "region", "reason": reason_of(error)})
             regions = None
-            loaded = _load(task, model, regions)
+            loaded = _load(task, model)
     except Exception as error:
         failure = {"unsupported": True, "invalid": is_invalid(error), "reason": reason_of(error)}
         task.events.write({"event": "failed", **where, **failure})
@@ -213,49 +228,29 @@ def _run_model(model: int, task: _Task, cases: Sequence[Mapping[str, Any]]) -> _
             continue
         where = {"stage": "run", "model": model, "case": case["case"], "attempt": case["attempt"]}
         feeds = read_values(task.folder / case["inputs"])
-        batches = _batches_of(regions, feeds, is_first=not accepted)
-        outputs, values = _run(loaded.run, feeds, where, task, batches[0].names)
+        # Regions whose values do not fit in memory together are compared on the first case only.
+        is_checked = regions is not None and (not accepted or len(regions.batches) == 1)
+        names = regions.batches[0].names if regions is not None and is_checked else ()
+        outputs, values = _run(loaded.run, feeds, where, task, names)
         has_failed |= outputs is None
         if outputs is not None:
             accepted[case["case"]] = case, outputs
-            if regions is not None:
-                _check_regions(regions, batches, loaded.run, (feeds, values), case["case"], task)
+            if regions is not None and len(values) == len(names) and is_checked:
+                _check_regions(regions, (feeds, values), case["case"], task)
     if regions is not None:
         _tell_regions(regions, task)
     return _ModelRun(True, False, has_failed, list(accepted.values()))
 
 
-class _Batch(NamedTuple):
-    """Regions whose values fit in memory together. names: of the values that the first model must return for them."""
-
-    regions: Sequence[int] = ()
-    names: Sequence[str] = ()
-
-
-def _batches_of(regions: Regions | None, feeds: Mapping[str, Value], *, is_first: bool) -> list[_Batch]:
-    """Return the regions to compare on a case, in batches: at least one, which may be empty. Regions that take several
-    runs of the model are only compared on the first case.
-    """
-    batches = [] if regions is None else regions.batches
-    if regions is None or not batches or (len(batches) > 1 and not is_first):
-        return [_Batch()]
-    return [_Batch(batch, [name for name in regions.values_needed(batch) if name not in feeds]) for batch in batches]
-
-
 def _check_regions(
-    regions: Regions,
-    batches: Sequence[_Batch],
-    run: Run,
-    known: tuple[Mapping[str, Value], Sequence[Value]],
-    case: int,
-    task: _Task,
+    regions: Regions, known: tuple[Mapping[str, Value], Sequence[Value]], case: int, task: _Task
 ) -> None:
-    """Compare the regions on the values of the first model, batch by batch. known: the inputs of the model, and the
-    values of the first batch.
+    """Compare the regions on the values of the first model, batch by batch: an engine holds all outputs of a model in
+    memory, so that the model is loaded for each. known: its inputs, and the values of the first batch.
     """
     feeds, inner = known
-    for number, batch in enumerate(batches):
-        inner = normalise(run(feeds, batch.names)) if number else inner
+    for number, batch in enumerate(regions.batches):
+        inner = normalise(_load(task, 0, batch.names).run(feeds, batch.names)) if number else inner
         values = {**feeds, **dict(zip(batch.names, inner, strict=True))}
         for region in batch.regions:
             task.events.write({"event": "start", "stage": "region", "region": region})
@@ -269,6 +264,24 @@ def _tell_regions(regions: Regions, task: _Task) -> None:
         task.events.write({"event": "base", "stage": "region", "kind": kind, "inputs": inputs})
 
 
+def _locate(task: _Task) -> None:
+    """Find the first value in which both models differ, batch by batch of values."""
+    job = task.job["locate"]
+    comparison = Comparison(job["rtol"], job["atol"])
+    for batch in job["batches"]:
+        names = [[job["values"][number][model] for number in batch] for model in (0, 1)]
+        runs = [_load(task, model, names[model]).run for model in (0, 1)]
+        for case in task.job["cases"]:
+            feeds = read_values(task.folder / case["inputs"])
+            before, after = (normalise(run(feeds, own)) for run, own in zip(runs, names, strict=True))
+            for number, one, other in zip(batch, before, after, strict=True):
+                difference = comparison.compare_outputs([""], [one], [other], case["case"])
+                if difference is not None:
+                    told = {"value": number, "case": case["case"], "reason": difference.reason}
+                    task.events.write({"event": "parts", "stage": "locate", **told})
+                    return
+
+
 def _run_drawn(task: _Task) -> None:
     """Compare kinds of regions on drawn values."""
     regions = task.regions()
@@ -280,7 +293,7 @@ def _run_drawn(task: _Task) -> None:
         task.events.write({"event": "end", **where, **drawn.as_event()})
 
 
-def _load(task: _Task, model: int, regions: Regions | None) -> Loaded:
+def _load(task: _Task, model: int, captured: Sequence[str] = ()) -> Loaded:
     engine, ports, folder = task.job["engines"][model], task.job["ports"][model], task.data_folder(model)
     path, move = task.path(model), None
     if task.job["rounded"][model] and path.suffix == ".xml":
@@ -288,7 +301,6 @@ def _load(task: _Task, model: int, regions: Regions | None) -> Loaded:
     elif task.job["rounded"][model]:
         path = round_onnx(path, folder)
     settings = task.settings_of(model)
-    captured = [] if regions is None else task.job["regions"]["captured"]
     return load_engine(engine, path, ports, move, folder=folder, settings=settings, captured=captured)
 
 
@@ -300,7 +312,13 @@ def _run(
     try:
         regions = task.job["regions"]
         own = regions["outputs"] if regions and where["model"] == 0 else None
-        values = normalise(run(feeds, None if own is None else [*own, *captured]))
+        try:
+            values = normalise(run(feeds, None if own is None else [*own, *captured]))
+        except Exception as error:
+            if not captured or not says_out_of_memory(str(error)):
+                raise
+            # The inner values were larger than thought; the regions are compared on other cases.
+            values = normalise(_load(task, where["model"]).run(feeds, own))
         outputs, inner = (values, []) if own is None else (values[: len(own)], values[len(own) :])
         name, first = (f"outputs_{model}_{where['case']}_{where['attempt']}.bin" for model in (where["model"], 0))
         if where["model"] and are_identical(task.folder / first, outputs):
@@ -325,17 +343,43 @@ def _write(path: Path, outputs: Sequence[Value]) -> None:
         raise UnsupportedError(f"the outputs cannot be written: {error.strerror or error}") from None
 
 
-def _deploys(model: int, task: _Task) -> bool:
-    """Load a model with the default optimisations of onnxruntime; if that fails, with less and less. Return True if the
-    default works.
+def _deploys(model: int, task: _Task, accepted: Sequence[tuple[Mapping[str, Any], Path]]) -> bool:
+    """Load a model with the default optimisations of onnxruntime, and run it; if it does not load, load it with less
+    and less. Return True if the default works, and gives the same outputs.
     """
     for level in LEVELS[:-1]:
         where = {"stage": "deploy", "model": model, "level": level}
         task.events.write({"event": "start", **where})
         try:
-            session_at(level, task.path(model), task.data_folder(model), task.settings_of(model))
+            session = session_at(level, task.path(model), task.data_folder(model), task.settings_of(model))
         except Exception as error:
             task.events.write({"event": "failed", **where, "reason": reason_of(error)})
-        else:
-            return level == LEVELS[0]
+            continue
+        reason = _deviation(runner(session), model, task, accepted) if level == LEVELS[0] else ""
+        if reason:
+            task.events.write({"event": "deviates", **where, "reason": reason})
+        return level == LEVELS[0] and not reason
     return False
+
+
+def _deviation(run: Run, model: int, task: _Task, accepted: Sequence[tuple[Mapping[str, Any], Path]]) -> str:
+    """Return how the outputs of an optimised model differ from those without optimisations; "" if they agree."""
+    regions = task.job["regions"]
+    names = regions["outputs"] if regions and model == 0 else None
+    for case, stored in (one for one in accepted if one[0]["case"] < task.job["deploy"]):
+        plain = list(read_values(stored).values())
+        sizes = [float(np.abs(array[np.isfinite(array)]).max(initial=0.0)) for array in _floats(plain)]
+        comparison = Comparison(_RTOL_DEPLOYED, _RTOL_DEPLOYED * max(sizes, default=0.0))
+        try:
+            outputs = normalise(run(read_values(task.folder / case["inputs"]), names))
+        except Exception as error:  # engines raise errors of their own types
+            return f"does not run: {reason_of(error)}"
+        labels = [str(position) for position in range(len(plain))]
+        difference = comparison.compare_outputs(labels, plain, outputs, case["case"])
+        if difference is not None:
+            return f"gives other outputs: {difference.reason}"
+    return ""
+
+
+def _floats(values: Sequence[Value]) -> Iterator[Array]:
+    return (array for value in values for array in tensors_of(value) if array.dtype.kind == "f")

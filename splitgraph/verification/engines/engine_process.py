@@ -86,11 +86,13 @@ class EngineRun:
 
     outputs: of each model (0 first, 1 second), by case and attempt, in the order of the graph outputs. failures: in the
     order in which they happened. undeployed: for each model, the optimisation levels at which it does not load, with
-    the reason. providers: what the models ran on. idle: of these, the ones that got no node of a model. refused: why
-    the settings cannot be used here, "" if they can. opsets: what a model was taken for, if that is not the opset that
-    it imports. regions, drawn: what happened to each region, and to each kind of regions on drawn values. bases: files
-    of the values that reached a region of a kind. uncaptured: why the engine returns no inner values, "" if it does.
-    crashed: the region, or the kind on drawn values, that ended the process.
+    the reason. deviating: what each model does otherwise with the default optimisations. providers: what the models ran
+    on. idle: of these, the ones that got no node of a model. refused: why the settings cannot be used here, "" if they
+    can. opsets: what a model was taken for, if that is not the opset that it imports. regions, drawn: what happened to
+    each region, and to each kind of regions on drawn values. bases: files of the values that reached a region of a
+    kind. parting: the first value in which the models differ, by its number, with the case and the reason. uncaptured:
+    why the engine returns no inner values, "" if it does. crashed: the region, or the kind on drawn values, that ended
+    the process.
     """
 
     outputs: tuple[dict[tuple[int, int], list[Value]], dict[tuple[int, int], list[Value]]] = field(
@@ -98,6 +100,7 @@ class EngineRun:
     )
     failures: list[EngineFailure] = field(default_factory=list)
     undeployed: dict[int, dict[str, str]] = field(default_factory=dict)
+    deviating: dict[int, str] = field(default_factory=dict)
     providers: list[str] = field(default_factory=list)
     idle: list[str] = field(default_factory=list)
     refused: str = ""
@@ -106,6 +109,7 @@ class EngineRun:
     drawn: dict[int, RegionRecord] = field(default_factory=dict)
     bases: dict[int, Path] = field(default_factory=dict)
     uncaptured: str = ""
+    parting: tuple[int, int, str] | None = None
     crashed: int | None = None
 
 
@@ -161,13 +165,15 @@ class Workplace:
         attempts: Sequence[Attempt],
         seconds: float,
         *,
-        deploy: bool = False,
+        deploy: int = 0,
         regions: Mapping[str, Any] | None = None,
+        locate: Mapping[str, Any] | None = None,
     ) -> EngineRun:
         """Run the models on all attempts in an engine process, for at most so many seconds.
 
-        engine: one for all models, or one for each model, joined by "+". deploy: whether to load the second model with
-        the default optimisations of onnxruntime. regions: to check (see `worker`), their files relative to this folder.
+        engine: one for all models, or one for each model, joined by "+". deploy: on how many cases the second model
+        runs with the default optimisations of onnxruntime, too. regions: to check, and locate: the values to compare in
+        place of the outputs (see `worker`).
         """
         self._runs += 1
         folder = self.folder / f"run_{self._runs}"
@@ -186,7 +192,7 @@ class Workplace:
         job["rounded"] = self._rounded
         job["folders"] = [None if model.folder is None else str(model.folder) for model in self._models]
         job["settings"] = self.settings.as_json()
-        job["deploy"], job["regions"] = deploy, regions
+        job |= {"deploy": deploy, "regions": regions, "locate": locate}
         (folder / "job.json").write_text(json.dumps(job), "utf-8")
         key = json.dumps([engine, self.settings.as_json()])
         return _collect(folder, _run_worker(key, folder, ProcessLimits(seconds, address_space=memory)), memory)
@@ -238,6 +244,10 @@ def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
             run.providers += (name for name in event["providers"] if name not in run.providers)
             run.idle += (name for name in event["idle"] if name not in run.idle)
             run.opsets |= {event["model"]: event["opset"]} if event["opset"] else {}
+        elif event["event"] == "parts":
+            run.parting = event["value"], event["case"], event["reason"]
+        elif event["event"] == "deviates":
+            run.deviating[event["model"]] = event["reason"]
         elif event["event"] == "failed" and event["stage"] == "deploy":
             run.undeployed.setdefault(event["model"], {})[event["level"]] = event["reason"]
         elif event["event"] == "failed":

@@ -76,12 +76,16 @@ def load_onnx(
         except Exception as relabelled:
             # The label may be to blame: types may be too new for the older opset.
             raise UnsupportedError(reason_of(relabelled)) from None
-    providers = session.get_providers()
     idle = _without_nodes(session, settings.providers)
     label = _opset_of(model) if _opset_of(model) != own else None
+    return runner(session), session.get_providers(), idle, label
+
+
+def runner(session: Any) -> Run:
+    """Return the function that runs a session."""
     if any(value.type in _NARROW_TYPES for value in (*session.get_inputs(), *session.get_outputs())):
-        return (lambda feeds, names: _run_with_narrow_types(session, feeds, names)), providers, idle, label
-    return (lambda feeds, names: list(session.run(names, dict(feeds)))), providers, idle, label
+        return lambda feeds, names: _run_with_narrow_types(session, feeds, names)
+    return lambda feeds, names: list(session.run(names, dict(feeds)))
 
 
 def _without_nodes(session: Any, wanted: Sequence[str]) -> list[str]:
@@ -116,6 +120,8 @@ def session_at(level: str, path: Path, folder: Path | None, settings: EngineSett
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 4
+    # An arena keeps the memory of the largest run, and there is a session for each kind of region.
+    options.enable_cpu_mem_arena = level != LEVELS[-1]
     for library in settings.custom_ops:
         options.register_custom_ops_library(library)
     if settings.providers:

@@ -108,6 +108,16 @@ def clear_unknown_marks(model: onnx.ModelProto) -> None:
                         dim.ClearField("dim_param")
 
 
+def newer_operators(model: onnx.ModelProto, opset: int) -> list[str]:
+    """Return the operators of a model in versions that came after an opset, such as "Reshape-25"."""
+    found: dict[str, None] = {}
+    for node, imports in scoped_nodes(model):
+        version = version_at("", node.op_type, imports.get("", 1)) if is_default_domain(node.domain) else None
+        if version is not None and version.since_version > opset:
+            found[f"{node.op_type}-{version.since_version}"] = None
+    return list(found)
+
+
 def oldest_equal_opset(model: onnx.ModelProto) -> int:
     """Return the oldest opset at which every ai.onnx operator of a model is the same, except for element types."""
     versions = [1]

@@ -11,7 +11,7 @@ import hashlib
 import math
 import time
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -177,11 +177,19 @@ class LocalCheck:
 
     def _batches(self, numbers: Collection[int], sizes: Sequence[SymbolSizes]) -> list[list[int]]:
         """Return the regions in batches whose values fit in memory together."""
+        regions = ((number, self.members[number].region) for number in numbers)
+        needed = ((number, [border.before for border in (*one.inputs, *one.outputs)]) for number, one in regions)
+        return self._in_batches(needed, sizes)
+
+    def batches_of_values(self, names: Sequence[str], sizes: Sequence[SymbolSizes]) -> list[list[int]]:
+        """Return the numbers of values in batches that fit in memory together."""
+        return self._in_batches(((number, [name]) for number, name in enumerate(names)), sizes)
+
+    def _in_batches(self, needed: Iterable[tuple[int, Sequence[str]]], sizes: Sequence[SymbolSizes]) -> list[list[int]]:
         batches: list[list[int]] = [[]]
         held: dict[str, int] = {}
-        for number in numbers:
-            region = self.members[number].region
-            new = {border.before: self._bytes_of(border.before, sizes) for border in (*region.inputs, *region.outputs)}
+        for number, names in needed:
+            new = {name: self._bytes_of(name, sizes) for name in names}
             if batches[-1] and sum((held | new).values()) > _MOST_VALUES:
                 batches.append([])
                 held = {}

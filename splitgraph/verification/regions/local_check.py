@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -131,6 +131,13 @@ class RegionRun:
         }
 
 
+class Batch(NamedTuple):
+    """Regions whose values fit in memory together. names: of the inner values that the first model returns for them."""
+
+    regions: Sequence[int]
+    names: Sequence[str]
+
+
 class Regions:
     """All regions of a job, with what happened to each so far. document: see `engines.worker`."""
 
@@ -138,13 +145,16 @@ class Regions:
         self._folder, self._document = folder, document
         self.kinds = [RegionKind(kind, folder, load) for kind in document["kinds"]]
         self.members: Sequence[Mapping[str, Any]] = document["members"]
-        self.batches: Sequence[Sequence[int]] = document["batches"]
+        captured = set(document["captured"])
+        self.batches = [
+            Batch(batch, [name for name in self._values_needed(batch) if name in captured])
+            for batch in document["batches"]
+        ]
         self.runs = [RegionRun() for _ in self.members]
         self.bases: dict[int, str] = {}
         self._base_sizes: dict[int, int] = {}
 
-    def values_needed(self, batch: Sequence[int]) -> list[str]:
-        """Return the values of the first model that some regions need."""
+    def _values_needed(self, batch: Sequence[int]) -> list[str]:
         needed = (self.members[number] for number in batch)
         return list(dict.fromkeys(name for member in needed for name in (*member["inputs"], *member["outputs"])))
 

@@ -10,13 +10,13 @@ from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.verification import help_texts
 from splitgraph.verification.comparison import Comparison, OutOfTimeError
 from splitgraph.verification.engines.engine_process import Attempt, EngineFailure, EngineRun, Workplace
-from splitgraph.verification.help_texts import is_installed
+from splitgraph.verification.help_texts import is_installed, version_of
 from splitgraph.verification.inputs.input_maker import InputMaker
 from splitgraph.verification.inputs.later_attempts import FURTHER_ROUNDS, RETRY_POLICY
 from splitgraph.verification.inputs.model_inputs import InputError
 from splitgraph.verification.inputs.solver import SymbolSizes
 from splitgraph.verification.models.dependence import outputs_of_inputs
-from splitgraph.verification.models.model_files import weights_of
+from splitgraph.verification.models.model_files import newer_operators, weights_of
 from splitgraph.verification.models.model_pair import ComparedModel
 from splitgraph.verification.regions.check import LocalCheck
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
@@ -139,7 +139,7 @@ class EngineTrial:
             drawn[case, 0], chosen = maker.draw(case, 0, self.sizes)
             self.sizes.append(chosen)
         is_onnxruntime = self.engine.split("+")[-1] == "onnxruntime" and not self.question.after.is_ir
-        deploy = is_onnxruntime and not self._has_large_weights
+        deploy = samples if is_onnxruntime and not self._has_large_weights else 0
         small = {} if self._has_large_weights or not maker.varies else self._small_cases()
         if not self._run(drawn | small, deploy=deploy):
             # One of the small cases ended the engine, which says nothing about the models.
@@ -176,7 +176,7 @@ class EngineTrial:
                 continue
             yield (case, attempt), inputs
 
-    def _run(self, drawn: Mapping[tuple[int, int], Mapping[str, Value]], *, deploy: bool = False) -> bool:
+    def _run(self, drawn: Mapping[tuple[int, int], Mapping[str, Value]], *, deploy: int = 0) -> bool:
         """Run both models on more inputs, and record the results; return False if a small case ended the engine, and
         nothing was recorded.
         """
@@ -200,6 +200,7 @@ class EngineTrial:
             own.update(outputs)
         self.ran.failures.extend(run.failures)
         self.ran.undeployed.update(run.undeployed)
+        self.ran.deviating.update(run.deviating)
         self.ran.opsets.update(run.opsets)
         return True
 
@@ -283,9 +284,36 @@ class EngineTrial:
             self.notes.append(diagnostic("SG504", text, severity="info"))
             return replace(outcome, verdict="equal", difference=None)
         if are_equal and not rounded:
-            reason = f"{outcome.difference.reason}; every part that differs computes the same when it runs alone"
+            told = "every part that differs computes the same when it runs alone"
+            reason = "; ".join(filter(None, (outcome.difference.reason, told, self._where_they_part(local))))
             return replace(outcome, difference=replace(outcome.difference, reason=reason))
-        return outcome
+        reason = "; ".join(filter(None, (outcome.difference.reason, self._where_they_part(local))))
+        return replace(outcome, difference=replace(outcome.difference, reason=reason))
+
+    def _where_they_part(self, local: LocalCheck) -> str:
+        """Return the first value in which both models differ, and the node that computes it; "" if none is found."""
+        found = local.found
+        values = found.common_values()
+        locate = {
+            "values": [[border.before, border.after] for border in values],
+            "batches": local.batches_of_values([border.before for border in values], self.sizes),
+            "rtol": self.question.rtol,
+            "atol": self.question.atol,
+        }
+        left = max(self.deadline - time.monotonic(), 0.0)
+        run = self.place.run(self.engine, self._accepted(), left, locate=locate)
+        if run.parting is None:
+            return ""
+        number, case, reason = run.parting
+        maker = found.before.makers[values[number].before]
+        node, location = found.before.nodes[maker], found.before.location(maker)
+        read = ", ".join(filter(None, node.input)) or "nothing"
+        what = f"{values[number].before} of {location} ({node.op_type} of {read})"
+        return f"the models part at {what}, input {case + 1}: {reason}"
+
+    def _accepted(self) -> list[Attempt]:
+        """Return the inputs that the first model accepted."""
+        return [Attempt(*key, self.given[key]) for key in sorted(self.ran.outputs[0])]
 
     def _is_rounding(self) -> bool:
         """Return True if whatever a region computes differently is rounding, on the values of both models: then the
@@ -308,10 +336,8 @@ class EngineTrial:
 
     def _run_local(self, local: LocalCheck) -> None:
         """Run the regions again on the values of the first model."""
-        accepted = {key: self.given[key] for key in self.ran.outputs[0]}
-        attempts = [Attempt(case, attempt, inputs) for (case, attempt), inputs in accepted.items()]
         left = max(self.deadline - time.monotonic(), 0.0)
-        local.add(self.place.run(self.engine, attempts, left, regions=local.job(self.sizes)))
+        local.add(self.place.run(self.engine, self._accepted(), left, regions=local.job(self.sizes)))
 
     # Notes -------------------------------------------------------------------------------------------------------
 
@@ -334,7 +360,7 @@ class EngineTrial:
         accepted = [attempt for _, attempt in self.ran.outputs[0]]
         if (self.question.second_maker or self.question.maker).has_only_ones(accepted):
             yield diagnostic("SG505", _ONLY_ONES, severity="info")
-        deployment = deployment_note(self.ran.undeployed)
+        deployment = deployment_note(self.ran)
         if deployment is not None:
             yield deployment
         idle = self._idle_providers()
@@ -345,7 +371,14 @@ class EngineTrial:
         """Yield notes on what was run, where that is not the model as it is written."""
         for model, opset in sorted(self.ran.opsets.items()):
             which, name = ("first", "second")[model], self.engine.split("+")[-1 if model else 0]
-            text = f"{name} ran the {which} model as opset {opset}, at which its operators mean the same"
+            compared = (self.question.before, self.question.after)[model]
+            lacking = newer_operators(compared.analysis.model, opset)
+            more = f" and {len(lacking) - _MOST_NAMED} more" if len(lacking) > _MOST_NAMED else ""
+            lacks = f"has no {', '.join(lacking[:_MOST_NAMED])}{more}" if lacking else "does not read its opset"
+            text = (
+                f"the {which} model as written was not run: {name} {version_of(name)} {lacks}; it ran as opset "
+                f"{opset}, at which its operators mean the same"
+            )
             yield diagnostic("SG511", text, severity="info")
         if self.question.has_half_weights:
             halved, exact = ("first", "second") if self.question.before.has_half_weights else ("second", "first")

@@ -229,13 +229,15 @@ def _fault_at(split: SplitReport) -> str | None:
     return None
 
 
-def deployment_note(failures: Mapping[int, Mapping[str, str]]) -> Diagnostic | None:
-    """Return a warning if the second model does not load with the default optimisations of onnxruntime.
-
-    failures: of each model (0 first, 1 second), why it does not load, by optimisation level; of the first model only if
-    the second one fails.
+def deployment_note(run: EngineRun) -> Diagnostic | None:
+    """Return a warning if the second model does not load with the default optimisations of onnxruntime, or gives other
+    outputs with them, which the first model does not.
     """
-    own = failures.get(1)
+    failures, own = run.undeployed, run.undeployed.get(1)
+    if not own and 1 in run.deviating and 0 not in run.deviating:
+        text = f"with its default optimisations, onnxruntime runs the result otherwise: it {run.deviating[1]}"
+        help = f"Set SessionOptions.graph_optimization_level to {LEVELS[-1]}, or try another version of onnxruntime."
+        return diagnostic("SG508", text, severity="warning", help=help)
     if not own:
         return None
     works = next(level for level in LEVELS if level not in own)
