@@ -416,10 +416,10 @@ _code(
 _code(
     "SG504",
     "differs by rounding only",
-    "Some rewrites round differently. The model amplifies rounding, for example by the logarithm of a sum that "
-    "cancels, or by a quantization step, so some results exceed the tolerances. The original was run again with noise "
-    "of about a rounding error at the rewritten operators, to measure the effect of rounding. Each element differs by "
-    "at most 8 times the measured rounding effect; a whole output by at most twice.",
+    "Some parts round differently before and after. The rest of the model amplifies rounding, for example by the "
+    "logarithm of a sum that cancels, or by a quantization step, so some outputs exceed the tolerances. Each part that "
+    "differs computes the same when it runs alone, on the values of either model, and what is left of a difference "
+    "vanishes in float64.",
     "Nothing to do. If the last digits matter, compare the two models on your own data.",
 )
 _code(
@@ -432,25 +432,25 @@ _code(
 
 _code(
     "SG506",
-    "equal results that show nothing",
-    "Both models gave the same results, but a wrong model could give these results, too. On all tested inputs the "
-    "outputs are NaN, infinite or empty, or do not change with the inputs, or do not change if the model's weights "
-    "grow by 20 to 40 per cent. Other inputs did not help (other amplitudes and signs, the model's own constants, "
-    "rates and powers of ten). The models are not verified.",
+    "equal results that show too little",
+    "Both models gave the same outputs, but a part that differs between them could not be run alone, so that it may "
+    "differ on other inputs. Or the models are OpenVINO IR, which only runs as a whole, and on all tested inputs the "
+    "outputs are NaN, infinite or empty, or do not change with the inputs. The models are not verified.",
     "Give realistic inputs with --inputs (Python: inputs={...}), or sizes with --bind.",
 )
 _code(
     "SG507",
     "some outputs show nothing",
-    "The models are equal, as other outputs show. The named outputs show nothing: they are empty, or the same on all "
-    "tested inputs. All weights that affect these outputs affect other outputs, too.",
+    "The models, of which one is OpenVINO IR, are equal, as other outputs show. The named outputs show nothing: they "
+    "are empty, or the same on all tested inputs.",
     "Give inputs on which these outputs differ, with --inputs (Python: inputs={...}).",
 )
 _code(
     "SG508",
-    "loads only with fewer optimizations",
-    "onnxruntime does not load the result at its default optimization level. At a lower level it runs the result, and "
-    "the results are equal. The fault lies in onnxruntime's optimizer; the model is correct.",
+    "runs only with fewer optimizations",
+    "onnxruntime does not load the result at its default optimization level, or gives other outputs there. At a lower "
+    "level it runs the result, and the results are equal. The fault lies in onnxruntime's optimizer; the model is "
+    "correct.",
     "Set SessionOptions.graph_optimization_level to the level that the message names, or use another version of "
     "onnxruntime.",
 )
@@ -474,8 +474,9 @@ _code(
     "SG511",
     "run in another form",
     "What an engine ran is not the model exactly as it is written, but means the same. An engine that lacks kernels of "
-    "a new opset ran the model as an older opset, at which its operators are the same. For an IR that stores its "
-    "weights as float16, as OpenVINO does by default, the weights of the other model were rounded to float16, too.",
+    "a new opset ran the model as an older opset, at which its operators are the same; the message names those. For an "
+    "IR that stores its weights as float16, as OpenVINO does by default, the weights of the other model were rounded to "
+    "float16, too.",
     "Nothing to do. To compare with full weights, save the IR with compress_to_fp16=False.",
 )
 

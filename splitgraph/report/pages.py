@@ -189,7 +189,8 @@ def _regions_text(regions: Sequence[Region]) -> str:
     counts = Counter[str]()
     for region in regions:
         counts[region.verdict] += max(len(region.nodes_before), len(region.nodes_after))
-    verdicts = (("equal", "equal on their own inputs"), ("different", "different"), ("not-run", "not checked alone"))
+    own = "its" if counts["equal"] == 1 else "their"
+    verdicts = (("equal", f"equal on {own} own inputs"), ("different", "different"), ("not-run", "not checked alone"))
     told = [(counts[verdict], words) for verdict, words in verdicts if counts[verdict]]
     rest = "".join(f", {number:,} {words}" for number, words in told[1:])
     return f"{count(told[0][0], 'changed node')} {told[0][1]}{rest}" if told else ""

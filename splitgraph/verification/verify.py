@@ -1,4 +1,4 @@
-"""Verify that two models compute the same, by running both on the same inputs.
+"""Verify that two models compute the same: what differs between them runs alone, and both run as a whole.
 
 What `verify_models` does, step by step:
 
@@ -7,17 +7,18 @@ What `verify_models` does, step by step:
 2. It checks that the models can be compared: both must have a meaning, outputs, weights and an engine (`models`). A
    first model whose only fault is a Split-18 without `split` and `num_outputs` is repaired; any other invalid split has
    no meaning to compare with.
-3. It chooses inputs: sizes that the model accepts, and elements that show differences (`inputs`).
-4. One engine after the other runs both models on these inputs, in a process of its own, until one engine can decide
-   (`engines`, `reference`).
-5. It compares the outputs and judges the runs (`verdict`). If a rewrite rounds differently, it measures how much
-   rounding changes the first model (`rounding`).
+3. It finds the regions in which two ONNX models differ (`regions.find`).
+4. It chooses inputs: sizes that the model accepts, and elements (`inputs`).
+5. One engine after the other runs both models on these inputs, in a process of its own, until one engine can decide
+   (`engines`, `reference`). Meanwhile it runs each region alone (`regions.local_check`).
+6. It compares the outputs, asks the arbiter about regions that differ (`regions.check`), and puts both together
+   (`verdict.engine_trial`).
 
 The rules for a verdict:
 
-- An engine decides only on cases that the first model ran on. "different": a value differs; or the second model
-  declares a fixed shape or a type that the values contradict, and the first one does not. "equal": all cases were
-  compared and are equal.
+- An engine decides only on cases that the first model ran on. "different": a region or a value differs; or the second
+  model declares a fixed shape or a type that the values contradict, and the first one does not. "equal": all cases were
+  compared and are equal, and so is every region. If a region could not be run, there is no verdict.
 - An engine has not decided if it crashes, runs out of time, cannot load one of the models, lacks something, runs the
   first model on none of the inputs, or gives an output of the first model another type than declared. The next engine
   is tried.
@@ -28,15 +29,12 @@ The rules for a verdict:
   overrule the reference evaluator: it checks little and fails on some correct models.
 - If onnxruntime runs the first model but refuses to load the second one because it breaks the rules of ONNX (see
   `error_texts.is_invalid`), the models are different. Other engines do not check those rules.
-- Equal outputs prove nothing if they are NaN, or the same for all inputs and all weights (see `evidence`). Other inputs
-  are tried then; if they do not help, there is no verdict. No other engine is asked: it would compute the same.
-- Differences of floating-point numbers that rounding explains do not count, if the rewrite rounds differently.
-- If onnxruntime gives other outputs for rewritten nodes, and the reference evaluator gives equal ones, onnxruntime has
-  not decided: its kernels have faults of their own (see `verdict.judge`).
+- If outputs differ, and the reference evaluator finds the regions equal that an engine computes differently, that
+  engine has not decided: its kernels have faults of their own.
+- If outputs differ and no region does, regions that round differently may explain it (see `docs/verification.md`).
 - NaN and infinity are equal if both models give one of them. Between two engines, only finite numbers count, and
   inputs that are not finite prove no difference.
-- Both models also run on unusual inputs (see `inputs.unusual`), and on dimensions of size 1 and 0. A failure there says
-  nothing. Another engine must confirm a difference on numbers that engines treat differently.
+- Both models also run with dimensions of size 1 and 0. A failure there says nothing.
 - Differences do not count if the models draw random numbers without a seed.
 
 Only OpenVINO runs OpenVINO IR. If the other model is ONNX, another engine runs that one if possible, because OpenVINO

@@ -40,7 +40,7 @@ _REFERENCE = "reference"
 
 
 @dataclass(slots=True)
-class _Kind:
+class _RegionKind:
     """Regions that are alike. models, files: before and after. fixed: the positions of inputs that do not change.
     signed: those of outputs in which 0.0 and -0.0 are not the same. is_exact, has_other_attributes: see `Arbiter`.
     drawn: what happened on drawn values. crashed: it ended the process of the engine. judged: the opinions so far.
@@ -88,7 +88,7 @@ class LocalCheck:
         self.found = found
         self._is_strict = is_strict
         self._pair, self._place, self._tolerances, self._seed = pair, place, tolerances, seed
-        self._kinds: list[_Kind] = []
+        self._kinds: list[_RegionKind] = []
         self.members: list[_Member] = []
         self._uncaptured = ""
         self._bases: dict[int, Path] = {}
@@ -113,7 +113,7 @@ class LocalCheck:
 
     def _written(
         self, models: Sequence[onnx.ModelProto], fixed: Sequence[int], signed: Sequence[int], *, is_one: bool
-    ) -> _Kind:
+    ) -> _RegionKind:
         number = len(self._kinds)
         names = (f"kind_{number}_before", f"kind_{number}_after")
         files = [
@@ -122,7 +122,7 @@ class LocalCheck:
         ]
         is_same_code = has_same_operators(*models)
         is_exact = is_one and is_same_code and have_other_constants(models, self._pair, self._tolerances[0])
-        return _Kind(
+        return _RegionKind(
             models, files, fixed, signed, is_exact, is_same_code and not is_exact and has_other_attributes(*models)
         )
 
@@ -265,7 +265,7 @@ class LocalCheck:
                 member.opinions.append((suspect, kind.judged[-1]))
             member.opinions += shared[member.kind]
 
-    def _judged(self, engine: str, deadline: float, kind: _Kind, suspect: Suspect) -> Opinion:
+    def _judged(self, engine: str, deadline: float, kind: _RegionKind, suspect: Suspect) -> Opinion:
         settings = self._place.settings
         is_alone = bool(settings.custom_ops) or settings.has_devices
         tolerances = (0.0, 0.0) if self._is_strict else self._tolerances

@@ -17,7 +17,7 @@ from splitgraph.model.scopes import FunctionKey, called_function, function_key
 from splitgraph.model.tensor_data import is_external, with_elements
 from splitgraph.verification.models.model_files import nodes_within, read_elements
 from splitgraph.verification.models.model_pair import ComparedModel
-from splitgraph.verification.regions.find import FoundRegion, Side
+from splitgraph.verification.regions.find import FoundRegion, ModelSide
 from splitgraph.verification.values import Array
 
 
@@ -26,7 +26,7 @@ def input_name(position: int) -> str:
     return f"in.{position}"
 
 
-def cut_out(region: FoundRegion, side: Side, number: int) -> onnx.ModelProto:
+def cut_out(region: FoundRegion, side: ModelSide, number: int) -> onnx.ModelProto:
     """Return the model of a region. side, number: of the model to take it from, 0 for the first and 1 for the second
     one.
     """
@@ -67,7 +67,7 @@ def _output_name(position: int) -> str:
     return f"out.{position}"
 
 
-def _add_constant(graph: onnx.GraphProto, side: Side, name: str, own_name: str) -> None:
+def _add_constant(graph: onnx.GraphProto, side: ModelSide, name: str, own_name: str) -> None:
     constants = side.constants
     tensor = constants.tensor(name)
     if tensor is not None:

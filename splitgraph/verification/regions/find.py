@@ -101,7 +101,7 @@ class Constants:
         return next((attribute.t for attribute in node.attribute if attribute.name == "value"), None)
 
 
-class Side:
+class ModelSide:
     """One model: its main graph, its constants, and who computes and who reads each value. computed: the indices of the
     nodes that are no constants. reads: the names that each node reads, also in its bodies.
     """
@@ -146,7 +146,7 @@ class ModelRegions:
     """
 
     def __init__(self, first: ComparedModel, second: ComparedModel) -> None:
-        self.before, self.after = Side(first), Side(second)
+        self.before, self.after = ModelSide(first), ModelSide(second)
         self.sides = self.before, self.after
         self._sameness = Sameness(self.before.model, self.after.model, _folders(first, second))
         pairs = match_nodes(self.before.graph, self.after.graph, by_position=False)
@@ -325,7 +325,7 @@ def _contradict(before: ValueType, after: ValueType) -> bool:
     return before.rank != after.rank or any(one != other for one, other in sizes)
 
 
-def _with_signs(side: Side) -> set[str]:
+def _with_signs(side: ModelSide) -> set[str]:
     """Return the values whose zeros may meet an operator that tells 0.0 from -0.0."""
     matter: set[str] = set()
     for index in sorted(side.computed, reverse=True):

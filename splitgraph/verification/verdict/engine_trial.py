@@ -20,7 +20,7 @@ from splitgraph.verification.models.model_files import newer_operators, weights_
 from splitgraph.verification.models.model_pair import ComparedModel
 from splitgraph.verification.regions.check import LocalCheck
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
-from splitgraph.verification.values import Value
+from splitgraph.verification.values import Value, tensors_of
 from splitgraph.verification.verdict.evidence import find_silence
 from splitgraph.verification.verdict.judge import (
     EngineVerdict,
@@ -140,7 +140,7 @@ class EngineTrial:
             self.sizes.append(chosen)
         is_onnxruntime = self.engine.split("+")[-1] == "onnxruntime" and not self.question.after.is_ir
         deploy = samples if is_onnxruntime and not self._has_large_weights else 0
-        small = {} if self._has_large_weights or not maker.varies else self._small_cases()
+        small = {} if self._has_large_weights or not maker.varies else self._small_cases(drawn.values())
         if not self._run(drawn | small, deploy=deploy):
             # One of the small cases ended the engine, which says nothing about the models.
             self._run(drawn, deploy=deploy)
@@ -157,13 +157,12 @@ class EngineTrial:
                 self._run(again)
         return None
 
-    def _small_cases(self) -> dict[tuple[int, int], Mapping[str, Value]]:
-        """Return further cases, with dimensions of size 1 and 0; models need not accept them."""
+    def _small_cases(self, drawn: Iterable[Mapping[str, Value]]) -> dict[tuple[int, int], Mapping[str, Value]]:
+        """Return further cases, with dimensions of size 1 and 0 that no case has; models need not accept them."""
         sizes = (1,) if "openvino" in self.engine else (1, 0)
-        return {
-            (self.question.samples + number, 0): inputs
-            for number, inputs in enumerate(self.question.maker.small(sizes))
-        }
+        known = list(map(_shapes, drawn))
+        small = (inputs for inputs in self.question.maker.small(sizes) if _shapes(inputs) not in known)
+        return {(self.question.samples + number, 0): inputs for number, inputs in enumerate(small)}
 
     def _further_attempts(
         self, case: int, attempts: Iterable[int], kept: Sequence[SymbolSizes]
@@ -427,6 +426,10 @@ class EngineTrial:
         if self.question.has_half_weights:
             rtol, atol = max(rtol, _RTOL_OF_HALVES), max(atol, _ATOL_OF_HALVES)
         return Comparison(rtol, atol, only_finite="+" in self.engine, deadline=self.deadline)
+
+
+def _shapes(inputs: Mapping[str, Value]) -> dict[str, list[tuple[int, ...]]]:
+    return {name: [array.shape for array in tensors_of(value)] for name, value in inputs.items()}
 
 
 def _unchecked_note(unchecked: Sequence[Region]) -> Diagnostic:
