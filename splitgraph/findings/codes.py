@@ -475,7 +475,7 @@ _code(
     "run in another form",
     "What an engine ran is not the model exactly as it is written, but means the same. An engine that lacks kernels of "
     "a new opset ran the model as an older opset, at which its operators are the same; the message names those. For an "
-    "IR that stores its weights as float16, as OpenVINO does by default, the weights of the other model were rounded to "
+    "IR that stores its weights as float16, as OpenVINO does by default, those of the other model were rounded to "
     "float16, too.",
     "Nothing to do. To compare with full weights, save the IR with compress_to_fp16=False.",
 )
