@@ -168,12 +168,13 @@ class Workplace:
         deploy: int = 0,
         regions: Mapping[str, Any] | None = None,
         locate: Mapping[str, Any] | None = None,
+        only_first: bool = False,
     ) -> EngineRun:
         """Run the models on all attempts in an engine process, for at most so many seconds.
 
         engine: one for all models, or one for each model, joined by "+". deploy: on how many cases the second model
         runs with the default optimisations of onnxruntime, too. regions: to check, and locate: the values to compare in
-        place of the outputs (see `worker`).
+        place of the outputs (see `worker`). only_first: the second model does not run.
         """
         self._runs += 1
         folder = self.folder / f"run_{self._runs}"
@@ -183,7 +184,7 @@ class Workplace:
             name = f"inputs_{item.case}_{item.attempt}.bin"
             write_values(folder / name, item.inputs)
             cases.append({"case": item.case, "attempt": item.attempt, "inputs": name})
-        models = [os.path.relpath(model.path, folder) for model in self._models]
+        models = [os.path.relpath(model.path, folder) for model in self._models[: 1 if only_first else None]]
         # Drivers of GPUs reserve far more address space than they use.
         memory = 0 if self.settings.has_devices else memory_limit(sum(model.weights for model in self._models))
         engines = (engine.split("+") * len(models))[: len(models)]

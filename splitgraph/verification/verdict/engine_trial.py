@@ -239,7 +239,7 @@ class EngineTrial:
         found = local.found
         region = found.joined([local.members[number].region for number in different])
         together = self._local_check(found, [region])
-        self._run_local(together)
+        self._run_local(together, self._accepted())
         if self.question.maker.varies:
             together.draw(self.engine, self.deadline)
         together.settle(self.engine, self.deadline)
@@ -310,6 +310,16 @@ class EngineTrial:
         what = f"{values[number].before} of {location} ({node.op_type} of {read})"
         return f"the models part at {what}, input {case + 1}: {reason}"
 
+    def _differing(self) -> list[Attempt]:
+        """Return the inputs on which the outputs differ."""
+        names = [value.name for value in self.question.before.interface.graph.output]
+        return [
+            Attempt(*key, self.given[key])
+            for key, before in sorted(self.ran.outputs[0].items())
+            if key in self.ran.outputs[1]
+            and self._comparison().compare_outputs(names, before, self.ran.outputs[1][key], key[0]) is not None
+        ]
+
     def _accepted(self) -> list[Attempt]:
         """Return the inputs that the first model accepted."""
         return [Attempt(*key, self.given[key]) for key in sorted(self.ran.outputs[0])]
@@ -329,14 +339,15 @@ class EngineTrial:
     def _rounds_only(self, found: ModelRegions, pair: tuple[ComparedModel, ComparedModel]) -> bool:
         tolerances = self.question.rtol, self.question.atol
         local = LocalCheck(found, found.regions, pair, self.place, tolerances, self.question.seed, is_strict=True)
-        self._run_local(local)
+        self._run_local(local, self._differing())
         local.settle(self.engine, self.deadline)
         return all(region.verdict == "equal" for region in local.results())
 
-    def _run_local(self, local: LocalCheck) -> None:
+    def _run_local(self, local: LocalCheck, attempts: Sequence[Attempt]) -> None:
         """Run the regions again on the values of the first model."""
         left = max(self.deadline - time.monotonic(), 0.0)
-        local.add(self.place.run(self.engine, self._accepted(), left, regions=local.job(self.sizes)))
+        job = local.job(self.sizes)
+        local.add(self.place.run(self.engine, attempts, left, regions=job, only_first=True))
 
     # Notes -------------------------------------------------------------------------------------------------------
 
