@@ -314,7 +314,7 @@ def test_splits_that_are_equal_for_every_size(
     monkeypatch.setattr(
         Workplace,
         "run",
-        lambda self, name, attempts, seconds, probe, extras: EngineRun(
+        lambda self, name, attempts, seconds, **options: EngineRun(
             failures=[EngineFailure("load", 1, None, True, "NOT_IMPLEMENTED")]
         ),
     )
