@@ -63,7 +63,7 @@ def test_only_onnxruntime_is_asked_and_only_once(engine: str, monkeypatch: pytes
 
 
 def test_a_result_that_differs_is_not_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(self: Workplace, *_: object) -> EngineRun:
+    def run(self: Workplace, *_: object, **options: object) -> EngineRun:
         return EngineRun(
             failures=[EngineFailure("load", 1, None, True, "invalid", invalid=True)], undeployed={1: {ALL: "invalid"}}
         )
