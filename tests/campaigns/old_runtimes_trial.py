@@ -18,7 +18,6 @@ from typing import Any
 import onnx
 
 from splitgraph.conversion.rewrite import Rewrite
-
 from splitgraph.verification import values
 from splitgraph.verification.engine_settings import DEFAULT
 from splitgraph.verification.engines.engine import normalise

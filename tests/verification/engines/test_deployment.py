@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from verifying import verify_models
 
-from splitgraph.verification.engine_settings import EngineSettings
 from splitgraph.verification import worker
+from splitgraph.verification.engine_settings import EngineSettings
 from splitgraph.verification.engines.engine_process import EngineFailure, EngineRun, Workplace, _collect
 from splitgraph.verification.engines.onnxruntime_engine import LEVELS, session_at
 from splitgraph.verification.verdict.judge import deployment_note
