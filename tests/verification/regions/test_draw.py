@@ -82,8 +82,8 @@ def test_what_is_drawn_keeps_its_type_and_shape(name: str) -> None:
     base = BASES[name]
     made = drawn(parsed("float[N] x => float[N] y", "y = Identity(x)"), {"x": base})
     values = [values["x"] for each in made.values() for values in each]
-    assert all((value.dtype, value.shape) == (base.dtype, base.shape) for value in values)  # type: ignore[union-attr]
-    assert not all(np.array_equal(value, base) for value in values)  # type: ignore[arg-type]
+    assert all((value.dtype, value.shape) == (base.dtype, base.shape) for value in values)
+    assert not all(np.array_equal(value, base) for value in values)
 
 
 def test_a_seed_gives_the_same_and_another_one_other_numbers() -> None:
@@ -149,7 +149,7 @@ def test_inputs_that_do_not_change(name: str) -> None:
         for each in made.values()
         for values in each
         for key, value in base.items()
-        if not np.array_equal(values[key], value)  # type: ignore[arg-type]
+        if not np.array_equal(values[key], value)
     }
     assert changed == base.keys() - kept
 
@@ -166,18 +166,18 @@ def test_numbers_of_both_models_are_tried() -> None:
 
 def test_two_inputs_meet_in_all_combinations() -> None:
     made = drawn(parsed("float[N] x, float[N] v => bool[N] y", "y = Less(x, v)"), {"x": F([1]), "v": F([1])})
-    pairs = {(str(values["x"][0]), str(values["v"][0])) for values in made["mixed"]}  # type: ignore[index,call-overload]
+    pairs = {(str(values["x"][0]), str(values["v"][0])) for values in made["mixed"]}
     assert len(pairs) >= 12
     wide = drawn(
         parsed("float[N] x, float[N] v => bool[N] y", "y = Less(x, v)"), {"x": np.ones(100, F), "v": np.ones(100, F)}
     )
-    met = {pair for each in wide["mixed"] for pair in zip(map(str, each["x"]), map(str, each["v"]), strict=True)}  # type: ignore[arg-type]
+    met = {pair for each in wide["mixed"] for pair in zip(map(str, each["x"]), map(str, each["v"]), strict=True)}
     assert {("nan", "1.0"), ("1.0", "nan"), ("inf", "-inf"), ("-0.0", "0.0"), ("nan", "nan")} <= met
 
 
 def test_one_flag_of_a_row_is_not_like_the_others() -> None:
     made = drawn(parsed("bool[N, 12] x => bool[N, 12] y", "y = Not(x)"), {"x": np.zeros((1, 12), bool)})
-    counts = [int(np.sum(values["x"])) for values in made["mixed"]]  # type: ignore[arg-type]
+    counts = [int(np.sum(values["x"])) for values in made["mixed"]]
     assert {1, 11} <= set(counts)
 
 
@@ -222,8 +222,8 @@ def test_rows_that_differ_are_read_first(name: str) -> None:
     before, after = (parsed(signature, body, w=each) for each in (table, changed))
     made = drawn(before, {"i": positions}, after=after)
     first = made["rows"][0]["i"]
-    assert first.dtype == positions.dtype and first.shape == positions.shape  # type: ignore[union-attr]
-    assert expected in np.reshape(first, (-1, len(expected)) if isinstance(expected, list) else -1).tolist()  # type: ignore[arg-type]
+    assert first.dtype == positions.dtype and first.shape == positions.shape
+    assert expected in np.reshape(first, (-1, len(expected)) if isinstance(expected, list) else -1).tolist()
 
 
 def test_all_rows_of_a_small_table_are_read_and_from_the_end() -> None:
