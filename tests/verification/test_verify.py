@@ -234,6 +234,12 @@ def test_the_callers_tolerance() -> None:
 
 
 @pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize(("tolerances", "verdict"), [({}, "different"), ({"rtol": 0.5}, "equal")])
+def test_the_callers_tolerance_holds_for_other_weights_too(tolerances: dict[str, float], verdict: str) -> None:
+    assert verify_models(halves(), halves(scale=1.3), **tolerances).verdict == verdict
+
+
+@pytest.mark.usefixtures("in_process")
 def test_another_value_of_a_default_shows_a_constant_folded_away() -> None:
     weights = constant("w", np.ones(4), np.float32)
     inputs = [value("x"), value("w", (4,))]
