@@ -39,6 +39,12 @@ def test_a_right_rewrite_is_equal_where_the_rest_amplifies_rounding(name: str) -
     assert noted == ([("SG504", "info")] if found.max_abs_diff > 1e-3 else [])
 
 
+def test_a_stash_type_that_is_written_out_changes_nothing() -> None:
+    written = node("LayerNormalization", ["x", "weight", "bias"], ["t"], axis=-1, epsilon=1e-5, stash_type=1)
+    found = compare(sensitive([written, *TURNS]), sensitive([*arithmetic(), *TURNS]))
+    assert (found.verdict, [each.code for each in found.diagnostics]) == ("equal", ["SG504"])
+
+
 def test_nothing_is_said_where_nothing_was_amplified() -> None:
     before, after = (sensitive([*nodes, *QUIET]) for nodes in (normalization(), arithmetic()))
     found = compare(before, after)

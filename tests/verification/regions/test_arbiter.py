@@ -131,6 +131,25 @@ def test_signs_of_zeros_are_no_rounding() -> None:
     assert opinion(pair, found)[0] != "models"
 
 
+DOUBLE = "double[N] x => double[N] y"
+# The first model, and how much float64 numbers differ: as much as float32 rounds.
+THROUGH_FLOAT = "a = Cast<to = 1>(x) b = Exp(a) y = Cast<to = 11>(b)"
+IN_BETWEEN = {
+    "float32 in the first model": (THROUGH_FLOAT, "y = Exp(x)", "rounding"),
+    "float32 in the second model alone": ("y = Exp(x)", THROUGH_FLOAT, "models"),
+    "no float32": ("y = Exp(x)", "a = Neg(x) b = Exp(a) y = Reciprocal(b)", "models"),
+}
+
+
+@pytest.mark.parametrize("name", IN_BETWEEN)
+def test_what_the_first_model_computes_in_a_narrower_type_may_be_rounded_as_there(name: str) -> None:
+    before, after, cause = IN_BETWEEN[name]
+    x = np.array([0.1, 0.2])
+    found = suspect([x], np.exp(x), np.exp(x) * (1 + 1e-7))
+    arbiter = Arbiter("reference", 1e-5, 1e-6, time.monotonic() + 60, False)
+    assert arbiter.judge(models_of(Pair(DOUBLE, before, after)), [None, None], found).cause == cause
+
+
 def test_without_time_there_is_no_answer() -> None:
     found = suspect([ONE], -ONE, ONE)
     assert opinion(SAME, found, deadline=-math.inf) == ("models", "")

@@ -171,6 +171,17 @@ def test_what_differs_in_a_region(name: str) -> None:
     assert found == expected
 
 
+@pytest.mark.parametrize(("texts", "expected"), [([b"\xff", b"b"], False), ([b"\xff", b"c"], True), ([b"\xff"], True)])
+def test_texts_need_not_be_utf_8(texts: list[bytes], expected: bool) -> None:
+    held = [[b"\xff", b"b"], texts]
+    pair = Pair("string[N] x => bool[N] y", "y = Equal(x, c)", "y = Equal(x, c)", opset=19)
+    models = list(pair.models())
+    for model, each in zip(models, held, strict=True):
+        model.graph.initializer.append(onnx.helper.make_tensor("c", onnx.TensorProto.STRING, [len(each)], each))
+    both = [ComparedModel(model, model, infer_model(model, fill=False)) for model in models]
+    assert have_other_constants(models, both, 1e-4) is expected
+
+
 def test_weights_in_another_file_are_read(tmp_path: Path) -> None:
     models = []
     for number, factor in enumerate((1, 1, 2)):
