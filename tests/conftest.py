@@ -51,7 +51,8 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run engines in this process, which saves the start of a child; for models that crash nothing, where the process
     of an engine is not what a test is about.
     """
-    from splitgraph.verification.engines import engine_process, worker
+    from splitgraph.verification import worker
+    from splitgraph.verification.engines import engine_process
 
     def run_worker(key: str, folder: Path, limits: object) -> str:
         worker.run_job_in(folder)

@@ -278,7 +278,6 @@ def test_a_rewrite_is_verified_as_its_arguments_say(rewrite: Any, monkeypatch: p
         "verify": True,
         "try_sizes": {"batch": 2},
         "rtol": 1e-5,
-        "rounding": False,
         "kept_defaults": {},
         "folders": (MODELS, MODELS),
     }

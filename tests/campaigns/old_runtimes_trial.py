@@ -18,11 +18,10 @@ from typing import Any
 import onnx
 
 from splitgraph.conversion.rewrite import Rewrite
-
 from splitgraph.verification import values
 from splitgraph.verification.engine_settings import DEFAULT
 from splitgraph.verification.engines.engine import normalise
-from splitgraph.verification.engines.engine_process import Attempt, EngineFailure, EngineRun, Extras, Probe, Workplace
+from splitgraph.verification.engines.engine_process import Attempt, EngineFailure, EngineRun, Workplace
 from splitgraph.verification.engines.error_texts import reason_of
 from splitgraph.verification.inputs.input_maker import InputMaker
 from splitgraph.verification.models.comparability import engines_for, find_incomparable, repair_first, with_sorted_nodes
@@ -69,14 +68,16 @@ class OldPlace(Workplace):
         engine: str,
         attempts: Sequence[Attempt],
         seconds: float,
-        probe: Probe | None = None,
-        extras: Extras | None = None,
+        *,
+        deploy: bool = False,
+        regions: Mapping[str, Any] | None = None,
     ) -> EngineRun:
-        """Run the original on the attempts, and the export on those that the original accepts. extras: not run, as the
-        process that compares them would need both runtimes.
+        """Run the original on the attempts, and the export on those that the original accepts. deploy: not done, as the
+        old runtime loads the export with all optimisations anyway. regions: none, see `_in_engines`.
         """
+        assert regions is None
         end = time.monotonic() + seconds
-        run = super().run(engine, attempts, seconds, replace(probe or Probe(), deploy=False))
+        run = super().run(engine, attempts, seconds)
         folder = self.folder / f"run_{self._runs}"
         found = self._run_old(folder, sorted(run.outputs[0]), end - time.monotonic()) if run.outputs[0] else []
         run.failures.extend(found)
@@ -144,10 +145,12 @@ def try_export(original: onnx.ModelProto, rewrite: Rewrite, export: Path, python
 def _in_engines(
     first: ComparedModel, second: ComparedModel, rewrite: Rewrite, export: Path, python: Path, deadline: float
 ) -> Finding:
-    """What the first engine shows that runs the original."""
+    """What the first engine shows that runs the original. Both run as a whole: parts that run alone would run in the
+    installed engine, and say nothing of the old one.
+    """
     maker, tolerance = InputMaker(first.analysis), rewrite.tolerance
     samples = SAMPLES if maker.varies else 1
-    question = Question(first, second, maker, None, samples, *tolerance, rounding=rewrite.rounding)
+    question = Question(first, second, maker, None, samples, *tolerance, found=None, seed=0)
     said = []
     for engine in engines_for("auto", DEFAULT, first, second):
         found = _in_engine(question, export, python, engine, engine, deadline)

@@ -23,7 +23,7 @@ def outputs_of(
         onnx.save(model, str(path))
         for engine in engines:
             try:
-                return normalise(load_engine(engine, path).run(feeds))
+                return normalise(load_engine(engine, path).run(feeds, None))
             except Exception as error:
                 refusals.append(f"{engine}: {error}")
     raise AssertionError("no engine runs the model: " + "; ".join(refusals))

@@ -159,14 +159,14 @@ class Judge:
                 return _Outcome("cannot" if _lacks_something(error) else "rejects", reason_of(error))
             return self._compare(run, model)
 
-    def _compare(self, run: Callable[[Any], Sequence[Any]], model: onnx.ModelProto) -> _Outcome:
+    def _compare(self, run: Callable[[Any, None], Sequence[Any]], model: onnx.ModelProto) -> _Outcome:
         held = {tensor.name for tensor in model.graph.initializer}
         names = [value.name for value in self.case.model.graph.input if value.name not in held]
         for index, (given, expected) in enumerate(self.case.data_sets):
             feeds = dict(zip(names, map(_value, given), strict=False))
             wanted = normalise([_value(value) for value in expected])
             try:
-                found = normalise(run(feeds))
+                found = normalise(run(feeds, None))
             except Exception as error:
                 return _Outcome("cannot" if _lacks_something(error) else "rejects", f"fails: {reason_of(error)}")
             if is_random(self.case.model):

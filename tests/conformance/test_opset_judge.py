@@ -116,7 +116,7 @@ def test_engine_that_runs_the_original_must_run_the_result(monkeypatch: pytest.M
     def load(engine: str, path: Any) -> Any:
         if onnx.load(path).opset_import[0].version == 18:
             raise RuntimeError("bad model")
-        return Loaded(lambda feeds: [np.abs(feeds["x"])])
+        return Loaded(lambda feeds, _: [np.abs(feeds["x"])])
 
     monkeypatch.setattr(opset_judge, "load_engine", load)
     assert Judge(case()).judge(18) == Verdict("invalid", "bad model", "onnxruntime")

@@ -366,6 +366,8 @@ def test_engines_read_weights_where_they_are(engine: str, large: Path, monkeypat
     assert rewrite.verification is not None
     assert (rewrite.verification.verdict, rewrite.verification.engine) == ("equal", engine)
     rewrite.save(large.with_name("new.onnx"))
+    # Whether two files have the same weights is only known when they are read, piece by piece.
+    monkeypatch.undo()
     assert splitgraph.verify(large, large.with_name("new.onnx"), engine=engine).verdict == "equal"  # type: ignore[arg-type]
 
 

@@ -133,7 +133,7 @@ def test_two_engines_are_allowed_what_one_is_not(tmp_path: Path, monkeypatch: py
     """They compute in other orders; one engine has no reason to."""
 
     def nearly_the_same(
-        self: Workplace, name: str, attempts: list[Any], seconds: float, probe: object, extras: object
+        self: Workplace, name: str, attempts: list[Any], seconds: float, **options: object
     ) -> EngineRun:
         run = EngineRun()
         for attempt in attempts:

@@ -103,12 +103,12 @@ def test_other_inputs_are_drawn_and_sizes_follow_the_given_ones() -> None:
     assert verify_models(ADDED, ADDED, inputs=[{"x": X, "b": B}, {"x": X[:1], "b": B}]).cases == 2
 
 
-def test_given_inputs_need_not_change_the_outputs_but_must_give_numbers() -> None:
+def test_given_inputs_need_not_give_numbers() -> None:
+    """A model is equal to itself, also where its outputs are NaN."""
     model = model_of([node("Log", ["x"], ["y"])], [value("x")], ["y"])
-    assert verify_models(model, model, inputs={"x": X + 1}).verdict == "equal"
-    found = verify_models(model, model, inputs={"x": -1 - X})
-    assert (found.verdict, found.diagnostics[-1].code) == ("not-run", "SG506")
-    assert "y holds only NaN or infinity" in found.diagnostics[-1].message
+    for given in (X + 1, -1 - X):
+        found = verify_models(model, model, inputs={"x": given})
+        assert (found.verdict, found.cases, found.diagnostics) == ("equal", 1, ())
 
 
 def test_forms_of_arrays(tmp_path: Path) -> None:

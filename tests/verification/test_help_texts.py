@@ -75,7 +75,7 @@ def test_an_engine_under_another_name_goes_without_its_version(monkeypatch: pyte
 
 
 def test_the_engine_that_comes_first_is_what_the_advice_is_about(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(self: Workplace, name: str, attempts: object, seconds: float, probe: object, extras: object) -> EngineRun:
+    def run(self: Workplace, name: str, attempts: object, seconds: float, **options: object) -> EngineRun:
         lacks = "Could not find an implementation for Split(99)" if name == "onnxruntime" else "crashed"
         return EngineRun(failures=[EngineFailure("load", 0, None, True, lacks)])
 

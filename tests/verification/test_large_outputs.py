@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from verifying import verify_models
 
-from splitgraph.verification import values
+from splitgraph.verification import values, worker
 from splitgraph.verification.comparison import Comparison, OutOfTimeError, has_finite
-from splitgraph.verification import worker
 from splitgraph.verification.values import UnsupportedError, are_identical, blocks, read_values, write_values
 
 from .small_models import parsed

@@ -112,3 +112,19 @@ def test_two_irs_of_which_one_has_float16_weights(tmp_path: Path) -> None:
         openvino.save_model(model, tmp_path / f"{halves}.xml", compress_to_fp16=halves)
         found.append(open_model(tmp_path / f"{halves}.xml").content)
     assert verify_models(*found).verdict == "equal"
+
+
+SILENT = {
+    "NaN": ("float[N, 4] x => float[N, 4] y", "a = Abs(x) n = Neg(a) k = Sub(n, c) y = Log(k)", "SG506"),
+    "saturation": ("float[N, 4] x => float[N, 4] y", "a = Abs(x) k = Mul(a, d) l = Add(k, d) y = Tanh(l)", "SG506"),
+    "one of two": ("float[N, 4] x => float[N, 4] y, float[N, 4] z", "z = Neg(x) k = Sub(x, x) y = Abs(k)", "SG507"),
+}
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("name", SILENT)
+def test_an_ir_only_runs_as_a_whole_so_its_outputs_must_show_something(name: str, tmp_path: Path) -> None:
+    signature, body, code = SILENT[name]
+    found = compared(parsed(signature, body, c=F(1), d=F(100)), tmp_path)
+    assert (found.verdict, found.regions) == ("not-run" if code == "SG506" else "equal", ())
+    assert [each.code for each in found.warnings] == [code]

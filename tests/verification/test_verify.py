@@ -215,9 +215,15 @@ def test_given_arrays_and_bindings_make_one_case() -> None:
     array = np.ones((2, 5, 4), np.float32)
     found = verify_models(halves(), halves(), inputs={"x": array}, engine="reference")
     assert (found.verdict, found.cases) == ("equal", 1)
-    # The difference shows for odd sizes only.
-    assert verify_models(halves(), halves("floor"), bind={"T": 6}, engine="reference").verdict == "equal"
-    assert verify_models(halves(), halves("floor"), bind={"T": 7}, engine="reference").verdict == "different"
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize(("size", "is_seen"), [(6, False), (7, True)])
+def test_a_difference_in_an_inner_value_counts_at_sizes_at_which_no_output_shows_it(size: int, is_seen: bool) -> None:
+    """One model adds 1 before it divides by 2: the outputs tell that for odd sizes only."""
+    found = verify_models(halves(), halves("floor"), bind={"T": size}, engine="reference")
+    assert (found.verdict, [region.name for region in found.regions]) == ("different", ["main/Add#1"])
+    assert ("the outputs are equal on the inputs that were tried" in found.difference_text) is not is_seen
 
 
 @pytest.mark.usefixtures("in_process")
@@ -225,6 +231,12 @@ def test_the_callers_tolerance() -> None:
     found = verify_models(halves(), halves(scale=1.0005), rtol=1e-3, engine="reference", samples=1)
     assert found.verdict == "equal"
     assert found.max_rel_diff == pytest.approx(5e-4, rel=1e-2)
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize(("tolerances", "verdict"), [({}, "different"), ({"rtol": 0.5}, "equal")])
+def test_the_callers_tolerance_holds_for_other_weights_too(tolerances: dict[str, float], verdict: str) -> None:
+    assert verify_models(halves(), halves(scale=1.3), **tolerances).verdict == verdict
 
 
 @pytest.mark.usefixtures("in_process")
@@ -314,7 +326,7 @@ def test_splits_that_are_equal_for_every_size(
     monkeypatch.setattr(
         Workplace,
         "run",
-        lambda self, name, attempts, seconds, probe, extras: EngineRun(
+        lambda self, name, attempts, seconds, **options: EngineRun(
             failures=[EngineFailure("load", 1, None, True, "NOT_IMPLEMENTED")]
         ),
     )

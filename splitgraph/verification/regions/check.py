@@ -100,7 +100,11 @@ class LocalCheck:
         known: dict[tuple[object, ...], int] = {}
         for region in regions:
             models = [cut_out(region, side, number) for number, side in enumerate(found.sides)]
-            fixed = [place for place, border in enumerate(region.inputs) if border.before not in drawable]
+            fixed = [
+                place
+                for place, border in enumerate(region.inputs)
+                if border.before not in drawable or self._is_always_empty(border.before)
+            ]
             written = [hashlib.sha256(model.SerializeToString(deterministic=True)).digest() for model in models]
             signed = [place for place, border in enumerate(region.outputs) if border.before in found.signs_matter]
             # Of several nodes, one may undo what another one changes.
@@ -196,6 +200,9 @@ class LocalCheck:
             batches[-1].append(number)
             held |= new
         return batches
+
+    def _is_always_empty(self, name: str) -> bool:
+        return 0 in (self._pair[0].analysis.types.get(name, UNKNOWN).shape or ())
 
     def _bytes_of(self, name: str, sizes: Sequence[SymbolSizes]) -> int:
         value = self._pair[0].analysis.types.get(name, UNKNOWN)
@@ -296,12 +303,17 @@ class LocalCheck:
         reason = ""
         if wrong is not None:
             verdict, reason = "different", self._told(member, *wrong)
-        elif not cases:
+        elif not cases and not self._has_nothing_to_compare(member):
             verdict, reason = "not-run", self._why_unchecked(member)
         else:
             reason = next((_explained(o) for _, o in member.opinions if o.cause == "engine" and o.who), "")
         name = (before or after or (region.outputs[0].before,))[0]
         return Region(name, before, after, cases, max(diffs, default=None), verdict, reason)
+
+    def _has_nothing_to_compare(self, member: _Member) -> bool:
+        """Return True if a region ran, and nothing that it computes ever has elements."""
+        is_checked = not self._uncaptured and not self._kinds[member.kind].crashed
+        return is_checked and all(self._is_always_empty(border.before) for border in member.region.outputs)
 
     def _why_unchecked(self, member: _Member) -> str:
         if self._uncaptured:
@@ -309,7 +321,7 @@ class LocalCheck:
         if self._kinds[member.kind].crashed:
             return "the engine crashed on this part of the model"
         reasons = (record.unchecked for record in member.records if record.unchecked)
-        return next(reasons, "no values reached it")
+        return next(reasons, "no values reached it, or only empty ones")
 
     def _told(self, member: _Member, suspect: Suspect, opinion: Opinion) -> str:
         """Return how a region differs, and at which inputs."""

@@ -10,8 +10,9 @@
 - normal: ordinary numbers, several times: for weights that the values of the model do not show.
 - rows: each row of a table, those that differ first.
 
-Shapes are those of the values that reach the region. Values that no element of the model's inputs reaches (sizes,
-constants) do not change: what is known of them, the second model may rely on. Nor do lengths, positions and divisors.
+Shapes are those of the values that reach the region; only where nothing but empty ones does, dimensions of size 0 grow
+(see `local_check`). Values that no element of the model's inputs reaches (sizes, constants) do not change: what is
+known of them, the second model may rely on. Nor do lengths, positions and divisors.
 """
 
 from __future__ import annotations

@@ -30,6 +30,8 @@ _LARGEST_BASE = 2**25
 _LONGEST_LIST = 16
 # After so many seconds no other values are drawn for a kind of region.
 _SECONDS = 5.0
+# A dimension of an empty tensor is so large in other values.
+_GROWN = 2
 
 Load = Callable[[Path, Path | None], Loaded]
 
@@ -109,9 +111,9 @@ def _type_of(value: Value) -> onnx.TypeProto:
 class RegionRun:
     """What happened to a region, or to a kind of region on drawn values.
 
-    cases: on how many values it was compared. max_abs_diff: the largest difference; None before the first comparison.
-    suspects: where it differs (see `as_event`), the first for each kind of values. unchecked: why it could not be
-    compared, "" if it was.
+    cases: on how many values it was compared, without those that are all empty, or make all outputs empty.
+    max_abs_diff: the largest difference; None before the first comparison. suspects: where it differs (see `as_event`),
+    the first for each kind of values. unchecked: why it could not be compared, "" if it was.
     """
 
     cases: int = 0
@@ -139,7 +141,7 @@ class Batch(NamedTuple):
 
 
 class Regions:
-    """All regions of a job, with what happened to each so far. document: see `engines.worker`."""
+    """All regions of a job, with what happened to each so far. document: see `worker`."""
 
     def __init__(self, document: Mapping[str, Any], folder: Path, load: Load) -> None:
         self._folder, self._document = folder, document
@@ -176,7 +178,7 @@ class Regions:
         region.declared = {input_name(place): text for place, text in enumerate(member["types"])}
         started, seed = time.monotonic(), self._document["seed"]
         ordinary: list[tuple[Mapping[str, Value], list[Value], list[Value]]] = []
-        for case, drawn in enumerate(_cases(region.models(base), base, region.fixed, seed)):
+        for case, drawn in enumerate(_cases(region.models(base), base, region.fixed, seed, run)):
             if time.monotonic() - started > _SECONDS:
                 break
             try:
@@ -185,7 +187,7 @@ class Regions:
                 continue
             files = self._folder / f"drawn_{kind}_{case}"
             after = _compare(region, drawn.values, before, run, (drawn.kind, case), self._comparison(region), files)
-            if drawn.kind == "normal" and after is not None:
+            if drawn.kind == "normal" and after is not None and not _shows_nothing(region, drawn.values, before):
                 ordinary.append((drawn.values, before, after))
         self._compare_together(kind, ordinary, run, self._comparison(region))
         return run
@@ -228,10 +230,34 @@ class Regions:
             self.bases[kind], self._base_sizes[kind] = name, size
 
 
-def _cases(models: Models, base: Mapping[str, Value], fixed: Sequence[str], seed: int) -> Iterator[Drawn]:
-    """Yield the values that reached a region, and then drawn ones."""
+def _cases(
+    models: Models, base: Mapping[str, Value], fixed: Sequence[str], seed: int, run: RegionRun
+) -> Iterator[Drawn]:
+    """Yield the values that reached a region, and then drawn ones. run: what happened on them so far."""
     yield Drawn("captured", base)
     yield from draw(models, base, fixed, seed)
+    grown = {name: value if name in fixed else _grown(value) for name, value in base.items()}
+    if not run.cases and any(grown[name] is not value for name, value in base.items()):
+        # Nothing was found for it, such as boxes in an image of random numbers.
+        yield from draw(models, grown, fixed, seed)
+
+
+def _grown(value: Value) -> Value:
+    """Return a tensor with some elements in place of an empty one; all other values as they are."""
+    if not isinstance(value, np.ndarray) or not _is_empty(value):
+        return value
+    shape = [length or _GROWN for length in value.shape]
+    return np.full(shape, "", dtype=object) if value.dtype.kind in "OUS" else np.zeros(shape, value.dtype)
+
+
+def _shows_nothing(region: RegionKind, inputs: Mapping[str, Value], before: Sequence[Value]) -> bool:
+    """Return True if all outputs of a region are empty, or all inputs that may change."""
+    free = [value for name, value in inputs.items() if name not in region.fixed]
+    return all(map(_is_empty, before)) or (bool(free) and all(map(_is_empty, free)))
+
+
+def _is_empty(value: Value) -> bool:
+    return isinstance(value, np.ndarray) and not value.size
 
 
 def _compare(
@@ -256,7 +282,7 @@ def _compare(
     except Exception as error:  # engines raise errors of their own types
         reason = f"fails where the first model runs: {reason_of(error)}"
     else:
-        run.cases += 1
+        run.cases += not _shows_nothing(region, inputs, before)
         names = [str(position) for position in range(len(before))]
         difference = comparison.compare_outputs(names, before, after, told[1])
         run.max_abs_diff = max(run.max_abs_diff or 0.0, comparison.max_abs_diff or 0.0)

@@ -281,7 +281,7 @@ class EngineTrial:
                 "differently, which vanishes in float64, and the rest of the model amplifies that"
             )
             self.notes.append(diagnostic("SG504", text, severity="info"))
-            return replace(outcome, verdict="equal", difference=None)
+            return self._with_all_cases(replace(outcome, verdict="equal", difference=None))
         if are_equal and not rounded:
             told = "every part that differs computes the same when it runs alone"
             reason = "; ".join(filter(None, (outcome.difference.reason, told, self._where_they_part(local))))
@@ -323,6 +323,17 @@ class EngineTrial:
     def _accepted(self) -> list[Attempt]:
         """Return the inputs that the first model accepted."""
         return [Attempt(*key, self.given[key]) for key in sorted(self.ran.outputs[0])]
+
+    def _with_all_cases(self, outcome: EngineVerdict) -> EngineVerdict:
+        """Return the outcome with the number of all cases, and with what differs in them: the judge ends at the first
+        difference.
+        """
+        comparison = self._comparison()
+        for key, after in self.ran.outputs[1].items():
+            for before, other in zip(self.ran.outputs[0][key], after, strict=True):
+                comparison.compare_outputs([""], [before], [other], key[0])
+        cases = sum(case < self.question.samples for case, _ in self.ran.outputs[1])
+        return replace(outcome, cases=cases, max_abs_diff=comparison.max_abs_diff, max_rel_diff=comparison.max_rel_diff)
 
     def _is_rounding(self) -> bool:
         """Return True if whatever a region computes differently is rounding, on the values of both models: then the
@@ -367,7 +378,7 @@ class EngineTrial:
 
     def _limits(self) -> Iterator[Diagnostic]:
         """Yield what limits the verdict "equal"."""
-        accepted = [attempt for _, attempt in self.ran.outputs[0]]
+        accepted = [attempt for case, attempt in self.ran.outputs[0] if case < self.question.samples]
         if (self.question.second_maker or self.question.maker).has_only_ones(accepted):
             yield diagnostic("SG505", _ONLY_ONES, severity="info")
         deployment = deployment_note(self.ran)

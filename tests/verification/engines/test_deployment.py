@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from verifying import verify_models
 
-from splitgraph.verification.engine_settings import EngineSettings
 from splitgraph.verification import worker
-from splitgraph.verification.engines.engine_process import EngineFailure, EngineRun, Probe, Workplace, _collect
+from splitgraph.verification.engine_settings import EngineSettings
+from splitgraph.verification.engines.engine_process import EngineFailure, EngineRun, Workplace, _collect
 from splitgraph.verification.engines.onnxruntime_engine import LEVELS, session_at
 from splitgraph.verification.verdict.judge import deployment_note
 
@@ -63,7 +63,7 @@ def test_only_onnxruntime_is_asked_and_only_once(engine: str, monkeypatch: pytes
 
 
 def test_a_result_that_differs_is_not_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(self: Workplace, *_: object) -> EngineRun:
+    def run(self: Workplace, *_: object, **options: object) -> EngineRun:
         return EngineRun(
             failures=[EngineFailure("load", 1, None, True, "invalid", invalid=True)], undeployed={1: {ALL: "invalid"}}
         )
@@ -90,15 +90,6 @@ def test_an_optimiser_that_crashes_ends_nothing_else(name: str, tmp_path: Path) 
     assert (found.undeployed, found.failures) == (undeployed, [])
 
 
-def test_moving_weights_that_crash_ends_nothing_else(tmp_path: Path) -> None:
-    (tmp_path / "events.jsonl").write_text(
-        '{"event": "start", "stage": "move"}\n{"event": "moving", "stage": "move", "outputs": [0, 2]}\n'
-    )
-    found = _collect(tmp_path, "crashed (SIGSEGV)", 1 << 30)
-    assert (found.moving, found.failures) == ({0, 2}, [])
-
-
 def test_nothing_is_said_of_a_result_that_loads() -> None:
     assert deployment_note({}) is None
     assert deployment_note({0: {ALL: "fails"}}) is None
-    assert Probe().deploy is False

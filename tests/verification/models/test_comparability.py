@@ -122,7 +122,7 @@ def test_a_rank_that_is_unknown_is_named_where_no_inputs_fit(name: str) -> None:
 def test_memory_that_runs_out_is_the_reason_that_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     failure = EngineFailure("run", 0, 0, True, "needs more than the 8 GiB of memory: std::bad_alloc")
     monkeypatch.setattr(
-        Workplace, "run", lambda self, name, attempts, seconds, probe, extras: EngineRun(failures=[failure])
+        Workplace, "run", lambda self, name, attempts, seconds, **options: EngineRun(failures=[failure])
     )
     model = split_model(13)
     found = verify_models(model, model)

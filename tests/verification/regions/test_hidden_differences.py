@@ -190,7 +190,6 @@ SPECIAL_FLOATS = {
         {"x": [[60000, 60000, 1, 1]]},
         {"a": I64([1]), "low": F(-65504), "high": F(65504)},
     ),
-    "float32 squared": Pair(LINE, "y = Abs(x)", "s = Mul(x, x) y = Sqrt(s)", {"x": [1e20]}),
     "float16 constant underflows": Pair(
         "float16[N] x => float[N] y",
         "f = Cast<to = 1>(x) m = Mul(f, c) y = Div(m, d)",
@@ -321,6 +320,10 @@ TIES = {
 }
 
 TABLE = INTEGERS | SPECIAL_FLOATS | TIES
+# No numbers beyond 1e18 are drawn, because right rewrites overflow there.
+ONLY_AT_THE_WITNESS = {
+    "float32 squared": Pair(LINE, "y = Abs(x)", "s = Mul(x, x) y = Sqrt(s)", {"x": [1e20]}),
+}
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -330,8 +333,8 @@ def test_the_difference_is_found(name: str) -> None:
     assert found.first_difference is not None
 
 
-@pytest.mark.parametrize("name", TABLE)
+@pytest.mark.parametrize("name", TABLE | ONLY_AT_THE_WITNESS)
 def test_the_witness_shows_the_difference(name: str) -> None:
-    pair = TABLE[name]
+    pair = (TABLE | ONLY_AT_THE_WITNESS)[name]
     found = splitgraph.verify(*pair.models(), inputs=pair.witness_arrays())
     assert found.verdict == "different", found

@@ -39,8 +39,8 @@ def test_attention_with_a_mask_and_the_product(mode: int) -> None:
     assert found.verdict == "equal"
     if found.engine == "reference":  # a later onnxruntime may compute it right
         told = found.diagnostics[0].message
-        assert "it computes the first model differently from the reference evaluator" in told
-        assert "rewritten nodes: Attention#0; qk: " in told
+        assert "main/Attention#0: the engine computes before differently from the reference evaluator" in told
+        assert "in which both are equal; qk: " in told
 
 
 @pytest.mark.usefixtures("in_process")
@@ -52,9 +52,10 @@ def test_values_that_overflow_are_no_difference() -> None:
     assert large is not None
     assert large.verdict == "equal"
     given: dict[str, Any] = {"x": np.full((2, 8), 3e38, F)}
-    nothing = convert(normalised(), opset=16, verify=True, inputs=given).verification
-    assert nothing is not None
-    assert nothing.verdict == "not-run"
+    # Both give NaN there, and nothing else is asked for.
+    overflown = convert(normalised(), opset=16, verify=True, inputs=given).verification
+    assert overflown is not None
+    assert overflown.verdict == "equal"
 
 
 @pytest.mark.usefixtures("in_process")
@@ -64,21 +65,8 @@ def test_a_wrong_rewrite_is_different_in_both_engines() -> None:
     for tensor in after.graph.initializer:
         if tensor.name == "s":
             tensor.CopyFrom(onnx.numpy_helper.from_array(np.full(8, 1.01, F), "s"))
-    found = verify_models(before, after, rounding=True)
+    found = verify_models(before, after)
     assert (found.verdict, found.engine) == ("different", "onnxruntime")
-
-
-@pytest.mark.usefixtures("in_process")
-def test_a_difference_without_rewritten_nodes_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    from splitgraph.verification.verdict import engine_trial
-
-    def refuse(*_: Any) -> Any:
-        raise AssertionError
-
-    monkeypatch.setattr(engine_trial, "ask_reference", refuse)
-    one = parsed("float[N, 4] x => float[N, 2] y", "y, z = Split<axis = 1, num_outputs = 2>(x)")
-    other = parsed("float[N, 4] x => float[N, 2] y", "z, y = Split<axis = 1, num_outputs = 2>(x)")
-    assert verify_models(one, other).verdict == "different"
 
 
 def labelled(opset: int) -> onnx.ModelProto:

@@ -15,7 +15,7 @@ from ..small_models import model_of, node, value
 def test_a_division_by_0_ends_the_engine_and_says_something_of_the_inputs(
     cause: str, verdict: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def run(self: Workplace, engine: str, attempts: list, seconds: float, probe: object, extras: object) -> EngineRun:  # type: ignore[type-arg]
+    def run(self: Workplace, engine: str, attempts: list, seconds: float, **options: object) -> EngineRun:  # type: ignore[type-arg]
         done = EngineRun()
         for each in attempts:
             if each.inputs["x"].shape[-1] < 250:

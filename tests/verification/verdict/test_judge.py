@@ -24,7 +24,7 @@ def output(case: int) -> list[np.ndarray]:
 
 def answers(attempts: list[Any]) -> EngineRun:
     """Both models give the same, and the first something else with other weights."""
-    run = EngineRun(moving={0, 1})
+    run = EngineRun()
     for attempt in attempts:
         for outputs in run.outputs:
             outputs[attempt.case, attempt.attempt] = output(attempt.case)
@@ -141,7 +141,7 @@ def test_how_engines_decide(
     monkeypatch: pytest.MonkeyPatch, onnxruntime: Answer, reference: Answer, verdict: str, engine: str
 ) -> None:
     made = {"onnxruntime": onnxruntime, "reference": reference}
-    monkeypatch.setattr(Workplace, "run", lambda self, name, attempts, seconds, probe, extras: made[name](attempts))
+    monkeypatch.setattr(Workplace, "run", lambda self, name, attempts, seconds, **options: made[name](attempts))
     found = verify_models(halves(), halves())
     assert (found.verdict, found.engine) == (verdict, engine), found
     failed = [name for name in made if any(d.message.startswith(name) for d in found.diagnostics)]
@@ -151,7 +151,7 @@ def test_how_engines_decide(
 
 def test_where_the_second_model_fails_is_said_with_what_was_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        Workplace, "run", lambda self, name, attempts, seconds, probe, extras: refuses_the_second_at_times(attempts)
+        Workplace, "run", lambda self, name, attempts, seconds, **options: refuses_the_second_at_times(attempts)
     )
     found = verify_models(halves(), halves())
     assert (found.verdict, found.engine, found.cases, found.max_abs_diff) == ("different", "onnxruntime", 1, 0.0)
@@ -163,7 +163,7 @@ def test_where_the_second_model_fails_is_said_with_what_was_compared(monkeypatch
 
 def test_the_reference_evaluator_is_overruled(monkeypatch: pytest.MonkeyPatch) -> None:
     made = {"reference": refuses_the_second_at_times, "onnxruntime": answers}
-    monkeypatch.setattr(Workplace, "run", lambda self, name, attempts, seconds, probe, extras: made[name](attempts))
+    monkeypatch.setattr(Workplace, "run", lambda self, name, attempts, seconds, **options: made[name](attempts))
     found = verify_models(split_model(6), split_model(6))
     assert (found.verdict, found.engine) == ("equal", "onnxruntime")
 
@@ -172,7 +172,7 @@ def test_the_reference_evaluator_is_overruled(monkeypatch: pytest.MonkeyPatch) -
 def test_an_invalid_second_model_is_told_as_soon_as_the_first_one_runs(
     monkeypatch: pytest.MonkeyPatch, accepted: int, verdict: str
 ) -> None:
-    def run(self: Workplace, name: str, attempts: list[Any], seconds: float, probe: Any, extras: Any) -> EngineRun:
+    def run(self: Workplace, name: str, attempts: list[Any], seconds: float, **options: Any) -> EngineRun:
         found = calls_the_second_invalid([each for each in attempts if each.attempt >= accepted])
         found.failures.extend(
             EngineFailure("run", 0, each.case, False, "no") for each in attempts if each.attempt < accepted
@@ -188,7 +188,7 @@ def test_the_order_of_the_engines(monkeypatch: pytest.MonkeyPatch, opset: int, f
     asked: list[str] = []
     shares: list[float] = []
 
-    def run(self: Workplace, name: str, attempts: list[Any], seconds: float, probe: Any, extras: Any) -> EngineRun:
+    def run(self: Workplace, name: str, attempts: list[Any], seconds: float, **options: Any) -> EngineRun:
         asked.append(name)
         shares.append(seconds)
         return cannot_load_the_second(attempts)
@@ -219,9 +219,8 @@ def test_further_inputs_are_drawn_only_until_one_is_accepted(
 ) -> None:
     ran: list[list[int]] = []
 
-    def run(self: Workplace, name: str, attempts: list[Any], seconds: float, probe: Any, extras: Any) -> EngineRun:
-        if not ran or extras.inputs == ():  # an accepted case runs again with unusual inputs of its sizes
-            ran.append(sorted({attempt.attempt for attempt in attempts}))
+    def run(self: Workplace, name: str, attempts: list[Any], seconds: float, **options: Any) -> EngineRun:
+        ran.append(sorted({attempt.attempt for attempt in attempts}))
         refused = [EngineFailure("run", 0, each.case, False, "no") for each in attempts if each.attempt < accepted]
         found = answers([each for each in attempts if each.attempt == accepted])
         found.failures.extend(refused)

@@ -1,0 +1,120 @@
+"""Models that differ, or do not, on the ends of types, ties, thresholds, special numbers, and small dimensions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from verifying import verify_models
+
+from .model_pairs import Pair
+
+F = np.float32
+LINE, THREE = "float[N] x => float[N] y", "float[N, 3] x => float[N, 3] y"
+
+
+def saturated(number: int, low: int, high: int, through: int = 6) -> str:
+    """The body of x + x, cut off at the ends of a type."""
+    wide = "int32" if through == 6 else "int64"
+    return (
+        f"w = Cast<to = {through}>(x) s = Add(w, w) low = Constant<value = {wide} {{{low}}}>() "
+        f"high = Constant<value = {wide} {{{high}}}>() c = Clip(s, low, high) y = Cast<to = {number}>(c)"
+    )
+
+
+WRAPPED = "w = Cast<to = 6>(x) s = Add(w, w) y = Cast<to = {}>(s)"
+DIFFERENT = {
+    "uint8 saturates": Pair("uint8[N] x => uint8[N] y", WRAPPED.format(2), saturated(2, 0, 255)),
+    "int8 saturates": Pair("int8[N] x => int8[N] y", WRAPPED.format(3), saturated(3, -128, 127)),
+    "int32 saturates": Pair("int32[N] x => int32[N] y", "y = Add(x, x)", saturated(6, -(2**31), 2**31 - 1, 7)),
+    "int64 through float64": Pair(
+        "int64 x => int64 y", "y = Neg(x)", "d = Cast<to = 11>(x) n = Neg(d) y = Cast<to = 7>(n)"
+    ),
+    "> and >=": Pair(
+        "float[N] x => bool[N] y", "y = Greater(x, c)", "y = GreaterOrEqual(x, c)", constants={"c": F(0.37)}
+    ),
+    "a threshold in int64": Pair(
+        "int64[N] x => bool[N] y", "y = Less(x, c)", "y = LessOrEqual(x, c)", constants={"c": np.int64(12345)}
+    ),
+    "a threshold next to the constant": Pair(
+        "float[N] x => bool[N] y",
+        "y = Greater(x, c)",
+        "y = Greater(x, d)",
+        constants={"c": F(0.7), "d": np.nextafter(F(0.7), F(1))},
+    ),
+    "Round of ties": Pair(LINE, "y = Round(x)", "h = Add(x, c) y = Floor(h)", constants={"c": F(0.5)}),
+    "Round of one number": Pair(
+        "float x => float y", "y = Round(x)", "h = Add(x, c) y = Floor(h)", constants={"c": F(0.5)}
+    ),
+    "float16 overflows": Pair(
+        "float16[N] x => float16[N] y",
+        "y = Mul(x, x)",
+        "f = Cast<to = 1>(x) g = Mul(f, f) h = Clip(g, c, d) y = Cast<to = 10>(h)",
+        constants={"c": F(-65504), "d": F(65504)},
+    ),
+    "NaN and 0": Pair(LINE, "y = Identity(x)", "n = IsNaN(x) y = Where(n, c, x)", constants={"c": F(0)}),
+    "-0.0 and 0.0": Pair(LINE, "y = Reciprocal(x)", "z = Add(x, c) y = Reciprocal(z)", constants={"c": F(0)}),
+    "Squeeze of size 1": Pair("float[N, 3] x => float[] y", "y = Squeeze(x)", "y = Identity(x)"),
+    "a size of 1 for one of two": Pair("float[N, M] x => float[] y", "y = Squeeze(x)", "y = Identity(x)"),
+    # Max gives NaN for NaN in either input, Where that of the second one only.
+    "two maxima, at NaN": Pair(
+        "float[N, 3] x, float[N, 3] w => float[N, 3] y", "y = Max(x, w)", "g = Greater(x, w) y = Where(g, x, w)"
+    ),
+}
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_models_that_differ_on_unusual_inputs(name: str) -> None:
+    before, after = DIFFERENT[name].models()
+    for model in (before, after):
+        if "Squeeze" in name or "size of 1" in name:
+            model.graph.output[0].type.tensor_type.ClearField("shape")
+    found = verify_models(before, after)
+    assert found.verdict == "different", found
+    assert found.first_difference is not None
+
+
+SAME = {"c": F(2), "one": np.int64(1)}
+EQUAL = {
+    "two ways to double": Pair(THREE, "y = Add(x, x)", "y = Mul(x, c)", constants=SAME),
+    "two maxima": Pair(
+        "float[N, 3] x, float[N, 3] w => float[N, 3] y",
+        "y = Max(x, w)",
+        "g = Greater(x, w) n = IsNaN(x) k = Or(g, n) y = Where(k, x, w)",
+    ),
+    "positions": Pair("float[9, 3] x, int64[N] i => float[N, 3] y", "y = Gather(x, i)", "y = Gather<axis = 0>(x, i)"),
+    "computed positions": Pair(
+        "float[9, 3] x, int64[N] i => float[N, 3] y",
+        "j = Add(i, one) y = Gather(x, j)",
+        "j = Add(one, i) y = Gather(x, j)",
+        constants=SAME,
+    ),
+    "a computed size": Pair(
+        "int64 n => int64[N] y",
+        "m = Add(n, one) y = Range(one, m, one)",
+        "m = Add(one, n) y = Range(one, m, one)",
+        constants=SAME,
+    ),
+    "divided integers": Pair("int32[N] x, int32[N] w => int32[N] y", "y = Div(x, w)", "z = Identity(w) y = Div(x, z)"),
+    "integers that wrap": Pair("int32[N] x => int32[N] y", "y = Add(x, x)", "z = Identity(x) y = Add(z, x)"),
+    "an overflow in another order": Pair(
+        THREE, "a = Mul(x, c) y = Mul(a, c)", "a = Mul(c, x) y = Mul(c, a)", constants=SAME
+    ),
+    "half a rounding error": Pair(THREE, "y = Mul(x, c)", "y = Mul(x, d)", constants={"c": F(1), "d": F(1.000001)}),
+    "texts": Pair("string[N] x => string[N] y", "y = Identity(x)", "z = Identity(x) y = Identity(z)"),
+}
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("name", EQUAL)
+def test_models_that_stay_equal(name: str) -> None:
+    found = verify_models(*EQUAL[name].models())
+    assert (found.verdict, found.cases) == ("equal", 3), found
+
+
+@pytest.mark.usefixtures("in_process")
+def test_nothing_is_drawn_beside_given_inputs() -> None:
+    pair = DIFFERENT["> and >="].models()
+    equal = verify_models(*pair, inputs={"x": F([0.1, 0.4])})
+    assert (equal.verdict, [region.cases for region in equal.regions]) == ("equal", [1])
+    assert verify_models(*pair, inputs={"x": F([0.37, 0.4])}).verdict == "different"
