@@ -23,8 +23,9 @@ from .program import NOT_RUN, Run, files, split_model
 def test_upgrade(run: Run, folder: Path) -> None:
     code, out, err = run("upgrade", "model.onnx", "--opset", "18")
     assert (code, err) == (0, "")
-    summary, wrote = out.splitlines()
+    summary, checked, wrote = out.splitlines()
     assert summary.startswith("opset 13 → 18 · 1 split rewritten · verified equal on ")
+    assert checked == "  1 changed node equal on its own inputs"
     assert wrote == "wrote model.opset18.onnx"
     assert onnx.load("model.opset18.onnx").opset_import[0].version == 18
     assert onnx.load("model.onnx") == split_model()

@@ -26,7 +26,7 @@ from splitgraph.verification.inputs.model_inputs import numpy_dtype
 from splitgraph.verification.inputs.solver import SymbolSizes
 from splitgraph.verification.models.dependence import values_of_elements
 from splitgraph.verification.models.model_files import ModelFile, write_model
-from splitgraph.verification.models.model_pair import ComparedModel, caller_inputs
+from splitgraph.verification.models.model_pair import ComparedModel, caller_inputs, default_names
 from splitgraph.verification.regions.arbiter import Arbiter, Opinion
 from splitgraph.verification.regions.cut import cut_out, has_other_attributes, has_same_operators, have_other_constants
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
@@ -95,7 +95,8 @@ class LocalCheck:
         self._folder = place.new_folder()
         first = pair[0].model
         assert isinstance(first, onnx.ModelProto)
-        self._inputs = caller_inputs(first).keys() - pair[0].left_out
+        # An input with a default is not always given.
+        self._inputs = caller_inputs(first).keys() - pair[0].left_out - default_names(first)
         drawable = values_of_elements(first)
         known: dict[tuple[object, ...], int] = {}
         for region in regions:

@@ -34,7 +34,7 @@ Kind = Literal["captured", "normal", "steps", "ends", "gaps", "mixed", "rows", "
 
 _STEPS = (0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 3.5, 1.0, -1.0, 2.0, -2.0, 3.0, 0.25, 6.0)
 _ENDS_OF_HALVES = (65504.0, -65504.0, 300.0, -300.0, 2049.0, -2049.0, 1e-7, 1000.0)
-_ENDS = (65520.0, -65520.0, 1e6, -1e6, 16777217.0, -16777217.0, 1e9, -1e9, 1e18, -1e18, 1e-30, 256.0, 300.0)
+_ENDS = (65520.0, -65520.0, 1e6, -1e6, 16777217.0, -16777217.0, 1e9, -1e9, 1e18, -1e18, 256.0, 300.0)
 _WHOLE_ENDS = (-(2**31), 2**31 - 1, 2**31, 2**32 + 1, 2**53 + 1, 1000, 65536, -1000, 100, 128)
 # Multiples of a scale at which a quantization to 8 or 16 bits rounds, and at which it ends.
 _MULTIPLES = (0.5, 1.5, 2.5, -0.5, -1.0, 127.0, 127.5, 128.0, -128.0, -128.5, -129.0, 255.0, 255.5, 256.0, 32768.0)
@@ -44,7 +44,7 @@ _SPREAD = 15
 _MOST_CONSTANTS, _FEW = 24, 64
 # In how many cases at most the numbers of a kind are tried, if an input has few elements; one of so many elements is
 # a gap.
-_MOST_CASES, _MOST_ROWS = 12, 48
+_MOST_CASES, _MOST_MIXED, _MOST_ROWS = 12, 64, 48
 _EACH = 4
 _NORMAL_CASES = 4
 _LARGE = 2**14
@@ -152,7 +152,7 @@ def _mixed(free: Mapping[str, Array], words: Sequence[str]) -> Iterator[dict[str
     lists = {name: few for name, few in lists.items() if few.size}
     smallest = min((free[name].size for name in lists), default=0)
     combinations = math.prod(few.size for few in lists.values())
-    for case in range(min(-(-combinations // smallest), _MOST_CASES) if smallest else 0):
+    for case in range(min(-(-combinations // smallest), _MOST_MIXED) if smallest else 0):
         made: dict[str, Value] = {}
         step = 1
         for name, few in lists.items():

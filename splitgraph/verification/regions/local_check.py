@@ -223,8 +223,9 @@ class Regions:
 
     def _keep_base(self, kind: int, inputs: Mapping[str, Value]) -> None:
         size = sum(array.nbytes for value in inputs.values() for array in tensors_of(value))
-        # The smallest ones, but not empty ones.
-        if 0 < size <= _LARGEST_BASE and size < self._base_sizes.get(kind, size + 1):
+        # The smallest ones that are not empty; empty ones if there are no others.
+        known = self._base_sizes.get(kind)
+        if size <= _LARGEST_BASE and (known is None or 0 < size < known or (size and not known)):
             name = f"base_{kind}.bin"
             write_values(self._folder / name, inputs)
             self.bases[kind], self._base_sizes[kind] = name, size

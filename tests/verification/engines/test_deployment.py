@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from verifying import verify_models
@@ -37,10 +38,10 @@ def test_a_failure_of_the_optimiser_is_a_warning_that_names_what_works(
 ) -> None:
     before, after, works = FAILING[name]
 
-    def load(level: str, path: Path, folder: Path | None, settings: EngineSettings) -> None:
+    def load(level: str, path: Path, folder: Path | None, settings: EngineSettings) -> Any:
         if level in (before if path.stem == "model_0" else after):
             raise RuntimeError("[ONNXRuntimeError] : 1 : FAIL : a fusion left an edge")
-        session_at(level, path, folder, settings)
+        return session_at(level, path, folder, settings)
 
     monkeypatch.setattr(worker, "session_at", load)
     found = verify_models(BEFORE, AFTER, engine="onnxruntime")
@@ -57,7 +58,12 @@ def test_a_failure_of_the_optimiser_is_a_warning_that_names_what_works(
 @pytest.mark.parametrize("engine", ["onnxruntime", "reference"])
 def test_only_onnxruntime_is_asked_and_only_once(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[tuple[str, str]] = []
-    monkeypatch.setattr(worker, "session_at", lambda level, path, *_: loaded.append((level, path.stem)))
+
+    def load(level: str, path: Path, folder: Path | None, settings: EngineSettings) -> Any:
+        loaded.append((level, path.stem))
+        return session_at(level, path, folder, settings)
+
+    monkeypatch.setattr(worker, "session_at", load)
     assert verify_models(BEFORE, AFTER, engine=engine).verdict == "equal"  # type: ignore[arg-type]
     assert loaded == ([(ALL, "model_1")] if engine == "onnxruntime" else [])
 
@@ -91,5 +97,33 @@ def test_an_optimiser_that_crashes_ends_nothing_else(name: str, tmp_path: Path) 
 
 
 def test_nothing_is_said_of_a_result_that_loads() -> None:
-    assert deployment_note({}) is None
-    assert deployment_note({0: {ALL: "fails"}}) is None
+    assert deployment_note(EngineRun()) is None
+    assert deployment_note(EngineRun(undeployed={0: {ALL: "fails"}})) is None
+    assert deployment_note(EngineRun(deviating={0: "gives other outputs", 1: "gives other outputs"})) is None
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("deviating", ["second", "both"])
+def test_an_optimiser_that_changes_the_outputs_is_a_warning(deviating: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(level: str, path: Path, folder: Path | None, settings: EngineSettings) -> Any:
+        session = session_at(level, path, folder, settings)
+        return session if path.stem == "model_0" and deviating == "second" else _Doubling(session)
+
+    monkeypatch.setattr(worker, "session_at", load)
+    found = verify_models(BEFORE, AFTER, engine="onnxruntime")
+    assert found.verdict == "equal"
+    assert [each.code for each in found.diagnostics] == (["SG508"] if deviating == "second" else [])
+    assert all("gives other outputs: at [0, 0]" in each.message for each in found.diagnostics)
+
+
+class _Doubling:
+    """A session that doubles each output."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def run(self, *given: Any) -> list[Any]:
+        return [2 * output for output in self._session.run(*given)]

@@ -79,8 +79,10 @@ def test_what_was_run_as_another_opset_is_said() -> None:
     for opset in (newest, newest - 1, 13):
         assert verify_models(labelled(opset), labelled(opset)).diagnostics == ()
     found = verify_models(labelled(newest - 1), labelled(newest + 2))
-    told = f"onnxruntime ran the second model as opset {newest}, at which its operators mean the same"
-    assert [(each.code, each.severity, each.message) for each in found.diagnostics] == [("SG511", "info", told)]
+    (told,) = found.diagnostics
+    assert (told.code, told.severity) == ("SG511", "info")
+    assert told.message.startswith("the second model as written was not run: onnxruntime ")
+    assert told.message.endswith(f"; it ran as opset {newest}, at which its operators mean the same")
     assert (found.verdict, found.warnings) == ("equal", ())
     both = verify_models(labelled(newest + 2), labelled(newest + 2))
     assert [each.code for each in both.diagnostics] == ["SG511", "SG511"]
