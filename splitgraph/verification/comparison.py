@@ -45,7 +45,7 @@ HALF_TYPES = ("float16", "bfloat16")
 _EXACT_FLOATS = ("float4_e2m1fn", "float8_e8m0fnu")
 # Callers who allow more than these, the tolerances of a rewrite, mean it. Those of float32 are so many times too large
 # for one operator in float64.
-_USUAL_RTOL, _USUAL_ATOL = 10 * RTOL, 10 * ATOL
+USUAL_RTOL, USUAL_ATOL = 10 * RTOL, 10 * ATOL
 _FINER = 1e-6
 # Along an axis, so many elements that stand at one position tell how large their neighbours are.
 _ENOUGH = 8
@@ -193,9 +193,9 @@ class Comparison:
         """
         if self.is_exact:
             return 0.0, np.zeros(())
-        if dtype.name == "float64" and self.rtol <= _USUAL_RTOL:
+        if dtype.name == "float64" and self.rtol <= USUAL_RTOL:
             rtol *= _FINER
-        return rtol, np.maximum(rtol * surroundings(size), self.atol if self.atol > _USUAL_ATOL else 0.0)
+        return rtol, np.maximum(rtol * surroundings(size), self.atol if self.atol > USUAL_ATOL else 0.0)
 
     def _tolerances(self, dtype: np.dtype[Any]) -> tuple[float, float]:
         if self.is_exact or dtype.name in _EXACT_FLOATS:

@@ -234,7 +234,9 @@ def test_the_callers_tolerance() -> None:
 
 
 @pytest.mark.usefixtures("in_process")
-@pytest.mark.parametrize(("tolerances", "verdict"), [({}, "different"), ({"rtol": 0.5}, "equal")])
+@pytest.mark.parametrize(
+    ("tolerances", "verdict"), [({}, "different"), ({"rtol": 0.5}, "equal"), ({"atol": 10}, "equal")]
+)
 def test_the_callers_tolerance_holds_for_other_weights_too(tolerances: dict[str, float], verdict: str) -> None:
     assert verify_models(halves(), halves(scale=1.3), **tolerances).verdict == verdict
 
