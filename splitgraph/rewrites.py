@@ -19,7 +19,6 @@ from splitgraph.results import require_valid_rewrite, save_result
 if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Rewrite
     from splitgraph.formats import Model
-    from splitgraph.inference.analysis import Analysis
     from splitgraph.verification.verification import Verification
 
 # Why no case can have a value for an input, to stand after the name of the input.
@@ -30,9 +29,12 @@ _CONSTANT = (
 _NO_IR_VERSION = "OpenVINO IR has no IR version of ONNX; leave ir_version out"
 
 
-def rewritten(model: Any, goal: Goal, leeway: Leeway, sizes: Sizes, running: Running) -> Rewrite:
+def rewritten(
+    model: Any, goal: Goal, leeway: Leeway, sizes: Sizes, running: Running, *, is_verified_later: bool = False
+) -> Rewrite:
     """Return the rewrite of a model with the given sizes, verified if `running.verify` is true.
 
+    is_verified_later: the caller verifies it, so that the inference of the result is kept.
     Raises ConversionError with every blocker, VerificationError for a result that differs, InternalError for a result
     that is wrong where the model is not, and SplitgraphError for wrong arguments.
     """
@@ -47,16 +49,15 @@ def rewritten(model: Any, goal: Goal, leeway: Leeway, sizes: Sizes, running: Run
             from splitgraph.inference.input_defaults import defaults_of
 
             rewrite = replace(rewrite, assumed_defaults=tuple(value.name for value in defaults_of(loaded.content)))
-        analysis: Analysis | None = None
-        if running.verify and isinstance(rewrite.model, ModelProto):
+        if (running.verify or is_verified_later) and isinstance(rewrite.model, ModelProto):
             import_whole("splitgraph.inference")
             from splitgraph.inference import infer_model
 
             # Verification needs it in any case.
-            analysis = infer_model(rewrite.model, fill=False)
-        require_valid_rewrite(loaded.content, rewrite, leeway, analysis)
+            rewrite = replace(rewrite, analysis=infer_model(rewrite.model, fill=False))
+        require_valid_rewrite(loaded.content, rewrite, leeway, rewrite.analysis)
     if running.verify:
-        verification = verify_rewrite(loaded, rewrite, running, analysis=analysis)
+        verification = verify_rewrite(loaded, rewrite, running)
         if verification.verdict == "different":
             text = "the rewritten model and the original give different results"
             text = ": ".join(filter(None, (text, verification.difference_text)))
@@ -215,12 +216,11 @@ def verify_rewrite(
     rewrite: Rewrite,
     running: Running,
     *,
-    analysis: Analysis | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Verification:
     """Run a model and its rewrite on the same inputs and compare the results, and each node that was rewritten alone.
 
-    analysis: of the rewritten ONNX model, where it is known. Raises SplitgraphError for wrong arguments.
+    Raises SplitgraphError for wrong arguments.
     """
     from splitgraph.verification import verify_models
 
@@ -234,7 +234,7 @@ def verify_rewrite(
             rewrite.model,
             running,
             folders=(before.folder, before.folder),
-            analysis=analysis,
+            analysis=rewrite.analysis,
             kept_defaults=dict.fromkeys(rewrite.assumed_defaults, _CONSTANT),
             progress=progress,
         )

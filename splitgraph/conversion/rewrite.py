@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Generic, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.formats import HeldModel, in_memory, save_held
@@ -63,6 +63,8 @@ class Rewrite(Generic[M_co]):
     rounding: bool = False
     accepted: tuple[Diagnostic, ...] = ()
     assumed_defaults: tuple[str, ...] = ()
+    # What inference knows of the model, where verification is to follow; for this package only.
+    analysis: Any = field(default=None, repr=False, compare=False)
     # The functions of the API set one that also converts to OpenVINO IR.
     writer: Callable[..., None] = field(default=save_held, repr=False, compare=False)
 
@@ -75,6 +77,7 @@ class Rewrite(Generic[M_co]):
             diagnostics=tuple(dict.fromkeys((*self.diagnostics, *later.diagnostics))),
             to_opset=later.to_opset,
             rounding=self.rounding or later.rounding,
+            analysis=later.analysis,
         )
 
     @property

@@ -85,7 +85,10 @@ def rewrite_file(task: FileTask, working: Working = _unseen) -> Rewritten:
     if not is_named and not may_be_there:
         _refuse_existing(task, path)
     try:
-        result = compared = rewrites.rewritten(loaded, task.goal, task.leeway, NO_SIZES, Running(verify=False))
+        is_verified = task.running.verify is not False
+        result = compared = rewrites.rewritten(
+            loaded, task.goal, task.leeway, NO_SIZES, Running(verify=False), is_verified_later=is_verified
+        )
         if is_ir_name(path) and isinstance(result.model, ModelProto):
             result = _as_ir(result, model, working)
     except ConversionError as error:
