@@ -6,14 +6,14 @@
     python tests/campaigns/planted_faults.py --count --models FOLDER
 
 Each model of `models/`, and of a folder if one is given, is converted to the newest opset, to older ones, and to other
-forms of its splits. Each node that a conversion wrote or edited is spoiled in ten ways, and the spoiled model is
-compared with the original: "different" finds the fault. "equal" is missed if onnxruntime or the reference evaluator tells the
-two apart on forty inputs, else nobody sees the fault ("indistinguishable"). A model that inference and the checker or
-onnxruntime refuse is counted, and not compared.
+forms of its splits. Each node that a conversion wrote or edited, or took to another version of its operator, is spoiled
+in ten ways. Each spoiled model is compared with the original: "different" means that the fault is caught. After
+"equal", onnxruntime and the reference evaluator run both models on forty inputs: a fault that one of them shows is
+missed, and any other is indistinguishable. A model that inference refuses, and the checker or onnxruntime too, is counted only.
 
---tree is another checkout, whose splitgraph compares; conversions, faults and the judgement are always of this one.
-Results are lines of JSON, and a run goes on where the last one ended. The chosen spoilings of a smaller --every
-contain those of a larger one, and each conversion and way is spread over them.
+--tree is another checkout, whose splitgraph compares. Conversions, faults and the judgement are always of this one.
+Results are lines of JSON, and a run goes on where the last one ended. A smaller --every adds to the spoilings of a
+larger one; each conversion has at least one, and ways take turns.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,10 +43,12 @@ from planted_faults_spoilings import WAYS, Spoiling, spoilings  # noqa: E402
 
 import splitgraph  # noqa: E402
 
-# "unclear": the conversion itself is not "equal", so that a verdict says nothing of the fault. "unjudged": "equal", and
-# no engine of the judgement runs the original.
+# "unrunnable": "equal", and an engine of the judgement runs the original only, while none has another value.
+# "unjudged": "equal", and no engine of the judgement runs the original. "unclear": the conversion as it is counts as
+# "different", so that a verdict says nothing of the fault.
 CLASSES = (
-    *("caught", "missed", "indistinguishable", "unjudged", "not-run", "unclear", "refused", "failed", "duplicate"),
+    *("caught", "missed", "unrunnable", "indistinguishable", "unjudged", "not-run", "unclear", "refused", "failed"),
+    "duplicate",
 )
 _ENGINES = ("onnxruntime", "reference")
 # Beyond its own time limit, a verification may read and write models.
@@ -105,8 +107,10 @@ def chosen(found: Sequence[Spoiling], every: int, seed: str) -> list[Spoiling]:
 
 
 def converted(path: Path) -> Iterator[tuple[str, onnx.ModelProto, onnx.ModelProto]]:
-    """Each conversion of a model by its name: the model, and the result."""
-    model = onnx.load(path)
+    """Each conversion of a model by its name: the model, and the result. None of a model with external data."""
+    model = onnx.load(path, load_external_data=False)
+    if any(onnx.external_data_helper.uses_external_data(tensor) for tensor in model.graph.initializer):
+        return
     for name, convert in conversions(model).items():
         try:
             yield name, model, convert().model
@@ -200,10 +204,7 @@ class _Trial:
         known = (self.campaign.like or {}).get(record["key"], {})
         oracle = known.get("oracle") if known.get("model") == record["model"] else None
         oracle = oracle or self._oracle()
-        if any(each.get("apart") for each in oracle.values()):
-            return {**found, "class": "missed", "oracle": oracle}
-        ran = any(each.get("ran") for each in oracle.values())
-        return {**found, "class": "indistinguishable" if ran else "unjudged", "oracle": oracle}
+        return {**found, "class": _class_of_equal(oracle.values()), "oracle": oracle}
 
     def _verify(self, name: str) -> Answer:
         options = self.campaign.options
@@ -221,6 +222,15 @@ class _Trial:
             if answers[engine].get("apart"):
                 break
         return answers
+
+
+def _class_of_equal(answers: Collection[Answer]) -> str:
+    """Return the class of an "equal", by what the engines of the judgement say."""
+    if any(answer.get("apart") for answer in answers):
+        return "missed"
+    if any(answer.get("fails") for answer in answers):
+        return "unrunnable"
+    return "indistinguishable" if any(answer.get("ran") for answer in answers) else "unjudged"
 
 
 # Results ----------------------------------------------------------------------------------------------------------
@@ -359,8 +369,8 @@ def main(given: Sequence[str] | None = None) -> int:
         run(options)
     results = read(options.results)
     print("\n".join(summary(results.values())))
-    missed = [f"missed: {record['key']}" for record in results.values() if record.get("class") == "missed"]
-    print("\n".join(missed[: options.show]))
+    for record in [record for record in results.values() if record.get("class") == "missed"][: options.show]:
+        print(f"missed: {record['key']}")
     if options.against is not None:
         print("\n".join(comparison(read(options.against), results, options.show)))
     return 0

@@ -96,7 +96,7 @@ def verify(before: str, after: str, timeout: float) -> Answer:
         "engine": found.engine,
         "cases": found.cases,
         "max_abs_diff": found.max_abs_diff,
-        "first_difference": "" if difference is None else f"{difference.output}: {difference.reason}"[:300],
+        "first_difference": "" if difference is None else f"{difference.name}: {difference.reason}"[:300],
         "diagnostics": [f"{each.code} {each.message}"[:200] for each in found.diagnostics],
         "regions": [_region(region) for region in getattr(found, "regions", ())],
     }

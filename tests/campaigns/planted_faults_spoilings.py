@@ -302,7 +302,9 @@ def _off_by_one(changed: ChangedNode, values: Values) -> _Edits:
 
 def _defaults(changed: ChangedNode, values: Values) -> _Edits:
     """Remove what the conversion wrote: an attribute, or the last input if it may be left out and is a constant."""
-    if changed.change != "written" or not onnx.defs.has(changed.node.op_type, changed.node.domain):
+    is_known = onnx.defs.has(changed.node.op_type, changed.node.domain)
+    # A Constant without its value is no model.
+    if changed.change != "written" or not is_known or changed.node.op_type == "Constant":
         return
     schema = onnx.defs.get_schema(changed.node.op_type, changed.node.domain)
     before = {} if changed.before is None else {each.name: each for each in changed.before.attribute}
@@ -411,7 +413,8 @@ def change_tensor(tensor: TensorProto, kind: str, at: float) -> TensorProto | No
     elif kind in ("+1", "-1"):
         flat[0] += int(kind)
     else:
-        flat = (-flat if kind == "negate" else flat * np.asarray(1.01, dtype=flat.dtype)).astype(array.dtype)
+        with np.errstate(over="ignore"):
+            flat = (-flat if kind == "negate" else flat * np.asarray(1.01, dtype=flat.dtype)).astype(array.dtype)
     if flat.tobytes() == array.tobytes() and tensor.data_type != TensorProto.STRING:
         return None
     return onnx.numpy_helper.from_array(flat.reshape(array.shape), tensor.name)
