@@ -9,7 +9,8 @@ Each model of `models/`, and of a folder if one is given, is converted to the ne
 forms of its splits. Each node that a conversion wrote or edited, or took to another version of its operator, is spoiled
 in ten ways. Each spoiled model is compared with the original: "different" means that the fault is caught. After
 "equal", onnxruntime and the reference evaluator run both models on forty inputs: a fault that one of them shows is
-missed, and any other is indistinguishable. A model that inference refuses, and the checker or onnxruntime too, is counted only.
+missed, and any other is indistinguishable. A model that inference refuses, and the checker or onnxruntime too, is only
+counted.
 
 --tree is another checkout, whose splitgraph compares. Conversions, faults and the judgement are always of this one.
 Results are lines of JSON, and a run goes on where the last one ended. A smaller --every adds to the spoilings of a
