@@ -22,6 +22,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
 import sys
 import tempfile
 import time
@@ -59,11 +60,11 @@ Record = dict[str, Any]
 
 @dataclass(slots=True)
 class Campaign:
-    """What a run needs. done: the keys of earlier results. like: the keys to try; None for a sample."""
+    """What a run needs. done: earlier results. like: the keys to try; None for a sample."""
 
     options: argparse.Namespace
     deadline: float
-    done: set[str] = field(default_factory=set)
+    done: dict[str, Record] = field(default_factory=dict)
     like: Mapping[str, Record] | None = None
     tried: int = 0
     lock: Lock = field(default_factory=Lock)
@@ -85,10 +86,10 @@ class Campaign:
 
 
 def sources(folder: Path | None, most_bytes: int) -> list[Path]:
-    """Return the models, in an order that mixes them."""
+    """Return the models, one of each name, in an order that mixes them."""
     paths = [*(ROOT / "models").glob("*.onnx"), *(() if folder is None else folder.rglob("*.onnx"))]
-    fitting = (path for path in paths if path.stat().st_size <= most_bytes)
-    return sorted(fitting, key=lambda path: _mixed(path.stem))
+    fitting = {path.stem: path for path in reversed(paths) if path.stat().st_size <= most_bytes}
+    return sorted(fitting.values(), key=lambda path: _mixed(path.stem))
 
 
 def _mixed(text: str) -> str:
@@ -141,7 +142,8 @@ def try_source(path: Path, campaign: Campaign) -> None:
             if not left or campaign.is_over:
                 continue
             trial = _Trial(path, name, result, Path(folder), judge, own, campaign)
-            trial.try_conversion()
+            if trial.try_conversion() > options.most_seconds:
+                return
             for spoiling in left:
                 if campaign.is_over:
                     return
@@ -161,8 +163,8 @@ class _Trial:
     campaign: Campaign
     seen: set[str] = field(default_factory=set)
 
-    def try_conversion(self) -> None:
-        """Verify the conversion as it is."""
+    def try_conversion(self) -> float:
+        """Verify the conversion as it is, and return the seconds that this took, now or in an earlier run."""
         written = self.result.SerializeToString(deterministic=True)
         self.seen.add(hashlib.sha256(written).hexdigest())
         (self.folder / "right.onnx").write_bytes(written)
@@ -171,6 +173,8 @@ class _Trial:
             found = self._verify("right.onnx")
             record = {"key": key, "source": self.path.stem, "conversion": self.conversion, "way": "none", **found}
             self.campaign.keep(record)
+            self.campaign.done[key] = record
+        return float(self.campaign.done[key].get("seconds", math.inf))
 
     def try_spoiling(self, spoiling: Spoiling) -> None:
         """Verify one spoiled model, and judge an "equal"."""
@@ -326,9 +330,10 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--every", type=int, default=1, help="only every n-th spoiling of each conversion")
     parser.add_argument("--like", type=Path, help="try the spoilings of these results, and no others")
     parser.add_argument("--limit", type=int, help="at most so many spoilings in this run")
-    parser.add_argument("--minutes", type=float, default=float("inf"), help="end after this time")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="end after this time")
     parser.add_argument("--only", default="", help="only models with this in their name")
     parser.add_argument("--most-bytes", type=int, default=10_000_000, help="leave out larger models")
+    parser.add_argument("--most-seconds", type=float, default=math.inf, help="leave out models that verify longer")
     parser.add_argument("--timeout", type=float, default=60, help="seconds for one verification")
     parser.add_argument("--oracle-seconds", type=float, default=40, help="seconds for one engine of the judgement")
     parser.add_argument("--summary", action="store_true", help="only print what is in the file")
@@ -350,7 +355,7 @@ def run(options: argparse.Namespace) -> None:
         raise SystemExit(f"{options.tree} has no splitgraph that can be imported: {found}")
     like = None if options.like is None else read(options.like)
     deadline = time.monotonic() + 60 * options.minutes
-    campaign = Campaign(options, deadline, set(read(options.results)), like)
+    campaign = Campaign(options, deadline, read(options.results), like)
     paths = [path for path in sources(options.models, options.most_bytes) if options.only in path.stem]
     if like is not None:
         named = {record["source"] for record in like.values()}
