@@ -45,7 +45,7 @@ from planted_faults_spoilings import WAYS, Spoiling, spoilings  # noqa: E402
 
 import splitgraph  # noqa: E402
 
-# "unrunnable": "equal", and an engine of the judgement runs the original only, while none has another value.
+# "unrunnable": "equal", and one engine of the judgement fails on the spoiled model, while the other finds it equal.
 # "unjudged": "equal", and no engine of the judgement runs the original. "unclear": the conversion as it is counts as
 # "different", so that a verdict says nothing of the fault.
 CLASSES = (
@@ -231,11 +231,13 @@ class _Trial:
 
 def _class_of_equal(answers: Collection[Answer]) -> str:
     """Return the class of an "equal", by what the engines of the judgement say."""
-    if any(answer.get("apart") for answer in answers):
+    ran = [answer for answer in answers if answer.get("ran")]
+    fails = [answer.get("fails", 0) > 0 for answer in ran]
+    if any(answer.get("apart") for answer in ran) or (ran and all(fails)):
         return "missed"
-    if any(answer.get("fails") for answer in answers):
-        return "unrunnable"
-    return "indistinguishable" if any(answer.get("ran") for answer in answers) else "unjudged"
+    if not ran:
+        return "unjudged"
+    return "unrunnable" if any(fails) else "indistinguishable"
 
 
 # Results ----------------------------------------------------------------------------------------------------------
@@ -256,6 +258,9 @@ def read(path: Path) -> dict[str, Record]:
         if each["way"] == "none" and each.get("verdict") == "different"
     }
     for record in found.values():
+        # The engines' answers stay, so that a better rule also holds for earlier results.
+        if "oracle" in record:
+            record["class"] = _class_of_equal(record["oracle"].values())
         if (record["source"], record["conversion"]) in unsound and record.get("class") in ("caught", "missed"):
             record["class"] = "unclear"
     return found

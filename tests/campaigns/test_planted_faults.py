@@ -146,6 +146,8 @@ def test_a_run_goes_on_where_it_ended_and_is_compared_with_itself(tmp_path, caps
     ("answers", "expected"),
     [
         ([{"ran": 40, "fails": 3}, {"ran": 2, "apart": "at [0] 1 became 2"}], "missed"),
+        ([{"ran": 40, "fails": 3}, {"ran": 40, "fails": 1}], "missed"),
+        ([{"ran": 40, "fails": 3}, {"ran": 0}], "missed"),
         ([{"ran": 40, "fails": 3}, {"ran": 40, "fails": 0}], "unrunnable"),
         ([{"ran": 0}, {"ran": 40}], "indistinguishable"),
         ([{"failed": "no answer in 60 s"}, {"ran": 0}], "unjudged"),
