@@ -96,8 +96,11 @@ def _mixed(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def chosen(found: Sequence[Spoiling], every: int, seed: str) -> list[Spoiling]:
-    """Return every n-th of the spoilings of one conversion, at least one: first one of each way and kind of change."""
+def chosen(found: Sequence[Spoiling], every: int, seed: str, most: int | None = None) -> list[Spoiling]:
+    """Return every n-th of the spoilings of one conversion, at least one: first one of each way and kind of change.
+
+    most: at most so many.
+    """
     ordered = sorted(found, key=lambda each: _mixed(f"{seed}|{each.key}"))
     ranks: Counter[tuple[str, str]] = Counter()
     ranked = []
@@ -105,7 +108,9 @@ def chosen(found: Sequence[Spoiling], every: int, seed: str) -> list[Spoiling]:
         kind = spoiling.way, spoiling.change
         ranked.append((ranks[kind], len(ranked), spoiling))
         ranks[kind] += 1
-    return [spoiling for _, _, spoiling in sorted(ranked, key=lambda each: each[:2])][: -(-len(found) // every)]
+    count = -(-len(found) // every)
+    in_turns = sorted(ranked, key=lambda each: each[:2])
+    return [spoiling for _, _, spoiling in in_turns[: count if most is None else min(count, most)]]
 
 
 def converted(path: Path) -> Iterator[tuple[str, onnx.ModelProto, onnx.ModelProto]]:
@@ -135,7 +140,7 @@ def try_source(path: Path, campaign: Campaign) -> None:
             seed = f"{path.stem}|{name}"
             found = spoilings(source, result)
             if campaign.like is None:
-                picked = chosen(found, options.every, seed)
+                picked = chosen(found, options.every, seed, options.most)
             else:
                 picked = [each for each in found if f"{seed}|{each.key}" in campaign.like]
             left = [each for each in picked if f"{seed}|{each.key}" not in campaign.done]
@@ -333,6 +338,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--tree", type=Path, default=ROOT, help="the checkout whose splitgraph verifies")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--every", type=int, default=1, help="only every n-th spoiling of each conversion")
+    parser.add_argument("--most", type=int, help="at most so many spoilings of one conversion")
     parser.add_argument("--like", type=Path, help="try the spoilings of these results, and no others")
     parser.add_argument("--limit", type=int, help="at most so many spoilings in this run")
     parser.add_argument("--minutes", type=float, default=math.inf, help="end after this time")

@@ -86,6 +86,7 @@ def test_a_smaller_every_adds_to_the_sample_and_each_way_takes_its_turn():
     few, more = (planted_faults.chosen(found, every, "seed") for every in (4, 2))
     assert more[: len(few)] == few
     assert len(more) == -(-len(found) // 2)
+    assert planted_faults.chosen(found, 2, "seed", most=len(few)) == few
     assert len(planted_faults.chosen(found, 10_000, "seed")) == 1
     kinds = {(each.way, each.change) for each in found}
     assert len({(each.way, each.change) for each in more}) == min(len(more), len(kinds))
