@@ -228,7 +228,7 @@ class _Trial:
         seconds = self.campaign.options.oracle_seconds
         for engine in _ENGINES:
             asked = {"before": str(self.path), **paths, "engine": engine, "seconds": seconds}
-            answers[engine] = self.own.ask("oracle", seconds + _SLACK, **asked)
+            answers[engine] = self.own.ask("oracle", seconds + _SLACK / 3, **asked)
             if answers[engine].get("apart"):
                 break
         return answers

@@ -43,12 +43,16 @@ def tell_apart(before: str, right: str, after: str, engine: str, seconds: float)
     except Exception:  # as below; the spoiled model does not load where the other two do
         return {"ran": 1, "apart": "", "fails": 1}
     inputs = _inputs(before)
+    kinds = KINDS
+    if _has_loop(onnx.load(before).graph):
+        # A number of turns at the end of its type would never be reached.
+        kinds = tuple(kind for kind in KINDS if kind not in ("ends", "large", "special"))
     sizes = _sizes_that_run(inputs, runs[0], deadline)
     ran, fails = 0, 0
     for case in range(CASES if sizes else 0):
         if time.monotonic() > deadline:
             break
-        kind = KINDS[case % len(KINDS)]
+        kind = kinds[case % len(kinds)]
         given = _draw(inputs, sizes[case % len(sizes)], kind, case)
         results = _results(runs, given)
         if results is None or results[1] is None:
@@ -59,6 +63,14 @@ def tell_apart(before: str, right: str, after: str, engine: str, seconds: float)
         if told and _is_steady(runs[0], given, results[0]):
             return {"ran": ran, "apart": told, "kind": kind, "case": case}
     return {"ran": ran, "apart": "", "fails": fails}
+
+
+def _has_loop(graph: onnx.GraphProto) -> bool:
+    """Return True if a graph has a loop, or one of its branches does."""
+    return any(
+        node.op_type == "Loop" or any(_has_loop(each.g) for each in node.attribute if each.HasField("g"))
+        for node in graph.node
+    )
 
 
 def _is_steady(run: Run, given: Inputs, before: Any) -> bool:

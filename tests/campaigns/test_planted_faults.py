@@ -122,8 +122,8 @@ def test_a_process_that_does_not_answer_is_replaced():
 
 def test_a_run_goes_on_where_it_ended_and_is_compared_with_itself(tmp_path, capsys):
     results = tmp_path / "results.jsonl"
-    given = [str(results), "--only", "split13_initializer", "--every", "8", "--oracle-seconds", "5"]
-    assert planted_faults.main([*given, "--limit", "2"]) == 0
+    given = [str(results), "--only", "split13_initializer", "--every", "20", "--oracle-seconds", "5"]
+    assert planted_faults.main([*given, "--limit", "1"]) == 0
     first = results.read_text().splitlines()
     assert planted_faults.main(given) == 0
     lines = results.read_text().splitlines()
