@@ -124,7 +124,9 @@ def _inputs(path: str) -> Mapping[str, tuple[npt.DTypeLike, list[int | str]]]:
         if not of_tensor.elem_type:
             raise ValueError(f"the input {value.name} is no tensor")
         dims = [
-            dim.dim_value if dim.HasField("dim_value") else dim.dim_param or f"{value.name} {number}"
+            dim.dim_value
+            if dim.HasField("dim_value") and dim.dim_value >= 0
+            else dim.dim_param or f"{value.name} {number}"
             for number, dim in enumerate(of_tensor.shape.dim)
         ]
         found[value.name] = onnx.helper.tensor_dtype_to_np_dtype(of_tensor.elem_type), dims
