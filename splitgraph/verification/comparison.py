@@ -41,6 +41,7 @@ _NARROW_FLOATS: Mapping[str, tuple[float, float]] = {
     "float8_e5m2": (2.0**-2, 2.0**-16),
     "float8_e5m2fnuz": (2.0**-2, 2.0**-17),
 }
+_ADDED_UP = 4
 HALF_TYPES = ("float16", "bfloat16")
 _EXACT_FLOATS = ("float4_e2m1fn", "float8_e8m0fnu")
 # Callers who allow more than these, the tolerances of a rewrite, mean it. Those of float32 are so many times too large
@@ -247,6 +248,15 @@ def is_finite(array: Array) -> npt.NDArray[np.bool_]:
     if _is_float(array.dtype):
         return np.asarray(np.isfinite(array.astype(np.float32)))
     return np.ones(array.shape, dtype=np.bool_)
+
+
+def tolerances_in(types: Collection[str]) -> tuple[float, float]:
+    """Return what the outputs of a model may differ by (rtol, atol) if it computes in these types. Engines may round a
+    value of 16 bits, or go on with more bits, depending on what is around it; a few such differences add up.
+    """
+    coarse = [narrow_tolerances(name) for name in HALF_TYPES if name in types]
+    rtol, atol = (max((tolerance[part] for tolerance in coarse), default=0.0) for part in (0, 1))
+    return _ADDED_UP * rtol, _ADDED_UP * atol
 
 
 def narrow_tolerances(name: str) -> tuple[float, float]:

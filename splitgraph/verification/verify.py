@@ -57,6 +57,7 @@ import onnx
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.options import ATOL, RTOL, Engine, GivenInputs, Running
 from splitgraph.verification import help_texts
+from splitgraph.verification.comparison import tolerances_in
 from splitgraph.verification.engine_settings import EngineSettings, refuse_unknown
 from splitgraph.verification.engines.engine_process import Workplace, workplace
 from splitgraph.verification.engines.error_texts import says_out_of_memory
@@ -154,7 +155,9 @@ def verify_models(
     assert running.rtol is not None and running.atol is not None
     count = maker.count(running.samples)
     found = None if repaired.is_ir or second.is_ir else ModelRegions(repaired, second)
-    question = Question(repaired, second, maker, second_maker, count, running.rtol, running.atol, found, seed)
+    coarse = tolerances_in(repaired.computed_types() | second.computed_types())
+    tolerances = running.rtol, running.atol
+    question = Question(repaired, second, maker, second_maker, count, *tolerances, found, seed, coarse)
     queue = _EngineQueue(question, "onnxruntime" if engine == "auto" else engine, not_run)
     return queue.run(engines, settings, folders, deadline, progress)
 

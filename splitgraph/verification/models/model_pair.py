@@ -22,10 +22,10 @@ from splitgraph.inference import infer_model
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.openvino_ir import mirror
 from splitgraph.inference.openvino_ir.infer import analyse_mirror
-from splitgraph.model.scopes import MAIN, implies_opset, write_implied_opset
+from splitgraph.model.scopes import MAIN, implies_opset, scopes, write_implied_opset
 from splitgraph.model.value_type import DTYPE_NAMES, DTYPE_NUMBERS, UNKNOWN, ValueType
 from splitgraph.verification.comparison import type_name
-from splitgraph.verification.models.model_files import Model, is_default_domain, scoped_nodes
+from splitgraph.verification.models.model_files import Model, is_default_domain, nodes_within, scoped_nodes
 from splitgraph.verification.values import Array, Value
 from splitgraph.verification.verification import Difference
 
@@ -36,6 +36,11 @@ _RANDOM = frozenset(
     {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
 )
 _RANDOM_LAYERS = frozenset({"RandomUniform", "Multinomial"})
+# Operators that copy elements unchanged. Weights may be stored as float16 while nothing computes in float16.
+_COPYING = frozenset(
+    {"Cast", "CastLike", "Concat", "Constant", "ConstantOfShape", "Expand", "Flatten", "Gather", "Identity", "Reshape"}
+    | {"Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"}
+)
 # OpenVINO names a Result after the tensor that it reads, with this suffix.
 _SINK = re.compile(r"/sink_port_\d+$")
 
@@ -84,6 +89,21 @@ class ComparedModel:
         if not isinstance(self.model, OpenVINOModel):
             return False
         return any(element.get("name") == "decompression" for element in self.model.root.iter("attribute"))
+
+    def computed_types(self) -> set[str]:
+        """Return the element types that the nodes compute in, other than by copying. The types in a function body vary
+        from call to call, so that only those of its Casts count.
+        """
+        if not isinstance(self.model, onnx.ModelProto):
+            return set()
+        found: set[str | None] = set()
+        for scope in scopes(self.model):
+            types = self.analysis.graphs.get(scope.location, {})
+            nodes = (node for node in scope.nodes if node.op_type not in _COPYING)
+            found.update(types.get(name, UNKNOWN).dtype for node in nodes for name in node.output)
+        casts = (node for function in self.model.functions for node in nodes_within(function.node))
+        numbers = (a.i for cast in casts if cast.op_type == "Cast" for a in cast.attribute if a.name == "to")
+        return {dtype for dtype in (*found, *map(DTYPE_NAMES.get, numbers)) if dtype is not None}
 
     @property
     def draws_random_numbers(self) -> bool:

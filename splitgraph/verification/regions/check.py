@@ -284,12 +284,8 @@ class LocalCheck:
             member.opinions += shared[member.kind]
 
     def _judged(self, engine: str, deadline: float, kind: _RegionKind, suspect: Suspect) -> Opinion:
-        settings = self._place.settings
-        is_alone = bool(settings.custom_ops) or settings.has_devices
         tolerances = (0.0, 0.0) if self._is_strict else self._tolerances
-        arbiter = Arbiter(
-            engine, *tolerances, deadline, is_alone, kind.signed, kind.is_exact, kind.has_other_attributes
-        )
+        arbiter = Arbiter(engine, *tolerances, deadline, kind.signed, kind.is_exact, kind.has_other_attributes)
         return arbiter.judge(kind.models, [file.folder for file in kind.files], suspect)
 
     def case_of(self, number: int) -> int:

@@ -54,6 +54,9 @@ class Sameness:
         inputs, others = _without_omitted_end(before.input), _without_omitted_end(after.input)
         if len(inputs) != len(others) or not all(map(is_same, inputs, others)):
             return False
+        has_bodies = any(True for _ in _bodies(before))
+        if not has_bodies and before.SerializeToString() == after.SerializeToString():
+            return True
         if (before.attribute or after.attribute) and different_attributes(before, after, self._folders):
             return False
         return all(

@@ -55,7 +55,8 @@ class Question:
     """Holds the models and settings that are the same for every engine.
 
     maker: draws the inputs. second_maker: draws the inputs of later attempts, if there is one. found: the regions of
-    two ONNX models. seed: of the values that are drawn for regions.
+    two ONNX models. seed: of the values that are drawn for regions. coarse: what the outputs may differ by in any case
+    (rtol, atol), because of the types that the models compute in.
     """
 
     before: ComparedModel
@@ -67,6 +68,7 @@ class Question:
     atol: float
     found: ModelRegions | None
     seed: int
+    coarse: tuple[float, float] = (0.0, 0.0)
 
     @property
     def has_half_weights(self) -> bool:
@@ -447,6 +449,8 @@ class EngineTrial:
             rtol, atol = max(rtol, _RTOL_BETWEEN_ENGINES), max(atol, _ATOL_BETWEEN_ENGINES)
         if self.question.has_half_weights:
             rtol, atol = max(rtol, _RTOL_OF_HALVES), max(atol, _ATOL_OF_HALVES)
+        if self.local is not None and self.local.members:
+            rtol, atol = max(rtol, self.question.coarse[0]), max(atol, self.question.coarse[1])
         return Comparison(rtol, atol, only_finite="+" in self.engine, deadline=self.deadline)
 
 

@@ -56,7 +56,7 @@ def models_of(pair: Pair) -> list[onnx.ModelProto]:
 
 def opinion(pair: Pair, found: Suspect, engine: str = "onnxruntime", **options: Any) -> tuple[str, str]:
     deadline = options.pop("deadline", time.monotonic() + 60)
-    arbiter = Arbiter(engine, 1e-5, 1e-6, deadline, options.pop("is_alone", False), **options)
+    arbiter = Arbiter(engine, 1e-5, 1e-6, deadline, **options)
     return tuple(arbiter.judge(models_of(pair), [None, None], found))
 
 
@@ -97,12 +97,6 @@ JUDGED: dict[str, tuple[Pair, Suspect, tuple[str, str]]] = {
 def test_what_differs(name: str) -> None:
     pair, found, expected = JUDGED[name]
     assert opinion(pair, found) == expected
-
-
-def test_an_engine_that_is_alone_is_believed() -> None:
-    found = suspect([ONE], -ONE, ONE)
-    assert opinion(SAME, found, is_alone=True) == ("models", "")
-    assert opinion(SAME, found) == ("engine", "after")
 
 
 def test_the_reference_evaluator_is_asked_only_for_rounding() -> None:
@@ -146,7 +140,7 @@ def test_what_the_first_model_computes_in_a_narrower_type_may_be_rounded_as_ther
     before, after, cause = IN_BETWEEN[name]
     x = np.array([0.1, 0.2])
     found = suspect([x], np.exp(x), np.exp(x) * (1 + 1e-7))
-    arbiter = Arbiter("reference", 1e-5, 1e-6, time.monotonic() + 60, False)
+    arbiter = Arbiter("reference", 1e-5, 1e-6, time.monotonic() + 60)
     assert arbiter.judge(models_of(Pair(DOUBLE, before, after)), [None, None], found).cause == cause
 
 
