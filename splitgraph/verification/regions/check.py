@@ -301,7 +301,6 @@ class LocalCheck:
         kind, region = self._kinds[member.kind], member.region
         records = [*member.records, *([kind.drawn] if kind.drawn is not None else [])]
         cases = sum(record.cases for record in records)
-        diffs = [record.max_abs_diff for record in records if record.max_abs_diff is not None]
         before = tuple(self.found.before.location(index) for index in region.before if index not in region.context)
         others = {self.found.partners[index] for index in region.context}
         after = tuple(self.found.after.location(index) for index in region.after if index not in others)
@@ -314,6 +313,10 @@ class LocalCheck:
             verdict, reason = "not-run", self._why_unchecked(member)
         else:
             reason = next((_explained(o) for _, o in member.opinions if o.cause == "engine" and o.who), "")
+        # Drawn numbers of any size have differences of any size.
+        is_drawn = verdict == "different" or not any(record.cases for record in member.records)
+        telling = records if is_drawn else member.records
+        diffs = [record.max_abs_diff for record in telling if record.max_abs_diff is not None]
         name = (before or after or (region.outputs[0].before,))[0]
         return Region(name, before, after, cases, max(diffs, default=None), verdict, reason)
 
@@ -334,7 +337,7 @@ class LocalCheck:
         """Return how a region differs, and at which inputs."""
         names = [border.before for border in member.region.outputs]
         where = f"{_KINDS[suspect.kind]} ({_inputs_text(suspect.inputs)})"
-        blamed = f"; the engine computes {opinion.who} differently from the reference evaluator" if opinion.who else ""
+        blamed = f"; {_blamed(opinion)}" if opinion.who else ""
         return f"{', '.join(names[:3])}: {suspect.reason}, on {where}{blamed}"
 
 
@@ -351,7 +354,12 @@ _KINDS: Mapping[str, str] = {
 
 
 def _explained(opinion: Opinion) -> str:
-    return f"the engine computes {opinion.who} differently from the reference evaluator, in which both are equal"
+    return f"{_blamed(opinion)}, in which both are equal"
+
+
+def _blamed(opinion: Opinion) -> str:
+    whose = {"before": "the nodes of the first model", "after": "those of the second one", "both sides": "both sides"}
+    return f"the engine computes {whose[opinion.who]} differently from the reference evaluator"
 
 
 def _inputs_text(inputs: Mapping[str, Any]) -> str:

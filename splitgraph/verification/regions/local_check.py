@@ -27,6 +27,7 @@ from splitgraph.verification.values import UnsupportedError, Value, tensors_of, 
 
 # The values that reach a region are kept for drawing others of their shapes, if they have at most so many bytes.
 _LARGEST_BASE = 2**25
+# A longer list of whole numbers is no list of sizes or axes.
 _LONGEST_LIST = 16
 # After so many seconds no other values are drawn for a kind of region.
 _SECONDS = 5.0
