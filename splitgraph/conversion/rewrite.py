@@ -45,7 +45,8 @@ class Rewrite(Generic[M_co]):
     """The result of `upgrade`, `downgrade` and `convert`.
 
     model: of the kind that went in, converted, put together when it is first asked for; the caller's model is
-    unchanged. held, writer: the parts it is put together from, and what `save` calls; for this package only. changes:
+    unchanged. held, writer, analysis: the parts it is put together from, what `save` calls, and what inference knows of
+    it where verification is to follow; for this package only. changes:
     every node that was rewritten. diagnostics: warnings and notes (a blocker raises ConversionError instead).
     verification: None unless it was asked for. from_opset, to_opset: imported version of each domain, before and after.
     rounding: an operator was written as arithmetic with others, so that floating-point results may differ in their last
@@ -63,7 +64,6 @@ class Rewrite(Generic[M_co]):
     rounding: bool = False
     accepted: tuple[Diagnostic, ...] = ()
     assumed_defaults: tuple[str, ...] = ()
-    # What inference knows of the model, where verification is to follow; for this package only.
     analysis: Any = field(default=None, repr=False, compare=False)
     # The functions of the API set one that also converts to OpenVINO IR.
     writer: Callable[..., None] = field(default=save_held, repr=False, compare=False)

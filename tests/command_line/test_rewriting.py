@@ -315,7 +315,7 @@ def test_notes_about_a_rewrite_go_to_stderr(run: Run, folder: Path, monkeypatch:
     monkeypatch.setattr(
         rewrites,
         "rewritten",
-        lambda opened, *_: Rewrite(opened.content, (change,), (note,), from_opset={"": 13}, to_opset={"": 18}),
+        lambda opened, *_, **__: Rewrite(opened.content, (change,), (note,), from_opset={"": 13}, to_opset={"": 18}),
     )
     code, out, err = run("upgrade", "model.onnx", "--opset", "18", "--no-verify")
     assert (code, out) == (0, "opset 13 → 18 · 1 split rewritten · not verified\nwrote model.opset18.onnx\n")

@@ -9,7 +9,7 @@ is gone there; one that the models make stays.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import onnx
 
-from splitgraph.verification.comparison import Comparison, differing_signs
+from splitgraph.verification.comparison import Comparison, differing_signs, element_type
 from splitgraph.verification.engines.engine_process import Attempt, Suspect, workplace
 from splitgraph.verification.models.model_files import scoped_nodes
 from splitgraph.verification.values import Array, Value, tensors_of
@@ -99,7 +99,8 @@ class Arbiter:
         pairs = zip(*suspect.outputs, strict=True)
         if self.is_exact or not all(_may_be_rounding(one, other, least, is_overflow_allowed) for one, other in pairs):
             return False
-        wide = [widened(model) for model in models]
+        kept = _narrower_types(models[0], suspect)
+        wide = [widened(model, kept) for model in models]
         if None in wide:
             return False
         inputs = {name: _wide_value(value) for name, value in suspect.inputs.items()}
@@ -196,9 +197,27 @@ def _is_gone(narrow_pair: tuple[Array, Array], exact: Array, exact_after: Array,
 # In float64 -----------------------------------------------------------------------------------------------------------
 
 
-def widened(model: onnx.ModelProto) -> onnx.ModelProto | None:
-    """Return a model that computes in float64 what this one computes in narrower types; None if its external data
-    would have to be read.
+def _narrower_types(model: onnx.ModelProto, suspect: Suspect) -> set[int]:
+    """Return the element types that are narrower than all that the first side of a region uses: what only the second
+    side computes in these is no rounding, but a loss.
+    """
+    values = (*suspect.inputs.values(), *suspect.outputs[0])
+    used = {element_type(array) for value in values for array in tensors_of(value)}
+    used |= {tensor.data_type for tensor in model.graph.initializer}
+    for node, _ in scoped_nodes(model):
+        used |= {
+            a.t.data_type if a.HasField("t") else a.i for a in node.attribute if a.name in ("to", "value", "dtype")
+        }
+        used |= {onnx.TensorProto.FLOAT} if node.op_type in _STASHING else set()
+    halves = {int(onnx.TensorProto.FLOAT16), int(onnx.TensorProto.BFLOAT16)}
+    if used & halves:
+        return set()
+    return halves if onnx.TensorProto.FLOAT in used else {*halves, int(onnx.TensorProto.FLOAT)}
+
+
+def widened(model: onnx.ModelProto, kept: Collection[int] = ()) -> onnx.ModelProto | None:
+    """Return a model that computes in float64 what this one computes in narrower types, but for the kept types; None if
+    its external data would have to be read.
     """
     wide = onnx.ModelProto()
     wide.CopyFrom(model)
@@ -208,9 +227,9 @@ def widened(model: onnx.ModelProto) -> onnx.ModelProto | None:
             tensors += [attribute.t] if attribute.HasField("t") else []
             for body in [attribute.g, *attribute.graphs] if attribute.HasField("g") else attribute.graphs:
                 tensors += body.initializer
-        _widen_node(node)
+        _widen_node(node, kept)
     for tensor in tensors:
-        if tensor.data_type in _NARROW:
+        if tensor.data_type in _NARROW and tensor.data_type not in kept:
             if tensor.data_location == onnx.TensorProto.EXTERNAL:
                 return None
             array = onnx.numpy_helper.to_array(tensor).astype(np.float64)
@@ -218,13 +237,13 @@ def widened(model: onnx.ModelProto) -> onnx.ModelProto | None:
     return wide
 
 
-def _widen_node(node: onnx.NodeProto) -> None:
+def _widen_node(node: onnx.NodeProto, kept: Collection[int]) -> None:
     # Without stash_type, the reference evaluator computes in the type of the inputs. It knows no other value than 1.
     for index in reversed(range(len(node.attribute))):
         if node.attribute[index].name == "stash_type":
             del node.attribute[index]
     for attribute in node.attribute:
-        if attribute.name in ("to", "dtype", "output_dtype") and attribute.i in _NARROW:
+        if attribute.name in ("to", "dtype", "output_dtype") and attribute.i in _NARROW and attribute.i not in kept:
             attribute.i = onnx.TensorProto.DOUBLE
     if node.op_type == "Constant":
         for attribute in node.attribute:

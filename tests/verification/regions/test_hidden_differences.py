@@ -190,6 +190,10 @@ SPECIAL_FLOATS = {
         {"x": [[60000, 60000, 1, 1]]},
         {"a": I64([1]), "low": F(-65504), "high": F(65504)},
     ),
+    "float16 in between": Pair(LINE, "y = Neg(x)", "h = Cast<to = 10>(x) f = Cast<to = 1>(h) y = Neg(f)", {"x": [0.1]}),
+    "float32 in between": Pair(
+        "double[N] x => double[N] y", "y = Neg(x)", "f = Cast<to = 1>(x) d = Cast<to = 11>(f) y = Neg(d)", {"x": [0.1]}
+    ),
     "float16 constant underflows": Pair(
         "float16[N] x => float[N] y",
         "f = Cast<to = 1>(x) m = Mul(f, c) y = Div(m, d)",
