@@ -407,6 +407,7 @@ def diff(**options: Any) -> int:
 @takes("force")
 @click.option("--svg", metavar="NODE", help="Draw one split as SVG instead: its name, or its location if names repeat.")
 @click.option("--title", metavar="TEXT", help="The title of the page. Default: the name of the model.")
+@click.option("--verify", is_flag=True, help="Verify the two models, and show what became of each part that differs.")
 @takes("as_json", "quiet", *MANY_WITH_LIMIT)
 @_run
 def report(after: Path | None, **options: Any) -> int:
@@ -416,7 +417,7 @@ def report(after: Path | None, **options: Any) -> int:
     splitgraph report model.onnx -o report.html
     splitgraph report model.onnx -o reports/ --force           (writes reports/model.report.html)
     splitgraph report model.onnx -o report.html --title "Release 3" --json
-    splitgraph report --before model.onnx --after model.opset18.onnx -o report.html
+    splitgraph report --before model.onnx --after model.opset18.onnx --verify -o report.html
     splitgraph report model.onnx --svg main/h.0/attn/Split -o split.svg
     splitgraph report models/ -o site/                         (a page for each, and site/index.html)
     splitgraph report models/ -o site/ --exclude old/ --jobs 8 --timeout 60 --memory 4 --quiet

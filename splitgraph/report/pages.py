@@ -17,11 +17,14 @@ from splitgraph.report.text import (
     Line,
     count,
     dim_text,
+    engine_of,
     line,
     opset_text,
     parts_text,
+    regions_text,
     shortened,
     table,
+    verification_phrase,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from splitgraph.formats import DataFile
     from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
     from splitgraph.model.value_type import ValueType
-    from splitgraph.verification.verification import Region, Verification
+    from splitgraph.verification.verification import Verification
 
 VERDICT_STYLES = {"equal": "bold green", "different": "bold red", "not-run": "bold yellow"}
 
@@ -150,24 +153,6 @@ def changes_phrase(changes: Sequence[Change], to_form: str | None = None) -> str
     return f"{count(splits, 'split')} and {count(others, 'other node')} {verb}"
 
 
-def verification_phrase(verification: Verification) -> str:
-    """Return the verdict in a few words: "verified equal on 3 inputs (onnxruntime)"."""
-    on = f"on {count(verification.cases, 'input')} ({_engine_of(verification)})"
-    match verification.verdict:
-        case "equal":
-            return f"verified equal {on}" if verification.cases else "verified equal"
-        case "different":
-            return f"different {on}" if verification.cases else "different"
-        case "not-run":
-            return "NOT VERIFIED"
-
-
-def _engine_of(verification: Verification) -> str:
-    """Return the engine, and what it ran the models on if that is not the CPU alone."""
-    special = [name for name in verification.providers if not name.startswith("CPU")]
-    return ", ".join([verification.engine, *special])
-
-
 def verification_notes(verification: Verification) -> list[Line]:
     """Return short lines: which engines did not decide, and what else limits a verdict. Without a run there are none,
     because the findings say why. Warnings are findings, too.
@@ -180,27 +165,15 @@ def verification_notes(verification: Verification) -> list[Line]:
         for finding in verification.diagnostics
         if finding not in verification.warnings and (first is None or first.reason not in finding.message)
     ]
-    checked = [_regions_text(verification.regions)] if verification.regions else []
+    checked = [regions_text(verification.regions)] if verification.regions else []
     return [line("  ", (shortened(text, _NOTE), "dim")) for text in (*checked, *texts)]
-
-
-def _regions_text(regions: Sequence[Region]) -> str:
-    """Return what became of the parts that differ: "37 changed nodes equal on their own inputs"."""
-    counts = Counter[str]()
-    for region in regions:
-        counts[region.verdict] += max(len(region.nodes_before), len(region.nodes_after))
-    own = "its" if counts["equal"] == 1 else "their"
-    verdicts = (("equal", f"equal on {own} own inputs"), ("different", "different"), ("not-run", "not checked alone"))
-    told = [(counts[verdict], words) for verdict, words in verdicts if counts[verdict]]
-    rest = "".join(f", {number:,} {words}" for number, words in told[1:])
-    return f"{count(told[0][0], 'changed node')} {told[0][1]}{rest}" if told else ""
 
 
 def verification_page(verification: Verification) -> list[Block]:
     """Return what `verify` prints."""
     spans: list[str | tuple[str, str]] = [(verification.verdict, VERDICT_STYLES[verification.verdict])]
     if verification.cases:
-        spans.append(f" · {count(verification.cases, 'input')} · {_engine_of(verification)}")
+        spans.append(f" · {count(verification.cases, 'input')} · {engine_of(verification)}")
     blocks: list[Block] = [line(*spans)]
     blocks += [Line((("  " + text, ""),)) for text in _measured(verification)]
     blocks += verification_notes(verification)

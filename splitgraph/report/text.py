@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple, TextIO
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rich.padding import Padding
 
     from splitgraph.dim import Dim
+    from splitgraph.verification.verification import Region, Verification
 
 
 # Pages ----------------------------------------------------------------------------------------------------------------
@@ -234,3 +236,47 @@ def opset_text(opset: Mapping[str, int]) -> str:
     others = [f"{abridged(domain)} {version}" for domain, version in sorted(opset.items()) if domain]
     main = [f"opset {opset['']}"] if "" in opset else []
     return ", ".join(main + others)
+
+
+# Verification ---------------------------------------------------------------------------------------------------------
+
+
+def verification_phrase(verification: Verification) -> str:
+    """Return the verdict in a few words: "verified equal on 3 inputs (onnxruntime)"."""
+    on = f"on {count(verification.cases, 'input')} ({engine_of(verification)})"
+    match verification.verdict:
+        case "equal":
+            return f"verified equal {on}" if verification.cases else "verified equal"
+        case "different":
+            return f"different {on}" if verification.cases else "different"
+        case "not-run":
+            return "NOT VERIFIED"
+
+
+def engine_of(verification: Verification) -> str:
+    """Return the engine, and what it ran the models on if that is not the CPU alone."""
+    special = [name for name in verification.providers if not name.startswith("CPU")]
+    return ", ".join([verification.engine, *special])
+
+
+def regions_text(regions: Sequence[Region]) -> str:
+    """Return what became of the parts that differ: "37 changed nodes equal on their own inputs"."""
+    counts = Counter[str]()
+    for region in regions:
+        counts[region.verdict] += max(len(region.nodes_before), len(region.nodes_after))
+    own = "its" if counts["equal"] == 1 else "their"
+    verdicts = (("equal", f"equal on {own} own inputs"), ("different", "different"), ("not-run", "not checked alone"))
+    told = [(counts[verdict], words) for verdict, words in verdicts if counts[verdict]]
+    rest = "".join(f", {number:,} {words}" for number, words in told[1:])
+    return f"{count(told[0][0], 'changed node')} {told[0][1]}{rest}" if told else ""
+
+
+def region_text(region: Region) -> str:
+    """Return what became of a part that differs: "equal on 31 sets of its own values"."""
+    match region.verdict:
+        case "equal":
+            return f"equal on {count(region.cases, 'set')} of its own values"
+        case "different":
+            return f"different: {region.reason}"
+        case "not-run":
+            return f"not checked alone: {region.reason}"

@@ -15,13 +15,16 @@ from splitgraph.formats import LoadedModel, open_model
 from splitgraph.formats.atomic_write import write_text
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import model_imports
-from splitgraph.options import NO_SIZES, STRICT, Form, Goal, Running
+from splitgraph.options import ATOL, NO_SIZES, RTOL, STRICT, Form, Goal, Running
 from splitgraph.rewrites import rewritten
 from splitgraph.work.task import FileTask, refuse_existing
 
 if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Change
     from splitgraph.inference.analysis import Analysis
+
+# How a pair is verified for its page.
+_RUNNING = Running(rtol=RTOL, atol=ATOL)
 
 Working = Callable[[str], AbstractContextManager[Any]]
 
@@ -74,7 +77,17 @@ def _page(task: FileTask, opened: Sequence[LoadedModel], analyses: Sequence[Anal
 
     difference = api.diff_opened(opened[0], opened[1])
     changes = reasons(opened[0], opened[1])
-    return changes_page(analyses[0], analyses[1], difference, (names[0], names[1]), changes=changes, title=task.title)
+    before, after = sources_of(task)
+    verification = api.compared(before, after, _RUNNING) if task.running.verify else None
+    return changes_page(
+        analyses[0],
+        analyses[1],
+        difference,
+        (names[0], names[1]),
+        changes=changes,
+        verification=verification,
+        title=task.title,
+    )
 
 
 def reasons(before: LoadedModel, after: LoadedModel) -> Sequence[Change]:

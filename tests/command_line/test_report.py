@@ -108,3 +108,17 @@ def test_formats_that_do_not_compare_are_refused(run: Run, folder: Path) -> None
     assert code == 2
     assert "only models of one format are compared" in err
     assert not Path("r.html").exists()
+
+
+@pytest.mark.parametrize("number, told", [(0, "equal on "), (1, "different: ")])
+def test_a_page_says_what_became_of_each_part(run: Run, folder: Path, number: int, told: str) -> None:
+    assert run("upgrade", "model.onnx", "--opset", "18")[0] == 0
+    model = onnx.load("model.opset18.onnx")
+    split = next(node for node in model.graph.node if node.op_type == "Split")
+    if number:
+        split.output[:] = list(reversed(split.output))
+    onnx.save(model, "after.onnx")
+    assert run("report", "--before", "model.onnx", "--after", "after.onnx", "--verify", "-o", "page.html")[0] == 0
+    page = (folder / "page.html").read_text("utf-8")
+    assert told in page
+    assert ("verified equal on 3 inputs (onnxruntime)" in page) == (number == 0)

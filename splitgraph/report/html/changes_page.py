@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from splitgraph.inference.analysis import Analysis
 from splitgraph.report.html.model_data import model_data
 from splitgraph.report.html.model_page import last_part, page_of
-from splitgraph.report.text import count, printable
+from splitgraph.report.text import count, printable, region_text, regions_text, verification_phrase
 
 if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Change
     from splitgraph.differences import ModelDifference, NodeDifference, NodeForm, PartDifference, ValueDifference
     from splitgraph.findings.diagnostics import Diagnostic
     from splitgraph.report.documents import Document
+    from splitgraph.verification.verification import Verification
 
 
 Places = Mapping[str, tuple[int, int]]
@@ -31,17 +32,29 @@ def is_listed(node: NodeDifference) -> bool:
 
 
 def difference_data(
-    difference: ModelDifference, places: tuple[Places, Places], changes: Sequence[Change] = ()
+    difference: ModelDifference,
+    places: tuple[Places, Places],
+    changes: Sequence[Change] = (),
+    verification: Verification | None = None,
 ) -> Document:
-    """Return the data of the differences. places: of the nodes of both models. changes: the reasons, by location."""
+    """Return the data of the differences. places: of the nodes of both models. changes: the reasons, by location.
+    verification: of the two models.
+    """
+    checked: dict[str, str] = {}
+    for region in () if verification is None else verification.regions:
+        checked |= dict.fromkeys((*region.nodes_before, *region.nodes_after), region_text(region))
     reasons = {change.location: change.why for change in changes}
     listed = [node for node in difference.nodes if is_listed(node)]
     others = len(difference.nodes) - len(listed)
     parts = [_part_text(part) for part in difference.parts]
     if others:
         parts.append(f"{count(others, 'node')} with another version of the operator or other names, otherwise the same")
+    if verification is not None:
+        told = [verification_phrase(verification), verification.difference_text, *map(_text, verification.diagnostics)]
+        regions = [regions_text(verification.regions)] if verification.regions else []
+        parts = [*(text for text in (*told[:1], *regions, *told[1:]) if text), *parts]
     return {
-        "changes": [_change(node, places, reasons) for node in listed],
+        "changes": [_change(node, places, reasons, checked) for node in listed],
         "parts": _limited(parts),
         "values": _limited([_value_text(value) for value in difference.values if value.kind == "changed"]),
         "new_findings": [_finding(finding) for finding in difference.new_findings[:_MOST_LISTED]],
@@ -49,12 +62,19 @@ def difference_data(
     }
 
 
-def _change(node: NodeDifference, places: tuple[Places, Places], reasons: Mapping[str, str]) -> Document:
+def _text(finding: Diagnostic) -> str:
+    return f"{finding.code}: {finding.message}"
+
+
+def _change(
+    node: NodeDifference, places: tuple[Places, Places], reasons: Mapping[str, str], checked: Mapping[str, str]
+) -> Document:
     forms = node.before, node.after
     shown = node.after or node.before
     at = [None if form is None else known.get(form.location) for form, known in zip(forms, places, strict=True)]
     locations = [form.location for form in forms if form is not None]
     why = next((reasons[location] for location in locations if location in reasons), "")
+    verdicts = dict.fromkeys(checked[location] for location in locations if location in checked)
     return {
         "kind": node.kind,
         "loc": printable(node.location),
@@ -63,7 +83,7 @@ def _change(node: NodeDifference, places: tuple[Places, Places], reasons: Mappin
         "after": "" if node.after is None else printable(node.after.operator),
         "nodes": at,
         "why": printable(why),
-        "details": [printable(text) for text in _details(node)],
+        "details": [printable(text) for text in (*verdicts, *_details(node))],
     }
 
 
@@ -121,13 +141,14 @@ def changes_page(
     names: tuple[str, str],
     *,
     changes: Sequence[Change] = (),
+    verification: Verification | None = None,
     title: str | None = None,
 ) -> str:
     """Return a self-contained HTML page of two models, with what differs between them.
 
-    before, after: the analyses. difference: of the two models, as `splitgraph.diff` returns it. names: of the
-    models, such as their paths. changes: of the rewrite that made the second model, `Rewrite.changes`, which have
-    the reason of each change. title: of the page; by default the last parts of the names.
+    before, after: the analyses. difference: of the two models, as `splitgraph.diff` returns it. names: of the models,
+    such as their paths. changes: of the rewrite that made the second model, `Rewrite.changes`, which have the reason of
+    each change. verification: of the two models. title: of the page; by default the last parts of the names.
     """
     forms = [(node.before, node.after) for node in difference.nodes if is_listed(node)]
     data = [
@@ -135,5 +156,5 @@ def changes_page(
         for side, (analysis, name) in enumerate(((before, names[0]), (after, names[1])))
     ]
     shown = printable(title or " → ".join(map(last_part, names)))
-    differences = difference_data(difference, (data[0].places, data[1].places), changes)
+    differences = difference_data(difference, (data[0].places, data[1].places), changes, verification)
     return page_of({"title": shown, "models": [model.document for model in data], **differences})
