@@ -77,6 +77,7 @@ class RegionRecord:
     cases: int = 0
     max_abs_diff: float | None = None
     suspects: Sequence[Suspect] = ()
+    dropped: int = 0
     unchecked: str = ""
 
 
@@ -279,6 +280,7 @@ def _add_region(run: EngineRun, folder: Path, event: Mapping[str, Any]) -> None:
             event["cases"],
             event["max_abs_diff"],
             [_suspect(folder, suspect) for suspect in event["suspects"]],
+            event["dropped"],
             event["unchecked"],
         )
         if event["stage"] == "region":

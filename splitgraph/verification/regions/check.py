@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,8 +34,6 @@ from splitgraph.verification.verification import Region, Verdict
 
 # The values that regions need are in memory together up to so many bytes; one of unknown size counts as so many.
 _MOST_VALUES, _UNKNOWN_SIZE = 2**28, 2**20
-# So many regions of a kind are judged one by one; the others share the last opinion.
-_MOST_JUDGED = 3
 _REFERENCE = "reference"
 
 
@@ -44,7 +41,7 @@ _REFERENCE = "reference"
 class _RegionKind:
     """Regions that are alike. models, files: before and after. fixed: the positions of inputs that do not change.
     signed: those of outputs in which 0.0 and -0.0 are not the same. is_exact, has_other_attributes: see `Arbiter`.
-    drawn: what happened on drawn values. crashed: it ended the process of the engine. judged: the opinions so far.
+    drawn: what happened on drawn values. crashed: it ended the process of the engine.
     """
 
     models: Sequence[onnx.ModelProto]
@@ -56,7 +53,6 @@ class _RegionKind:
     drawn: RegionRecord | None = None
     is_by_reference: bool = False
     crashed: bool = False
-    judged: list[Opinion] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -270,18 +266,24 @@ class LocalCheck:
 
     def settle(self, engine: str, deadline: float) -> None:
         """Ask the arbiter about everything that differs."""
-        shared: dict[int, list[tuple[Suspect, Opinion]]] = defaultdict(list)
-        for number, kind in enumerate(self._kinds):
-            for suspect in () if kind.drawn is None else kind.drawn.suspects:
-                asked = _REFERENCE if kind.is_by_reference else engine
-                shared[number].append((suspect, self._judged(asked, deadline, kind, suspect)))
+        shared = []
+        for kind in self._kinds:
+            asked = _REFERENCE if kind.is_by_reference else engine
+            shared.append(self._opinions(asked, deadline, kind, [] if kind.drawn is None else kind.drawn.suspects))
         for member in self.members:
-            kind, member.opinions = self._kinds[member.kind], []
-            for suspect in (suspect for record in member.records for suspect in record.suspects):
-                if len(kind.judged) < _MOST_JUDGED:
-                    kind.judged.append(self._judged(engine, deadline, kind, suspect))
-                member.opinions.append((suspect, kind.judged[-1]))
-            member.opinions += shared[member.kind]
+            suspects = [suspect for record in member.records for suspect in record.suspects]
+            member.opinions = self._opinions(engine, deadline, self._kinds[member.kind], suspects) + shared[member.kind]
+
+    def _opinions(
+        self, engine: str, deadline: float, kind: _RegionKind, suspects: Iterable[Suspect]
+    ) -> list[tuple[Suspect, Opinion]]:
+        """Return an opinion of each suspect, up to the first that the models are to blame for."""
+        opinions: list[tuple[Suspect, Opinion]] = []
+        for suspect in suspects:
+            opinions.append((suspect, self._judged(engine, deadline, kind, suspect)))
+            if opinions[-1][1].cause == "models":
+                break
+        return opinions
 
     def _judged(self, engine: str, deadline: float, kind: _RegionKind, suspect: Suspect) -> Opinion:
         tolerances = (0.0, 0.0) if self._is_strict else self._tolerances
@@ -309,6 +311,9 @@ class LocalCheck:
         reason = ""
         if wrong is not None:
             verdict, reason = "different", self._told(member, *wrong)
+        elif any(record.dropped for record in records):
+            count = sum(record.dropped for record in records)
+            verdict, reason = "not-run", f"it differs on {count} more sets of values than could be judged"
         elif not cases and not self._has_nothing_to_compare(member):
             verdict, reason = "not-run", self._why_unchecked(member)
         else:

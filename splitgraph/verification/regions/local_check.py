@@ -29,6 +29,8 @@ from splitgraph.verification.values import UnsupportedError, Value, tensors_of, 
 _LARGEST_BASE = 2**25
 # A longer list of whole numbers is no list of sizes or axes.
 _LONGEST_LIST = 16
+# The values on which a region differs may take so many bytes.
+_MOST_SUSPECT_BYTES = 2**26
 # After so many seconds no other values are drawn for a kind of region.
 _SECONDS = 5.0
 # A dimension of an empty tensor is so large in other values.
@@ -113,13 +115,16 @@ class RegionRun:
     """What happened to a region, or to a kind of region on drawn values.
 
     cases: on how many values it was compared, without those that are all empty, or make all outputs empty.
-    max_abs_diff: the largest difference; None before the first comparison. suspects: where it differs (see `as_event`),
-    the first for each kind of values. unchecked: why it could not be compared, "" if it was.
+    max_abs_diff: the largest difference; None before the first comparison. suspects: where it differs (see `as_event`).
+    dropped: where it also differs, for which there was no room; kept_bytes: what the suspects take. unchecked: why it
+    could not be compared, "" if it was.
     """
 
     cases: int = 0
     max_abs_diff: float | None = None
     suspects: list[dict[str, Any]] = field(default_factory=list)
+    dropped: int = 0
+    kept_bytes: int = 0
     unchecked: str = ""
 
     def as_event(self) -> dict[str, Any]:
@@ -130,6 +135,7 @@ class RegionRun:
             "cases": self.cases,
             "max_abs_diff": self.max_abs_diff,
             "suspects": self.suspects,
+            "dropped": self.dropped,
             "unchecked": self.unchecked,
         }
 
@@ -215,7 +221,7 @@ class Regions:
                 inputs, before, after = ordinary[case]
                 reason = comparison.first_wrong(*pairs[case], [((...,), wrong[case])])
                 files = self._folder / f"together_{kind}"
-                run.suspects.append(_suspect(("normal", case), reason, inputs, before, after, files))
+                _keep_suspect(run, ("normal", case), reason, (inputs, before, after), files)
                 return
 
     def _comparison(self, kind: RegionKind) -> Comparison:
@@ -289,9 +295,28 @@ def _compare(
         difference = comparison.compare_outputs(names, before, after, told[1])
         run.max_abs_diff = max(run.max_abs_diff or 0.0, comparison.max_abs_diff or 0.0)
         reason = differing_signs(before, after, region.signed) if difference is None else difference.reason
-    if reason and not any(suspect["kind"] == told[0] for suspect in run.suspects):
-        run.suspects.append(_suspect(told, reason, inputs, before, after, files))
+    if reason:
+        _keep_suspect(run, told, reason, (inputs, before, after), files)
     return after
+
+
+def _keep_suspect(
+    run: RegionRun,
+    told: tuple[str, int],
+    reason: str,
+    values: tuple[Mapping[str, Value], list[Value], list[Value] | None],
+    files: Path,
+) -> None:
+    """Keep values on which a region differs, to be judged: the first in any case, and the others as far as there is
+    room for them.
+    """
+    inputs, before, after = values
+    size = sum(array.nbytes for value in (*inputs.values(), *before, *(after or ())) for array in tensors_of(value))
+    if run.suspects and run.kept_bytes + size > _MOST_SUSPECT_BYTES:
+        run.dropped += 1
+        return
+    run.kept_bytes += size
+    run.suspects.append(_suspect(told, reason, inputs, before, after, files))
 
 
 def _suspect(
