@@ -47,7 +47,7 @@ class ComparedGraph:
         self.nodes: Sequence[NodeProto] = scope.nodes[:]
         self.names = [node.name for node in self.nodes]
         self.operators: list[Operator] = [_operator(node) for node in self.nodes]
-        self.inputs = [_without_omitted_end(node.input[:]) for node in self.nodes]
+        self.inputs = [without_omitted_end(node.input[:]) for node in self.nodes]
         self.outputs: list[list[str]] = [node.output[:] for node in self.nodes]
         proto = scope.proto
         if scope.is_function:
@@ -96,7 +96,7 @@ def _operator(node: NodeProto) -> Operator:
     return plain_domain(node.domain), node.op_type, getattr(node, "overload", "")
 
 
-def _without_omitted_end(names: list[str]) -> list[str]:
+def without_omitted_end(names: list[str]) -> list[str]:
     """Return the inputs without omitted ones at the end, which mean the same as no input."""
     while names and not names[-1]:
         names.pop()

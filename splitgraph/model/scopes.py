@@ -308,7 +308,7 @@ def sorted_order(nodes: Sequence[NodeProto]) -> list[int]:
     Values that a subgraph reads from outside count. A cycle is cut at one of its nodes.
     """
     producers = {name: index for index in reversed(range(len(nodes))) for name in nodes[index].output if name}
-    waits = [{producers[name] for name in _reads(node) if name in producers} for node in nodes]
+    waits = [{producers[name] for name in reads(node) if name in producers} for node in nodes]
     readers: list[list[int]] = [[] for _ in nodes]
     for index, awaited in enumerate(waits):
         for producer in awaited:
@@ -352,7 +352,7 @@ def _in_a_cycle(waits: Sequence[Set[int]], done: Set[int]) -> int:
     return min(seen[seen.index(index) :])
 
 
-def _reads(node: NodeProto) -> Iterator[str]:
+def reads(node: NodeProto) -> Iterator[str]:
     """Yield the names that a node reads in its graph, itself or in its subgraphs; a name may come again."""
     yield from node.input
     # Counts, for each name, the enclosing subgraphs that define it: such a name is not read from the node's own graph.

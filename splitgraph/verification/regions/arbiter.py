@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import onnx
 
+from splitgraph.model.scopes import subgraphs
 from splitgraph.verification.comparison import Comparison, differing_signs, element_type
 from splitgraph.verification.engines.engine_process import Attempt, Suspect, workplace
 from splitgraph.verification.models.model_files import scoped_nodes
@@ -225,8 +226,7 @@ def widened(model: onnx.ModelProto, kept: Collection[int] = ()) -> onnx.ModelPro
     for node, _ in scoped_nodes(wide):
         for attribute in node.attribute:
             tensors += [attribute.t] if attribute.HasField("t") else []
-            for body in [attribute.g, *attribute.graphs] if attribute.HasField("g") else attribute.graphs:
-                tensors += body.initializer
+        tensors += (tensor for _, _, body in subgraphs(node) for tensor in body.initializer)
         _widen_node(node, kept)
     for tensor in tensors:
         if tensor.data_type in _NARROW and tensor.data_type not in kept:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from splitgraph.model.scopes import FunctionKey, called_function, function_key
+from splitgraph.model.scopes import FunctionKey, called_function, function_key, subgraphs
 from splitgraph.model.tensor_data import is_external, with_elements
 from splitgraph.verification.models.model_files import nodes_within, read_elements
 from splitgraph.verification.models.model_pair import ComparedModel
@@ -90,12 +90,11 @@ def _rename(node: onnx.NodeProto, names: Mapping[str, str]) -> None:
         node.ClearField(field)
     node.input[:] = [names.get(name, name) for name in node.input]
     node.output[:] = [names.get(name, name) for name in node.output]
-    for attribute in node.attribute:
-        for body in [attribute.g, *attribute.graphs] if attribute.HasField("g") else attribute.graphs:
-            for inner in body.node:
-                _rename(inner, names)
-            for value in body.output:
-                value.name = names.get(value.name, value.name)
+    for _, _, body in subgraphs(node):
+        for inner in body.node:
+            _rename(inner, names)
+        for value in body.output:
+            value.name = names.get(value.name, value.name)
 
 
 def _called(model: onnx.ModelProto, nodes: Iterable[onnx.NodeProto]) -> list[onnx.FunctionProto]:
@@ -132,6 +131,9 @@ def have_other_constants(models: Sequence[onnx.ModelProto], pair: Sequence[Compa
     """
     if list(_without_constants(models[0])) != list(_without_constants(models[1])):
         return False
+    others = [[node for node in model.graph.node if _is_other_constant(node)] for model in models]
+    if others[0] != others[1] or list(models[0].graph.sparse_initializer) != list(models[1].graph.sparse_initializer):
+        return True
     constants = [dict(_constants(model)) for model in models]
     if constants[0].keys() != constants[1].keys():
         return False
@@ -162,6 +164,11 @@ def have_other_constants(models: Sequence[onnx.ModelProto], pair: Sequence[Compa
 
 def _without_constants(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
     return (node for node in model.graph.node if node.op_type != "Constant")
+
+
+def _is_other_constant(node: onnx.NodeProto) -> bool:
+    """Return True for a Constant that is not given as a dense tensor."""
+    return node.op_type == "Constant" and all(attribute.name != "value" for attribute in node.attribute)
 
 
 def _constants(model: onnx.ModelProto) -> Iterator[tuple[str, onnx.TensorProto]]:

@@ -24,10 +24,10 @@ import onnx
 
 from splitgraph.differences.constants import Folder, UnknownFolder
 from splitgraph.differences.matching import ComparedGraph, ValueNames, match_nodes
-from splitgraph.model.scopes import MAIN, Scope, node_label, opset_imports
+from splitgraph.model.scopes import MAIN, Scope, node_label, opset_imports, reads
 from splitgraph.model.value_type import UNKNOWN, ValueType
 from splitgraph.verification.models.model_pair import ComparedModel, caller_inputs
-from splitgraph.verification.regions.sameness import Sameness, reads
+from splitgraph.verification.regions.sameness import Sameness
 
 # Operators that let only some numbers pass, as they are.
 _LIMITING = frozenset({"Cast", "Relu", "Abs", "Clip"})
@@ -114,7 +114,7 @@ class ModelSide:
         self.constants = Constants(self.model, compared.left_out)
         self.nodes = self.graph.nodes
         self.computed = {index for index, node in enumerate(self.nodes) if node.op_type != "Constant"}
-        self.reads = [tuple(dict.fromkeys(reads(node))) for node in self.nodes]
+        self.reads = [tuple(dict.fromkeys(filter(None, reads(node)))) for node in self.nodes]
         self.makers = {name: maker for name, maker in self.graph.producers.items() if maker in self.computed}
         self.results = {value.name for value in self.model.graph.output}
 

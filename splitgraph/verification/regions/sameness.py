@@ -4,14 +4,15 @@ same meaning, equal attributes, equal bodies, and the same values as inputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import onnx
 
 from splitgraph.differences.constants import Folder, constant, different_attributes, sparse_constant
+from splitgraph.differences.matching import without_omitted_end
 from splitgraph.model.schemas import version_at
-from splitgraph.model.scopes import called_function, function_key, opset_imports, plain_domain
-from splitgraph.verification.models.model_files import nodes_within, oldest_same_version
+from splitgraph.model.scopes import called_function, function_key, opset_imports, plain_domain, subgraphs
+from splitgraph.verification.models.model_files import oldest_same_version
 
 # Whether two names, each read in its model, are of the same value; "" is an omitted one.
 SameValue = Callable[[str, str], bool]
@@ -51,11 +52,10 @@ class Sameness:
             return False
         if not self._means_same(before, imports):
             return False
-        inputs, others = _without_omitted_end(before.input), _without_omitted_end(after.input)
+        inputs, others = without_omitted_end(before.input[:]), without_omitted_end(after.input[:])
         if len(inputs) != len(others) or not all(map(is_same, inputs, others)):
             return False
-        has_bodies = any(True for _ in _bodies(before))
-        if not has_bodies and before.SerializeToString() == after.SerializeToString():
+        if not _bodies(before) and before.SerializeToString() == after.SerializeToString():
             return True
         if (before.attribute or after.attribute) and different_attributes(before, after, self._folders):
             return False
@@ -150,39 +150,11 @@ def means_same(domain: str, op_type: str, opsets: Sequence[int | None]) -> bool:
     return since[0] == since[1] or (not plain and oldest_same_version(op_type, since[1]) <= since[0])
 
 
-def reads(node: onnx.NodeProto) -> Iterator[str]:
-    """Yield the names that a node reads from the graph around it, those that its bodies read included."""
-    yield from filter(None, node.input)
-    for body in _bodies(node):
-        inner = list(nodes_within(body.node))
-        used = {name for inside in inner for name in inside.input if name}
-        used |= {value.name for graph in (body, *_graphs_within(inner)) for value in graph.output}
-        defined = {name for inside in inner for name in inside.output}
-        for graph in (body, *_graphs_within(inner)):
-            defined |= {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
-            defined |= {sparse.values.name for sparse in graph.sparse_initializer}
-        yield from sorted(used - defined)
-
-
-def _graphs_within(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.GraphProto]:
-    for node in nodes:
-        yield from _bodies(node)
-
-
-def _bodies(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    for attribute in sorted(node.attribute, key=lambda attribute: str(attribute.name)):
-        if attribute.HasField("g"):
-            yield attribute.g
-        yield from attribute.graphs
+def _bodies(node: onnx.NodeProto) -> list[onnx.GraphProto]:
+    """Return the graphs in the attributes of a node, by the names of these."""
+    return [graph for _, _, graph in sorted(subgraphs(node), key=lambda part: part[:2])]
 
 
 def _defaults(function: onnx.FunctionProto) -> list[bytes]:
     given = sorted(function.attribute)
     return [*(name.encode() for name in given), *sorted(a.SerializeToString() for a in function.attribute_proto)]
-
-
-def _without_omitted_end(names: Sequence[str]) -> list[str]:
-    kept = list(names)
-    while kept and not kept[-1]:
-        kept.pop()
-    return kept

@@ -352,7 +352,9 @@ class EngineTrial:
     def _rounds_only(self, found: ModelRegions, pair: tuple[ComparedModel, ComparedModel]) -> bool:
         tolerances = self.question.rtol, self.question.atol
         local = LocalCheck(found, found.regions, pair, self.place, tolerances, self.question.seed, is_strict=True)
-        self._run_local(local, self._differing())
+        for attempt in self._differing():
+            # One by one: regions whose values do not fit in memory together are compared on the first of several.
+            self._run_local(local, [attempt])
         local.settle(self.engine, self.deadline)
         return all(region.verdict == "equal" for region in local.results())
 
