@@ -210,6 +210,23 @@ def _kernel_class(op_type: str, since_version: int) -> type[_Kernel]:
     return type(f"{op_type}_{since_version}", (_Kernel,), members)
 
 
+class _Div(OpRun):
+    """Div of whole numbers is rounded towards 0. onnx 1.20 rounds it down."""
+
+    def _run(self, dividend: Any, divisor: Any) -> tuple[Any, ...]:
+        if np.issubdtype(dividend.dtype, np.integer):
+            # What is left is divisible.
+            return ((dividend - np.fmod(dividend, divisor)) // divisor,)
+        return (np.divide(dividend, divisor).astype(dividend.dtype),)
+
+
+class _Softplus(OpRun):
+    """Softplus of large numbers is finite. onnx 1.20 overflows."""
+
+    def _run(self, values: Any) -> tuple[Any, ...]:
+        return ((np.maximum(values, 0) + np.log1p(np.exp(-np.abs(values)))).astype(values.dtype),)
+
+
 class _Loop(OpRun):
     """Loop as specified: an omitted condition is true, and scan outputs get a new first axis."""
 
@@ -377,6 +394,8 @@ _BY_VERSION: Mapping[tuple[str, int], type[OpRun]] = (
         for version in versions
         if version <= onnx.defs.onnx_opset_version()
     }
+    # Older versions broadcast by an attribute.
+    | {("Div", version): type("Div", (_Div,), {}) for version in (7, 13, 14)}
     | {
         (op_type, version): type(
             op_type,
@@ -397,6 +416,7 @@ _BY_VERSION: Mapping[tuple[str, int], type[OpRun]] = (
 )
 _BY_NAME: Mapping[str, type[OpRun]] = {
     "Gather": type("Gather", (_Gather,), {}),
+    "Softplus": type("Softplus", (_Softplus,), {}),
     "Loop": type("Loop", (_Loop,), {}),
     "Optional": type("Optional", (_Optional,), {}),
     "Scan": type("Scan", (_Scan,), {}),
