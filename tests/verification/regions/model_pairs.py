@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 
+import splitgraph
+
 from ..small_models import parsed
 
 
@@ -39,6 +41,19 @@ class Pair(NamedTuple):
         types = {each.name: each.type.tensor_type.elem_type for each in self.models()[0].graph.input}
         dtypes = {name: onnx.helper.tensor_dtype_to_np_dtype(number) for name, number in types.items()}
         return {name: np.asarray(array, dtypes[name]) for name, array in self.witness.items()}
+
+
+def find_difference(pair: Pair) -> None:
+    """Assert that the models of a pair are found to differ."""
+    found = splitgraph.verify(*pair.models())
+    assert found.verdict == "different", found
+    assert found.first_difference is not None
+
+
+def show_difference(pair: Pair) -> None:
+    """Assert that the witness of a pair shows the difference."""
+    found = splitgraph.verify(*pair.models(), inputs=pair.witness_arrays())
+    assert found.verdict == "different", found
 
 
 def _model(signature: str, body: str, functions: str, opset: int, constants: dict[str, Any]) -> onnx.ModelProto:

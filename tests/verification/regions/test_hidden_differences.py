@@ -8,9 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import splitgraph
-
-from .model_pairs import Pair
+from .model_pairs import Pair, find_difference, show_difference
 
 F, F16, F64, I32, I64 = np.float32, np.float16, np.float64, np.int32, np.int64
 LINE, TRUTH = "float[N] x => float[N] y", "float[N] x => bool[N] y"
@@ -332,13 +330,9 @@ ONLY_AT_THE_WITNESS = {
 
 @pytest.mark.parametrize("name", TABLE)
 def test_the_difference_is_found(name: str) -> None:
-    found = splitgraph.verify(*TABLE[name].models())
-    assert found.verdict == "different", found
-    assert found.first_difference is not None
+    find_difference(TABLE[name])
 
 
 @pytest.mark.parametrize("name", TABLE | ONLY_AT_THE_WITNESS)
 def test_the_witness_shows_the_difference(name: str) -> None:
-    pair = (TABLE | ONLY_AT_THE_WITNESS)[name]
-    found = splitgraph.verify(*pair.models(), inputs=pair.witness_arrays())
-    assert found.verdict == "different", found
+    show_difference((TABLE | ONLY_AT_THE_WITNESS)[name])

@@ -8,9 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import splitgraph
-
-from .model_pairs import Pair
+from .model_pairs import Pair, find_difference, show_difference
 
 F, I64 = np.float32, np.int64
 LINE = "float[N] x => float[N] y"
@@ -227,13 +225,9 @@ TABLE = SIZES | ATTRIBUTES | LOGIC
 
 @pytest.mark.parametrize("name", TABLE)
 def test_the_difference_is_found(name: str) -> None:
-    found = splitgraph.verify(*TABLE[name].models())
-    assert found.verdict == "different", found
-    assert found.first_difference is not None
+    find_difference(TABLE[name])
 
 
 @pytest.mark.parametrize("name", TABLE)
 def test_the_witness_shows_the_difference(name: str) -> None:
-    pair = TABLE[name]
-    found = splitgraph.verify(*pair.models(), inputs=pair.witness_arrays())
-    assert found.verdict == "different", found
+    show_difference(TABLE[name])
