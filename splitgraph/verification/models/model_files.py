@@ -24,7 +24,7 @@ from splitgraph.formats.openvino_ir import OpenVINOModel, save_ir
 from splitgraph.model.names import declared_values, used_names
 from splitgraph.model.schemas import version_at
 from splitgraph.model.scopes import scopes
-from splitgraph.model.tensor_data import Place, byte_size, fill, is_external, place_of
+from splitgraph.model.tensor_data import Place, byte_size, fill, is_external, place_of, with_elements
 from splitgraph.model.values import tensor_types
 
 _DEFAULT_DOMAINS = ("", "ai.onnx")
@@ -272,6 +272,15 @@ def read_model(path: Path, folder: Path | None, *, leave_initializers: bool = Fa
             tensor.ClearField("data_location")
             tensor.ClearField("external_data")
     return model
+
+
+def elements_of(tensor: onnx.TensorProto, folder: Path | None) -> Array:
+    """Return the elements of a tensor, wherever they are. folder: of external data."""
+    whole = with_elements(tensor)
+    if is_external(whole):
+        return read_elements(whole, folder or Path())
+    elements: Array = onnx.numpy_helper.to_array(whole)
+    return elements
 
 
 def read_elements(tensor: onnx.TensorProto, folder: Path) -> Array:

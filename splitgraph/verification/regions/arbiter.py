@@ -20,12 +20,14 @@ import onnx
 from splitgraph.model.scopes import subgraphs
 from splitgraph.verification.comparison import Comparison, differing_signs, element_type
 from splitgraph.verification.engines.engine_process import Attempt, Suspect, workplace
-from splitgraph.verification.models.model_files import scoped_nodes
+from splitgraph.verification.models.model_files import elements_of, scoped_nodes, weights_of
 from splitgraph.verification.values import Array, Value, tensors_of
 
 _ARBITER = "reference"
 # The arbiter may use this share of the time that is left: it is slow on large values.
 _SHARE = 0.5
+# A region with more bytes of weights is not run in float64.
+_LARGEST_WIDENED = 2**28
 # A difference is rounding if so little of it is left in float64.
 _VANISHED = 1e-3
 # Rounding changes a number by no more than this, relative to the largest number of its tensor.
@@ -100,12 +102,12 @@ class Arbiter:
         pairs = zip(*suspect.outputs, strict=True)
         if self.is_exact or not all(_may_be_rounding(one, other, least, is_overflow_allowed) for one, other in pairs):
             return False
-        kept = _narrower_types(models[0], suspect)
-        wide = [widened(model, kept) for model in models]
-        if None in wide:
+        if weights_of(models) > _LARGEST_WIDENED:
             return False
+        kept = _narrower_types(models[0], suspect)
+        wide = [widened(model, folder, kept) for model, folder in zip(models, folders, strict=True)]
         inputs = {name: _wide_value(value) for name, value in suspect.inputs.items()}
-        answers = self._run([model for model in wide if model is not None], folders, inputs)
+        answers = self._run(wide, folders, inputs)
         if answers is None:
             return False
         comparison = self._comparison()
@@ -216,9 +218,9 @@ def _narrower_types(model: onnx.ModelProto, suspect: Suspect) -> set[int]:
     return halves if onnx.TensorProto.FLOAT in used else {*halves, int(onnx.TensorProto.FLOAT)}
 
 
-def widened(model: onnx.ModelProto, kept: Collection[int] = ()) -> onnx.ModelProto | None:
-    """Return a model that computes in float64 what this one computes in narrower types, but for the kept types; None if
-    its external data would have to be read.
+def widened(model: onnx.ModelProto, folder: Path | None = None, kept: Collection[int] = ()) -> onnx.ModelProto:
+    """Return a model that computes in float64 what this one computes in narrower types, but for the kept types. folder:
+    of its external data, which is read.
     """
     wide = onnx.ModelProto()
     wide.CopyFrom(model)
@@ -230,9 +232,7 @@ def widened(model: onnx.ModelProto, kept: Collection[int] = ()) -> onnx.ModelPro
         _widen_node(node, kept)
     for tensor in tensors:
         if tensor.data_type in _NARROW and tensor.data_type not in kept:
-            if tensor.data_location == onnx.TensorProto.EXTERNAL:
-                return None
-            array = onnx.numpy_helper.to_array(tensor).astype(np.float64)
+            array = elements_of(tensor, folder).astype(np.float64)
             tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
     return wide
 

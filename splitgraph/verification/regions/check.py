@@ -288,7 +288,7 @@ class LocalCheck:
     def _judged(self, engine: str, deadline: float, kind: _RegionKind, suspect: Suspect) -> Opinion:
         tolerances = (0.0, 0.0) if self._is_strict else self._tolerances
         arbiter = Arbiter(engine, *tolerances, deadline, kind.signed, kind.is_exact, kind.has_other_attributes)
-        return arbiter.judge(kind.models, [file.folder for file in kind.files], suspect)
+        return arbiter.judge(kind.models, [compared.folder for compared in self._pair], suspect)
 
     def case_of(self, number: int) -> int:
         """Return the case in which a region differs: the first one for drawn values."""

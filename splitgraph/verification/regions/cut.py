@@ -8,17 +8,14 @@ repeat (the layers of a model) give the same bytes. Their inputs have no types: 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import onnx
 
 from splitgraph.model.scopes import FunctionKey, called_function, function_key, subgraphs
-from splitgraph.model.tensor_data import is_external, with_elements
-from splitgraph.verification.models.model_files import nodes_within, read_elements
+from splitgraph.verification.models.model_files import elements_of, nodes_within
 from splitgraph.verification.models.model_pair import ComparedModel
 from splitgraph.verification.regions.find import FoundRegion, ModelSide
-from splitgraph.verification.values import Array
 
 
 def input_name(position: int) -> str:
@@ -144,7 +141,8 @@ def have_other_constants(models: Sequence[onnx.ModelProto], pair: Sequence[Compa
                 return True
             continue
         one, other = (
-            _elements(each, compared) for each, compared in zip((tensor, constants[1][name]), pair, strict=True)
+            elements_of(each, compared.folder)
+            for each, compared in zip((tensor, constants[1][name]), pair, strict=True)
         )
         if one.dtype != other.dtype or one.shape != other.shape:
             return True
@@ -176,14 +174,6 @@ def _constants(model: onnx.ModelProto) -> Iterator[tuple[str, onnx.TensorProto]]
     for node in model.graph.node:
         if node.op_type == "Constant":
             yield from ((node.output[0], attribute.t) for attribute in node.attribute if attribute.name == "value")
-
-
-def _elements(tensor: onnx.TensorProto, compared: ComparedModel) -> Array:
-    whole = with_elements(tensor)
-    if is_external(whole):
-        return read_elements(whole, compared.folder or Path())
-    elements: Array = onnx.numpy_helper.to_array(whole)
-    return elements
 
 
 def _code(node: onnx.NodeProto) -> tuple[object, ...]:

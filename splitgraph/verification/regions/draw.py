@@ -25,9 +25,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import onnx
 
-from splitgraph.model.tensor_data import byte_size, is_external
+from splitgraph.model.tensor_data import byte_size
 from splitgraph.verification.models.dependence import index_inputs, shape_inputs
-from splitgraph.verification.models.model_files import is_default_domain, read_elements, scoped_nodes
+from splitgraph.verification.models.model_files import elements_of, is_default_domain, scoped_nodes
 from splitgraph.verification.values import Array, Value
 
 Kind = Literal["captured", "normal", "steps", "ends", "gaps", "mixed", "rows", "counts"]
@@ -76,7 +76,7 @@ def draw(models: Models, base: Mapping[str, Value], fixed: Collection[str], seed
     """
     (before, _), (after, _) = models
     both = before, after
-    numbers = _constants(both)
+    numbers = _constants(models)
     has_loop = any(node.op_type == "Loop" for model in both for node, _ in scoped_nodes(model))
     kept = set(fixed).union(*(shape_inputs(model) | index_inputs(model) for model in both))
     if not has_loop:
@@ -276,10 +276,10 @@ def _whole_numbers(dtype: np.dtype[Any], kind: Kind, constants: Sequence[float])
     return np.array([number for number in dict.fromkeys(map(int, candidates)) if info.min <= number <= info.max], dtype)
 
 
-def _constants(models: Iterable[onnx.ModelProto]) -> list[float]:
+def _constants(models: Models) -> list[float]:
     """Return numbers of small constants and of attributes of a region."""
     constants: dict[float, None] = {}
-    for model in models:
+    for model, folder in models:
         tensors = [*model.graph.initializer]
         for node, _ in scoped_nodes(model):
             for attribute in node.attribute:
@@ -288,21 +288,18 @@ def _constants(models: Iterable[onnx.ModelProto]) -> list[float]:
                 elif attribute.type == onnx.AttributeProto.TENSOR and node.op_type == "Constant":
                     tensors.append(attribute.t)
         for tensor in tensors:
-            if np.prod(tensor.dims) <= _FEW and tensor.data_location != onnx.TensorProto.EXTERNAL:
-                elements = _elements(tensor)
+            if np.prod(tensor.dims) <= _FEW:
+                elements = _elements(tensor, folder)
                 constants.update(dict.fromkeys(float(number) for number in elements.ravel().tolist()))
     return [number for number in constants if np.isfinite(number)][:_MOST_CONSTANTS]
 
 
-def _elements(tensor: onnx.TensorProto) -> Array:
+def _elements(tensor: onnx.TensorProto, folder: Path) -> Array:
     """Return the elements of a tensor of real numbers; none of other tensors."""
     nothing: Array = np.empty(0)
     if tensor.data_type == onnx.TensorProto.STRING:
         return nothing
-    try:
-        array: Array = onnx.numpy_helper.to_array(tensor)
-    except ValueError:  # without its data
-        return nothing
+    array = elements_of(tensor, folder)
     return nothing if array.dtype.kind in "cb" else array
 
 
@@ -354,10 +351,7 @@ def _different_places(table: onnx.TensorProto | None, models: Models, node: onnx
     new = next((tensor for tensor in after.graph.initializer if tensor.name in names), None)
     if table is None or new is None or list(table.dims) != list(new.dims) or (byte_size(table) or 0) > _LARGEST_TABLE:
         return none
-    one, other = (
-        read_elements(tensor, place) if is_external(tensor) else onnx.numpy_helper.to_array(tensor)
-        for tensor, place in ((table, folder), (new, other_folder))
-    )
+    one, other = elements_of(table, folder), elements_of(new, other_folder)
     return none if one.dtype != other.dtype or not one.size else np.argwhere(one != other)
 
 

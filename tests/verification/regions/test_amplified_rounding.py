@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import onnx
 import pytest
@@ -37,6 +38,17 @@ def test_a_right_rewrite_is_equal_where_the_rest_amplifies_rounding(name: str) -
     assert found.max_abs_diff is not None
     noted = [(each.code, each.severity) for each in found.diagnostics]
     assert noted == ([("SG504", "info")] if found.max_abs_diff > 1e-3 else [])
+
+
+def test_weights_in_another_file_are_read_to_tell_rounding(tmp_path: Path) -> None:
+    paths = []
+    for name, nodes in (("before", normalization()), ("after", arithmetic())):
+        paths.append(tmp_path / f"{name}.onnx")
+        model = sensitive([*nodes, *TURNS])
+        onnx.save(model, paths[-1], save_as_external_data=True, location=f"{name}.data", size_threshold=0)
+    loaded = [onnx.load(path, load_external_data=False) for path in paths]
+    found = verify_models(*loaded, rtol=1e-4, atol=1e-5, folders=(tmp_path, tmp_path))
+    assert (found.verdict, [each.code for each in found.diagnostics]) == ("equal", ["SG504"])
 
 
 def test_a_stash_type_that_is_written_out_changes_nothing() -> None:
