@@ -52,6 +52,8 @@ _COUNTS = (0, 1, 2, 8, 20)
 # Numbers of a narrower type are drawn like those of float32.
 _MOST_BITS = 16
 _WORDS = ("alpha", "b", "", "gamma delta", "naïve", "42", "A", "x-y", "two  spaces", "Ω", "end.", " lead", "ZED")
+# Operators that put numbers in an order.
+_ORDERING = frozenset({"ArgMax", "ArgMin", "Hardmax", "NonMaxSuppression", "TopK", "Unique"})
 # Operators that read a table at given positions.
 _READERS = ("Gather", "GatherElements", "GatherND")
 # A table with more bytes is not read to find the rows that differ.
@@ -82,6 +84,8 @@ def draw(models: Models, base: Mapping[str, Value], fixed: Collection[str], seed
     if not has_loop:
         # Conditions of branches.
         kept -= {name for name, value in base.items() if _is_flags(value) and name not in fixed}
+    # The specification does not say where NaN stands among numbers.
+    has_order = any(node.op_type in _ORDERING for model in both for node, _ in scoped_nodes(model))
     free = {
         name: value for name, value in base.items() if name not in kept and isinstance(value, np.ndarray) and value.size
     }
@@ -98,9 +102,9 @@ def draw(models: Models, base: Mapping[str, Value], fixed: Collection[str], seed
     kinds: Sequence[Kind] = ("steps",) if has_loop else ("steps", "ends", "gaps")
     for kind in kinds:
         for values in _unusual(free, kind, numbers, rng):
-            yield Drawn(kind, dict(base) | values)
+            yield Drawn(kind, dict(base) | (_without_nan(values) if has_order else values))
     for values in _mixed(free, words) if not has_loop else ():
-        yield Drawn("mixed", dict(base) | values)
+        yield Drawn("mixed", dict(base) | (_without_nan(values) if has_order else values))
     for values in _counts(before, base):
         yield Drawn("counts", dict(base) | values)
     indexed = {name: value for name, value in base.items() if name not in fixed and name in kept}
@@ -140,6 +144,15 @@ def _unusual(
             start = case * free[name].size + 3 * place * (case % 2)
             made[name] = _filled(free[name], np.roll(numbers, -start), kind)
         yield made
+
+
+def _without_nan(values: Mapping[str, Value]) -> dict[str, Value]:
+    return {name: _numbers_only(value) if isinstance(value, np.ndarray) else value for name, value in values.items()}
+
+
+def _numbers_only(value: Array) -> Array:
+    is_float = value.dtype.kind == "f" or value.dtype.name == "bfloat16"
+    return np.where(value == value, value, np.zeros((), value.dtype)) if is_float else value
 
 
 def _is_flags(value: Value) -> bool:
