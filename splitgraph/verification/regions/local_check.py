@@ -20,7 +20,7 @@ import onnx
 
 from splitgraph.verification.comparison import Comparison, differing_signs, element_type
 from splitgraph.verification.engines.engine import Loaded, normalise
-from splitgraph.verification.engines.error_texts import reason_of
+from splitgraph.verification.engines.error_texts import is_unsupported, reason_of
 from splitgraph.verification.regions.cut import input_name
 from splitgraph.verification.regions.draw import Drawn, Models, draw
 from splitgraph.verification.values import UnsupportedError, Value, tensors_of, write_values
@@ -284,10 +284,11 @@ def _compare(
     after: list[Value] | None = None
     try:
         after = region.run(1, inputs)
-    except UnsupportedError as error:
-        run.unchecked = run.unchecked or reason_of(error)
-        return None
     except Exception as error:  # engines raise errors of their own types
+        if is_unsupported(error):
+            # It lacks something, such as memory, which says nothing about the models.
+            run.unchecked = run.unchecked or reason_of(error)
+            return None
         reason = f"fails where the first model runs: {reason_of(error)}"
     else:
         run.cases += not _shows_nothing(region, inputs, before)
