@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
     from splitgraph.many.map_models import map_models
     from splitgraph.model.value_type import ValueType
+    from splitgraph.runtimes.check import NodeAnswer, TargetFindings
     from splitgraph.runtimes.target import Target
     from splitgraph.verification.verification import Difference, Region, Verification
 
@@ -75,6 +76,7 @@ _HOMES = {
     "splitgraph.formats.openvino_ir": ("OpenVINOModel",),
     "splitgraph.inference.analysis": ("Analysis", "Completeness", "SplitReport"),
     "splitgraph.findings.outcome": ("Outcome",),
+    "splitgraph.runtimes.check": ("NodeAnswer", "TargetFindings"),
     "splitgraph.runtimes.target": ("Target",),
     "splitgraph.model.value_type": ("ValueType",),
 }
@@ -91,6 +93,7 @@ __all__ = [
     "InternalError",
     "ModelDifference",
     "ModelError",
+    "NodeAnswer",
     "NodeDifference",
     "NodeForm",
     "Obligation",
@@ -102,6 +105,7 @@ __all__ = [
     "SplitReport",
     "SplitgraphError",
     "Target",
+    "TargetFindings",
     "ValueDifference",
     "ValueType",
     "Verification",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from splitgraph import formats
-from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError
+from splitgraph.findings.diagnostics import ConversionError, Diagnostic, SplitgraphError
 from splitgraph.formats import LoadedModel, give_back, held, load, open_model
 from splitgraph.model.deferred import import_whole
 from splitgraph.model.onnx_proto import ModelProto
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from splitgraph.formats.kinds import InMemory, M, Source
     from splitgraph.inference.analysis import Analysis
     from splitgraph.options import ConvertOptions, GivenInputs, InferOptions, RewriteOptions, StrPath
-    from splitgraph.runtimes.check import Examined
+    from splitgraph.runtimes.check import Examined, TargetCheck, TargetFindings
     from splitgraph.runtimes.target import Target
     from splitgraph.verification.verification import Verification
 
@@ -301,25 +301,56 @@ def diff_opened(before: LoadedModel, after: LoadedModel, *, is_rewrite: bool = F
 
 def check(
     model: Source, target: str | Sequence[str], *, accept: Sequence[str] = (), assume_defaults: bool = False
-) -> tuple[Diagnostic, ...]:
-    """Say what a runtime will refuse in a model or compute wrong, node by node. Without an error, nothing is known to
-    be in the way.
+) -> TargetFindings:
+    """Say of every node whether a runtime reads it, refuses it or computes it wrong, as far as that was measured.
 
-    model: an ONNX model, as in `infer`; not changed. target: the name of a runtime, such as "mnn" or "openvino@2023.3",
-    or several. `targets` lists them. What is wrong with the model itself is reported once, before all else.
-    accept: errors of the model that are not reported, as in `infer`. assume_defaults: as in `infer`.
+    model: an ONNX model, as in `infer`; not changed. An OpenVINO IR is checked for targets that read it. target: the
+    name of a runtime, such as "mnn" or "openvino@2023.3", or several. `targets` lists them. What is wrong with the
+    model itself is reported once, before all else. accept: errors of the model that are not reported, as in `infer`.
+    assume_defaults: as in `infer`.
 
-    Raises SplitgraphError for a target that is not known, and for an OpenVINO IR; ModelError for a file that cannot be
-    read.
+    The result is a tuple of findings. Its `nodes` are the answers node by node, and `runs` is True only if every node
+    is known to be read. `after_conversion` converts the model for the target, and says the same of the result.
+
+    Raises SplitgraphError for a target that is not known, and for an OpenVINO IR that the target does not read;
+    ModelError for a file that cannot be read.
     """
     import_whole("splitgraph.runtimes.check")
-    from splitgraph.runtimes.check import check_model
+    from splitgraph.runtimes.check import TargetFindings, check_target, run_all
     from splitgraph.runtimes.target import find_target
 
     wanted = [find_target(name) for name in ([target] if isinstance(target, str) else target)]
-    examined = examined_model(model, leeway_of(accept, assume_defaults))
-    findings = [finding for runtime in wanted for finding in check_model(examined, runtime)]
-    return tuple(dict.fromkeys(findings))
+    leeway = leeway_of(accept, assume_defaults)
+    examined = examined_model(model, leeway)
+    checks = [check_target(examined, runtime) for runtime in wanted]
+    return TargetFindings(checks, lambda: run_all(after_conversion(examined, check, leeway).runs for check in checks))
+
+
+class Converted(NamedTuple):
+    """What became of a model after its conversion for a target: whether it runs, as `TargetCheck.runs`; and the
+    findings, or the blockers of the conversion.
+    """
+
+    runs: bool | None
+    findings: Sequence[Diagnostic]
+
+
+def after_conversion(examined: Examined, check: TargetCheck, leeway: Leeway) -> Converted:
+    """Convert a model for a target, and check the result. check: of the model as it is."""
+    if check.runs:
+        return Converted(True, ())
+    import_whole("splitgraph.conversion.targets.convert")
+    from splitgraph.conversion.targets.convert import convert_for_target
+    from splitgraph.inference import later_leeway
+    from splitgraph.runtimes.check import check_target, examine
+
+    try:
+        rewrite = convert_for_target(examined.model, check.target, leeway=leeway)
+    except ConversionError as refused:
+        return Converted(False, refused.diagnostics)
+    # The nodes that the caller accepts are accepted in the result.
+    after = check_target(examine(rewrite.model, later_leeway(examined.model, leeway)), check.target)
+    return Converted(after.runs, after.findings)
 
 
 def examined_model(model: Source, leeway: Leeway) -> Examined:

@@ -55,7 +55,10 @@ def _traits(path: Path) -> frozenset[str] | None:
     walked = walk_model(model)
     if any(found.severity == "error" for found in walked.diagnostics):
         return None
-    return frozenset().union(*(node.traits for node in traits_of(model, walked)))
+    # Operators are traits of a form, too: where one of them is to blame, the way to write the split is not.
+    nodes = list(traits_of(model, walked))
+    operators = {name for node in nodes for name in (node.label, node.node.op_type)}
+    return frozenset(operators).union(*(node.traits for node in nodes))
 
 
 def entry_of(measured: Mapping[str, Any], seen: Mapping[str, frozenset[str] | None], folder: Path) -> dict[str, Any]:
@@ -78,7 +81,6 @@ def entry_of(measured: Mapping[str, Any], seen: Mapping[str, frozenset[str] | No
     alone = {next(iter(traits)): answer for traits, answer in found.failures.items() if len(traits) == 1}
     known = {**dict.fromkeys(found.reads, "reads"), **alone}
     ordered = {trait: known[trait] for trait in (*FORMS, *MODIFIERS) if trait in known}
-    operators = {trait: known[trait] for trait in sorted(known) if is_operator(trait)}
     types = {trait: known[trait] for trait in sorted(known) if trait not in ordered and not is_operator(trait)}
     together = [(sorted(traits), answer) for traits, answer in found.failures.items() if len(traits) > 1]
     return {
@@ -93,7 +95,6 @@ def entry_of(measured: Mapping[str, Any], seen: Mapping[str, frozenset[str] | No
         "forms": {trait: answer for trait, answer in ordered.items() if trait in FORMS},
         "modifiers": {trait: answer for trait, answer in ordered.items() if trait in MODIFIERS},
         "types": types,
-        "operators": operators,
         "together": [
             {"traits": traits, "answer": answer, "note": next(filter(None, map(prose.notes.get, traits)), "")}
             for traits, answer in sorted(together)

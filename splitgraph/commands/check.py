@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
+from splitgraph.api import Converted
 from splitgraph.commands.many import run_models
+from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.options import Shown
 from splitgraph.report.pages import accepted_findings, findings_phrase, findings_table
 from splitgraph.report.printing import print_document, print_result
-from splitgraph.report.text import BLANK, Block, Cell, line, table
-from splitgraph.runtimes.check import Examined
-from splitgraph.work.checking import ByTarget, check_file, is_clean
+from splitgraph.report.text import BLANK, Block, Cell, count, line, table
+from splitgraph.runtimes.check import NodeAnswer, TargetCheck
+from splitgraph.work.checking import Checked, check_file
 from splitgraph.work.task import Call, FileTask
 
 
@@ -21,47 +24,95 @@ def check(call: Call) -> int:
 
 def _check(task: FileTask, shown: Shown) -> int:
     model, checked = str(task.model), check_file(task)
+    walked = checked.examined.walked
     if shown.as_json:
         from splitgraph.report.documents import check_json
 
-        walked = checked.examined.walked
-        print_document(check_json(model, dict(walked.opset), checked.by_target, walked.accepted))
+        document = check_json(model, dict(walked.opset), checked.checks, checked.converted, walked.accepted)
+        print_document(document)
     elif checked.code or not shown.quiet:
-        accepted = accepted_findings(checked.examined.walked.accepted)
-        page = _page(model, checked.examined, checked.by_target, is_table=not task.targets)
+        accepted = accepted_findings(walked.accepted)
+        page = _page(model, checked, is_table=not task.targets)
         print_result([*page, *([BLANK] if accepted else []), *accepted])
     return checked.code
 
 
-def _page(model: str, examined: Examined, by_target: ByTarget, *, is_table: bool) -> list[Block]:
+def _page(model: str, checked: Checked, *, is_table: bool) -> list[Block]:
+    examined = checked.examined
     if examined.errors:
         told = [*examined.errors, *examined.walked.stale]
         return [line((model, "bold"), f" · {findings_phrase(examined.errors)}"), findings_table(told)]
     if is_table:
-        return [line((model, "bold"), f" · opset {examined.opset}"), _table(by_target)]
+        title = f" · opset {examined.opset} · {count(len(examined.nodes), 'node')}"
+        return [line((model, "bold"), title), _table(checked.checks, checked.converted)]
     blocks: list[Block] = []
-    for target, findings in by_target:
-        if is_clean(findings):
-            blocks.append(line((target.label, "bold"), f" · nothing is known to be in the way of {model}"))
-        else:
-            blocks.append(line((target.label, "bold"), f" · {findings_phrase(findings)} in {model}"))
-        blocks += [findings_table(findings)] if findings else []
-        if not is_clean(findings):
-            blocks.append(line("try  ", (f"splitgraph convert {model} --target {target.key}", "bold")))
+    for check in checked.checks:
+        blocks.append(line((check.target.label, "bold"), f" · {_verdict(check, model)}"))
+        blocks += [findings_table(check.findings)] if check.findings else []
+        if check.has_errors:
+            blocks.append(line("try  ", (f"splitgraph convert {model} --target {check.target.key}", "bold")))
     return blocks
 
 
-_COLUMNS = {"SG701": "refused", "SG702": "wrong", "SG703": "fatal", "SG704": "too new", "SG705": "not known"}
+def _verdict(check: TargetCheck, model: str) -> str:
+    """Return what was found, and what was looked at."""
+    number, read = count(len(check.nodes), "node"), sum(node.answer == "reads" for node in check.nodes)
+    if check.has_errors:
+        return f"{findings_phrase(check.findings)} in {model}; {read} of {number} are read"
+    if check.runs:
+        return f"reads all {number} of {model}"
+    if not check.target.measured:
+        return f"nothing is known to be in the way of {model}; this runtime was not run here"
+    return f"{read} of {number} of {model} are read, and nothing is known to be in the way of the others"
 
 
-def _table(by_target: ByTarget) -> Block:
-    """Return a table with one row for each target: how many nodes it does not read, and why."""
+# All targets ----------------------------------------------------------------------------------------------------------
+
+_RUNS: Mapping[bool | None, tuple[str, str]] = {
+    True: ("runs", "green"),
+    False: ("does not", "bold red"),
+    None: ("not known", "yellow"),
+}
+_MOST_NAMED = 3
+
+
+def _table(checks: Iterable[TargetCheck], converted: Mapping[str, Converted]) -> Block:
+    """Return a table with one row for each target: whether it runs the model, and what is in the way."""
     rows: list[list[str | Cell]] = []
-    for target, findings in by_target:
-        counts = Counter(finding.code for finding in findings)
-        verdict = Cell(("reads its splits",), "green") if is_clean(findings) else Cell(("does not",), "bold red")
-        if not target.measured and is_clean(findings):
-            verdict = Cell(("not known",), "yellow")
-        rows.append([target.label, verdict, *(str(counts[code] or "") for code in _COLUMNS), target.key])
-    headings = ("target", "", *_COLUMNS.values(), "--target")
-    return table(headings, ("bold", *("" for _ in headings[1:])), rows)
+    for check in checks:
+        after = converted[check.target.key]
+        rows.append([check.target.key, _shown(check.runs), _shown(after.runs), _in_the_way(check, after)])
+    headings = ("--target", "as it is", "after convert", "what is in the way")
+    return table(headings, ("bold", "", "", ""), rows, is_prose=True)
+
+
+def _shown(runs: bool | None) -> Cell:
+    text, style = _RUNS[runs]
+    return Cell((text,), style)
+
+
+def _in_the_way(check: TargetCheck, after: Converted) -> str:
+    """Return what is in the way after the conversion, or what is not known; else what was in the way of the model as it
+    is.
+    """
+    if after.runs is False:
+        return _first(after.findings)
+    if check.runs is False:
+        return _operators(check.nodes, ("refuses", "wrong")) or _first(check.findings)
+    return _operators(check.nodes, ("some", "unmeasured"))
+
+
+def _first(findings: Sequence[Diagnostic]) -> str:
+    errors = [finding for finding in findings if finding.severity == "error"]
+    more = f"; {len(errors) - 1} more" if len(errors) > 1 else ""
+    return f"{errors[0].message}{more}" if errors else ""
+
+
+def _operators(nodes: Iterable[NodeAnswer], answers: Sequence[str]) -> str:
+    """Return the operators with one of these answers, those with most nodes first."""
+    counts = Counter((answers.index(node.answer), node.operator) for node in nodes if node.answer in answers)
+    named = [
+        f"{operator} ({'not known' if answers[0] == 'some' else answers[rank]})" for rank, operator in sorted(counts)
+    ]
+    more = f", {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return ", ".join(named[:_MOST_NAMED]) + more

@@ -68,7 +68,8 @@ def _report_there(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
         ending = "nothing was written." if rewritten.output is None else f"wrote a copy, {rewritten.output}."
         is_so = f"already has opset {goal.opset}"
         if goal.target is not None:
-            is_so = f"has its splits as {goal.target} reads them (no other operators were looked at)"
+            is_open = any(finding.code in ("SG705", "SG707") for finding in rewritten.rewrite.diagnostics)
+            is_so = f"has nothing that {goal.target} is known to refuse" if is_open else f"is as {goal.target} reads it"
         if task.ir_version is not None and rewritten.ir_versions is not None:
             is_so = f"already has IR version {rewritten.ir_versions[0]}"
         print_result([line(f"{task.model} {is_so}; {ending}"), *data_lines(rewritten.data_files)])

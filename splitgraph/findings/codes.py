@@ -557,6 +557,13 @@ _code(
     "The model cannot be converted for the target: the runtime reads this node in no form that splitgraph can write.",
     "The message names what is in the way. Give the dimensions fixed sizes, change the model, or use another runtime.",
 )
+_code(
+    "SG707",
+    "not always read by the target",
+    "The runtime was measured with several cases of this operator, and did not read all of them. Nothing that this "
+    "node has tells them apart.",
+    "Try the model in the runtime, and compare its results with those of ONNX Runtime.",
+)
 
 # 8xx: the installation -------------------------------------------------------------------------------------------
 _code(

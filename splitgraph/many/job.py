@@ -208,7 +208,7 @@ def _checked(job: Job, task: FileTask) -> Outcome:
     from splitgraph.work.checking import check_file
 
     checked = check_file(task)
-    findings = tuple(dict.fromkeys(finding for _, diagnostics in checked.by_target for finding in diagnostics))
+    findings = tuple(dict.fromkeys(finding for check in checked.checks for finding in check.findings))
     walked = checked.examined.walked
     status: Status = "findings" if checked.code else "clean"
     opset = walked.opset.get("")

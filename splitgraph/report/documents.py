@@ -17,6 +17,7 @@ import splitgraph
 from splitgraph.findings.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
+    from splitgraph.api import Converted
     from splitgraph.conversion.rewrite import Rewrite
     from splitgraph.differences import ModelDifference, NodeDifference, NodeForm, PartDifference, ValueDifference
     from splitgraph.dim import Dim
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from splitgraph.formats import DataFile
     from splitgraph.inference.analysis import Analysis, SplitReport
     from splitgraph.model.value_type import ValueType
-    from splitgraph.runtimes.target import Target
+    from splitgraph.runtimes.check import TargetCheck
     from splitgraph.verification.installation import InstallationReport, PackageReport
     from splitgraph.verification.verification import Verification
 
@@ -233,23 +234,33 @@ def _comparison_json(verification: Verification) -> Document:
 def check_json(
     model_name: str,
     opset: Mapping[str, int],
-    by_target: Iterable[tuple[Target, Sequence[Diagnostic]]],
+    checks: Iterable[TargetCheck],
+    converted: Mapping[str, Converted],
     accepted: Iterable[Diagnostic] = (),
 ) -> Document:
-    """Return what `check --json` prints: for each target whether anything is in the way, and what.
+    """Return what `check --json` prints: for each target whether it runs the model, and what is in the way.
 
-    accepted: errors of the model that the user accepts.
+    converted: what became of the model after its conversion, by target. accepted: errors of the model that the user
+    accepts.
     """
     checked = [
         {
-            "target": target.key,
-            "title": target.title,
-            "version": target.version,
-            "measured": target.measured,
-            "ok": all(finding.severity != "error" for finding in diagnostics),
-            "diagnostics": diagnostics_json(diagnostics),
+            "target": check.target.key,
+            "title": check.target.title,
+            "version": check.target.version,
+            "measured": check.target.operators.measured or check.target.measured,
+            "ok": not check.has_errors,
+            "runs": check.runs,
+            "after_conversion": converted[check.target.key].runs if check.target.key in converted else None,
+            "counts": dict(Counter(node.answer for node in check.nodes)),
+            "nodes": [
+                {"node": node.node, "operator": node.operator, "answer": node.answer, "why": node.why}
+                for node in check.nodes
+                if node.answer != "reads"
+            ],
+            "diagnostics": diagnostics_json(check.findings),
         }
-        for target, diagnostics in by_target
+        for check in checks
     ]
     return _document(
         "check",

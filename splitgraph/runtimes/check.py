@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from splitgraph.findings.diagnostics import Diagnostic, Severity, diagnostic
@@ -11,8 +12,9 @@ from splitgraph.inference.input_defaults import told_defaults
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.options import STRICT, Leeway
 from splitgraph.runtimes.node_traits import NodeTraits, traits_of
-from splitgraph.runtimes.target import Answer, Refusal, Target
-from splitgraph.runtimes.traits import FORMS, MODIFIERS, title
+from splitgraph.runtimes.operators import Judged, Verdict, imports_label
+from splitgraph.runtimes.target import ANSWERS, Answer, Refusal, Target
+from splitgraph.runtimes.traits import FORMS, title
 
 _CODES: dict[Answer, str] = {"refuses": "SG701", "wrong": "SG702", "rank": "SG702", "dies": "SG703"}
 _VERBS: dict[Answer, str] = {
@@ -55,27 +57,137 @@ def examine(model: ModelProto, leeway: Leeway = STRICT) -> Examined:
     return Examined(model, walked, list(traits_of(model, walked)))
 
 
-def check_model(examined: Examined, target: Target) -> Iterator[Diagnostic]:
-    """Return the errors of the model itself, then what the target does not read in the model, in graph order."""
-    yield from examined.errors
-    yield from examined.notes
-    yield from _against_schema(examined, target)
-    yield from _limits(examined, target)
-    told: set[frozenset[str]] = set()
-    unknown: dict[str, NodeTraits] = {}
-    for node in examined.nodes:
-        for failure in target.failures_of(node.traits):
-            is_split = any(trait in FORMS or trait in MODIFIERS for trait in failure.traits)
-            # An operator, or a function, is told of once: what mends one node of it mends all.
-            if is_split and "local-function" not in failure.traits:
-                yield _finding(node, failure, target)
-            elif failure.traits not in told:
-                told.add(failure.traits)
-                yield _finding(node, failure, target)
-        for trait in target.unknown(trait for trait in node.traits if trait in FORMS or trait in MODIFIERS):
-            unknown.setdefault(trait, node)
-    yield from _not_known(unknown, target)
-    yield from _empty_at_run_time(examined, target)
+class NodeAnswer(NamedTuple):
+    """What a target does with a node, and why that is known.
+
+    node: its location, "main/conv1". operator: with its version, "Conv-11". answer: "reads", "refuses", "wrong", "some"
+    (cases like it are not all read) or "unmeasured". target: the key of the target.
+    """
+
+    node: str
+    operator: str
+    answer: Verdict
+    why: str
+    target: str
+
+
+class TargetCheck(NamedTuple):
+    """A model checked for one target: the answer to each node, and the findings."""
+
+    target: Target
+    nodes: Sequence[NodeAnswer]
+    findings: Sequence[Diagnostic]
+
+    @property
+    def has_errors(self) -> bool:
+        """Return True if something is known to be in the way."""
+        return any(finding.severity == "error" for finding in self.findings)
+
+    @property
+    def runs(self) -> bool | None:
+        """Return True if the runtime is known to read every node; False if something is in the way; else None."""
+        if self.has_errors:
+            return False
+        is_read = self.target.measured is not None and all(node.answer == "reads" for node in self.nodes)
+        return True if is_read else None
+
+
+class TargetFindings(tuple[Diagnostic, ...]):
+    """The findings about a model for one target, or for several: as `check` returns them.
+
+    nodes: the answer to each node, in graph order, target by target. runs: True if every target is known to read every
+    node, False if something is in the way, None if neither is known.
+    """
+
+    nodes: tuple[NodeAnswer, ...]
+    runs: bool | None
+    _convert: Callable[[], bool | None]
+
+    def __new__(cls, checks: Sequence[TargetCheck], convert: Callable[[], bool | None]) -> TargetFindings:
+        """Return the findings of checks, each once. convert: says whether the converted model runs."""
+        made = super().__new__(cls, dict.fromkeys(finding for check in checks for finding in check.findings))
+        made.nodes = tuple(node for check in checks for node in check.nodes)
+        made.runs = run_all(check.runs for check in checks)
+        made._convert = convert
+        return made
+
+    @cached_property
+    def after_conversion(self) -> bool | None:
+        """Whether the model runs after `convert` with the target, as `runs`. It is converted when this is asked for."""
+        return self._convert()
+
+
+def run_all(answers: Iterable[bool | None]) -> bool | None:
+    """Return False if one of the answers is False, else None if one is None, else True."""
+    given = set(answers)
+    return False if False in given else None if None in given else True
+
+
+def check_target(examined: Examined, target: Target) -> TargetCheck:
+    """Return what a target does with each node; the findings are the errors of the model itself, and then what the
+    target does not read, in graph order.
+    """
+    judged = [(node, *judge_node(node, target)) for node in examined.nodes]
+    answers = [
+        NodeAnswer(node.location, node.label, result.verdict, result.why, target.key) for node, result, _ in judged
+    ]
+    findings = [*examined.errors, *examined.notes, *_against_schema(examined, target), *_limits(examined, target)]
+    findings += _not_read(judged, target)
+    findings += _unmeasured(judged, target)
+    findings += _empty_at_run_time(examined, target)
+    return TargetCheck(target, answers, findings)
+
+
+def judge_node(node: NodeTraits, target: Target) -> tuple[Judged, Refusal | None]:
+    """Return what is known of a node, and the traits of a split that are to blame, if they are."""
+    failures = target.failures_of(node.traits)
+    if failures:
+        failure = max(failures, key=lambda refusal: ANSWERS.index(refusal.answer))
+        verdict: Verdict = "wrong" if failure.answer in ("wrong", "rank") else "refuses"
+        return Judged(verdict, _blamed(node, failure), failure.answer == "dies"), failure
+    unknown = target.unknown(node.traits)
+    if node.detail is None and "local-function" not in node.traits:
+        judged = target.operators.judge(node.label, node.own)
+        if judged.verdict != "reads" or not unknown:
+            return judged, None
+    if unknown:
+        return Judged("unmeasured", f"{node.label} was not measured with {' and '.join(map(title, unknown))}"), None
+    return Judged("reads", f"this form of {node.label} is read"), None
+
+
+_Answered = tuple[NodeTraits, Judged, Refusal | None]
+
+
+def _not_read(judged: Iterable[_Answered], target: Target) -> Iterator[Diagnostic]:
+    """Yield the findings about nodes that are not read, or not known to be: one for each split, one for all nodes with
+    an operator or a function, because what mends one of them mends all.
+    """
+    groups: dict[object, list[_Answered]] = {}
+    for node, result, failure in judged:
+        if result.verdict in ("reads", "unmeasured"):
+            continue
+        is_split = failure is not None and "local-function" not in failure.traits
+        key = (node.scope.path, node.index) if is_split else failure or (node.label, result)
+        groups.setdefault(key, []).append((node, result, failure))
+    for group in groups.values():
+        node, result, failure = group[0]
+        help = f"Run splitgraph convert --target {target.key}."
+        if failure is not None:
+            text = f"{target.label} {_VERBS[failure.answer]} {result.why}"
+            yield diagnostic(_CODES[failure.answer], text, node.location, help=help)
+            continue
+        others = f" ({_nodes(len(group))})" if len(group) > 1 else ""
+        if result.verdict == "some":
+            text = f"{target.label} does not read every {node.label}{others}: {result.why}"
+            yield diagnostic("SG707", text, node.location, severity="warning")
+            continue
+        answer: Answer = "wrong" if result.verdict == "wrong" else "dies" if result.dies else "refuses"
+        text = f"{target.label} {_VERBS[answer]} {node.label}{others}: {result.why}"
+        yield diagnostic(_CODES[answer], text, node.location, help=help)
+
+
+def _nodes(number: int) -> str:
+    return f"{number} nodes"
 
 
 def _against_schema(examined: Examined, target: Target) -> Iterator[Diagnostic]:
@@ -117,27 +229,33 @@ def _limits(examined: Examined, target: Target) -> Iterator[Diagnostic]:
     if target.newest_opset is not None and examined.opset > target.newest_opset:
         text = f"{target.label} reads opsets up to {target.newest_opset}; the model has opset {examined.opset}"
         yield diagnostic("SG704", text, "main", help=help)
+    for domain, version in examined.walked.opset.items():
+        imported = target.operators.entries.get(imports_label(domain, version)) if domain else None
+        if imported is not None and not imported.counts.get("reads"):
+            text = f"{target.label} refuses models that import {domain} {version}: {imported.said}"
+            yield diagnostic("SG704", text, "main", help=help)
     newest, own = target.newest_ir_version, examined.model.ir_version
     if newest is not None and own > newest:
         text = f"{target.label} reads IR versions up to {newest}; the model has IR version {own}"
         yield diagnostic("SG704", text, "main", help=help)
 
 
-def _finding(node: NodeTraits, failure: Refusal, target: Target) -> Diagnostic:
+def _blamed(node: NodeTraits, failure: Refusal) -> str:
+    """Return what of a split is not read, and what the runtime does with it."""
     subject = " + ".join(map(title, sorted(failure.traits, key=lambda trait: (trait not in FORMS, trait))))
     if len(failure.traits) == 1 and subject != node.label and not failure.traits & FORMS.keys():
         subject = f"{node.label} with {subject}"
-    text = f"{target.label} {_VERBS[failure.answer]} {subject}"
-    if failure.note:
-        text += f": {failure.note}"
-    return diagnostic(
-        _CODES[failure.answer], text, node.location, help=f"Run splitgraph convert --target {target.key}."
-    )
+    return f"{subject}: {failure.note}" if failure.note else subject
 
 
-def _not_known(unknown: Mapping[str, NodeTraits], target: Target) -> Iterator[Diagnostic]:
-    """Yield one note for each trait that was not measured, at the first node that has it."""
+def _unmeasured(judged: Iterable[_Answered], target: Target) -> Iterator[Diagnostic]:
+    """Yield one note for each thing that was not measured, at the first node that has it."""
     severity: Severity = "info" if target.measured else "warning"
-    for trait, node in unknown.items():
-        text = f"it is not known whether {target.label} reads this: {title(trait)}"
-        yield diagnostic("SG705", text, node.location, severity=severity)
+    groups: dict[str, list[NodeTraits]] = {}
+    for node, result, _ in judged:
+        if result.verdict == "unmeasured":
+            groups.setdefault(result.why, []).append(node)
+    for why, nodes in groups.items():
+        others = f" ({_nodes(len(nodes))})" if len(nodes) > 1 else ""
+        text = f"it is not known whether {target.label} reads this{others}: {why}"
+        yield diagnostic("SG705", text, nodes[0].location, severity=severity)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from splitgraph.dim import Dim
 from splitgraph.inference import Walked
 from splitgraph.inference.walk_results import GraphDetail, SplitDetail
 from splitgraph.model.names import Producers
 from splitgraph.model.onnx_proto import ModelProto, NodeProto, TensorProto
+from splitgraph.model.schemas import OperatorVersion, table
 from splitgraph.model.schemas.history import version_at
-from splitgraph.model.scopes import Scope, called_function, function_key, node_label, plain_domain, roots
-from splitgraph.model.value_type import UNKNOWN, Contents
+from splitgraph.model.scopes import GraphPath, Scope, called_function, function_key, node_label, plain_domain, roots
+from splitgraph.model.value_type import UNKNOWN, Contents, ValueType
 from splitgraph.model.values import tensor_contents
+from splitgraph.runtimes.operator_traits import operator_traits
 from splitgraph.runtimes.traits import Given, data_traits, part_traits, split_form
 from splitgraph.splits.slices import OPEN_END
 
@@ -22,13 +25,19 @@ _WORST: Sequence[Given] = ("", "attribute", "constant", "folded", "fixed", "comp
 
 @dataclass(frozen=True, slots=True)
 class NodeTraits:
-    """A node, where it is, and its traits. detail: of a split, None for other nodes. label: operator and version."""
+    """A node, where it is, and its traits.
+
+    label: operator and version, "Relu-14", with the domain before it if it is not ai.onnx. traits: of a split, of a
+    call, and of other nodes with something unusual that splits have. own: the traits of its operator, as
+    `operator_traits`. detail: of a split, None for other nodes.
+    """
 
     scope: Scope
     index: int
     node: NodeProto
     label: str
     traits: frozenset[str]
+    own: frozenset[str] = frozenset()
     detail: SplitDetail | None = None
 
     @property
@@ -46,22 +55,30 @@ def traits_of(model: ModelProto, walked: Walked) -> Iterator[NodeTraits]:
         for scope in root:
             detail = walked.graphs.get(scope.path) or GraphDetail()
             seen, outputs = producers.seen_from(scope), _outputs(scope)
-            reader = _TraitReader(scope, detail, seen, read, joined, inputs, defaults, outputs, origins)
+            reader = _TraitReader(scope, detail, walked.graphs, seen, read, joined, inputs, defaults, outputs, origins)
             for index, node in enumerate(scope.nodes):
                 traits = reader.traits(index, node)
                 if called_function(node) in functions:
                     traits = {*traits, "local-function"}
-                if traits:
-                    label = _versioned(node, scope) or node.op_type
-                    yield NodeTraits(scope, index, node, label, frozenset(traits), detail.splits.get(index))
+                version = version_of(node, scope.imports)
+                own = reader.own_traits(index, node, version)
+                split = detail.splits.get(index)
+                yield NodeTraits(scope, index, node, operator_label(node, version), frozenset(traits), own, split)
 
 
-def _versioned(node: NodeProto, scope: Scope) -> str | None:
-    """Return the operator of ai.onnx with its version, such as "Relu-13"; None for one of another domain."""
-    if plain_domain(node.domain):
-        return None
-    version = version_at(node.op_type, scope.imports.get("", 1))
-    return None if version is None else f"{node.op_type}-{version.since_version}"
+def version_of(node: NodeProto, imports: Mapping[str, int]) -> OperatorVersion | None:
+    """Return the operator version of a node; None for an operator without a schema. imports: opsets by domain."""
+    domain = plain_domain(node.domain)
+    if not domain:
+        return version_at(node.op_type, imports.get("", 1))
+    return table.version_at(domain, node.op_type, imports.get(domain, 1))
+
+
+def operator_label(node: NodeProto, version: OperatorVersion | None) -> str:
+    """Return the operator of a node as the table of operators names it."""
+    domain = plain_domain(node.domain)
+    name = f"{domain}.{node.op_type}" if domain else node.op_type
+    return name if version is None else f"{name}-{version.since_version}"
 
 
 def _read_values(root: Sequence[Scope]) -> tuple[set[str], set[str]]:
@@ -161,12 +178,13 @@ class _Value(NamedTuple):
 
 @dataclass(slots=True)
 class _TraitReader:
-    """Reads the traits of the nodes of one graph. read, joined: as `_read_values`. inputs, defaults: as `_inputs`.
-    origins: of the values of the root.
+    """Reads the traits of the nodes of one graph. graphs: what is known of all graphs. read, joined: as `_read_values`.
+    inputs, defaults: as `_inputs`. origins: of the values of the root.
     """
 
     scope: Scope
     detail: GraphDetail
+    graphs: Mapping[GraphPath, GraphDetail]
     producers: Producers
     read: set[str]
     joined: set[str]
@@ -174,30 +192,45 @@ class _TraitReader:
     defaults: Collection[str]
     outputs: Collection[str]
     origins: _Origins
-    _versions: dict[str, set[str]] = field(default_factory=dict)
 
     def traits(self, index: int, node: NodeProto) -> set[str]:
-        """Return the traits of a node; empty for an operator of another domain."""
+        """Return the traits of a node; empty for one that has nothing to do with splits."""
         split = self.detail.splits.get(index)
         if split is not None:
             return self._of_split(node, split)
-        if plain_domain(node.domain):
+        if plain_domain(node.domain) or index in self.detail.unread:
             return set()
-        if node.op_type not in self._versions:
-            version = _versioned(node, self.scope)
-            self._versions[node.op_type] = set() if version is None else {version, node.op_type}
-        versions = self._versions[node.op_type]
-        if index in self.detail.unread:
-            return versions
         if node.op_type in ("Identity", "Concat") and any(map(self._is_empty, node.input)):
-            return versions | {"constant-empty"}
+            return {"constant-empty"}
         if node.op_type == "SequenceAt" and self.detail.positions.get(index, 0) < 0:
-            return versions | {"position-negative"}
+            return {"position-negative"}
         if node.op_type == "Slice" and not self._is_known(node.input[:1]):
-            return versions | self._of_slice(node)
+            return self._of_slice(node)
         if node.op_type == "Gather" and not self._is_known(node.input[:1]):
-            return versions | self._of_gather(node)
-        return versions
+            return self._of_gather(node)
+        return set()
+
+    def own_traits(self, index: int, node: NodeProto, version: OperatorVersion | None) -> frozenset[str]:
+        """Return the traits of the operator of a node."""
+        if index in self.detail.unread:
+            return frozenset()
+        return operator_traits(node, version, self._type_of, self._is_before_the_run)
+
+    def _type_of(self, name: str) -> ValueType:
+        return self._detail_of(name).types.get(name, UNKNOWN)
+
+    def _detail_of(self, name: str) -> GraphDetail:
+        """Return what is known of the graph that defines a value: this one, or one around it."""
+        if name in self.detail.types:
+            return self.detail
+        return self.graphs.get(self.producers.key(name)[0]) or self.detail
+
+    def _is_before_the_run(self, name: str) -> bool:
+        """Return True where the elements of a value are known before the run."""
+        contents = self._detail_of(name).constants.get(name)
+        if isinstance(contents, Contents):
+            return not any(item is None or isinstance(item, Dim) for item in contents.items)
+        return contents is not None or self._given(name) == "constant"
 
     def _of_split(self, node: NodeProto, detail: SplitDetail) -> set[str]:
         variant, split = detail.variant, detail.split

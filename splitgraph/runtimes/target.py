@@ -1,4 +1,4 @@
-"""A target: one version of a runtime, and the traits that it reads. The table has one data file for each."""
+"""A target: one version of a runtime, the traits of splits that it reads, and its operators. `table/` has the files."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from splitgraph.findings.diagnostics import SplitgraphError
+from splitgraph.runtimes.operators import OperatorTable, operator_table
 
 # How a runtime reads a trait: right results, a refusal, wrong results, right data of another rank, a dead process.
 Answer = Literal["reads", "refuses", "wrong", "rank", "dies"]
@@ -60,6 +61,11 @@ class Target:
     def key(self) -> str:
         """The name with the version, as `--target` takes it: "mnn@3.6.1"."""
         return self.name if self.version is None else f"{self.name}@{self.version}"
+
+    @property
+    def operators(self) -> OperatorTable:
+        """What the runtime does with every operator. Its file is read when it is asked for."""
+        return operator_table(self.key)
 
     def failures_of(self, traits: Collection[str]) -> list[Refusal]:
         """Why a node with these traits is not read; empty where nothing is known against it."""
@@ -145,7 +151,7 @@ def _newest_first(target: Target) -> tuple[str, list[int]]:
 def read_target(document: Mapping[str, Any]) -> Target:
     """Return the target that a file of the table describes."""
     reads, failures = set(), []
-    for group in ("forms", "modifiers", "types", "operators"):
+    for group in ("forms", "modifiers", "types"):
         for trait, answer in document[group].items():
             if answer == "reads":
                 reads.add(trait)

@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from splitgraph import api
-from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.findings.exit_codes import CLEAN, FINDINGS
-from splitgraph.runtimes.check import Examined, check_model
-from splitgraph.runtimes.target import Target, find_target, targets
+from splitgraph.runtimes.check import Examined, TargetCheck, check_target
+from splitgraph.runtimes.target import find_target, targets
 from splitgraph.work.task import FileTask
-
-ByTarget = Sequence[tuple[Target, Sequence[Diagnostic]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The findings for each target."""
+    """A model checked for each target. converted: what became of the model after its conversion for a target, by the
+    key of the target, where all targets are compared.
+    """
 
     examined: Examined
-    by_target: ByTarget
+    checks: Sequence[TargetCheck]
+    converted: Mapping[str, api.Converted]
 
     @property
     def code(self) -> int:
         """Return the exit code."""
-        return CLEAN if all(is_clean(findings) for _, findings in self.by_target) else FINDINGS
+        return FINDINGS if any(check.has_errors for check in self.checks) else CLEAN
 
 
 def check_file(task: FileTask) -> Checked:
-    """Check a model for its targets. Raises SplitgraphError."""
+    """Check a model for its targets; for all of them, it is also converted for each. Raises SplitgraphError."""
     wanted = [find_target(target) for target in task.targets] if task.targets else list(targets().values())
     examined = api.examined_model(task.model, task.leeway)
-    return Checked(examined, [(target, list(check_model(examined, target))) for target in wanted])
-
-
-def is_clean(findings: Sequence[Diagnostic]) -> bool:
-    """Return True if nothing is known to be in the way."""
-    return all(finding.severity != "error" for finding in findings)
+    checks = [check_target(examined, target) for target in wanted]
+    converted = {}
+    if not task.targets and not examined.errors:
+        converted = {check.target.key: api.after_conversion(examined, check, task.leeway) for check in checks}
+    return Checked(examined, checks, converted)

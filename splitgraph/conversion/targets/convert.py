@@ -14,21 +14,22 @@ from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.repair import repaired
 from splitgraph.conversion.rewrite import Change, Rewrite, step
 from splitgraph.conversion.splits.forms import convert_forms
+from splitgraph.conversion.targets.opsets import opsets_to_try
 from splitgraph.conversion.targets.write import TargetPlanner
 from splitgraph.findings.diagnostics import ConversionError, Diagnostic, diagnostic
 from splitgraph.inference import later_leeway
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import model_imports, node_label, scopes
 from splitgraph.options import STRICT, Goal, IRVersion, Leeway
-from splitgraph.runtimes.check import Examined, check_model, examine
+from splitgraph.runtimes.check import Examined, TargetCheck, check_target, examine
 from splitgraph.runtimes.target import Target
 from splitgraph.runtimes.traits import FORMS, title
 from splitgraph.splits.variadic_split_1 import is_variadic_function
 
 # A round can show what the next one mends: a sequence becomes a Split, and that gets its own form.
 _MOST_ROUNDS = 6
-# Opsets at which splits or slices get other forms, newer and older ones in the order in which they are tried.
-_NEWER, _OLDER = (10, 11, 13, 18), (17, 13, 11)
+# Operators that one message names.
+_MOST_NAMED = 4
 
 
 def convert_for_target(
@@ -41,29 +42,36 @@ def convert_for_target(
     """Return a copy of the model that the target reads; the model itself is not changed. What the target reads stays as
     it is.
 
-    opset: of the result; None keeps the model's own as far as the target reads it. ir_version: of the result; None
+    opset: of the result; None keeps the model's own if the target reads it, and else takes the newest at which most is
+    known to be read. ir_version: of the result; None
     lowers the model's own only where the target does not read it. leeway: what the user permits. Raises ConversionError
     with every blocker.
     """
     check_ir_version(ir_version)
     own = model_imports(model).get("")
-    first: ConversionError | None = None
-    for tried in [opset] if opset is not None or own is None else _opsets(own, target):
+    if opset is not None or own is None:
+        rewrite, _ = _at_opset(model, target, own if opset is None else opset, ir_version, leeway)
+        return _apart_from(rewrite, model)
+    refusals: list[ConversionError] = []
+    best: tuple[int, Rewrite] | None = None
+    for tried, expected in opsets_to_try(examine(model, leeway), target).items():
+        # Another opset is only worth a trial if more is known to be read there.
+        if best is not None and sum(expected) >= best[0]:
+            continue
         try:
-            rewrite = _at_opset(model, target, own if tried is None else tried, ir_version, leeway)
+            rewrite, check = _at_opset(model, target, tried, ir_version, leeway)
         except ConversionError as error:
-            first = first or error
-        else:
-            return _apart_from(rewrite, model)
-    raise first or ConversionError("no opset was tried")
-
-
-def _opsets(own: int, target: Target) -> list[int]:
-    """Return the opsets to try: the model's own, or the newest that the target reads, and others that may do."""
-    newest = target.newest_opset or max(own, *_NEWER)
-    start = min(own, newest)
-    newer = [candidate for candidate in _NEWER if start < candidate <= newest]
-    return [start, *newer, *(candidate for candidate in _OLDER if candidate < start)]
+            refusals.append(error)
+            continue
+        left = sum(node.answer != "reads" for node in check.nodes)
+        if best is None or left < best[0]:
+            best = left, rewrite
+        if not left:
+            break
+    if best is None:
+        # The opset at which least is in the way: that is nearest to what the user wants.
+        raise min(refusals, key=lambda refusal: len(refusal.diagnostics))
+    return _apart_from(best[1], model)
 
 
 def _apart_from(rewrite: Rewrite, model: ModelProto) -> Rewrite:
@@ -75,8 +83,10 @@ def _apart_from(rewrite: Rewrite, model: ModelProto) -> Rewrite:
     return replace(rewrite, held=copy)
 
 
-def _at_opset(model: ModelProto, target: Target, opset: int | None, ir_version: IRVersion, leeway: Leeway) -> Rewrite:
-    """Return the model for the target at one opset. Raises ConversionError with every blocker."""
+def _at_opset(
+    model: ModelProto, target: Target, opset: int | None, ir_version: IRVersion, leeway: Leeway
+) -> tuple[Rewrite, TargetCheck]:
+    """Return the model for the target at one opset, and its check. Raises ConversionError with every blocker."""
     own = model_imports(model).get("")
     # At its own opset, a model is only repaired.
     is_own = opset in (None, own)
@@ -111,10 +121,22 @@ def _at_opset(model: ModelProto, target: Target, opset: int | None, ir_version: 
         reasons = {own: reason for location, reason in reasons.items() for own in user.get(location, [location])}
         left = _in_the_users_words(left, user, examine(model, permitted), target)
     _raise_blockers(left, target, reasons)
-    notes = [
-        finding for finding in check_model(examined, target) if finding.severity != "error" and finding.code != "SG705"
-    ]
-    return replace(rewrite, diagnostics=tuple(dict.fromkeys((*rewrite.diagnostics, *notes))))
+    check = check_target(examined, target)
+    notes = [finding for finding in check.findings if finding.severity != "error" and finding.code != "SG705"]
+    notes += _unmeasured(check)
+    return replace(rewrite, diagnostics=tuple(dict.fromkeys((*rewrite.diagnostics, *notes)))), check
+
+
+def _unmeasured(check: TargetCheck) -> list[Diagnostic]:
+    """Return one note about all nodes of which nothing was measured."""
+    nodes = [node for node in check.nodes if node.answer == "unmeasured"]
+    if not nodes or not check.target.measured:
+        return []
+    operators = list(dict.fromkeys(node.operator for node in nodes))
+    named = ", ".join(operators[:_MOST_NAMED]) + (" and others" if len(operators) > _MOST_NAMED else "")
+    text = f"it is not known whether {check.target.label} reads {len(nodes)} of {len(check.nodes)} nodes ({named})"
+    help = f"splitgraph check --target {check.target.key} says what was not measured."
+    return [diagnostic("SG705", text, nodes[0].node, severity="info", help=help)]
 
 
 def _repaired(model: ModelProto, leeway: Leeway) -> Rewrite:
@@ -162,7 +184,7 @@ def _left(examined: Examined, target: Target, *, is_own: bool) -> list[Diagnosti
 
     is_own: the model has its own opset; at another one, a form that is not known to be read is in the way, too.
     """
-    left = [finding for finding in check_model(examined, target) if finding.severity == "error"]
+    left = [finding for finding in check_target(examined, target).findings if finding.severity == "error"]
     if not is_own:
         left += [
             diagnostic("SG705", f"it is not known whether {target.label} reads this: {title(trait)}", node.location)
@@ -179,7 +201,7 @@ def _in_the_users_words(
     has, or in what splitgraph would write for it.
     """
     own: dict[str, list[Diagnostic]] = {}
-    for finding in check_model(source, target):
+    for finding in check_target(source, target).findings:
         if finding.severity == "error":
             own.setdefault(finding.location, []).append(finding)
     told: dict[Diagnostic, None] = {}

@@ -17,7 +17,6 @@ from splitgraph.inference.walk_results import GraphDetail, SplitDetail
 from splitgraph.model.attributes import make_node
 from splitgraph.model.names import Definitions, FreshNames, used_names
 from splitgraph.model.onnx_proto import ModelProto, NodeProto, TensorProto
-from splitgraph.model.schemas.history import version_at
 from splitgraph.model.scopes import GraphPath, Scope, plain_domain, roots
 from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN
 from splitgraph.model.values import tensor_contents
@@ -151,12 +150,15 @@ _OF_ALL_PARTS = {"output-unread", "outputs-mixed"}
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One way to write a split: the variant, whether its lengths are written out, and its traits."""
+    """One way to write a split: the variant, whether its lengths are written out, and its traits. operator: that of the
+    slices that are written instead, with its version.
+    """
 
     variant: Variant
     split: CanonicalSplit
     explicit_lengths: bool
     traits: frozenset[str]
+    operator: str | None = None
 
 
 def choose(node: NodeTraits, detail: SplitDetail, opset: int, target: Target) -> Choice | None:
@@ -171,8 +173,10 @@ def _is_read(choice: Choice, target: Target) -> bool:
     written = {
         trait
         for trait in choice.traits
-        if trait in FORMS or trait in OVERRUNS or trait.startswith(("split-", "Slice-", "bounds-"))
+        if trait in FORMS or trait in OVERRUNS or trait.startswith(("split-", "bounds-"))
     }
+    if choice.operator is not None and not target.operators.reads(choice.operator):
+        return False
     return written <= target.reads and not target.failures_of(choice.traits)
 
 
@@ -204,10 +208,8 @@ def _choices(node: NodeTraits, detail: SplitDetail, opset: int) -> Iterator[Choi
 
 def _whole(split: CanonicalSplit, detail: SplitDetail, opset: int) -> Choice:
     """Return the form for a split whose only part is the whole value: an Identity, whatever its shape."""
-    version = version_at("Identity", opset)
-    traits = {"Identity"} if version is None else {"Identity", f"Identity-{version.since_version}"}
     dtype = detail.data.dtype
-    return Choice(slice_variant(opset), split, False, frozenset(traits | ({dtype} if dtype else set()) - {"float32"}))
+    return Choice(slice_variant(opset), split, False, frozenset({dtype} if dtype else ()) - {"float32"})
 
 
 def _slices(split: CanonicalSplit, opset: int, kept: frozenset[str], is_input: bool) -> Iterator[Choice]:
@@ -227,8 +229,8 @@ def _slices(split: CanonicalSplit, opset: int, kept: frozenset[str], is_input: b
         written = "slice-attributes" if opset < 10 else computed if form == "computed" else "slice-constant"
         if form == "computed" and opset < 10:
             continue
-        traits = {f"Slice-{variant.since_version}", written, *unusual}
-        yield Choice(variant, split, False, kept | traits)
+        operator = f"Slice-{variant.since_version}"
+        yield Choice(variant, split, False, kept | {written, *unusual}, operator)
 
 
 def _kept_traits(node: NodeTraits, detail: SplitDetail, split: CanonicalSplit) -> frozenset[str]:

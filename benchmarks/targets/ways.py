@@ -1,0 +1,119 @@
+"""The ways in which a model of one node is written: with inputs or constants, with numbers or symbols in its shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto, TensorProto, ValueInfoProto, defs, helper, numpy_helper
+
+Array = np.ndarray[Any, Any]
+Made = tuple[ModelProto, Mapping[str, Array]]
+Way = Callable[[ModelProto, Mapping[str, Array]], Made | None]
+
+
+def as_inputs(model: ModelProto, inputs: Mapping[str, Array]) -> Made | None:
+    """The model as it is; None for one input, where nothing could be a constant."""
+    return (model, inputs) if len(inputs) > 1 else None
+
+
+def with_constants(model: ModelProto, inputs: Mapping[str, Array]) -> Made | None:
+    """All inputs but the first as initializers."""
+    made = ModelProto()
+    made.CopyFrom(model)
+    if made.ir_version < 4:
+        made.ir_version = 4
+    for name in list(inputs)[1:]:
+        made.graph.initializer.append(numpy_helper.from_array(inputs[name], name))
+    kept = [value for value in made.graph.input if value.name in list(inputs)[:1]]
+    del made.graph.input[:]
+    made.graph.input.extend(kept)
+    return made, dict(list(inputs.items())[:1])
+
+
+def _with_symbols(model: ModelProto, inputs: Mapping[str, Array], *, only_first: bool) -> Made | None:
+    """The shapes with symbols; equal sizes have one symbol. only_first: the first dimension alone."""
+    made, given = with_constants(model, inputs) or (model, inputs)
+    is_changed = False
+    for value in made.graph.input:
+        for index, dim in enumerate(value.type.tensor_type.shape.dim):
+            if dim.HasField("dim_value") and dim.dim_value > 0 and (index == 0 or not only_first):
+                dim.dim_param, is_changed = ("N" if only_first else f"d{dim.dim_value}"), True
+    for value in made.graph.output:
+        _forget(value, only_first=only_first)
+    return (made, given) if is_changed else None
+
+
+def _forget(value: ValueInfoProto, *, only_first: bool) -> None:
+    """Declare an output with its rank only; with its first dimension unknown only, where that is all that changes."""
+    shape = value.type.tensor_type.shape
+    for dim in list(shape.dim)[: 1 if only_first else None]:
+        dim.Clear()
+
+
+def with_batch(model: ModelProto, inputs: Mapping[str, Array]) -> Made | None:
+    """The first dimension of the first input as a symbol; the others are constants."""
+    return _with_symbols(model, inputs, only_first=True)
+
+
+def with_symbols(model: ModelProto, inputs: Mapping[str, Array]) -> Made | None:
+    """All dimensions of the first input as symbols; the others are constants."""
+    return _with_symbols(model, inputs, only_first=False)
+
+
+WAYS: Mapping[str, Way] = MappingProxyType(
+    {"constant": with_constants, "inputs": as_inputs, "batch": with_batch, "dynamic": with_symbols}
+)
+
+
+def of_type(model: ModelProto, inputs: Mapping[str, Array], dtype: str) -> Made | None:
+    """The model with another element type in place of the one that its first input has; None where the operator does
+    not take it. Numbers become 1 to 4 where the type has no fractions.
+    """
+    if not inputs:
+        return None
+    node = model.graph.node[0]
+    version = next((each.version for each in model.opset_import if each.domain == node.domain), 1)
+    schema = defs.get_schema(node.op_type, version, node.domain)
+    own, kind = next(iter(inputs.values())).dtype, helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    variable = schema.inputs[0].type_str if schema.inputs else ""
+    allowed = next((each.allowed_type_strs for each in schema.type_constraints if each.type_param_str == variable), ())
+    if own.kind not in "fiub" or own == np.dtype(dtype) or f"tensor({_spelled(dtype)})" not in allowed:
+        return None
+    made = ModelProto()
+    made.CopyFrom(model)
+    formals = {name: _formal(schema.inputs, index) for index, name in enumerate(node.input)}
+    changed = {name for name, formal in formals.items() if name and formal == variable}
+    if any(name in changed and inputs[name].dtype != own for name in inputs):
+        return None
+    for value in made.graph.input:
+        if value.name in changed:
+            value.type.tensor_type.elem_type = kind
+    for index, name in enumerate(node.output):
+        if _formal(schema.outputs, index) == variable:
+            for value in made.graph.output:
+                if value.name == name:
+                    value.type.tensor_type.elem_type = kind
+    if any(isinstance(each, TensorProto) for each in made.graph.initializer):
+        return None
+    return made, {name: _cast(array, dtype) if name in changed else array for name, array in inputs.items()}
+
+
+def _formal(formals: Any, index: int) -> str:
+    last = len(formals) - 1
+    return "" if last < 0 else str(formals[min(index, last)].type_str)
+
+
+def _spelled(dtype: str) -> str:
+    return {"float32": "float", "float64": "double"}.get(dtype, dtype)
+
+
+def _cast(array: Array, dtype: str) -> Array:
+    if dtype == "bool":
+        return np.asarray(array.astype(float) > 0)
+    if np.dtype(dtype).kind in "iu" and array.dtype.kind == "f":
+        array = np.where(np.isfinite(array), array, 0)
+        return np.asarray((np.abs(array) * 3 % 4 + 1).astype(dtype))
+    return np.asarray(array.astype(dtype))

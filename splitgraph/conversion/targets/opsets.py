@@ -1,0 +1,68 @@
+"""The opsets at which a runtime may read a model: estimated from the table of operators, over all nodes at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from splitgraph.model.schemas import newest_opset
+from splitgraph.model.schemas.history import version_at, versions_between
+from splitgraph.model.scopes import plain_domain
+from splitgraph.runtimes.check import Examined
+from splitgraph.runtimes.target import Target
+
+# Opsets below this one have other rules for broadcasting; what is older is seldom read better.
+_OLDEST = 7
+# Opsets at which splits or slices get other forms: newer and older ones, in the order in which they are tried.
+_NEWER, _OLDER = (10, 11, 13, 18), (17, 13, 11)
+# Conversions that are tried because of the estimate.
+_MOST_ESTIMATED = 4
+
+
+class Estimate(NamedTuple):
+    """What is expected at an opset: how many nodes are refused, and how many are not known to be read."""
+
+    refused: int
+    unknown: int
+
+
+def opsets_to_try(examined: Examined, target: Target) -> dict[int, Estimate]:
+    """Return the opsets to try, the most promising first: those with the fewest nodes that are not read; of equal ones
+    the nearest to the model's own. Then those at which only splits change.
+    """
+    own = examined.opset
+    newest = target.newest_opset or newest_opset(own)
+    start = min(own, newest)
+    estimates = {opset: estimate(examined, target, opset) for opset in range(min(_OLDEST, start), newest + 1)}
+    promising = sorted(estimates, key=lambda opset: (estimates[opset], abs(opset - own)))[:_MOST_ESTIMATED]
+    newer = [opset for opset in _NEWER if start < opset <= newest]
+    tried = [*promising, start, *newer, *(opset for opset in _OLDER if opset < start)]
+    return {opset: estimates[opset] for opset in tried}
+
+
+def estimate(examined: Examined, target: Target, opset: int) -> Estimate:
+    """Return what is expected of a model at an opset. Splits are left out: they get another form at most opsets. So are
+    operators that the target reads in no version: they are written with others.
+    """
+    refused = unknown = 0
+    groups = Counter(
+        (node.node.op_type, node.own)
+        for node in examined.nodes
+        if not plain_domain(node.node.domain) and node.detail is None and "local-function" not in node.traits
+    )
+    for (op_type, traits), number in groups.items():
+        if not _is_read_somewhere(op_type, target, examined.opset):
+            continue
+        version = version_at(op_type, opset)
+        if version is None:
+            unknown += number
+            continue
+        verdict = target.operators.judge(f"{op_type}-{version.since_version}", traits).verdict
+        refused += number * (verdict in ("refuses", "wrong"))
+        unknown += number * (verdict in ("some", "unmeasured"))
+    return Estimate(refused, unknown)
+
+
+def _is_read_somewhere(op_type: str, target: Target, own: int) -> bool:
+    versions = versions_between(op_type, 1, newest_opset(own))
+    return any(target.operators.reads(f"{op_type}-{version.since_version}") for version in versions)

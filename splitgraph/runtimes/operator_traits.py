@@ -1,0 +1,121 @@
+"""The traits of a node of any operator: what may decide whether a runtime reads it.
+
+Element types by type variable (`T=int64`), attributes that are not at their default (`mode=cubic`), inputs and outputs
+that may be left out (`with bias`), inputs that only the run tells (`shape computed`), ranks, and sizes that only the
+run tells: of the first dimension (`batch`) or of another one (`dynamic`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from splitgraph.model.attributes import HOLDING_GRAPHS
+from splitgraph.model.onnx_proto import AttributeProto, NodeProto
+from splitgraph.model.schemas import Formal, OperatorVersion
+from splitgraph.model.value_type import UNKNOWN, ValueType
+
+# Traits that describe the shape of the data. A runtime that reads an operator seldom depends on them, so that a node is
+# taken for measured without them.
+_SHAPES = ("rank ", "broadcast")
+# Lists that say the same as no list, if all their numbers are this one.
+_NEUTRAL = {"pads": 0, "strides": 1, "dilations": 1, "output_padding": 0}
+
+
+def needs_a_case(trait: str) -> bool:
+    """Return True for a trait with which a runtime must have read a case, or it is not known to read a node with it."""
+    return not trait.startswith(_SHAPES)
+
+
+def operator_traits(
+    node: NodeProto,
+    version: OperatorVersion | None,
+    type_of: Callable[[str], ValueType],
+    is_known: Callable[[str], bool],
+) -> frozenset[str]:
+    """Return the traits of a node. version: None for an operator without a schema, of which less can be said.
+
+    type_of: the type of a value, UNKNOWN where it is not known. is_known: whether the elements of a value are known
+    before the run.
+    """
+    traits = set(_of_attributes(node, version))
+    inputs = [type_of(name) if name else UNKNOWN for name in node.input]
+    if version is None:
+        traits.update(f"T={kind.dtype}" for kind in inputs[:1] if kind.dtype is not None)
+    else:
+        outputs = [type_of(name) if name else UNKNOWN for name in node.output]
+        traits |= _of_types(version.inputs, inputs) | _of_types(version.outputs, outputs)
+        traits |= _left_out(version.inputs, node.input) | _left_out(version.outputs, node.output)
+        for position, name in enumerate(node.input):
+            formal = _formal(version.inputs, position)
+            if position and name and formal is not None and formal.option != "variadic" and not is_known(name):
+                traits.add(f"{formal.name} computed")
+    return frozenset(traits | set(_of_shapes(node, inputs, is_known)))
+
+
+def _of_attributes(node: NodeProto, version: OperatorVersion | None) -> Iterator[str]:
+    for attribute in node.attribute:
+        formal = None if version is None else version.attributes.get(attribute.name)
+        if formal is None or formal.default is None or not _equal(attribute, formal.default):
+            yield from _of_attribute(attribute)
+
+
+def _equal(attribute: AttributeProto, default: AttributeProto) -> bool:
+    return attribute.type == default.type and attribute.SerializeToString() == default.SerializeToString()
+
+
+def _of_attribute(attribute: AttributeProto) -> Iterator[str]:
+    name, kind = attribute.name, attribute.type
+    if kind == AttributeProto.STRING:
+        yield f"{name}={attribute.s.decode('utf-8', 'replace')}"
+    elif kind == AttributeProto.INT:
+        yield f"{name}={attribute.i}" if attribute.i in (0, 1) else f"{name}{'<0' if attribute.i < 0 else '>1'}"
+    elif kind == AttributeProto.INTS:
+        if set(attribute.ints) - {_NEUTRAL.get(name)}:
+            yield name
+        if len(set(attribute.ints)) > 1:
+            yield f"{name} unequal"
+        if min(attribute.ints, default=0) < 0:
+            yield f"{name}<0"
+    elif kind not in HOLDING_GRAPHS:
+        yield name
+
+
+def _formal(formals: Sequence[Formal], position: int) -> Formal | None:
+    if position < len(formals):
+        return formals[position]
+    return formals[-1] if formals and formals[-1].option == "variadic" else None
+
+
+def _of_types(formals: Sequence[Formal], types: Iterable[ValueType]) -> set[str]:
+    traits = set()
+    for position, known in enumerate(types):
+        formal = _formal(formals, position)
+        if formal is not None and formal.is_generic and known.dtype is not None:
+            kind = "" if known.kind == "tensor" else f"{known.kind} of "
+            traits.add(f"{formal.type_variable}={kind}{known.dtype}")
+    return traits
+
+
+def _left_out(formals: Sequence[Formal], names: Sequence[str]) -> set[str]:
+    """Return a trait for each optional value that is there."""
+    given = (formal for formal, name in zip(formals, names, strict=False) if name)
+    return {f"with {formal.name}" for formal in given if formal.option == "optional"}
+
+
+def _of_shapes(node: NodeProto, inputs: Sequence[ValueType], is_known: Callable[[str], bool]) -> Iterator[str]:
+    shapes = [known.shape for name, known in zip(node.input, inputs, strict=True) if name and not is_known(name)]
+    if not shapes:
+        return
+    if shapes[0] is not None:
+        yield f"rank {len(shapes[0])}"
+    if any(shape is None for shape in shapes):
+        yield "rank unknown"
+    known_shapes = [shape for shape in shapes if shape is not None]
+    if any(not isinstance(dim, int) for shape in known_shapes for dim in shape[:1]):
+        yield "batch"
+    if any(not isinstance(dim, int) for shape in known_shapes for dim in shape[1:]):
+        yield "dynamic"
+    if any(dim == 0 for shape in known_shapes for dim in shape):
+        yield "empty"
+    if len({shape for shape in known_shapes if shape}) > 1:
+        yield "broadcast"

@@ -1,0 +1,161 @@
+"""The table of operators: what a runtime did with the cases of each operator version, and what follows for a node.
+
+A file of `table/operators/` holds, for each operator version, how many cases the runtime reads, refuses, computes wrong
+or dies of; the traits that tell these cases apart; and the runtime's own words. `cases.json` holds the traits that the
+cases have, for all runtimes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+from splitgraph.runtimes.operator_traits import needs_a_case
+
+# What is known of a node: all is read; it is refused (the process dies of it, too); results are wrong; some cases like
+# it are not read; or nothing like it was measured.
+Verdict = Literal["reads", "refuses", "wrong", "some", "unmeasured"]
+VERDICTS: Sequence[Verdict] = ("reads", "unmeasured", "some", "refuses", "wrong")
+
+
+class Judged(NamedTuple):
+    """A verdict and its reason. dies: the process of the runtime dies of the node."""
+
+    verdict: Verdict
+    why: str
+    dies: bool = False
+
+
+class Rule(NamedTuple):
+    """Traits with which no case is read: the answer, and the number of cases."""
+
+    traits: frozenset[str]
+    answer: str
+    cases: int
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorEntry:
+    """What a runtime does with an operator version.
+
+    counts: of cases by answer. rules: what tells the cases apart that are not read. unread: traits of cases none of
+    which is read. is_explained: each case that is not read has the traits of a rule. said: the runtime's own words.
+    documented: what the runtime's documents say where it was not run.
+    """
+
+    counts: Mapping[str, int]
+    rules: Sequence[Rule] = ()
+    unread: frozenset[str] = frozenset()
+    is_explained: bool = True
+    said: str = ""
+    documented: str = ""
+
+    @property
+    def cases(self) -> int:
+        """The number of all cases."""
+        return sum(self.counts.values())
+
+    def judge(self, operator: str, traits: frozenset[str], known: frozenset[str]) -> Judged:
+        """Return what is known of a node of this operator version. known: the traits of all cases."""
+        if self.documented:
+            return Judged(
+                "reads" if self.documented == "reads" else "refuses", _told(self.said or "from its documents")
+            )
+        read = self.counts.get("reads", 0)
+        if not read:
+            return self._failed(f"0 of {_cases(self.cases)} of {operator} run", max(self.counts, key=_harm))
+        for rule in self.rules:
+            if rule.traits <= traits:
+                text = f"0 of {_cases(rule.cases)} of {operator} with {' and '.join(sorted(rule.traits))} run"
+                return self._failed(text, rule.answer)
+        missing = sorted(trait for trait in traits - known | traits & self.unread if needs_a_case(trait))
+        if missing:
+            return Judged("unmeasured", f"{operator} was not measured with {' and '.join(missing)}")
+        if not self.is_explained:
+            return Judged("some", f"{read} of {_cases(self.cases)} of {operator} run{_told(self.said, ': ')}")
+        return Judged("reads", f"{read} of {_cases(self.cases)} of {operator} run")
+
+    def _failed(self, text: str, answer: str) -> Judged:
+        verdict: Verdict = "wrong" if answer in ("wrong", "rank") else "refuses"
+        return Judged(verdict, f"{text}{_told(self.said, ': ')}", answer in ("dies", "hangs"))
+
+
+def _cases(number: int) -> str:
+    return f"{number} case{'' if number == 1 else 's'}"
+
+
+def _told(text: str, between: str = "") -> str:
+    return between + text if text else ""
+
+
+_HARM = ("reads", "refuses", "hangs", "dies", "rank", "wrong")
+
+
+def _harm(answer: str) -> int:
+    return _HARM.index(answer)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorTable:
+    """What one version of a runtime does with operators. entries: by operator version, "Relu-14", or by operator where
+    the runtime's documents tell no versions. measured: the date, None where it was not run.
+    """
+
+    measured: str | None
+    entries: Mapping[str, OperatorEntry]
+
+    def judge(self, operator: str, traits: frozenset[str]) -> Judged:
+        """Return what is known of a node. operator: with its version, "Relu-14". traits: as `operator_traits`."""
+        entry = self.entries.get(operator) or self.entries.get(operator.rpartition("-")[0])
+        if entry is None:
+            return Judged("unmeasured", f"no case of {operator} was measured")
+        return entry.judge(operator, traits, _known_traits().get(operator, frozenset()))
+
+    def reads(self, operator: str) -> bool:
+        """Return True for an operator version of which plain cases are read."""
+        entry = self.entries.get(operator) or self.entries.get(operator.rpartition("-")[0])
+        return entry is not None and (bool(entry.counts.get("reads")) or entry.documented == "reads")
+
+
+def imports_label(domain: str, version: int) -> str:
+    """Return the name of the cases that only import an opset of a domain."""
+    return f"imports.{domain}-{version}"
+
+
+_FOLDER = files("splitgraph.runtimes").joinpath("table").joinpath("operators")
+
+
+@cache
+def _known_traits() -> Mapping[str, frozenset[str]]:
+    """Return the traits of all cases by operator version."""
+    held = json.loads(_FOLDER.joinpath("cases.json").read_text("utf-8"))
+    return {operator: frozenset(traits) for operator, traits in held.items()}
+
+
+@cache
+def operator_table(key: str) -> OperatorTable:
+    """Return the table of a target by its key, "mnn@3.6.1"; an empty one where there is none."""
+    file = _FOLDER.joinpath(f"{key}.json")
+    if not file.is_file():
+        return OperatorTable(None, MappingProxyType({}))
+    held = json.loads(file.read_text("utf-8"))
+    return OperatorTable(held["measured"], {name: read_entry(each) for name, each in held["operators"].items()})
+
+
+def read_entry(held: Mapping[str, Any]) -> OperatorEntry:
+    """Return the entry that a line of a file describes."""
+    rules = tuple(Rule(frozenset(traits), answer, cases) for traits, answer, cases in held.get("rules", ()))
+    counts = {answer: held[answer] for answer in _HARM if answer in held}
+    return OperatorEntry(
+        counts,
+        rules,
+        frozenset(held.get("unread", ())),
+        not held.get("unexplained", 0),
+        held.get("said", ""),
+        held.get("documented", ""),
+    )
