@@ -65,7 +65,7 @@ def _drawn(path: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
     try:
         model = onnx.load(path)
         maker = InputMaker(splitgraph.infer(path))
-    except (OSError, ValueError, splitgraph.SplitgraphError):
+    except (OSError, ValueError, onnx.checker.ValidationError, splitgraph.SplitgraphError):
         return None
     for attempt in range(_MOST_ATTEMPTS):
         try:

@@ -15,12 +15,12 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
+from splitgraph.model.value_type import DTYPE_NUMBERS
 from splitgraph.runtimes.operator_traits import needs_a_case
 
 # What is known of a node: all is read; it is refused (the process dies of it, too); results are wrong; some cases like
 # it are not read; or nothing like it was measured.
 Verdict = Literal["reads", "refuses", "wrong", "some", "unmeasured"]
-VERDICTS: Sequence[Verdict] = ("reads", "unmeasured", "some", "refuses", "wrong")
 
 
 class Judged(NamedTuple):
@@ -115,6 +115,13 @@ class OperatorTable:
         if entry is None:
             return Judged("unmeasured", f"no case of {operator} was measured")
         return entry.judge(operator, traits, _known_traits().get(operator, frozenset()))
+
+    def types_read(self, operator: str) -> frozenset[str]:
+        """Return the element types that an operator version was measured to read, in any of its inputs."""
+        entry = self.entries.get(operator)
+        known = frozenset[str]() if entry is None else _known_traits().get(operator, frozenset()) - entry.unread
+        values = (trait.partition("=")[2] for trait in known)
+        return frozenset(value for value in values if value in DTYPE_NUMBERS)
 
     def reads(self, operator: str) -> bool:
         """Return True for an operator version of which plain cases are read."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,14 +11,19 @@ from splitgraph.conversion.cache import ConversionCache
 from splitgraph.conversion.climb import Ladder
 from splitgraph.conversion.keep import CONTRADICTIONS
 from splitgraph.conversion.known_values import KnownValues
+from splitgraph.conversion.node import Node
 from splitgraph.conversion.other_ways import Choose, OtherWays, choose_way
 from splitgraph.conversion.plan import Plan, Replacement, opset_of
 from splitgraph.conversion.plan_opset import may_round, reads_forbidden, told_assumptions
 from splitgraph.inference import Walked
 from splitgraph.inference.walk_results import GraphDetail
 from splitgraph.model.names import FreshNames
-from splitgraph.model.onnx_proto import ModelProto
+from splitgraph.model.onnx_proto import ModelProto, NodeProto
 from splitgraph.model.scopes import GraphPath, Scope, node_label, plain_domain
+from splitgraph.runtimes.node_traits import operator_label, version_of
+from splitgraph.runtimes.operator_traits import operator_traits
+from splitgraph.runtimes.operators import Verdict
+from splitgraph.runtimes.target import Target
 
 # The nodes to be written in another way, by graph and index. For each, the element types that it may have, by their
 # NumPy names; without any, its types are not what stands in the way.
@@ -49,6 +54,34 @@ def plan_other_operators(
         if mine:
             _ScopePlanner(plan, model, walked, scope, names, why, choose).run(mine)
     plan.changes[first:] = reversed(plan.changes[first:])
+
+
+def first_read(target: Target, opset: int) -> Choose:
+    """Return what chooses the first way of which the target reads all nodes; where there is none, the one of which it
+    refuses the fewest. What it refuses of that is written in another way in the next round.
+    """
+
+    def choose(ways: Iterator[Replacement], values: KnownValues) -> Replacement | None:
+        best: tuple[tuple[int, int], Replacement] | None = None
+        for way in ways:
+            verdicts = [_verdict(node, target, opset, values) for node in way.nodes or ()]
+            refused = sum(verdict in ("refuses", "wrong") for verdict in verdicts)
+            open_nodes = len(verdicts) - verdicts.count("reads")
+            if not open_nodes:
+                return way
+            if best is None or (refused, open_nodes) < best[0]:
+                best = (refused, open_nodes), way
+        return None if best is None else best[1]
+
+    return choose
+
+
+def _verdict(node: Node | NodeProto, target: Target, opset: int, values: KnownValues) -> Verdict:
+    """Return what is known of a node that would be written."""
+    message = node.message() if isinstance(node, Node) else node
+    version = version_of(message, {"": opset})
+    traits = operator_traits(message, version, values.type_of, values.knows_elements)
+    return target.operators.judge(operator_label(message, version), traits).verdict
 
 
 @dataclass(slots=True)
