@@ -127,7 +127,14 @@ def check_target(examined: Examined, target: Target) -> TargetCheck:
     """Return what a target does with each node; the findings are the errors of the model itself, and then what the
     target does not read, in graph order.
     """
-    judged = [(node, *judge_node(node, target)) for node in examined.nodes]
+    # Models repeat their nodes.
+    known: dict[object, tuple[Judged, Refusal | None]] = {}
+    judged: list[_Answered] = []
+    for node in examined.nodes:
+        key = (node.label, node.traits, node.own, node.detail is None)
+        if key not in known:
+            known[key] = judge_node(node, target)
+        judged.append((node, *known[key]))
     answers = [
         NodeAnswer(node.location, node.label, result.verdict, result.why, target.key) for node, result, _ in judged
     ]
