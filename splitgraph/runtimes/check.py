@@ -155,6 +155,13 @@ def judge_node(node: NodeTraits, target: Target) -> tuple[Judged, Refusal | None
     return Judged("reads", f"this form of {node.label} is read"), None
 
 
+def is_not_read(node: NodeTraits, target: Target) -> bool:
+    """Return True for a node that a conversion has to write in another way: the target does not read it, or it is a
+    split whose parts go beyond the dimension and is not known to be read.
+    """
+    return target.gets_another_form(node.traits) or judge_node(node, target)[0].verdict in ("refuses", "wrong")
+
+
 _Answered = tuple[NodeTraits, Judged, Refusal | None]
 
 
@@ -230,9 +237,9 @@ def _limits(examined: Examined, target: Target) -> Iterator[Diagnostic]:
         text = f"{target.label} reads opsets up to {target.newest_opset}; the model has opset {examined.opset}"
         yield diagnostic("SG704", text, "main", help=help)
     for domain, version in examined.walked.opset.items():
-        imported = target.operators.entries.get(imports_label(domain, version)) if domain else None
-        if imported is not None and not imported.counts.get("reads"):
-            text = f"{target.label} refuses models that import {domain} {version}: {imported.said}"
+        if target.refuses_import(domain, version):
+            said = target.operators.entries[imports_label(domain, version)].said
+            text = f"{target.label} refuses models that import {domain} {version}: {said}"
             yield diagnostic("SG704", text, "main", help=help)
     newest, own = target.newest_ir_version, examined.model.ir_version
     if newest is not None and own > newest:

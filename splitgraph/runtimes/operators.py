@@ -16,12 +16,12 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from splitgraph.model.schemas import history, table
+from splitgraph.model.value_type import DTYPE_NUMBERS
 from splitgraph.runtimes.operator_traits import needs_a_case
 
 # What is known of a node: all is read; it is refused (the process dies of it, too); results are wrong; some cases like
 # it are not read; or nothing like it was measured.
 Verdict = Literal["reads", "refuses", "wrong", "some", "unmeasured"]
-VERDICTS: Sequence[Verdict] = ("reads", "unmeasured", "some", "refuses", "wrong")
 
 
 class Judged(NamedTuple):
@@ -162,6 +162,17 @@ class OperatorTable:
             text = "its documents say nothing of {}" if is_documented else "no case of {} was measured"
             return Judged("unmeasured", text.format(operator))
         return entry.judge(operator, traits, _known_traits().get(operator, frozenset()))
+
+    def types_read(self, operator: str) -> frozenset[str]:
+        """Return the element types that an operator version was measured to read, in any of its inputs; or those that
+        documents name for its first input.
+        """
+        entry = self.entries.get(operator)
+        if entry is not None and entry.documented:
+            return entry.types
+        known = frozenset[str]() if entry is None else _known_traits().get(operator, frozenset()) - entry.unread
+        values = (trait.partition("=")[2] for trait in known)
+        return frozenset(value for value in values if value in DTYPE_NUMBERS)
 
     def reads(self, operator: str) -> bool:
         """Return True for an operator version of which plain cases are read."""

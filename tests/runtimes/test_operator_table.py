@@ -288,6 +288,7 @@ def test_an_operator_without_an_entry() -> None:
     assert documented.judge("Det-22", frozenset()) == Judged("refuses", "from its documents")
     assert documented.judge("Det", frozenset()).verdict == "refuses"
     assert [documented.reads(each) for each in ("Abs-13", "Abs-6", "Det-22")] == [True, False, False]
+    assert [documented.types_read(each) for each in ("Abs-13", "Abs-6")] == [{"float16", "float32"}, set()]
 
 
 @pytest.mark.parametrize(
