@@ -47,12 +47,12 @@ def plan_other_operators(
     for scope in reversed(root):
         mine = {index: types for (path, index), types in wanted.items() if path == scope.path}
         if mine:
-            _ScopePlanner(plan, model, walked, scope, names, why, choose).run(mine)
+            _GraphPlanner(plan, model, walked, scope, names, why, choose).run(mine)
     plan.changes[first:] = reversed(plan.changes[first:])
 
 
 @dataclass(slots=True)
-class _ScopePlanner:
+class _GraphPlanner:
     """Plans the nodes of one graph."""
 
     plan: Plan
