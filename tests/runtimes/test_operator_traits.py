@@ -45,7 +45,8 @@ def traits(body: str, inputs: str = "float[N, 3, 8, 8] x", opset: int = 17, more
          {"T=float32", "rank 2", "batch", "shape computed", "broadcast"}),
         # A present input that is empty is not the same as one that is given.
         (traits("y = Resize(x, r, s)", "float[1, 1, 2, 2] x", more="<float[0] r = {}, float[4] s = {1, 1, 2, 2}>"),
-         {"T1=float32", "T2=float32", "rank 4", "roi empty", "with scales"}),
+         {"T1=float32", "rank 4", "roi empty", "with scales"}),
+        (traits("y = Reshape(x, s)", "float x", more="<int64[0] s = {}>"), {"T=float32", "scalar", "shape empty"}),
         (traits("y = com.microsoft.Gelu(x)", "float[2, 4] x"), {"T=float32", "rank 2"}),
     ],
 )  # fmt: skip
