@@ -111,8 +111,13 @@ def _work(
 
 
 def first_of_each(models: Sequence[str], most: int | None) -> list[str]:
-    """The first models of each operator version: of those that are called OPERATOR-VERSION.NUMBER and more."""
-    return [model for model in models if most is None or int(model.split(".")[-3]) <= most]
+    """The first models of each operator version, of those that are called OPERATOR-VERSION.NUMBER and more; the first of
+    all versions come first, so that a measurement that is stopped knows something of each.
+    """
+    if most is None:
+        return list(models)
+    numbers = {model: int(model.split(".")[-3]) for model in models}
+    return sorted((model for model in models if numbers[model] <= most), key=numbers.__getitem__)
 
 
 def _result(name: str, answers: Mapping[str, Answer]) -> str:

@@ -50,7 +50,7 @@ def is_operator(key: str) -> bool:
 
 def has_trait(version: OperatorVersion, trait: str) -> bool:
     """Whether a node of an operator version can have a trait."""
-    if trait.startswith("rank ") or trait in ("batch", "dynamic", "empty", "broadcast"):
+    if trait.startswith("rank ") or trait in ("batch", "dynamic", "empty", "broadcast", "scalar"):
         return True
     values = {formal.name for formal in (*version.inputs, *version.outputs)}
     if trait.endswith(" computed"):

@@ -14,12 +14,18 @@ from splitgraph.conversion.repair import repaired
 from splitgraph.conversion.rewrite import Change, Rewrite, step
 from splitgraph.conversion.splits.forms import convert_forms
 from splitgraph.conversion.targets.opsets import opsets_to_try
-from splitgraph.conversion.targets.refusals import UserNames, in_the_users_words, left_of, raise_blockers
+from splitgraph.conversion.targets.refusals import (
+    UserNames,
+    in_the_users_words,
+    left_of,
+    raise_blockers,
+    stays_blocked,
+)
 from splitgraph.conversion.targets.write import TargetPlanner
 from splitgraph.findings.diagnostics import ConversionError, Diagnostic, diagnostic
 from splitgraph.inference import later_leeway
 from splitgraph.model.onnx_proto import ModelProto
-from splitgraph.model.scopes import model_imports, plain_domain, scopes
+from splitgraph.model.scopes import GraphPath, model_imports, plain_domain, scopes
 from splitgraph.options import STRICT, Goal, IRVersion, Leeway
 from splitgraph.runtimes.check import Examined, TargetCheck, check_target, examine, is_not_read
 from splitgraph.runtimes.target import Target
@@ -41,10 +47,9 @@ def convert_for_target(
     """Return a copy of the model that the target reads; the model itself is not changed. What the target reads stays as
     it is.
 
-    opset: of the result; None keeps the model's own if the target reads it, and else takes the newest at which most is
-    known to be read. ir_version: of the result; None
-    lowers the model's own only where the target does not read it. leeway: what the user permits. Raises ConversionError
-    with every blocker.
+    opset: of the result; None keeps the model's own if the target reads it, and else takes the nearest at which most is
+    known to be read. ir_version: of the result; None lowers the model's own only where the target does not read it.
+    leeway: what the user permits. Raises ConversionError with every blocker.
     """
     check_ir_version(ir_version)
     own = model_imports(model).get("")
@@ -53,13 +58,18 @@ def convert_for_target(
         return _apart_from(rewrite, model)
     refusals: list[ConversionError] = []
     best: tuple[int, Rewrite] | None = None
-    for tried, expected in opsets_to_try(examine(model, leeway), target).items():
-        # Another opset is only worth a trial if more is known to be read there.
+    source = examine(model, leeway)
+    for tried, expected in opsets_to_try(source, target).items():
+        # Another opset is only worth a trial if more is known to be read there, and if what was in the way may be gone.
         if best is not None and sum(expected) >= best[0]:
+            continue
+        if any(stays_blocked(refusal, source, target, tried) for refusal in refusals):
             continue
         try:
             rewrite, check = _at_opset(model, target, tried, ir_version, leeway)
         except ConversionError as error:
+            if tried == own and any(not found.code.startswith("SG7") for found in error.diagnostics):
+                raise
             refusals.append(error)
             continue
         left = sum(node.answer != "reads" for node in check.nodes)
@@ -92,6 +102,7 @@ def _at_opset(
     rewrite = _repaired(model, leeway) if opset in (None, own) else convert_opset(model, opset, leeway=leeway)
     permitted, leeway, names = leeway, later_leeway(model, leeway), UserNames(model)
     examined, joins, reasons = examine(rewrite.model, leeway), True, dict[str, str]()
+    stuck = set[tuple[GraphPath, str]]()
     for _ in range(_MOST_ROUNDS):
         failing = [node for node in examined.nodes if is_not_read(node, target)]
         traits = frozenset().union(*(node.traits for node in failing))
@@ -103,7 +114,9 @@ def _at_opset(
                 text = f"onnx cannot inline the local functions: {error}"
                 reasons.update((node.location, text) for node in failing if "local-function" in node.traits)
         if further is None and failing:
-            further = _with_other_forms(examined, target, joins, reasons)
+            plan = Plan(left_out=find_left_out(examined.model, examined.walked.scopes))
+            TargetPlanner(plan, examined, target, joins, stuck).run()
+            further = _applied(plan, examined, target, reasons)
             joins = False
         if further is None:
             break
@@ -148,12 +161,10 @@ def _repaired(model: ModelProto, leeway: Leeway) -> Rewrite:
     return rewrite
 
 
-def _with_other_forms(examined: Examined, target: Target, joins: bool, reasons: dict[str, str]) -> Rewrite | None:
-    """Return the model after one round of planning; None where nothing is left to do. reasons: this adds why a node
-    stays as it is, by location.
+def _applied(plan: Plan, examined: Examined, target: Target, reasons: dict[str, str]) -> Rewrite | None:
+    """Return the model after one round; None where nothing is left to do. reasons: this adds why a node stays as it is,
+    by location.
     """
-    plan = Plan(left_out=find_left_out(examined.model, examined.walked.scopes))
-    TargetPlanner(plan, examined, target, joins).run()
     Plan(blockers=plan.needed(examined.walked)).raise_blockers(f"the model cannot be converted for {target.label}")
     reasons.update((note.location, note.message) for note in (*plan.notes, *plan.blockers))
     return apply_plan(plan, examined.model) if plan.changes else None

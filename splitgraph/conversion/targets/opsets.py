@@ -48,7 +48,7 @@ def estimate(examined: Examined, target: Target, opset: int) -> Estimate:
     groups = Counter(
         (node.node.op_type, node.own)
         for node in examined.nodes
-        if not plain_domain(node.node.domain) and node.detail is None and "local-function" not in node.traits
+        if not plain_domain(node.node.domain) and node.detail is None and not node.traits
     )
     for (op_type, traits), number in groups.items():
         if not _is_read_somewhere(op_type, target, examined.opset):

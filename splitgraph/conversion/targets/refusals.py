@@ -9,7 +9,8 @@ from splitgraph.conversion.rewrite import Change
 from splitgraph.findings.codes import CODES
 from splitgraph.findings.diagnostics import ConversionError, Diagnostic, diagnostic
 from splitgraph.model.onnx_proto import ModelProto
-from splitgraph.model.scopes import node_label, scopes
+from splitgraph.model.schemas.history import version_at
+from splitgraph.model.scopes import node_label, plain_domain, scopes
 from splitgraph.runtimes.check import Examined, check_target, judge_node
 from splitgraph.runtimes.node_traits import NodeTraits
 from splitgraph.runtimes.target import Target, targets
@@ -60,6 +61,23 @@ def raise_blockers(left: Sequence[Diagnostic], target: Target, reasons: Mapping[
     lines = "".join(f"\n  {blocker.code}  {blocker.location}  {blocker.message}" for blocker in blockers)
     count = f"{len(blockers)} blocker" + ("s" if len(blockers) > 1 else "")
     raise ConversionError(f"{target.label} reads no form of the model that is known: {count}{lines}", blockers)
+
+
+def stays_blocked(refusal: ConversionError, source: Examined, target: Target, opset: int) -> bool:
+    """Return True if a node that is in the way of one conversion is in the way at another opset, too: it has the same
+    operator there, and the target is known not to read it. source: the user's model.
+    """
+    blocked = {blocker.location for blocker in refusal.diagnostics if blocker.code == "SG706"}
+    for node in source.nodes:
+        if node.location not in blocked or node.detail is not None or node.traits or plain_domain(node.node.domain):
+            continue
+        version = version_at(node.node.op_type, opset)
+        if version is None:
+            continue
+        judged = target.operators.judge(f"{node.node.op_type}-{version.since_version}", node.own)
+        if judged.verdict in ("refuses", "wrong"):
+            return True
+    return False
 
 
 def _blocker(finding: Diagnostic, reason: str | None, node: NodeTraits | None) -> Diagnostic:

@@ -42,13 +42,15 @@ _SEQUENCES = {"sequence-lengths", "sequence-size", "sequence-each"}
 class TargetPlanner:
     """Plans one round of a conversion: each node that the target does not read gets another form, where there is one.
 
-    joins: whether slices that are not read become a Split, where they are all parts of a value.
+    joins: whether slices that are not read become a Split, where they are all parts of a value. stuck: nodes of earlier
+    rounds that are written in no other way, by graph and first output; this adds those of the round.
     """
 
     plan: Plan
     examined: Examined
     target: Target
     joins: bool
+    stuck: set[tuple[GraphPath, str]]
 
     def run(self) -> None:
         """Plan all roots of the model."""
@@ -79,14 +81,18 @@ class TargetPlanner:
             plan_sequences(self.plan, model, walked, root, names, why, only=failing.keys())
         if traits & _JOINED and self.joins:
             plan_partitions(self.plan, model, walked, root, names, why, only=failing.keys())
-        opset = opset_of(root[0].imports)
-        wanted = {
-            place: self.target.operators.types_read(node.label)
+        # What no way was found for is not tried again.
+        tried = {
+            place: node
             for place, node in failing.items()
-            if node.detail is None and not node.traits
+            if node.detail is None and not node.traits and (place[0], _first_output(node)) not in self.stuck
         }
-        choose = first_read(self.target, opset)
+        wanted = {place: self.target.operators.types_read(node.label) for place, node in tried.items()}
+        choose = first_read(self.target, opset_of(root[0].imports))
         plan_other_operators(self.plan, model, walked, root, names, why, wanted=wanted, choose=choose)
+        for (path, index), node in tried.items():
+            if not self.plan.at(path).changes(index):
+                self.stuck.add((path, _first_output(node)))
         for node in failing.values():
             is_planned = self.plan.at(node.scope.path).changes(node.index)
             if node.node.op_type == "Slice" and not is_planned:
@@ -135,6 +141,10 @@ class TargetPlanner:
         for made in replacement.messages():
             if made.op_type == "Split" and choice.split.axis is not None and not _refers(made):
                 set_int(made, "axis", choice.split.axis)
+
+
+def _first_output(node: NodeTraits) -> str:
+    return next(filter(None, node.node.output), "")
 
 
 def _single(split_node: SplitNode) -> set[str]:
