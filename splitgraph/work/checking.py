@@ -29,9 +29,12 @@ class Checked:
 
 
 def check_file(task: FileTask) -> Checked:
-    """Check a model for its targets; for all of them, it is also converted for each. Raises SplitgraphError."""
-    wanted = [find_target(target) for target in task.targets] if task.targets else list(targets().values())
-    examined = api.examined_model(task.model, task.leeway)
+    """Check a model for its targets; for all that read its format, it is also converted for each. Raises
+    SplitgraphError.
+    """
+    named = [find_target(target) for target in task.targets]
+    examined = api.examined_model(task.model, task.leeway, named)
+    wanted = named or [target for target in targets().values() if examined.is_read_by(target)]
     checks = [check_target(examined, target) for target in wanted]
     converted = {}
     if not task.targets and not examined.errors:

@@ -1,0 +1,174 @@
+"""Writes cases of layers that no ONNX operator becomes, by the newest OpenVINO's own Python: `layer_cases.py FOLDER`.
+
+The layers are those of `tests/inference/openvino_ir/`, splits in all their forms, and weights in types that are
+smaller than float32. An IR has one layer, and what it needs. Its inputs are random, its expected outputs what OpenVINO
+computes: nobody else computes layers. So what is measured is whether other releases read a layer, and compute the same.
+A layer of which two runs differ is left out. Imports nothing of the package.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "inference" / "openvino_ir"))
+
+import body_layer_models  # noqa: F401 - registers its groups
+import every_layer
+import layer_models
+import openvino as ov
+from layer_models import I64, N, const, given, group
+from openvino import opset1, opset3, opset8
+
+I32 = np.int32
+# Sizes of dynamic dimensions, the first one that a layer takes.
+_SIZES = (4, 7, 3, 1)
+
+
+# Splits and weights ---------------------------------------------------------------------------------------------------
+
+
+@group
+def splits() -> dict[str, Any]:
+    """Split-1: the axis, the type, the sizes."""
+    types = {"float16": np.float16, "int64": I64, "int32": I32, "uint8": np.uint8, "int8": np.int8, "bool": bool}
+    return {
+        "plain": opset1.split(given(2, 6, 4), const(1), 3),
+        "negative": opset1.split(given(2, 6, 4), const(-2), 3),
+        "narrow": opset1.split(given(2, 6, 4), const(1, I32), 3),
+        "one": opset1.split(given(2, 6), const(1), 1),
+        "open": opset1.split(given(N, 6), const(1), 2),
+        "opened": opset1.split(given(6, N), const(1), 1),
+        "axis": opset1.split(given(2, 6), opset1.parameter([], I64), 2),
+        "vector": opset1.split(given(6), const(0), 2),
+        "double": opset1.split(given(2, 6, dtype=np.float64), const(1), 2),
+        **{name: opset1.split(given(2, 6, dtype=dtype), const(1), 2) for name, dtype in types.items()},
+    }
+
+
+@group
+def variadic_splits() -> dict[str, Any]:
+    """VariadicSplit-1: the lengths, the axis, the type."""
+    types = {"float16": np.float16, "int64": I64, "int32": I32, "uint8": np.uint8, "int8": np.int8, "bool": bool}
+    split = opset1.variadic_split
+    return {
+        "plain": split(given(2, 6, 4), const(1), const([2, 1, 3])),
+        "rest": split(given(2, 6, 4), const(1), const([2, -1, 3])),
+        "rest_first": split(given(2, 6, 4), const(1), const([-1, 2])),
+        "rest_of_nothing": split(given(2, 6, 4), const(1), const([2, -1, 4])),
+        "rest_of_any": split(given(2, N, 4), const(1), const([2, -1])),
+        "empty": split(given(2, 6, 4), const(1), const([2, 0, 4])),
+        "negative": split(given(2, 6, 4), const(-2), const([2, 4])),
+        "narrow": split(given(2, 6, 4), const(1, I32), const([2, 4], I32)),
+        "listed": split(given(2, 6, 4), const([1]), const([2, 4])),
+        "one": split(given(2, 6), const(1), const([6])),
+        "alone": split(given(2, 6), const(1), const([-1])),
+        "open": split(given(N, 6), const(1), const([2, 4])),
+        "opened": split(given(2, N), const(1), const([1, -1])),
+        "vector": split(given(6), const(0), const([2, 4])),
+        "lengths": split(given(2, 2), const(1), opset1.parameter([2], I64)),
+        "counted": split(given(2, N), const(1), opset1.concat([const([1]), _all_but_one(given(2, N))], 0)),
+        "axis": split(given(2, 2), opset1.parameter([], I64), const([1, 1])),
+        "double": split(given(2, 6, dtype=np.float64), const(1), const([2, 4])),
+        **{name: split(given(2, 6, dtype=dtype), const(1), const([2, 4])) for name, dtype in types.items()},
+    }
+
+
+def _all_but_one(data: Any) -> Any:
+    return opset1.subtract(opset8.gather(opset3.shape_of(data), const([1]), const(0)), const([1]))
+
+
+@group
+def weights() -> dict[str, Any]:
+    """Weights in small types, and how they become numbers again."""
+    found: dict[str, Any] = {}
+    # Numbers that all of these types have.
+    values = [1.0, 2.0, 1.0, 1.0, 2.0, 2.0, 1.0, 2.0]
+    for name in ["f16", "bf16", "f8e4m3", "f8e5m2", "f8e8m0", "nf4", "f4e2m1", "i4", "u4", "i8", "u8", "u2"]:
+        held = ov.op.Constant(getattr(ov.Type, name), ov.Shape([2, 4]), values)
+        found[name] = opset1.matmul(given(N, 2), opset1.convert(held, "f32"), False, False)
+        half = opset1.multiply(opset1.convert(held, "f16"), const([[0.5]] * 2, np.float16))
+        found[f"{name}_scaled"] = opset1.matmul(given(N, 2), opset1.convert(half, "f32"), False, False)
+    return found
+
+
+# Writing --------------------------------------------------------------------------------------------------------------
+
+
+def main(folder: Path) -> None:
+    """Write all cases."""
+    core, count = ov.Core(), 0
+    for name, build in layer_models.GROUPS.items():
+        # A group that other tests run only as a whole has the dimensions of the others.
+        if name in every_layer.NOT_RUN:
+            continue
+        layer_models.start()
+        of_layers: dict[str, list[Any]] = {}
+        for key, output in build().items():
+            of_layers.setdefault(output.get_node().get_name(), []).append((key, output))
+        for outputs in of_layers.values():
+            count += _write(core, folder, f"layer.{name}.{outputs[0][0]}", [output for _, output in outputs])
+    print(f"{count} layers in {folder}")
+
+
+def _write(core: Any, folder: Path, name: str, outputs: Sequence[Any]) -> bool:
+    """Write the case of one layer. Return False for one that does not run, or computes nothing certain."""
+    parameters = list(_parameters(outputs[0].get_node()))
+    for number, parameter in enumerate(parameters):
+        parameter.output(0).set_names({f"in{number}"})
+    model = ov.Model([opset1.result(output) for output in outputs], parameters)
+    for size in _SIZES:
+        # A layer that this release does not compile, or not with this size, is no case of it.
+        try:
+            compiled = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+            inputs = {f"in{number}": _values(parameter, size) for number, parameter in enumerate(parameters)}
+            first, again = (list(compiled.create_infer_request().infer(inputs).values()) for _ in range(2))
+        except (RuntimeError, ValueError):
+            continue
+        if not all(map(np.array_equal, first, again)) or not all(map(_is_finite, first)):
+            return False
+        ov.save_model(model, folder / f"{name}.xml", compress_to_fp16=False)
+        np.savez(folder / f"{name}.in.npz", **inputs)
+        np.savez(folder / f"{name}.exp.npz", **{f"out{number}": array for number, array in enumerate(first)})
+        return True
+    return False
+
+
+def _is_finite(array: np.ndarray[Any, Any]) -> bool:
+    return bool(np.all(np.isfinite(array.astype(float))))
+
+
+def _parameters(layer: Any) -> Iterator[Any]:
+    """The parameters that a layer depends on, in the order in which they are met."""
+    seen, left = set(), [layer]
+    while left:
+        node = left.pop()
+        if node.get_name() in seen:
+            continue
+        seen.add(node.get_name())
+        if node.get_type_name() == "Parameter":
+            yield node
+        left += [given.get_source_output().get_node() for given in node.inputs()]
+
+
+def _values(parameter: Any, size: int) -> np.ndarray[Any, Any]:
+    dims = parameter.get_partial_shape()
+    shape = [_fitting(dim, size) for dim in dims] if dims.rank.is_static else [size, 2]
+    dtype = parameter.get_element_type().to_dtype()
+    if np.issubdtype(dtype, np.floating):
+        return np.random.default_rng(0).uniform(0.1, 1, shape).astype(dtype)
+    return np.ones(shape, dtype)
+
+
+def _fitting(dim: Any, size: int) -> int:
+    lowest, most = dim.get_min_length(), dim.get_max_length()
+    return max(lowest, size if most < 0 else min(size, most))
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
+    main(Path(sys.argv[1]))
