@@ -115,8 +115,9 @@ def usable(folder: Path, written: Path) -> Iterator[Written]:
         for case, problem in problems(written / name).items():
             if not problem:
                 yield _read(f"{case}.{name.partition('@')[2]}", written / name / f"{case}.xml", folder / case)
-    for path in sorted(Path(written, "layers").glob("*.xml")):
-        yield _read(path.stem, path, path.with_suffix(""))
+    for path in sorted(Path(written, "layers").glob("*.exp.npz")):
+        name = path.name.removesuffix(".exp.npz")
+        yield _read(name, path.with_name(f"{name}.xml"), path.with_name(name))
 
 
 def _read(name: str, model: Path, arrays: Path) -> Written:

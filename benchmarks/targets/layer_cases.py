@@ -8,8 +8,10 @@ A layer of which two runs differ is left out. Imports nothing of the package.
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +23,13 @@ import body_layer_models  # noqa: F401 - registers its groups
 import every_layer
 import layer_models
 import openvino as ov
-from layer_models import I64, N, const, given, group
-from openvino import opset1, opset3, opset8
+from layer_models import F32, I64, N, const, given, group
+from openvino import opset1, opset3, opset6, opset8
 
 I32 = np.int32
 # Sizes of dynamic dimensions, the first one that a layer takes.
 _SIZES = (4, 7, 3, 1)
+_SECONDS = 60
 
 
 # Splits and weights ---------------------------------------------------------------------------------------------------
@@ -100,27 +103,55 @@ def weights() -> dict[str, Any]:
 
 
 def main(folder: Path) -> None:
-    """Write all cases."""
-    core, count = ov.Core(), 0
-    for name, build in layer_models.GROUPS.items():
-        # A group that other tests run only as a whole has the dimensions of the others.
-        if name in every_layer.NOT_RUN:
-            continue
+    """Write all cases. Each layer has a process of its own: OpenVINO dies of some."""
+    for name, build in _groups():
         layer_models.start()
         of_layers: dict[str, list[Any]] = {}
         for key, output in build().items():
             of_layers.setdefault(output.get_node().get_name(), []).append((key, output))
         for outputs in of_layers.values():
-            count += _write(core, folder, f"layer.{name}.{outputs[0][0]}", [output for _, output in outputs])
+            _fork(folder, f"layer.{name}.{outputs[0][0]}", [output for _, output in outputs])
+    _fork(folder, "layer.state.sum", *_state())
+    count = len(list(folder.glob("*.exp.npz")))
     print(f"{count} layers in {folder}")
 
 
-def _write(core: Any, folder: Path, name: str, outputs: Sequence[Any]) -> bool:
-    """Write the case of one layer. Return False for one that does not run, or computes nothing certain."""
+def _groups() -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
+    """The layers as they are registered for other tests; those of every set with fixed and with dynamic dimensions."""
+    for name, build in layer_models.GROUPS.items():
+        if name not in every_layer.NOT_RUN:
+            yield name, build
+    for kind in ("fixed", "dynamic"):
+        for name in every_layer.LAYERS:
+            yield kind, lambda name=name, kind=kind: every_layer.built(name, kind) or {}
+
+
+def _state() -> tuple[list[Any], list[Any]]:
+    """A sum that is kept from run to run: its result, and the layer that keeps it."""
+    held = opset6.read_value(const([[0.0, 0.0]], F32), "sum", ov.Type.f32, ov.PartialShape([1, 2]))
+    total = opset1.add(held, given(1, 2))
+    return [total.output(0)], [opset6.assign(total, "sum")]
+
+
+def _fork(folder: Path, name: str, outputs: Sequence[Any], sinks: Sequence[Any] = ()) -> None:
+    """Write the case of one layer, in a process that ends then."""
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return
+    signal.alarm(_SECONDS)
+    try:
+        _write(ov.Core(), folder, name, outputs, sinks)
+    finally:
+        os._exit(0)
+
+
+def _write(core: Any, folder: Path, name: str, outputs: Sequence[Any], sinks: Sequence[Any]) -> None:
+    """Write the case of a layer that runs, and computes something certain."""
     parameters = list(_parameters(outputs[0].get_node()))
     for number, parameter in enumerate(parameters):
         parameter.output(0).set_names({f"in{number}"})
-    model = ov.Model([opset1.result(output) for output in outputs], parameters)
+    model = ov.Model([opset1.result(output) for output in outputs], list(sinks), parameters)
     for size in _SIZES:
         # A layer that this release does not compile, or not with this size, is no case of it.
         try:
@@ -130,12 +161,11 @@ def _write(core: Any, folder: Path, name: str, outputs: Sequence[Any]) -> bool:
         except (RuntimeError, ValueError):
             continue
         if not all(map(np.array_equal, first, again)) or not all(map(_is_finite, first)):
-            return False
+            return
         ov.save_model(model, folder / f"{name}.xml", compress_to_fp16=False)
         np.savez(folder / f"{name}.in.npz", **inputs)
         np.savez(folder / f"{name}.exp.npz", **{f"out{number}": array for number, array in enumerate(first)})
-        return True
-    return False
+        return
 
 
 def _is_finite(array: np.ndarray[Any, Any]) -> bool:
