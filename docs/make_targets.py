@@ -5,32 +5,43 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from target_operators import operator_matrix, runtime_pages
+
 import splitgraph
 from splitgraph.runtimes.target import Target
 from splitgraph.runtimes.traits import FORMS, MODIFIERS, title
 
 PAGE = Path(__file__).with_name("targets.md")
+PAGES = Path(__file__).with_name("targets")
 
 _INTRODUCTION = """\
-# Which runtime reads which split
+# Which runtime reads which model
 
 Generated from `splitgraph/runtimes/table/` by `docs/make_targets.py`; do not edit by hand.
 
-Exporters write one form of split, and runtimes read others. Each runtime below was run on some 180 small models, each
-with one form of split, and on the models of [`models/`](../models/README.md), and its results were compared with what
-NumPy computes. Where a runtime cannot be run here, its own documents and issue threads say what it reads.
+The question is about the model: does it run there, and if not, how can it be made to run? Each runtime below was given
+some 2,000 to 7,000 models of one operator each: onnx's node tests and nodes as models have them, at every version of
+every operator, with constants and inputs, with fixed and with unknown dimensions. Its results were compared with what
+the tests expect. Splits were measured more closely, in some 180 forms. Where a runtime cannot be run here, its own
+documents and issue threads say what it reads.
 
 ```
-splitgraph check model.onnx --target mnn            what MNN refuses in this model, or silently computes wrong
-splitgraph check model.onnx --all-targets           one line for each runtime
-splitgraph convert model.onnx --target mnn          another form for what MNN does not read, and for nothing else
+splitgraph check model.onnx --target mnn            what MNN does with each node of this model
+splitgraph check model.onnx --all-targets           one line for each runtime: as it is, and after a conversion
+splitgraph convert model.onnx --target mnn          a model that MNN reads, if there is one
 ```
 
-`convert --target` prefers the form that the model has. Otherwise it takes, in this order: equal parts or
-`num_outputs`, constant lengths, computed lengths, a Slice for each part. It writes only forms that the runtime is
-known to read. Sequences become plain splits, local functions are inlined, a left-out axis is written out, and an
-output without a name gets one. An empty part leaves the Concat that reads it, or becomes a constant. The opset stays
-where the runtime reads it. If no form is read, splitgraph says which nodes are in the way.
+`check` says of every node what was measured: it is read; refused; silently wrong; some cases like it are not read; or
+nothing like it was measured. "reads all nodes" is said only if every node is known to be read. A model has many nodes,
+and a runtime may still fail over how they come together; [the campaign](../benchmarks/targets/README.md) says how often.
+
+`convert --target` changes only what the runtime does not read. The model keeps its opset if that is read; otherwise it
+goes to the nearest opset at which most nodes are known to be read. An operator that the runtime lacks is written with
+others, as its function body or as older opsets wrote it. Of splits, equal parts or `num_outputs` come first, then
+constant lengths, computed lengths, and a Slice for each part. Sequences become plain splits, local functions are inlined,
+a left-out axis is written out, and an output without a name gets one. An empty part leaves the Concat that reads it, or
+becomes a constant. An import of another domain that nothing uses is dropped where the runtime refuses it. If something
+remains, nothing is written, and splitgraph says which nodes are in the way and which runtimes read them.
 
 A name with a version means that version: `onnxruntime@1.15`, `opencv@4`, `openvino@2023.3`. `--opset` chooses the
 opset, too.
@@ -38,6 +49,12 @@ opset, too.
 
 _LEGEND = """\
 `.` right · `r` refused · `W` silently wrong · `s` right data of another rank · `X` the process dies · empty: not known
+"""
+
+_OPERATORS = """\
+The newest version of the operator that is read. `18*`: not in every case; the page of the runtime says which. `r` no
+version is read · `W` silently wrong · `X` the process dies · `-` its documents say that it is not read, a number in
+brackets that it is · empty: not measured. The names of the runtimes lead to their pages.
 """
 
 _TOLD = {"refuses": "refused", "wrong": "wrong", "rank": "another rank", "dies": "dies"}
@@ -48,7 +65,8 @@ def targets_page() -> str:
     """The page as Markdown."""
     known = splitgraph.targets()
     measured = {key: target for key, target in known.items() if target.measured}
-    parts = [_INTRODUCTION, "## The runtimes\n", *_runtimes(known), "## Forms of split\n", _LEGEND]
+    parts = [_INTRODUCTION, "## The runtimes\n", *_runtimes(known), "## Operators\n", _OPERATORS]
+    parts += [*operator_matrix(known), "## Forms of split\n", _LEGEND]
     parts += [*_matrix(known, FORMS), "## What is unusual about a split\n"]
     parts += [*_matrix(known, MODIFIERS), "## Element types\n", *_matrix(known, _types(measured.values()))]
     parts += ["## In words\n", *_notes(known), "## How this was measured\n", _HARNESS]
@@ -69,7 +87,8 @@ def _runtimes(known: Mapping[str, Target]) -> Iterator[str]:
         limits = (target.newest_opset, target.newest_ir_version)
         shown = " | ".join("no limit seen" if each is None and target.measured else str(each or "") for each in limits)
         source = f"measured {target.measured}: {target.how}" if target.measured else _sources(target)
-        yield f"| `{target.key}` | {target.label} | {shown} | {source} |"
+        page = f"[`{target.key}`](targets/{target.key}.md)" if target.operators.entries else f"`{target.key}`"
+        yield f"| {page} | {target.label} | {shown} | {source} |"
     yield ""
 
 
@@ -119,3 +138,6 @@ def _notes(known: Mapping[str, Target]) -> Iterator[str]:
 
 if __name__ == "__main__":
     PAGE.write_text(targets_page(), encoding="utf-8")
+    PAGES.mkdir(exist_ok=True)
+    for key, text in runtime_pages(splitgraph.targets()).items():
+        (PAGES / f"{key}.md").write_text(text, encoding="utf-8")

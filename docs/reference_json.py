@@ -13,7 +13,7 @@ _FOLDER = Path(__file__).with_name("reference") / "schemas"
 # In the order of the page; the parts that several documents have come last.
 _DOCUMENTS = ("infer", "rewrite", "check", "verify", "diff", "report", "doctor", "many", "failure")
 # Files that come with splitgraph, or that it writes.
-_FILES = ("target", "outcome")
+_FILES = ("target", "operators", "outcome")
 _COMMON = "common"
 
 _INTRODUCTION = """\
@@ -36,8 +36,8 @@ meaning, is listed in [CHANGELOG.md](../../CHANGELOG.md).
 There is no document where the name of the command is missing or wrong, where stdout cannot be written (exit code 2),
 and where the program is interrupted ([exit codes](command-line.md#exit-codes) 130 and above).
 
-The [table of targets](#table-of-targets), JSON files that come with splitgraph, has a schema too, and so does each line
-of the [report of many models](#report-of-many-models).
+The [table of targets](#table-of-targets) and the [table of operators](#table-of-operators), JSON files that come with
+splitgraph, have schemas too, and so does each line of the [report of many models](#report-of-many-models).
 """
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper, parser
 
 from splitgraph.runtimes.operators import imports_label
 
@@ -36,6 +36,7 @@ def extra_tests() -> Iterator[_Extra]:
     for name, (nodes, wanted) in _constants().items():
         yield f"extra_constant_{name}", "Constant", _model(nodes, wanted), {"x": _X}, {"y": wanted}
     yield from _casts()
+    yield from _bodies()
 
 
 def import_tests() -> Iterator[tuple[str, ModelProto, Mapping[str, Array], Mapping[str, Array]]]:
@@ -95,6 +96,33 @@ def _constants() -> dict[str, tuple[list[NodeProto], Array]]:
         nodes = [node("Constant", [], ["c"], **attributes), node("Cast", ["c"], ["f"], to=TensorProto.FLOAT)]
         made[name] = ([*nodes, node("Add", ["x", "f"], ["y"])], np.asarray(_X + np.array(value, np.float32)))
     return made
+
+
+_BODIES = {
+    "Loop": """agraph (float[3, 4] x) => (float[3, 4] y) <int64 turns = {3}, bool goes = {1}> {
+        y = Loop (turns, goes, x) <body = turn (int64 i, bool on, float[] before) => (bool still, float[] after) {
+            still = Identity (on)  after = Add (before, x) }> }""",
+    "Loop ": """agraph (float[3, 4] x) => (float[3, 3, 4] y) <int64 turns = {3}, bool goes = {1}> {
+        last, y = Loop (turns, goes, x)
+            <body = turn (int64 i, bool on, float[] before) => (bool still, float[] after, float[] each) {
+            still = Identity (on)  after = Add (before, x)  each = Relu (after) }> }""",
+    "Scan": """agraph (float[3, 4] x) => (float[3, 4] y) <float[4] start = {0, 0, 0, 0}> {
+        last, y = Scan <num_scan_inputs = 1, body = step (float[] before, float[] row) => (float[] after, float[] out)
+            { after = Add (before, row)  out = Identity (after) }> (start, x) }""",
+    "If": """agraph (float[3, 4] x) => (float[3, 4] y) <float limit = {0}> {
+        sum = ReduceSum <keepdims = 0> (x)  is_more = Greater (sum, limit)
+        y = If (is_more) <then_branch = more () => (float[] a) { a = Relu (x) },
+                          else_branch = less () => (float[] b) { b = Neg (x) }> }""",
+}
+
+
+def _bodies() -> Iterator[_Extra]:
+    """A Loop with and without collected results, a Scan and an If, with bodies that read outer values."""
+    total = np.cumsum(np.stack([_X] * 4), axis=0)
+    wanted = {"Loop": total[3], "Loop ": total[1:], "Scan": np.cumsum(_X, axis=0), "If": _X}
+    for number, (operator, text) in enumerate(_BODIES.items()):
+        model = parser.parse_model(f'<ir_version: 8, opset_import: ["": 13]> {text}')
+        yield f"extra_body{number}", operator.strip(), model, {"x": _X}, {"y": wanted[operator].astype(np.float32)}
 
 
 def _casts() -> Iterator[_Extra]:

@@ -32,6 +32,7 @@ Signature = Mapping[str, Any]
 _MOST_ELEMENTS, _MOST_KEPT, _LONGEST = 200_000, 64, 2000
 # Tried one after the other for every symbol: a model may need a size that fits its constants.
 _SIZES = (2, 4, 1, 8)
+_DOMAINS = ("", "ai.onnx.ml", "com.microsoft")
 _SKIPPED = {"Constant", "Split", "SplitToSequence", "StringSplit", "If", "Loop", "Scan"}
 
 
@@ -62,7 +63,7 @@ def _signatures(model: ModelProto) -> Iterator[Signature]:
         node, scope = each.node, each.scope
         detail = examined.walked.graphs.get(scope.path)
         graphs = any(attribute.type in HOLDING_GRAPHS for attribute in node.attribute)
-        if detail is None or scope.path or graphs or node.op_type in _SKIPPED or node.domain not in ("", "ai.onnx.ml"):
+        if detail is None or scope.path or graphs or node.op_type in _SKIPPED or node.domain not in _DOMAINS:
             continue
         if any(attribute.ref_attr_name for attribute in node.attribute):
             continue

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from splitgraph.api import Converted
 from splitgraph.commands.many import run_models
 from splitgraph.findings.diagnostics import Diagnostic
-from splitgraph.options import Shown
+from splitgraph.options import Leeway, Shown
 from splitgraph.report.pages import accepted_findings, findings_phrase, findings_table
 from splitgraph.report.printing import print_document, print_result
 from splitgraph.report.text import BLANK, Block, Cell, count, line, opset_text, table
@@ -28,24 +28,26 @@ def _check(task: FileTask, shown: Shown) -> int:
     if shown.as_json:
         from splitgraph.report.documents import check_json
 
-        document = check_json(model, dict(walked.opset), checked.checks, checked.converted, walked.accepted)
+        document = check_json(
+            model, dict(walked.opset), checked.checks, checked.converted(task.leeway), walked.accepted
+        )
         print_document(document)
     elif checked.code or not shown.quiet:
         accepted = accepted_findings(walked.accepted)
-        page = _page(model, checked, is_table=not task.targets)
+        page = _page(model, checked, task.leeway)
         print_result([*page, *([BLANK] if accepted else []), *accepted])
     return checked.code
 
 
-def _page(model: str, checked: Checked, *, is_table: bool) -> list[Block]:
+def _page(model: str, checked: Checked, leeway: Leeway) -> list[Block]:
     examined = checked.examined
     if examined.errors:
         told = [*examined.errors, *examined.walked.stale]
         return [line((model, "bold"), f" · {findings_phrase(examined.errors)}"), findings_table(told)]
-    if is_table:
+    if checked.compares_all:
         opset = f"opset {examined.opset}" if examined.ir is None else opset_text(examined.walked.opset)
         title = f" · {opset} · {count(len(examined.nodes), 'node')}"
-        return [line((model, "bold"), title), _table(checked.checks, checked.converted)]
+        return [line((model, "bold"), title), _table(checked.checks, checked.converted(leeway))]
     blocks: list[Block] = []
     for check in checked.checks:
         blocks.append(line((check.target.label, "bold"), f" · {_verdict(check, model)}"))

@@ -231,7 +231,7 @@ def _entry_of(
 ) -> _Entry | None:
     """Return the entry for a node; None where an entry cannot hold what it became."""
     if replacement.nodes is None:
-        return _Entry({}, (), None, "")
+        return _Entry(read, (), None, "")
     constants = {tensor.name: tensor.name for tensor in replacement.constants}
     hints = {name: hint for name, hint in log.hints.items() if name not in constants}
     numbers = {name: number for number, name in enumerate([*node.input, *node.output, *hints])}

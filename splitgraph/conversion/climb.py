@@ -88,10 +88,7 @@ class Ladder:
         if not climb.adapted:
             changed = changed_attributes(node, nodes[0].attributes)
             return Replacement(nodes, (), "; ".join(climb.edited[name] for name in changed)) if changed else KEPT
-        nodes = needed(nodes, (name for name in node.output if name))
-        read = {name for made in nodes for name in made.reads}
-        constants = [tensor for tensor in climb.emission.initializers if tensor.name in read]
-        return Replacement(nodes, constants, "; ".join(dict.fromkeys(climb.reasons)))
+        return climb.replacement(nodes, node.output, "; ".join(dict.fromkeys(climb.reasons)))
 
     def stays(self, node: NodeProto, location: str) -> bool:
         """Return True for a node that means the same at the target opset as it is."""
@@ -288,7 +285,7 @@ class Climb:
         blockers: Sequence[Diagnostic] = [blocker for blocker in refused if blocker.code == "SG403"]
         for way, step in ways:
             attempt = NodeAtBoundary.at(node, self, at, upward, lower, upper)
-            made, failed = self._try(step, attempt, why)
+            made, failed = self.go(step, attempt, why)
             if made is not None:
                 return made
             if isinstance(failed, Inexact):
@@ -310,7 +307,7 @@ class Climb:
         blockers: Sequence[Diagnostic] = ()
         for way in (expand,) if adapter is None else (adapter, expand):
             attempt = NodeAtBoundary.at(node, self, at, False, first, first)
-            made, failed = self._try(way, attempt, f"{node.op_type} exists from opset {route.exists_from} on")
+            made, failed = self.go(way, attempt, f"{node.op_type} exists from opset {route.exists_from} on")
             if made is not None:
                 return made
             if isinstance(failed, Inexact):
@@ -338,7 +335,7 @@ class Climb:
 
     # What a node became --------------------------------------------------------------------------------------------
 
-    def _try(
+    def go(
         self, way: Step, attempt: NodeAtBoundary, why: str
     ) -> tuple[list[Node] | None, Inexact | Sequence[Diagnostic]]:
         """Return the nodes that a node becomes at the target in one of the ways; None and the reason where it cannot go
@@ -370,17 +367,29 @@ class Climb:
             for node in made:
                 if first in node.outputs:
                     node.original, node.name = attempt.original, attempt.name
-        self.read.update(name for node in made for name in node.reads)
-        self.values.note([node.message() for node in made], opset)
+        return self.carry(made, opset, attempt.came.outputs)
+
+    def carry(self, nodes: Sequence[Node], opset: int, outputs: Iterable[str]) -> list[Node]:
+        """Take nodes that were written for an opset from there to the target. Return those that the outputs depend
+        on.
+        """
+        self.read.update(name for node in nodes for name in node.reads)
+        self.values.note([node.message() for node in nodes], opset)
         taken = []
-        for node in made:
+        for node in nodes:
             blockers, reasons = len(self.blockers), len(self.reasons)
             result = self._take_written(node, opset)
             if node.original is None:
                 self.of_written.update(self.blockers[blockers:])
             taken.append((result, self.blockers[blockers:], self.reasons[reasons:]))
             del self.blockers[blockers:], self.reasons[reasons:]
-        return self._still_needed(taken, attempt.came.outputs)
+        return self._still_needed(taken, outputs)
+
+    def replacement(self, nodes: Sequence[Node], outputs: Iterable[str], why: str) -> Replacement:
+        """Return the nodes at the target, as far as the outputs depend on them, with the constants that they read."""
+        kept = needed(nodes, filter(None, outputs))
+        read = {name for made in kept for name in made.reads}
+        return Replacement(kept, [tensor for tensor in self.emission.initializers if tensor.name in read], why)
 
     def _still_needed(
         self, taken: Sequence[tuple[list[Node], list[Diagnostic], list[str]]], outputs: Iterable[str]
@@ -417,7 +426,7 @@ class Climb:
         # A copy: where no wider type helps, the node must still have its outputs, or its blockers are dropped with it.
         attempt = NodeAtBoundary.at(node, self, opset, True, version, version)
         attempt.dialect = opset
-        made, _ = self._try(partial(widen, fits=version), attempt, f"{node.op_type} does not take {unfit[0].type_text}")
+        made, _ = self.go(partial(widen, fits=version), attempt, f"{node.op_type} does not take {unfit[0].type_text}")
         if made is None:
             self.blockers.append(self._unfit(node, unfit[0], opset))
         return made or [node]

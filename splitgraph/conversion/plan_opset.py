@@ -240,15 +240,13 @@ class _ScopePlanner:
                     continue
             if replacement.nodes is None:
                 cache.keep_visit(visit)
-            elif index in lenient and _reads_forbidden(node, replacement):
+            elif index in lenient and reads_forbidden(node, replacement):
                 blocked.append((_written_anew(lenient[index]),))
             else:
-                self.plan.rounding |= any(
-                    made.op_type in _ARITHMETIC and made.op_type != node.op_type for made in replacement.nodes
-                )
+                self.plan.rounding |= may_round(node, replacement)
                 self.plan.replace(scope, index, replacement)
                 edits = self.plan.edits.get(scope.path)
-        self._note_assumptions(ladder.assumptions)
+        self.plan.notes += told_assumptions(ladder, scope)
         return blocked
 
     def _converted(self, node: NodeProto, index: int, key: Key | None, location: str, ladder: Ladder) -> Replacement:
@@ -270,15 +268,28 @@ class _ScopePlanner:
                 raise
             raise Blocked(() if has_errors else self.walked.never_run) from None
 
-    def _note_assumptions(self, assumptions: Collection[str]) -> None:
-        for assumption in assumptions:
-            text = f"{assumption}; the element type here is unknown and assumed to be another one"
-            self.plan.notes.append(
-                diagnostic("SG403", text, self.scope.location, severity="warning", help=_HOW_TO_TYPE)
-            )
+
+def may_round(node: NodeProto, replacement: Replacement) -> bool:
+    """Return True if what replaces a node may differ in the last bits."""
+    nodes = replacement.nodes or ()
+    return any(made.op_type in _ARITHMETIC and made.op_type != node.op_type for made in nodes)
 
 
-def _reads_forbidden(node: NodeProto, replacement: Replacement) -> bool:
+def told_assumptions(ladder: Ladder, scope: Scope) -> list[Diagnostic]:
+    """Return the warnings about element types of a graph that are unknown and were assumed."""
+    return [
+        diagnostic(
+            "SG403",
+            f"{assumption}; the element type here is unknown and assumed to be another one",
+            scope.location,
+            severity="warning",
+            help=_HOW_TO_TYPE,
+        )
+        for assumption in ladder.assumptions
+    ]
+
+
+def reads_forbidden(node: NodeProto, replacement: Replacement) -> bool:
     """Return True if what replaces a node reads an input of an element type that only the schema forbids. A node with
     other attributes is no other node.
     """

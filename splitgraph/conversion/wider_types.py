@@ -1,8 +1,10 @@
-"""Computing a node in a wider element type, because its operator does not take the type of its inputs."""
+"""Computing a node in a wider element type, because its operator does not take the type of its inputs. int32 stands in
+for int64 where all elements are known to fit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from splitgraph.conversion.node import Slot, formal_at, slots_of
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
@@ -113,11 +115,15 @@ _MOVED_BY_DEFAULT: Mapping[str, tuple[str, str]] = {
 }
 # Reductions of an empty set give a bound of the narrow type: the operator that applies it, and the bound.
 _EMPTY: Mapping[str, tuple[str, str]] = {"ReduceMax": ("Max", "min"), "ReduceMin": ("Min", "max")}
+# Where all elements are known and fit, operators that give no others may have the narrower type.
+_NARROWED = ("int64", "int32")
+_ONNX_NAMES: Mapping[str, str] = {"float32": "float", "float64": "double"}
 
 
-def widen(node: NodeAtBoundary, fits: OperatorVersion) -> None:
+def widen(node: NodeAtBoundary, fits: OperatorVersion, among: Collection[str] | None = None) -> None:
     """Cast inputs to an element type that another version of the operator takes, and the results back.
 
+    among: the only element types that the node may have, by their NumPy names, wherever its operator has a choice.
     Raises Inexact where no such type is exact. The nodes are written for the opset that the node comes from.
     """
     node.dialect = node.dialect or node.old.since_version
@@ -127,7 +133,7 @@ def widen(node: NodeAtBoundary, fits: OperatorVersion) -> None:
     widened = False
     for slots in groups.values():
         formals = [formal_at(fits.inputs if slot.is_input else fits.outputs, slot.position) for slot in slots]
-        taken = [formal.types for formal in formals if formal is not None]
+        taken = [_restricted(formal.types, among) for formal in formals if formal is not None]
         # A cast does not help where the other version lacks the input.
         if not taken or all(slot.types <= types for slot in slots for types in taken):
             continue
@@ -138,16 +144,28 @@ def widen(node: NodeAtBoundary, fits: OperatorVersion) -> None:
         raise Inexact("its element types are allowed")
 
 
+def _restricted(types: frozenset[str], among: Collection[str] | None) -> frozenset[str]:
+    return types if among is None or len(types) == 1 else types & set(map(_in_onnx, among))
+
+
+def _in_onnx(dtype: str) -> str:
+    return f"tensor({_ONNX_NAMES.get(dtype, dtype)})"
+
+
 def _widen_group(node: NodeAtBoundary, slots: Sequence[Slot], allowed: frozenset[str]) -> None:
     narrow = slots[0].type_text
-    wide = _wider(node, narrow, allowed)
+    wide = _wider(node, narrow, allowed, slots)
     node.reasons["type"] = f"{node.op_type} does not take {narrow} {node.side}"
     cast: dict[str, str] = {}
     for slot in slots:
         if slot.is_input:
             name = node.inputs[slot.position]
             if name not in cast:
-                cast[name] = node.write("Cast", [name], f"as_{wide}", to=DTYPE_NUMBERS[wide])
+                elements = node.values.elements(name) if (narrow, wide) == _NARROWED else None
+                if elements is not None:
+                    cast[name] = node.constant(elements, f"as_{wide}", wide)
+                else:
+                    cast[name] = node.write("Cast", [name], f"as_{wide}", to=DTYPE_NUMBERS[wide])
             node.inputs[slot.position] = cast[name]
             continue
         name = node.redirect(slot.position, f"as_{wide}")
@@ -158,17 +176,21 @@ def _widen_group(node: NodeAtBoundary, slots: Sequence[Slot], allowed: frozenset
         node.write_after("Cast", [result], name, to=DTYPE_NUMBERS[narrow], saturate=saturate)
 
 
-def _wider(node: NodeAtBoundary, narrow: str, allowed: frozenset[str]) -> str:
-    """Return the first exact type that is allowed."""
+def _wider(node: NodeAtBoundary, narrow: str, allowed: frozenset[str], slots: Sequence[Slot]) -> str:
+    """Return the first exact type that is allowed. slots: those of the type."""
     op_type = node.op_type
     table = _TABLE_OF.get(op_type)
     if op_type in _MOVED_BY_DEFAULT:
         name, default = _MOVED_BY_DEFAULT[op_type]
         table = _MOVED if node.value(name, default) == default else _REAL
-    types = {"float32": "tensor(float)", "float64": "tensor(double)"}
     for wide in (table or {}).get(narrow, "").split():
-        if types.get(wide, f"tensor({wide})") in allowed:
+        if _in_onnx(wide) in allowed:
             return wide
+    is_kept = table in (_MOVED, _ORDERED) and op_type not in _EMPTY
+    if is_kept and narrow == _NARROWED[0] and _in_onnx(_NARROWED[1]) in allowed:
+        given = [node.values.elements(node.inputs[slot.position]) for slot in slots if slot.is_input]
+        if all(elements is not None and np.array_equal(elements, elements.astype(_NARROWED[1])) for elements in given):
+            return _NARROWED[1]
     raise Inexact(f"it takes no element type that holds {narrow or 'an unknown type'} exactly")
 
 

@@ -141,7 +141,14 @@ def check_target(examined: Examined, target: Target) -> TargetCheck:
     """Return what a target does with each node; the findings are the errors of the model itself, and then what the
     target does not read, in graph order.
     """
-    judged = [(node, *judge_node(node, target)) for node in examined.nodes]
+    # Models repeat their nodes.
+    known: dict[object, tuple[Judged, Refusal | None]] = {}
+    judged: list[_Answered] = []
+    for node in examined.nodes:
+        key = (node.label, node.traits, node.own, node.detail is None)
+        if key not in known:
+            known[key] = judge_node(node, target)
+        judged.append((node, *known[key]))
     answers = [
         NodeAnswer(node.location, node.label, result.verdict, result.why, target.key) for node, result, _ in judged
     ]
@@ -171,6 +178,13 @@ def judge_node(node: NodeTraits, target: Target) -> tuple[Judged, Refusal | None
     if unknown:
         return Judged("unmeasured", f"{node.label} was not measured with {' and '.join(map(title, unknown))}"), None
     return Judged("reads", f"this form of {node.label} is read"), None
+
+
+def is_not_read(node: NodeTraits, target: Target) -> bool:
+    """Return True for a node that a conversion has to write in another way: the target does not read it, or it is a
+    split whose parts go beyond the dimension and is not known to be read.
+    """
+    return target.gets_another_form(node.traits) or judge_node(node, target)[0].verdict in ("refuses", "wrong")
 
 
 _Answered = tuple[NodeTraits, Judged, Refusal | None]
@@ -255,9 +269,9 @@ def _limits(examined: Examined, target: Target) -> Iterator[Diagnostic]:
         text = f"{target.label} reads opsets up to {target.newest_opset}; the model has opset {examined.opset}"
         yield diagnostic("SG704", text, "main", help=help)
     for domain, version in examined.walked.opset.items():
-        imported = target.operators.entries.get(imports_label(domain, version)) if domain else None
-        if imported is not None and not imported.counts.get("reads"):
-            text = f"{target.label} refuses models that import {domain} {version}: {imported.said}"
+        if target.refuses_import(domain, version):
+            said = target.operators.entries[imports_label(domain, version)].said
+            text = f"{target.label} refuses models that import {domain} {version}: {said}"
             yield diagnostic("SG704", text, "main", help=help)
     newest, own = target.newest_ir_version, examined.model.ir_version
     if newest is not None and own > newest:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from splitgraph.dim import Dim
 from splitgraph.inference import Walked
-from splitgraph.inference.walk_results import GraphDetail, SplitDetail
+from splitgraph.inference.walk_results import GraphDetail, SplitDetail, Visit
 from splitgraph.model.names import Producers
 from splitgraph.model.onnx_proto import ModelProto, NodeProto, TensorProto
 from splitgraph.model.schemas import OperatorVersion, table
@@ -58,15 +58,19 @@ def traits_of(model: ModelProto, walked: Walked) -> Iterator[NodeTraits]:
         for scope in root:
             detail = walked.graphs.get(scope.path) or GraphDetail()
             seen, outputs = producers.seen_from(scope), _outputs(scope)
+            versions, visits = dict[tuple[str, str], tuple[OperatorVersion | None, str]](), walked.visits(scope)
             reader = _TraitReader(scope, detail, walked.graphs, seen, read, joined, inputs, defaults, outputs, origins)
             for index, node in enumerate(scope.nodes):
                 traits = reader.traits(index, node)
-                if called_function(node) in functions:
+                if functions and called_function(node) in functions:
                     traits = {*traits, "local-function"}
-                version = version_of(node, scope.imports)
-                own = reader.own_traits(index, node, version)
-                split = detail.splits.get(index)
-                yield NodeTraits(scope, index, node, operator_label(node, version), frozenset(traits), own, split)
+                operator = (node.domain, node.op_type)
+                if operator not in versions:
+                    version = version_of(node, scope.imports)
+                    versions[operator] = version, operator_label(node, version)
+                version, label = versions[operator]
+                own = reader.own_traits(index, node, version, visits[index])
+                yield NodeTraits(scope, index, node, label, frozenset(traits), own, detail.splits.get(index))
 
 
 def version_of(node: NodeProto, imports: Mapping[str, int]) -> OperatorVersion | None:
@@ -195,6 +199,8 @@ class _TraitReader:
     defaults: Collection[str]
     outputs: Collection[str]
     origins: _Origins
+    _own: dict[Hashable, frozenset[str]] = field(default_factory=dict)
+    _known: dict[str, bool] = field(default_factory=dict)
 
     def traits(self, index: int, node: NodeProto) -> set[str]:
         """Return the traits of a node; empty for one that has nothing to do with splits."""
@@ -213,11 +219,21 @@ class _TraitReader:
             return self._of_gather(node)
         return set()
 
-    def own_traits(self, index: int, node: NodeProto, version: OperatorVersion | None) -> frozenset[str]:
-        """Return the traits of the operator of a node."""
+    def own_traits(
+        self, index: int, node: NodeProto, version: OperatorVersion | None, visit: Visit | None
+    ) -> frozenset[str]:
+        """Return the traits of the operator of a node. visit: nodes of one visit have equal traits, if the same of their
+        inputs are known before the run.
+        """
         if index in self.detail.unread:
             return frozenset()
-        return operator_traits(node, version, self._type_of, self._is_before_the_run)
+        if visit is None:
+            return operator_traits(node, version, self._type_of, self._is_before_the_run)
+        key = (visit, *map(self._is_before_the_run, node.input))
+        own = self._own.get(key)
+        if own is None:
+            own = self._own[key] = operator_traits(node, version, self._type_of, self._is_before_the_run)
+        return own
 
     def _type_of(self, name: str) -> ValueType:
         return self._detail_of(name).types.get(name, UNKNOWN)
@@ -230,10 +246,28 @@ class _TraitReader:
 
     def _is_before_the_run(self, name: str) -> bool:
         """Return True where the elements of a value are known before the run."""
+        known = self._known.get(name)
+        if known is None:
+            known = self._known[name] = self._has_known_elements(name)
+        return known
+
+    def _has_known_elements(self, name: str) -> bool:
+        contents = self.detail.constants.get(name)
+        if contents is None and name in self.detail.types:
+            # Most values are computed here, and unknown.
+            node = self.producers.node(name)
+            return self._is_written_out(name) if node is None else node.op_type == "Constant"
         contents = self._detail_of(name).constants.get(name)
         if isinstance(contents, Contents):
             return not any(item is None or isinstance(item, Dim) for item in contents.items)
-        return contents is not None or self._given(name) == "constant"
+        return contents is not None or self._is_written_out(name)
+
+    def _is_written_out(self, name: str) -> bool:
+        """Return True for an initializer, also for one that a caller may replace, and for the output of a Constant."""
+        if self.producers.constant(name) is not None or name in self.defaults:
+            return True
+        node = self.producers.node(name)
+        return node is not None and node.op_type == "Constant"
 
     def _of_split(self, node: NodeProto, detail: SplitDetail) -> set[str]:
         variant, split = detail.variant, detail.split
@@ -329,13 +363,10 @@ class _TraitReader:
         """Return how a value is given."""
         if not name:
             return ""
-        if self.producers.constant(name) is not None or name in self.defaults:
+        if self._is_written_out(name):
             return "constant"
         if name in self.inputs:
             return "input"
-        node = self.producers.node(name)
-        if node is not None and node.op_type == "Constant":
-            return "constant"
         contents = self._contents(name)
         of_shapes, of_inputs = self.origins.of(self.producers, name)
         if contents is None or contents.integers is None:

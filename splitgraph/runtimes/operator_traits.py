@@ -44,7 +44,7 @@ def operator_traits(
     else:
         outputs = [type_of(name) if name else UNKNOWN for name in node.output]
         traits |= _of_types(version.inputs, inputs) | _of_types(version.outputs, outputs)
-        traits |= _left_out(version.inputs, node.input) | _left_out(version.outputs, node.output)
+        traits |= _given(version.inputs, node.input, inputs) | _given(version.outputs, node.output, outputs)
         for position, name in enumerate(node.input):
             formal = _formal(version.inputs, position)
             if position and name and formal is not None and formal.option != "variadic" and not is_known(name):
@@ -96,10 +96,13 @@ def _of_types(formals: Sequence[Formal], types: Iterable[ValueType]) -> set[str]
     return traits
 
 
-def _left_out(formals: Sequence[Formal], names: Sequence[str]) -> set[str]:
-    """Return a trait for each optional value that is there."""
-    given = (formal for formal, name in zip(formals, names, strict=False) if name)
-    return {f"with {formal.name}" for formal in given if formal.option == "optional"}
+def _given(formals: Sequence[Formal], names: Sequence[str], types: Sequence[ValueType]) -> set[str]:
+    """Return a trait for each optional value that is there. An empty one often stands for one that is not."""
+    traits = set()
+    for formal, name, known in zip(formals, names, types, strict=False):
+        if name and formal.option == "optional":
+            traits.add(f"{formal.name} empty" if 0 in (known.shape or ()) else f"with {formal.name}")
+    return traits
 
 
 def _of_shapes(node: NodeProto, inputs: Sequence[ValueType], is_known: Callable[[str], bool]) -> Iterator[str]:
@@ -107,7 +110,7 @@ def _of_shapes(node: NodeProto, inputs: Sequence[ValueType], is_known: Callable[
     if not shapes:
         return
     if shapes[0] is not None:
-        yield f"rank {len(shapes[0])}"
+        yield f"rank {len(shapes[0])}" if shapes[0] else "scalar"
     if any(shape is None for shape in shapes):
         yield "rank unknown"
     known_shapes = [shape for shape in shapes if shape is not None]
@@ -115,7 +118,7 @@ def _of_shapes(node: NodeProto, inputs: Sequence[ValueType], is_known: Callable[
         yield "batch"
     if any(not isinstance(dim, int) for shape in known_shapes for dim in shape[1:]):
         yield "dynamic"
-    if any(dim == 0 for shape in known_shapes for dim in shape):
+    if any(0 in shape for shape in known_shapes):
         yield "empty"
     if len({shape for shape in known_shapes if shape}) > 1:
         yield "broadcast"

@@ -2,25 +2,26 @@
 
 A file of `table/operators/` holds, for each operator version, how many cases the runtime reads, refuses, computes wrong
 or dies of; the traits that tell these cases apart; and the runtime's own words. `cases.json` holds the traits that the
-cases have, for all runtimes.
+cases have, for all runtimes. The file of a runtime that cannot be run holds what its public documents say.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
+from splitgraph.model.schemas import history, table
+from splitgraph.model.value_type import DTYPE_NUMBERS
 from splitgraph.runtimes.operator_traits import needs_a_case
 
 # What is known of a node: all is read; it is refused (the process dies of it, too); results are wrong; some cases like
 # it are not read; or nothing like it was measured.
 Verdict = Literal["reads", "refuses", "wrong", "some", "unmeasured"]
-VERDICTS: Sequence[Verdict] = ("reads", "unmeasured", "some", "refuses", "wrong")
 
 
 class Judged(NamedTuple):
@@ -32,7 +33,7 @@ class Judged(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """Traits with which no case is read: the answer, and the number of cases."""
+    """Traits with which no case is read: the answer, and the number of cases; 0 if documents say so."""
 
     traits: frozenset[str]
     answer: str
@@ -45,7 +46,10 @@ class OperatorEntry:
 
     counts: of cases by answer. rules: what tells the cases apart that are not read. unread: traits of cases none of
     which is read. is_explained: each case that is not read has the traits of a rule. said: the runtime's own words.
-    documented: what the runtime's documents say where it was not run.
+
+    documented: "reads" or "refuses", where the runtime was not run and its documents say so; "" for what was measured.
+    The documents may also tell rules, and in `said` the reason of a refusal. types: the element types of the first
+    input that they name; empty if they name none. are_all_types: no other type is read; else it is not known.
     """
 
     counts: Mapping[str, int]
@@ -54,6 +58,8 @@ class OperatorEntry:
     is_explained: bool = True
     said: str = ""
     documented: str = ""
+    types: frozenset[str] = frozenset()
+    are_all_types: bool = True
 
     @property
     def cases(self) -> int:
@@ -63,9 +69,7 @@ class OperatorEntry:
     def judge(self, operator: str, traits: frozenset[str], known: frozenset[str]) -> Judged:
         """Return what is known of a node of this operator version. known: the traits of all cases."""
         if self.documented:
-            return Judged(
-                "reads" if self.documented == "reads" else "refuses", _told(self.said or "from its documents")
-            )
+            return self._judge_by_documents(operator, traits)
         read = self.counts.get("reads", 0)
         if not read:
             return self._failed(f"0 of {_cases(self.cases)} of {operator} run", max(self.counts, key=_harm))
@@ -80,6 +84,20 @@ class OperatorEntry:
             return Judged("some", f"{read} of {_cases(self.cases)} of {operator} run{_told(self.said, ': ')}")
         return Judged("reads", f"{read} of {_cases(self.cases)} of {operator} run")
 
+    def _judge_by_documents(self, operator: str, traits: frozenset[str]) -> Judged:
+        """Return what the documents say of a node. Each reason names them, so that it is not taken for measured."""
+        if self.documented != "reads":
+            return Judged("refuses", f"from its documents{_told(self.said, ': ')}")
+        for rule in self.rules:
+            if rule.traits <= traits:
+                return Judged("refuses", f"from its documents: not with {_listed(rule.traits)}")
+        others = _first_types(operator, traits) - self.types if self.types else ()
+        if others and self.are_all_types:
+            return Judged("refuses", f"from its documents: takes {_listed(self.types)}")
+        if others:
+            return Judged("unmeasured", f"its documents do not name {_listed(others)} for {operator}")
+        return Judged("reads", "from its documents")
+
     def _failed(self, text: str, answer: str) -> Judged:
         verdict: Verdict = "wrong" if answer in ("wrong", "rank") else "refuses"
         return Judged(verdict, f"{text}{_told(self.said, ': ')}", answer in ("dies", "hangs"))
@@ -91,6 +109,33 @@ def _cases(number: int) -> str:
 
 def _told(text: str, between: str = "") -> str:
     return between + text if text else ""
+
+
+def _listed(words: Iterable[str]) -> str:
+    """Return "float16, float32 and int64"."""
+    *most, last = sorted(words)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _first_types(operator: str, traits: frozenset[str]) -> set[str]:
+    """Return the element types of the first input, as the traits of a node name them; none if they are not known."""
+    variable = _first_variable(operator)
+    named = (trait.partition("=") for trait in traits)
+    return {kind for name, _, kind in named if name == variable}
+
+
+@cache
+def _first_variable(operator: str) -> str | None:
+    """Return the type variable of the first input of an operator version, None if its type is always the same one."""
+    label, _, version = operator.rpartition("-")
+    domain, _, name = label.rpartition(".")
+    if not version.isdigit():
+        return "T"
+    known = table.version_at(domain, name, int(version)) if domain else history.version_at(name, int(version))
+    if known is None:
+        return "T"
+    first = known.inputs[0] if known.inputs else None
+    return first.type_variable if first is not None and first.is_generic else None
 
 
 _HARM = ("reads", "refuses", "hangs", "dies", "rank", "wrong")
@@ -113,8 +158,21 @@ class OperatorTable:
         """Return what is known of a node. operator: with its version, "Relu-14". traits: as `operator_traits`."""
         entry = self.entries.get(operator) or self.entries.get(operator.rpartition("-")[0])
         if entry is None:
-            return Judged("unmeasured", f"no case of {operator} was measured")
+            is_documented = self.entries and self.measured is None
+            text = "its documents say nothing of {}" if is_documented else "no case of {} was measured"
+            return Judged("unmeasured", text.format(operator))
         return entry.judge(operator, traits, _known_traits().get(operator, frozenset()))
+
+    def types_read(self, operator: str) -> frozenset[str]:
+        """Return the element types that an operator version was measured to read, in any of its inputs; or those that
+        documents name for its first input.
+        """
+        entry = self.entries.get(operator)
+        if entry is not None and entry.documented:
+            return entry.types
+        known = frozenset[str]() if entry is None else _known_traits().get(operator, frozenset()) - entry.unread
+        values = (trait.partition("=")[2] for trait in known)
+        return frozenset(value for value in values if value in DTYPE_NUMBERS)
 
     def reads(self, operator: str) -> bool:
         """Return True for an operator version of which plain cases are read."""
@@ -158,4 +216,6 @@ def read_entry(held: Mapping[str, Any]) -> OperatorEntry:
         not held.get("unexplained", 0),
         held.get("said", ""),
         held.get("documented", ""),
+        frozenset(held.get("types", ())),
+        held.get("other_types", "refuses") == "refuses",
     )

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from splitgraph.findings.diagnostics import SplitgraphError
 from splitgraph.runtimes.layers import LayerTable, layer_table
-from splitgraph.runtimes.operators import OperatorTable, operator_table
+from splitgraph.runtimes.operators import OperatorTable, imports_label, operator_table
 
 # How a runtime reads a trait: right results, a refusal, wrong results, right data of another rank, a dead process.
 Answer = Literal["reads", "refuses", "wrong", "rank", "dies"]
@@ -77,6 +77,13 @@ class Target:
     def reads_ir(self) -> bool:
         """Return True for a release of OpenVINO, which reads OpenVINO IR. All targets read ONNX models."""
         return self.name == "openvino"
+
+    def refuses_import(self, domain: str, version: int) -> bool:
+        """Return True if the runtime refuses a model that imports an opset of another domain, even if nothing uses
+        it.
+        """
+        entry = self.operators.entries.get(imports_label(domain, version)) if domain else None
+        return entry is not None and not entry.counts.get("reads")
 
     def failures_of(self, traits: Collection[str]) -> list[Refusal]:
         """Why a node with these traits is not read; empty where nothing is known against it."""

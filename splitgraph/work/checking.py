@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from splitgraph import api
 from splitgraph.findings.exit_codes import CLEAN, FINDINGS
+from splitgraph.options import Leeway
 from splitgraph.runtimes.check import Examined, TargetCheck, check_target
 from splitgraph.runtimes.target import find_target, targets
 from splitgraph.work.task import FileTask
@@ -14,13 +15,19 @@ from splitgraph.work.task import FileTask
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A model checked for each target. converted: what became of the model after its conversion for a target, by the
-    key of the target, where all targets are compared.
-    """
+    """A model checked for each target. compares_all: for all of them, because none was named."""
 
     examined: Examined
     checks: Sequence[TargetCheck]
-    converted: Mapping[str, api.Converted]
+    compares_all: bool
+
+    def converted(self, leeway: Leeway) -> Mapping[str, api.Converted]:
+        """Convert the model for each target if all are compared, and return what became of it, by the key of the
+        target.
+        """
+        if not self.compares_all or self.examined.errors:
+            return {}
+        return {check.target.key: api.after_conversion(self.examined, check, leeway) for check in self.checks}
 
     @property
     def code(self) -> int:
@@ -29,14 +36,8 @@ class Checked:
 
 
 def check_file(task: FileTask) -> Checked:
-    """Check a model for its targets; for all that read its format, it is also converted for each. Raises
-    SplitgraphError.
-    """
+    """Check a model for its targets, or for all that read its format if it has none. Raises SplitgraphError."""
     named = [find_target(target) for target in task.targets]
     examined = api.examined_model(task.model, task.leeway, named)
     wanted = named or [target for target in targets().values() if examined.is_read_by(target)]
-    checks = [check_target(examined, target) for target in wanted]
-    converted = {}
-    if not task.targets and not examined.errors:
-        converted = {check.target.key: api.after_conversion(examined, check, task.leeway) for check in checks}
-    return Checked(examined, checks, converted)
+    return Checked(examined, [check_target(examined, target) for target in wanted], not task.targets)

@@ -1,12 +1,14 @@
-"""Models in the runtimes of the table of targets, as they are and converted with `--target`: which are read.
+"""Models in the runtimes of the table of targets, as they are and converted with `--target`: which are read, and what
+`check` says of them.
 
     python benchmarks/targets/measure.py --forms FOLDER
+    python benchmarks/targets/whole_models.py FOLDER MODEL...
     python tests/campaigns/target_runtimes.py --models FOLDER --cache FOLDER
-    python tests/campaigns/target_runtimes.py --models FOLDER --cache FOLDER --runtime mnn@3.6.1
+    python tests/campaigns/target_runtimes.py --models FOLDER --cache FOLDER --runtime mnn@3.6.1 --results FILE
 
-The folder of --models holds small models of one form of split each, and the models of `models/`. --cache holds the
-environments of the runtimes, which are made where they are missing. Nothing that is read after the conversion may be
-wrong: the script ends with 1 then.
+The folder of --models holds small models of one form of split each, the models of `models/`, real models, and cases of
+operators (node tests). --cache holds the environments of the runtimes, which are made where they are missing. Nothing
+that is read after the conversion may be wrong: the script ends with 1 then.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ import json
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import onnx
 
@@ -27,7 +29,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks" / "targets")]
 
 from environments import RUNTIMES  # noqa: E402
 from measure import Answer, measure  # noqa: E402, the folders above are on the path only now
-from whole_models import PREFIX  # noqa: E402
+from whole_models import OPERATOR_PREFIX, PREFIX, REAL_PREFIX  # noqa: E402
 
 import splitgraph  # noqa: E402
 
@@ -66,50 +68,93 @@ def _read(folder: Path | None, name: str) -> dict[str, Answer]:
     return {model: Answer(*answer) for model, answer in json.loads(path.read_text())["answers"].items()}
 
 
+class Told(NamedTuple):
+    """One model in one runtime. said, said_after: what `check` says: "runs", "does not", "not known". before, after:
+    what the runtime does; `after` may also be that splitgraph refuses. reason: of `after`. same: nothing was changed.
+    """
+
+    said: str
+    before: str
+    said_after: str
+    after: str
+    reason: str
+    same: bool
+
+
+_SAID = {True: "runs", False: "does not", None: "not known"}
+
+
 def trial(
     name: str, folder: Path, before: Mapping[str, Answer], after: Path, cache: Path, seconds: float
-) -> dict[str, list[str]]:
-    """By model: its answer as it is, its answer when converted, and the reason of the last."""
+) -> dict[str, Told]:
+    """What became of each model."""
     after.mkdir(parents=True)
-    refused, same = {}, set()
-    for model in before:
+    told: dict[str, Told] = {}
+    for model, answer in before.items():
         source = folder / f"{model}.onnx"
         try:
+            said = _SAID[splitgraph.check(source, name).runs]
             rewrite = splitgraph.convert(source, target=name)
+            said_after = _SAID[splitgraph.check(rewrite.model, name).runs]
         except splitgraph.SplitgraphError as error:
-            refused[model] = str(error)
+            told[model] = Told("does not", answer.answer, "", _GONE, str(error), False)
             continue
-        if rewrite.model == onnx.load(source):
-            same.add(model)
-            continue
-        rewrite.save(after / f"{model}.onnx")
-        for ending in ("in", "exp"):
-            (after / f"{model}.{ending}.npz").write_bytes((folder / f"{model}.{ending}.npz").read_bytes())
-    converted = measure(name, after, cache, seconds=seconds)
-    answers = {}
-    for model, (was, reason) in before.items():
-        found = converted.get(model, Answer(was, reason))
-        answers[model] = [was, *((_GONE, refused[model]) if model in refused else found), model in same]
-    return {model: [str(each) for each in answer] for model, answer in answers.items()}
+        same = rewrite.model == onnx.load(source)
+        told[model] = Told(said, answer.answer, said_after, *answer, same)
+        if not same:
+            rewrite.save(after / f"{model}.onnx")
+            for ending in ("in", "exp"):
+                (after / f"{model}.{ending}.npz").write_bytes((folder / f"{model}.{ending}.npz").read_bytes())
+    for model, (answer, reason) in measure(name, after, cache, seconds=seconds).items():
+        told[model] = told[model]._replace(after=answer, reason=reason)
+    return told
 
 
-def report(name: str, answers: Mapping[str, list[str]]) -> int:
+# The sets of models by the beginning of their names; all others are forms of splits.
+_SETS = {"models/": PREFIX, "real": REAL_PREFIX, "operators": OPERATOR_PREFIX}
+
+
+def _set_of(model: str) -> str:
+    return next((title for title, prefix in _SETS.items() if model.startswith(prefix)), "forms")
+
+
+def report(name: str, told: Mapping[str, Told]) -> int:
     """Print a line for each set of models, and one for each that is not read after. Returns how many are wrong."""
-    valid = {model: answer for model, answer in answers.items() if not model.startswith(("x_", "zz_"))}
-    for title, is_whole in (("forms", False), ("models/", True)):
-        mine = [answer for model, answer in valid.items() if model.startswith(PREFIX) == is_whole]
-        before, after = Counter(answer[0] for answer in mine), Counter(answer[1] for answer in mine)
-        told = ", ".join(f"{number} {answer}" for answer, number in after.most_common() if answer != "reads")
-        bad = sum(before[each] for each in _BAD)
-        print(f"{name} {title}: of {len(mine)}, {before['reads']} read and {bad} wrong before, ", end="")
-        print(f"{after['reads']} read after; {told}", flush=True)
-    wrong = {model: answer for model, answer in valid.items() if answer[1] in _BAD}
-    lost = {model: answer for model, answer in valid.items() if answer[0] == "reads" and answer[1] != "reads"}
-    missed = {model: answer for model, answer in valid.items() if answer[1] == "refuses"}
-    for what, each in (("WRONG", wrong), ("LOST", lost), ("still refused", missed)):
-        for model, answer in each.items():
-            print(f"    {what} {model}: {answer[0]} -> {answer[1]}: {answer[2][:200]}", flush=True)
+    valid = {model: each for model, each in told.items() if not model.startswith(("x_", "zz_")) and not _is_ours(each)}
+    for title in ("forms", *_SETS):
+        mine = [each for model, each in valid.items() if _set_of(model) == title]
+        if mine:
+            print(f"{name} {title}: {_line(mine)}", flush=True)
+    wrong = {model: each for model, each in valid.items() if each.after in _BAD}
+    lost = {model: each for model, each in valid.items() if each.before == "reads" and each.after != "reads"}
+    untrue = {model: each for model, each in valid.items() if each.said_after == "runs" and each.after != "reads"}
+    alarms = {model: each for model, each in valid.items() if each.said == "does not" and each.before == "reads"}
+    for what, found in (("WRONG", wrong), ("LOST", lost), ("UNTRUE", untrue), ("FALSE ALARM", alarms)):
+        for model, each in found.items():
+            print(f"    {what} {model}: {each.before} -> {each.after}: {each.reason[:300]}", flush=True)
     return len(wrong)
+
+
+def _is_ours(told: Told) -> bool:
+    """True where the adapter cannot give the model to the runtime."""
+    return "harness" in told.reason
+
+
+def _line(told: Sequence[Told]) -> str:
+    before, after = Counter(each.before for each in told), Counter(each.after for each in told)
+    says = [f"{said}: {_share(told, said)}" for said in _SAID.values()]
+    untrue = sum(each.said_after == "runs" and each.after != "reads" for each in told)
+    return (
+        f"of {len(told)}, {before['reads']} read and {sum(before[each] for each in _BAD)} wrong before; "
+        f"{after['reads']} read, {sum(after[each] for each in _BAD)} wrong, {after[_GONE]} refused by splitgraph, "
+        f"{after['refuses']} by the runtime after, {untrue} though said to run; check says ({', '.join(says)})"
+    )
+
+
+def _share(told: Sequence[Told], said: str) -> str:
+    """How many of the models of which `check` says this run as they are."""
+    mine = [each for each in told if each.said == said]
+    return f"{sum(each.before == 'reads' for each in mine)} of {len(mine)} run"
 
 
 if __name__ == "__main__":

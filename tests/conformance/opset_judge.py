@@ -103,6 +103,11 @@ class Judge:
             model = rewrite.model
             if rewrite.rounding:
                 self._atol = max(self._atol, rewrite.tolerance.atol)
+        return self.judge_rewritten(model, *opsets, atol=self._atol)
+
+    def judge_rewritten(self, model: onnx.ModelProto, *opsets: int, atol: float) -> Verdict:
+        """The verdict about the case as it was rewritten, by way of these opsets."""
+        self._atol = max(self.case.atol, atol)
         self.enter("check")
         problem = self._problem(model, opsets)
         return Verdict("invalid", problem) if problem else self._judge_by_engines(model)

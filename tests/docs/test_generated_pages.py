@@ -29,6 +29,12 @@ def test_the_page_of_targets_is_up_to_date() -> None:
     assert all(f"`{target.key}`" in written for target in splitgraph.targets().values())
 
 
+def test_the_pages_of_runtimes_are_up_to_date() -> None:
+    pages = maker("make_targets").runtime_pages(splitgraph.targets())
+    written = {path.stem: path.read_text(encoding="utf-8") for path in (DOCS / "targets").glob("*.md")}
+    assert written == pages, "run: python docs/make_targets.py"
+
+
 def test_the_page_of_diagnostic_codes_is_up_to_date() -> None:
     module = maker("make_diagnostics")
     written = (DOCS / "diagnostics.md").read_text(encoding="utf-8")

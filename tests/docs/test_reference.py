@@ -21,18 +21,25 @@ from splitgraph.cli import program
 
 DOCS = Path(__file__).parents[2] / "docs"
 DOCUMENTS = ("infer", "rewrite", "verify", "diff", "report", "doctor", "many", "failure")
-FILES = ("target", "outcome")
+FILES = ("target", "operators", "outcome")
 EXAMPLES = [(name, example) for name in (*DOCUMENTS, *FILES) for example in SCHEMAS[f"{name}.schema.json"]["examples"]]
 # Their keys are names of the model, not of the contract.
 OF_THE_MODEL = ("opset", "from", "to", "values", "graphs", "symbols", "attributes")
 # Keys that are there in some documents only.
 OPTIONAL = ("values", "graphs", "already_there", "beyond", "dry_run", "diff", "element")
+# In files of operators, a number that would be 0 and a list that would be empty are left out.
+OF_AN_OPERATOR = (
+    *("reads", "refuses", "hangs", "dies", "rank", "wrong", "rules", "unread", "unexplained", "said"),
+    *("sources", "types", "other_types"),
+)
 # What another document calls so is always there.
 REQUIRED_IN = {"diff": ("values",)}
 
 
 def optional(name: str) -> set[str]:
     """The keys that a document may lack. name: of the document or of its schema."""
+    if name.startswith("operators"):
+        return {*OF_AN_OPERATOR}
     return {*OPTIONAL}.difference(REQUIRED_IN.get(name.partition(".")[0], ()))
 
 

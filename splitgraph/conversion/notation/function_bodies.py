@@ -266,6 +266,19 @@ def _rms_normalization(node: NodeAtBoundary) -> None:
         raise Inexact("its function body and onnx's inference do not allow a scale of another type than the data")
 
 
+def _reduce_l2(node: NodeAtBoundary) -> None:
+    if node.known_dtype() != "float32":
+        raise Inexact("its function body takes the square root in float32")
+
+
+def _reduce_log_sum_exp(node: NodeAtBoundary) -> NoReturn:
+    raise Inexact("its function body overflows for elements above 709, and runtimes do not")
+
+
+def _softplus(node: NodeAtBoundary) -> NoReturn:
+    raise Inexact("its function body overflows for large elements, and runtimes do not")
+
+
 def _window(node: NodeAtBoundary) -> None:
     if node.known_value_or_default("output_datatype") not in _REAL:
         raise Inexact("its function body computes in float32, and its final cast to an integer can be off by 1")
@@ -298,8 +311,11 @@ _CHECKS: dict[str, Callable[[NodeAtBoundary], None]] = {
     "HammingWindow": _window,
     "HannWindow": _window,
     "Range": _range,
+    "ReduceL2": _reduce_l2,
+    "ReduceLogSumExp": _reduce_log_sum_exp,
     "RMSNormalization": _rms_normalization,
     "Shrink": _shrink,
+    "Softplus": _softplus,
 }
 
 

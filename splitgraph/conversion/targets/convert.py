@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from splitgraph.conversion.apply import apply_plan
@@ -15,15 +14,15 @@ from splitgraph.conversion.repair import repaired
 from splitgraph.conversion.rewrite import Change, Rewrite, step
 from splitgraph.conversion.splits.forms import convert_forms
 from splitgraph.conversion.targets.opsets import opsets_to_try
+from splitgraph.conversion.targets.refusals import UserNames, in_the_users_words, left_of, raise_blockers
 from splitgraph.conversion.targets.write import TargetPlanner
 from splitgraph.findings.diagnostics import ConversionError, Diagnostic, diagnostic
 from splitgraph.inference import later_leeway
 from splitgraph.model.onnx_proto import ModelProto
-from splitgraph.model.scopes import model_imports, node_label, scopes
+from splitgraph.model.scopes import model_imports, plain_domain, scopes
 from splitgraph.options import STRICT, Goal, IRVersion, Leeway
-from splitgraph.runtimes.check import Examined, TargetCheck, check_target, examine
+from splitgraph.runtimes.check import Examined, TargetCheck, check_target, examine, is_not_read
 from splitgraph.runtimes.target import Target
-from splitgraph.runtimes.traits import FORMS, title
 from splitgraph.splits.variadic_split_1 import is_variadic_function
 
 # A round can show what the next one mends: a sequence becomes a Split, and that gets its own form.
@@ -94,7 +93,7 @@ def _at_opset(
     permitted, leeway, names = leeway, later_leeway(model, leeway), UserNames(model)
     examined, joins, reasons = examine(rewrite.model, leeway), True, dict[str, str]()
     for _ in range(_MOST_ROUNDS):
-        failing = [node for node in examined.nodes if target.gets_another_form(node.traits)]
+        failing = [node for node in examined.nodes if is_not_read(node, target)]
         traits = frozenset().union(*(node.traits for node in failing))
         further = None
         if traits & {"local-function", "variadic-split"}:
@@ -112,15 +111,16 @@ def _at_opset(
         located = tuple(names.located(further.changes, rewrite.model))
         rewrite = rewrite.then(replace(further, changes=located))
         examined = examine(rewrite.model, leeway)
-    rewrite = _with_ir_version(rewrite, target, ir_version)
+    rewrite = _with_ir_version(_without_unused_imports(rewrite, target), target, ir_version)
     if rewrite.model is not examined.model:
         examined = examine(rewrite.model, leeway)
-    left = _left(examined, target, is_own=is_own)
-    if left and examined.model is not model:
-        user = names.locations(examined.model)
+    left = left_of(examined, target, is_own=is_own)
+    if left:
+        user, source = names.locations(examined.model), examine(model, permitted)
         reasons = {own: reason for location, reason in reasons.items() for own in user.get(location, [location])}
-        left = _in_the_users_words(left, user, examine(model, permitted), target)
-    _raise_blockers(left, target, reasons)
+        if examined.model is not model:
+            left = in_the_users_words(left, user, source, target)
+        raise_blockers(left, target, reasons, source)
     check = check_target(examined, target)
     notes = [finding for finding in check.findings if finding.severity != "error" and finding.code != "SG705"]
     notes += _unmeasured(check)
@@ -179,53 +179,23 @@ def _without_functions(model: ModelProto, leeway: Leeway) -> Rewrite | None:
     return plain.then(step(inlined, (), [note]))
 
 
-def _left(examined: Examined, target: Target, *, is_own: bool) -> list[Diagnostic]:
-    """Return what the target still does not read.
-
-    is_own: the model has its own opset; at another one, a form that is not known to be read is in the way, too.
-    """
-    left = [finding for finding in check_target(examined, target).findings if finding.severity == "error"]
-    if not is_own:
-        left += [
-            diagnostic("SG705", f"it is not known whether {target.label} reads this: {title(trait)}", node.location)
-            for node in examined.nodes
-            for trait in target.unknown(node.traits & FORMS.keys())
-        ]
-    return left
-
-
-def _in_the_users_words(
-    left: Sequence[Diagnostic], user: Mapping[str, Sequence[str]], source: Examined, target: Target
-) -> list[Diagnostic]:
-    """Return the findings with the nodes of the user's model: what the target does not read in the node that the user
-    has, or in what splitgraph would write for it.
-    """
-    own: dict[str, list[Diagnostic]] = {}
-    for finding in check_target(source, target).findings:
-        if finding.severity == "error":
-            own.setdefault(finding.location, []).append(finding)
-    told: dict[Diagnostic, None] = {}
-    for finding in left:
-        for location in user.get(finding.location, [finding.location]):
-            told.update(dict.fromkeys(own.get(location) or [replace(finding, location=location)]))
-    return list(told)
-
-
-def _raise_blockers(left: Sequence[Diagnostic], target: Target, reasons: Mapping[str, str]) -> None:
-    """Raise ConversionError for what is left. reasons: by location, why a node stays as it is."""
-    if not left:
-        return
-    blockers = [_blocker(blocker, reasons.get(blocker.location)) for blocker in left]
-    lines = "".join(f"\n  {blocker.code}  {blocker.location}  {blocker.message}" for blocker in blockers)
-    count = f"{len(blockers)} blocker" + ("s" if len(blockers) > 1 else "")
-    raise ConversionError(f"{target.label} reads no form of the model that is known: {count}{lines}", blockers)
-
-
-def _blocker(finding: Diagnostic, reason: str | None) -> Diagnostic:
-    if not finding.code.startswith("SG70"):
-        return finding
-    why = "no other form of it is known to be read" if reason is None else reason
-    return diagnostic("SG706", f"{finding.message}; {why}", finding.location)
+def _without_unused_imports(rewrite: Rewrite, target: Target) -> Rewrite:
+    """Return the rewrite without imports of other domains that nothing uses, if the target refuses a model for them."""
+    refused = {
+        domain for domain, version in model_imports(rewrite.model).items() if target.refuses_import(domain, version)
+    }
+    used = {plain_domain(node.domain) for scope in scopes(rewrite.model) for node in scope.nodes}
+    unused = refused - used - {plain_domain(function.domain) for function in rewrite.model.functions}
+    if not unused:
+        return rewrite
+    copy = ModelProto()
+    copy.CopyFrom(rewrite.model)
+    kept = [entry for entry in copy.opset_import if plain_domain(entry.domain) not in unused]
+    del copy.opset_import[:]
+    copy.opset_import.extend(kept)
+    why = f"nothing uses it, and {target.label} refuses a model that imports it"
+    changes = [Change("main", f"import of {domain}", "", why) for domain in sorted(unused)]
+    return replace(rewrite.then(step(copy, changes)), to_opset=rewrite.to_opset)
 
 
 def _with_ir_version(rewrite: Rewrite, target: Target, version: IRVersion) -> Rewrite:
@@ -237,54 +207,3 @@ def _with_ir_version(rewrite: Rewrite, target: Target, version: IRVersion) -> Re
     copy.CopyFrom(model)
     fitted, told = fit_ir_version(copy, wanted, rewrite.to_opset.get(""), model.ir_version, lowers=False)
     return replace(rewrite.then(step(fitted, (), told)), to_opset=rewrite.to_opset)
-
-
-# Names of the user's model --------------------------------------------------------------------------------------------
-
-
-class UserNames:
-    """Finds the node of the user's model that a node of a converted model stands for.
-
-    A conversion keeps the names of values: a node stands for the one that gave its outputs. A node whose outputs are
-    new, such as one that computes lengths, stands for what the first node that reads it stands for.
-    """
-
-    def __init__(self, source: ModelProto) -> None:
-        self._source = source
-        self._known: Mapping[str, str] | None = None
-
-    def located(self, changes: Iterable[Change], model: ModelProto) -> list[Change]:
-        """Return the changes of a converted model with the locations of the user's nodes."""
-        listed = list(changes)
-        if not listed or model is self._source:
-            return listed
-        user = self.locations(model)
-        return [replace(change, location=user.get(change.location, [change.location])[0]) for change in listed]
-
-    def locations(self, model: ModelProto) -> dict[str, list[str]]:
-        """Return the locations of the user's nodes by the location of a node of the converted model."""
-        if self._known is None:
-            self._known = _definers(self._source)
-        locations: dict[str, list[str]] = {}
-        of_readers: dict[str, list[str]] = {}
-        for scope in reversed(list(scopes(model))):
-            nodes = scope.nodes
-            for index in range(len(nodes) - 1, -1, -1):
-                node = nodes[index]
-                made = list(filter(None, node.output))
-                known = list(dict.fromkeys(self._known[name] for name in made if name in self._known))
-                known = known or next((of_readers[name] for name in made if name in of_readers), [])
-                if known:
-                    locations[f"{scope.location}/{node_label(node, index)}"] = known
-                    of_readers.update(dict.fromkeys(filter(None, node.input), known))
-        return locations
-
-
-def _definers(model: ModelProto) -> dict[str, str]:
-    """Return the location of the node that gives each value: the first one where several graphs have its name."""
-    definers: dict[str, str] = {}
-    for scope in scopes(model):
-        for index, node in enumerate(scope.nodes):
-            for name in filter(None, node.output):
-                definers.setdefault(name, f"{scope.location}/{node_label(node, index)}")
-    return definers

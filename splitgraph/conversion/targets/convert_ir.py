@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from splitgraph.conversion.openvino_ir import convert_ir
 from splitgraph.conversion.rewrite import Rewrite
-from splitgraph.findings.diagnostics import ConversionError, Diagnostic, diagnostic
+from splitgraph.conversion.targets.refusals import in_the_users_words, left_of, raise_blockers
+from splitgraph.findings.diagnostics import ConversionError
 from splitgraph.inference.analysis import IR
 from splitgraph.inference.walk_results import NodePlace
 from splitgraph.options import STRICT, Form, Leeway
-from splitgraph.runtimes.check import Examined, check_target, judge_node
+from splitgraph.runtimes.check import Examined, check_target, is_not_read
 from splitgraph.runtimes.examine_ir import examine_ir
 from splitgraph.runtimes.target import Target, require_reader
 
@@ -47,10 +48,12 @@ def convert_ir_for_target(model: OpenVINOModel, target: Target, leeway: Leeway =
         if further is not None:
             rewrite = rewrite.then(further)
             examined = examine_ir(rewrite.model, leeway)
-    check = check_target(examined, target)
-    blockers = [finding for finding in check.findings if finding.severity == "error"]
-    _raise_blockers(_at_the_users_layers(blockers, source), target, reasons)
-    notes = [finding for finding in check.findings if finding.severity != "error"]
+    left = left_of(examined, target, is_own=True)
+    if left:
+        raise_blockers(
+            in_the_users_words(left, _users_layers(examined, source), source, target), target, reasons, source
+        )
+    notes = [finding for finding in check_target(examined, target).findings if finding.severity != "error"]
     return replace(rewrite, diagnostics=tuple(dict.fromkeys((*rewrite.diagnostics, *notes))))
 
 
@@ -61,35 +64,14 @@ def _not_read(examined: Examined, target: Target, kind: str, written: Collection
     return {
         (node.scope.path, node.index)
         for node in examined.nodes
-        if node.node.op_type == kind
-        and node.location not in written
-        and judge_node(node, target)[0].verdict in ("refuses", "wrong")
+        if node.node.op_type == kind and node.location not in written and is_not_read(node, target)
     }
 
 
-def _at_the_users_layers(blockers: Sequence[Diagnostic], source: Examined) -> list[Diagnostic]:
-    """Return the blockers with the locations of the user's layers: a layer that a conversion added has the name of the
-    split that it was added for, with a name of its own behind a slash.
+def _users_layers(examined: Examined, source: Examined) -> dict[str, list[str]]:
+    """Return the locations of the user's layers by the location of a layer that a conversion added: it has the name of
+    the split that it was added for, with a name of its own behind a slash.
     """
     own = {node.location for node in source.nodes}
-    located = []
-    for blocker in blockers:
-        location = blocker.location
-        while location not in own and "/" in location:
-            location = location.rpartition("/")[0]
-        located.append(replace(blocker, location=location) if location in own else blocker)
-    return located
-
-
-def _raise_blockers(left: Sequence[Diagnostic], target: Target, reasons: Mapping[str, str]) -> None:
-    """Raise ConversionError for what is left. reasons: by location, why a split keeps its form."""
-    if not left:
-        return
-    blockers = []
-    for finding in left:
-        why = reasons.get(finding.location, "no other form of it is known to be read")
-        help = f"Convert the original model with {target.label}, or an older release: it writes layers that it reads."
-        blockers.append(diagnostic("SG706", f"{finding.message}; {why}", finding.location, help=help))
-    lines = "".join(f"\n  {blocker.code}  {blocker.location}  {blocker.message}" for blocker in blockers)
-    count = f"{len(blockers)} blocker" + ("s" if len(blockers) > 1 else "")
-    raise ConversionError(f"{target.label} reads no form of the model that is known: {count}{lines}", blockers)
+    added = {node.location for node in examined.nodes} - own
+    return {location: [location.rpartition("/")[0]] for location in added}

@@ -13,6 +13,7 @@ from splitgraph.conversion.plan import Plan, Replacement, opset_of
 from splitgraph.conversion.splits.joined_slices import plan_partitions
 from splitgraph.conversion.splits.lower import SplitNode, SplitRewrites
 from splitgraph.conversion.splits.sequences import plan_sequences
+from splitgraph.conversion.targets.operators import first_read, plan_other_operators
 from splitgraph.inference.walk_results import GraphDetail, SplitDetail
 from splitgraph.model.attributes import make_node
 from splitgraph.model.names import Definitions, FreshNames, used_names
@@ -20,7 +21,7 @@ from splitgraph.model.onnx_proto import ModelProto, NodeProto, TensorProto
 from splitgraph.model.scopes import GraphPath, Scope, plain_domain, roots
 from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN
 from splitgraph.model.values import tensor_contents
-from splitgraph.runtimes.check import Examined
+from splitgraph.runtimes.check import Examined, is_not_read
 from splitgraph.runtimes.node_traits import NodeTraits
 from splitgraph.runtimes.target import Target
 from splitgraph.runtimes.traits import FORMS, OVERRUNS, Given, data_traits, split_form
@@ -54,9 +55,7 @@ class TargetPlanner:
         model, walked = self.examined.model, self.examined.walked
         names = FreshNames(used_names(model, walked.scopes))
         failing = {
-            (node.scope.path, node.index): node
-            for node in self.examined.nodes
-            if self.target.gets_another_form(node.traits)
+            (node.scope.path, node.index): node for node in self.examined.nodes if is_not_read(node, self.target)
         }
         for root in roots(walked.scopes):
             paths = {scope.path for scope in root}
@@ -80,6 +79,14 @@ class TargetPlanner:
             plan_sequences(self.plan, model, walked, root, names, why, only=failing.keys())
         if traits & _JOINED and self.joins:
             plan_partitions(self.plan, model, walked, root, names, why, only=failing.keys())
+        opset = opset_of(root[0].imports)
+        wanted = {
+            place: self.target.operators.types_read(node.label)
+            for place, node in failing.items()
+            if node.detail is None and not node.traits
+        }
+        choose = first_read(self.target, opset)
+        plan_other_operators(self.plan, model, walked, root, names, why, wanted=wanted, choose=choose)
         for node in failing.values():
             is_planned = self.plan.at(node.scope.path).changes(node.index)
             if node.node.op_type == "Slice" and not is_planned:

@@ -1,0 +1,137 @@
+"""Write the operators of a model that a runtime does not read with others: one round of a conversion for a target."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from splitgraph.conversion.builders import new_emission
+from splitgraph.conversion.cache import ConversionCache
+from splitgraph.conversion.climb import Ladder
+from splitgraph.conversion.keep import CONTRADICTIONS
+from splitgraph.conversion.known_values import KnownValues
+from splitgraph.conversion.node import Node
+from splitgraph.conversion.other_ways import Choose, OtherWays, choose_way
+from splitgraph.conversion.plan import Plan, Replacement, opset_of
+from splitgraph.conversion.plan_opset import may_round, reads_forbidden, told_assumptions
+from splitgraph.inference import Walked
+from splitgraph.inference.walk_results import GraphDetail
+from splitgraph.model.names import FreshNames
+from splitgraph.model.onnx_proto import ModelProto, NodeProto
+from splitgraph.model.scopes import GraphPath, Scope, node_label, plain_domain
+from splitgraph.runtimes.node_traits import operator_label, version_of
+from splitgraph.runtimes.operator_traits import operator_traits
+from splitgraph.runtimes.operators import Verdict
+from splitgraph.runtimes.target import Target
+
+# The nodes to be written in another way, by graph and index. For each, the element types that it may have, by their
+# NumPy names; without any, its types are not what stands in the way.
+Wanted = Mapping[tuple[GraphPath, int], Collection[str]]
+
+
+def plan_other_operators(
+    plan: Plan,
+    model: ModelProto,
+    walked: Walked,
+    root: Sequence[Scope],
+    names: FreshNames,
+    why: str,
+    *,
+    wanted: Wanted,
+    choose: Choose,
+) -> None:
+    """Plan that nodes of a root are written in another way, at the opset of the model.
+
+    The plan has started with the root. Splits, nodes of other domains, nodes that are planned already, and nodes whose
+    errors the caller accepts are left alone, and so is a node of which no way is chosen. choose: it must depend on the
+    nodes of the ways and the types of their values only, because equal nodes become what the first of them became. why:
+    begins the reason of each change.
+    """
+    first = len(plan.changes)
+    for scope in reversed(root):
+        mine = {index: types for (path, index), types in wanted.items() if path == scope.path}
+        if mine:
+            _ScopePlanner(plan, model, walked, scope, names, why, choose).run(mine)
+    plan.changes[first:] = reversed(plan.changes[first:])
+
+
+def first_read(target: Target, opset: int) -> Choose:
+    """Return what chooses the first way of which the target reads all nodes; where there is none, the one of which it
+    refuses the fewest. What it refuses of that is written in another way in the next round.
+    """
+
+    def choose(ways: Iterator[Replacement], values: KnownValues) -> Replacement | None:
+        best: tuple[tuple[int, int], Replacement] | None = None
+        for way in ways:
+            verdicts = [_verdict(node, target, opset, values) for node in way.nodes or ()]
+            refused = sum(verdict in ("refuses", "wrong") for verdict in verdicts)
+            open_nodes = len(verdicts) - verdicts.count("reads")
+            if not open_nodes:
+                return way
+            if best is None or (refused, open_nodes) < best[0]:
+                best = (refused, open_nodes), way
+        return None if best is None else best[1]
+
+    return choose
+
+
+def _verdict(node: Node | NodeProto, target: Target, opset: int, values: KnownValues) -> Verdict:
+    """Return what is known of a node that would be written."""
+    message = node.message() if isinstance(node, Node) else node
+    version = version_of(message, {"": opset})
+    traits = operator_traits(message, version, values.type_of, values.knows_elements)
+    return target.operators.judge(operator_label(message, version), traits).verdict
+
+
+@dataclass(slots=True)
+class _ScopePlanner:
+    """Plans the nodes of one graph."""
+
+    plan: Plan
+    model: ModelProto
+    walked: Walked
+    scope: Scope
+    names: FreshNames
+    why: str
+    choose: Choose
+
+    def run(self, wanted: Mapping[int, Collection[str]]) -> None:
+        """Plan the nodes with these indices, the last one first: one that nobody reads afterwards is removed. wanted:
+        the element types that each may have.
+        """
+        scope, plan = self.scope, self.plan
+        opset = opset_of(scope.imports)
+        cache = ConversionCache(KnownValues(self.walked, scope.path), self.names, plan.left_out.inputs_in(scope))
+        is_read = partial(plan.is_read, scope.path)
+        ladder = Ladder(opset, opset, cache.values, scope.in_function, is_read, cache)
+        lenient = (self.walked.graphs.get(scope.path) or GraphDetail()).lenient
+        for index in sorted(wanted, reverse=True):
+            node = scope.nodes[index]
+            is_aside = (scope.path, index) in self.walked.set_aside
+            if is_aside or plain_domain(node.domain) != "" or plan.at(scope.path).changes(index):
+                continue
+            replacement = self._replacement(index, wanted[index], ladder)
+            if replacement is None or (index in lenient and reads_forbidden(node, replacement)):
+                continue
+            plan.rounding |= may_round(node, replacement)
+            replacement.why = f"{self.why}: {replacement.why}"
+            plan.replace(scope, index, replacement)
+        plan.notes += told_assumptions(ladder, scope)
+
+    def _replacement(self, index: int, types: Collection[str], ladder: Ladder) -> Replacement | None:
+        scope, cache = self.scope, ladder.cache
+        node = scope.nodes[index]
+        key = cache.key_of(node, self.walked.visits(scope)[index])
+        known = cache.find(key, node, index)
+        if known is not None:
+            return None if known.nodes is None else known
+        emission = new_emission(self.plan, self.model, scope, node, index, self.names, ladder.to_opset)
+        ways = OtherWays(ladder, node, f"{scope.location}/{node_label(node, index)}", emission, types)
+        try:
+            return choose_way(ways, key, self.choose)
+        except CONTRADICTIONS:
+            # Adapters rely on what inference accepts. Errors of nodes that never run are accepted here.
+            if not self.walked.never_run:
+                raise
+            return None

@@ -1,0 +1,133 @@
+"""What is in the way of a conversion for a target, told in the names of the user's model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from splitgraph.conversion.rewrite import Change
+from splitgraph.findings.codes import CODES
+from splitgraph.findings.diagnostics import ConversionError, Diagnostic, diagnostic
+from splitgraph.model.onnx_proto import ModelProto
+from splitgraph.model.scopes import node_label, scopes
+from splitgraph.runtimes.check import Examined, check_target, judge_node
+from splitgraph.runtimes.node_traits import NodeTraits
+from splitgraph.runtimes.target import Target, targets
+from splitgraph.runtimes.traits import FORMS, title
+
+# Runtimes that one message names.
+_MOST_NAMED = 3
+
+
+def left_of(examined: Examined, target: Target, *, is_own: bool) -> list[Diagnostic]:
+    """Return what the target does not read of a converted model.
+
+    is_own: the model has its own opset; at another one, a form that is not known to be read is in the way, too.
+    """
+    left = [finding for finding in check_target(examined, target).findings if finding.severity == "error"]
+    if not is_own:
+        left += [
+            diagnostic("SG705", f"it is not known whether {target.label} reads this: {title(trait)}", node.location)
+            for node in examined.nodes
+            for trait in target.unknown(node.traits & FORMS.keys())
+        ]
+    return left
+
+
+def in_the_users_words(
+    left: Sequence[Diagnostic], user: Mapping[str, Sequence[str]], source: Examined, target: Target
+) -> list[Diagnostic]:
+    """Return the findings with the nodes of the user's model: what the target does not read in the node that the user
+    has, or in what splitgraph would write for it.
+    """
+    own: dict[str, list[Diagnostic]] = {}
+    for finding in check_target(source, target).findings:
+        if finding.severity == "error":
+            own.setdefault(finding.location, []).append(finding)
+    told: dict[Diagnostic, None] = {}
+    for finding in left:
+        for location in user.get(finding.location, [finding.location]):
+            told.update(dict.fromkeys(own.get(location) or [replace(finding, location=location)]))
+    return list(told)
+
+
+def raise_blockers(left: Sequence[Diagnostic], target: Target, reasons: Mapping[str, str], source: Examined) -> None:
+    """Raise ConversionError for what is left of a model. reasons: by location, why a node stays as it is. source: the
+    user's model.
+    """
+    nodes = {node.location: node for node in source.nodes}
+    blockers = [_blocker(each, reasons.get(each.location), nodes.get(each.location)) for each in left]
+    lines = "".join(f"\n  {blocker.code}  {blocker.location}  {blocker.message}" for blocker in blockers)
+    count = f"{len(blockers)} blocker" + ("s" if len(blockers) > 1 else "")
+    raise ConversionError(f"{target.label} reads no form of the model that is known: {count}{lines}", blockers)
+
+
+def _blocker(finding: Diagnostic, reason: str | None, node: NodeTraits | None) -> Diagnostic:
+    """Return the blocker for a finding. node: of the user's model, None where the finding is about no node of it."""
+    if not finding.code.startswith("SG70"):
+        return finding
+    why = "no other form of it is known to be read" if reason is None else reason
+    return diagnostic("SG706", f"{finding.message}; {why}", finding.location, help=_help(node))
+
+
+def _help(node: NodeTraits | None) -> str | None:
+    """Return which runtimes are known to read a node; None where that says nothing."""
+    if node is None:
+        return None
+    readers = [target.key for target in targets().values() if judge_node(node, target)[0].verdict == "reads"]
+    more = f" and {len(readers) - _MOST_NAMED} more" if len(readers) > _MOST_NAMED else ""
+    known = f"{node.label} is read by {', '.join(readers[:_MOST_NAMED])}{more}." if readers else ""
+    of_a_layer = "Convert the original model again with the release of OpenVINO that is to read it."
+    advice = of_a_layer if node.is_layer else CODES["SG706"].help
+    return f"{known} {advice}".strip()
+
+
+# Names of the user's model --------------------------------------------------------------------------------------------
+
+
+class UserNames:
+    """Finds the node of the user's model that a node of a converted model stands for.
+
+    A conversion keeps the names of values: a node stands for the one that gave its outputs. A node whose outputs are
+    new, such as one that computes lengths, stands for what the first node that reads it stands for.
+    """
+
+    def __init__(self, source: ModelProto) -> None:
+        self._source = source
+        self._known: Mapping[str, str] | None = None
+
+    def located(self, changes: Iterable[Change], model: ModelProto) -> list[Change]:
+        """Return the changes of a converted model with the locations of the user's nodes."""
+        listed = list(changes)
+        if not listed or model is self._source:
+            return listed
+        user = self.locations(model)
+        return [replace(change, location=user.get(change.location, [change.location])[0]) for change in listed]
+
+    def locations(self, model: ModelProto) -> dict[str, list[str]]:
+        """Return the locations of the user's nodes by the location of a node of the converted model."""
+        if self._known is None:
+            self._known = _definers(self._source)
+        locations: dict[str, list[str]] = {}
+        of_readers: dict[str, list[str]] = {}
+        for scope in reversed(list(scopes(model))):
+            nodes = scope.nodes
+            for index in range(len(nodes) - 1, -1, -1):
+                node = nodes[index]
+                made = list(filter(None, node.output))
+                known = list(dict.fromkeys(self._known[name] for name in made if name in self._known))
+                known = known or next((of_readers[name] for name in made if name in of_readers), [])
+                if known:
+                    locations[f"{scope.location}/{node_label(node, index)}"] = known
+                    of_readers.update(dict.fromkeys(filter(None, node.input), known))
+        return locations
+
+
+def _definers(model: ModelProto) -> dict[str, str]:
+    """Return the location of the node that gives each value: the first one where several graphs have its name."""
+    definers: dict[str, str] = {}
+    for scope in scopes(model):
+        for index, node in enumerate(scope.nodes):
+            for name in filter(None, node.output):
+                definers.setdefault(name, f"{scope.location}/{node_label(node, index)}")
+    return definers
