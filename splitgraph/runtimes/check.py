@@ -26,6 +26,7 @@ _VERBS: dict[Answer, str] = {
     "rank": "gives results of another rank for",
     "dies": "dies of",
 }
+_TRY_THE_IR = "Try the model in the runtime, and compare its results with those of the model that the IR was made from."
 # The layers of an IR that conversion rewrites.
 _SPLIT_LAYERS = frozenset({"Split", "VariadicSplit"})
 
@@ -297,4 +298,5 @@ def _unmeasured(judged: Iterable[_Answered], target: Target) -> Iterator[Diagnos
     for why, nodes in groups.items():
         others = f" ({_nodes(len(nodes))})" if len(nodes) > 1 else ""
         text = f"it is not known whether {target.label} reads this{others}: {why}"
-        yield diagnostic("SG705", text, nodes[0].location, severity=severity)
+        help = _TRY_THE_IR if nodes[0].is_layer else None
+        yield diagnostic("SG705", text, nodes[0].location, severity=severity, help=help)

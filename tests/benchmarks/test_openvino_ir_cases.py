@@ -1,0 +1,159 @@
+"""Cases of OpenVINO IR: which are chosen, how they are measured, and the layer to blame for one that is not read."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from inference.openvino_ir.one_layer import one_layer
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks" / "targets"))
+
+import ir_cases
+import measure
+from environments import RUNTIMES, Runtime
+from layer_table import Measured, layers_of, rows_of
+
+Layers = Mapping[str, set[str]]
+RELU: Layers = {"opset1.ReLU": {"T=float32"}}
+GELU: Layers = {"opset7.Gelu": {"T=float32"}}
+HALF: Layers = {"opset1.ReLU": {"T=float16"}}
+
+# IR by their layers, with answers and words; then by layer: how many cases have which answer. The last number counts IR
+# that say nothing.
+BLAMED: dict[str, tuple[Sequence[tuple[Layers, str, str]], dict[str, dict[str, int]], int]] = {
+    "all are read": (
+        [(RELU, "reads", ""), (RELU | GELU, "reads", "")],
+        {"opset1.ReLU": {"reads": 2}, "opset7.Gelu": {"reads": 1}},
+        0,
+    ),
+    "the only layer": ([(GELU, "refuses", "no")], {"opset7.Gelu": {"refuses": 1}}, 0),
+    "the only layer that is read nowhere": (
+        [(RELU, "reads", ""), (RELU | GELU, "refuses", "no")],
+        {"opset1.ReLU": {"reads": 1}, "opset7.Gelu": {"refuses": 1}},
+        0,
+    ),
+    "two that are read nowhere": ([(RELU | GELU, "refuses", "no")], {}, 1),
+    "two of which one is named": ([(RELU | GELU, "refuses", "Cannot create Gelu")], {"opset7.Gelu": {"refuses": 1}}, 0),
+    "a part of another name is no name": ([(RELU | GELU, "refuses", "Cannot create GeluX")], {}, 1),
+    "two of which one is refused alone": (
+        [(RELU | GELU, "refuses", "no"), (GELU, "refuses", "no")],
+        {"opset7.Gelu": {"refuses": 2}},
+        0,
+    ),
+    "a trait that is read nowhere": (
+        [(RELU, "reads", ""), (GELU, "reads", ""), (HALF | GELU, "wrong", "other values")],
+        {"opset1.ReLU": {"reads": 1, "wrong": 1}, "opset7.Gelu": {"reads": 1}},
+        0,
+    ),
+    "a rank is no reason": (
+        [(RELU, "reads", ""), ({"opset1.ReLU": {"T=float32", "rank 7"}} | GELU, "refuses", "no"), (GELU, "reads", "")],
+        {"opset1.ReLU": {"reads": 1}, "opset7.Gelu": {"reads": 1}},
+        1,
+    ),
+    "all is read elsewhere, and one is named": (
+        [(RELU, "reads", ""), (GELU, "reads", ""), (RELU | GELU, "dies", "in Gelu")],
+        {"opset1.ReLU": {"reads": 1}, "opset7.Gelu": {"reads": 1, "dies": 1}},
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BLAMED)
+def test_a_layer_is_to_blame(name: str) -> None:
+    given, expected, left = BLAMED[name]
+    measured = [
+        Measured({label: frozenset(traits) for label, traits in layers.items()}, answer, said)
+        for layers, answer, said in given
+    ]
+    rows, unexplained = rows_of(measured)
+    counts: dict[str, dict[str, int]] = {}
+    for label, found in rows.items():
+        for _, answer, _ in found:
+            of_layer = counts.setdefault(label, {})
+            of_layer[answer] = of_layer.get(answer, 0) + 1
+    assert counts == expected
+    assert len(unexplained) == left
+
+
+def test_the_traits_of_all_layers_of_a_kind_are_together(tmp_path: Path) -> None:
+    one_layer(tmp_path, "ReLU", "opset1", {}, ["f16 2,?"])
+    assert {label: set(traits) for label, traits in layers_of(tmp_path / "model.xml").items()} == {
+        "opset1.ReLU": {"T=float16", "rank 2", "dynamic"}
+    }
+
+
+def written(name: str, layers: Layers) -> ir_cases.Written:
+    pairs = frozenset((label, trait) for label, traits in layers.items() for trait in {"", *traits})
+    return ir_cases.Written(name, Path(f"{name}.xml"), Path(name), pairs)
+
+
+# IR, and those that become cases: those of few layers first, and what says nothing new only while there are few.
+CHOSEN: dict[str, tuple[list[Layers], list[int]]] = {
+    "few layers first": ([RELU | GELU, RELU, GELU], [1, 2, 0]),
+    "not more than enough": ([RELU] * 6, [0, 1, 2, 3]),
+    "what is new": ([*[RELU] * 5, HALF], [0, 1, 2, 3, 5]),
+    "a rank is nothing new": ([*[RELU] * 5, {"opset1.ReLU": {"T=float32", "rank 7"}}], [0, 1, 2, 3]),
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_what_is_new_becomes_a_case(name: str) -> None:
+    given, expected = CHOSEN[name]
+    chosen = ir_cases.choose([written(str(number), layers) for number, layers in enumerate(given)])
+    assert [int(each.name) for each in chosen] == expected
+
+
+ADAPTER = """
+def version():
+    return "0"
+
+def run(path, inputs, outputs):
+    return [inputs["x"]] if path.endswith(".xml") else []
+"""
+
+
+def test_an_ir_is_measured_like_an_onnx_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "environment", lambda runtime, cache: (Path(sys.executable), {}))
+    monkeypatch.setattr(measure, "ADAPTERS", tmp_path)
+    monkeypatch.setattr(measure, "RUNTIMES", {"own@0": Runtime("own", "own-0", ())})
+    (tmp_path / "own.py").write_text(ADAPTER)
+    cases = tmp_path / "cases"
+    cases.mkdir()
+    for name, ending in (("an.ir", ".xml"), ("onnx", ".onnx")):
+        for file in (ending, ".bin"):
+            (cases / f"{name}{file}").write_bytes(b"")
+        for file in (".in.npz", ".exp.npz"):
+            np.savez(cases / f"{name}{file}", x=np.ones(2, np.float32))
+    answers = measure.measure("own@0", cases, tmp_path)
+    assert {name: each.answer for name, each in answers.items()} == {"an.ir": "reads", "onnx": "wrong"}
+
+
+WRITER = """
+import json, os, sys
+
+folder = sys.argv[1]
+for line in sys.stdin:
+    name = os.path.basename(line.strip())
+    if name == "dies":
+        os._exit(1)
+    print(json.dumps([line.strip(), "wrong" if name == "wrong" else ""]), flush=True)
+"""
+
+
+def test_writing_goes_on_behind_a_model_that_ends_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ir_cases, "environment", lambda runtime, cache: (Path(sys.executable), {}))
+    monkeypatch.setattr(ir_cases, "_HERE", tmp_path)
+    (tmp_path / "ir_writer.py").write_text(WRITER)
+    folder, models = tmp_path / "written" / "own@0", ["first", "dies", "wrong", "dies", "last"]
+    name = next(iter(RUNTIMES))
+    ir_cases.write_all(name, tmp_path, models[:3], folder, tmp_path)
+    assert ir_cases.problems(folder) == {"first": "", "dies": "dies", "wrong": "wrong"}
+    # What is known is not asked again.
+    (tmp_path / "ir_writer.py").write_text(WRITER.replace('"wrong" if', '"again" if'))
+    ir_cases.write_all(name, tmp_path, models, folder, tmp_path)
+    assert ir_cases.problems(folder) == {"first": "", "dies": "dies", "wrong": "wrong", "last": ""}
+    assert len((tmp_path / "written" / "own@0.jsonl").read_text().splitlines()) == len(set(models))
