@@ -5,7 +5,7 @@
 CASES is the folder that `operator_cases.py` wrote. The newest and the oldest OpenVINO of `environments.py` convert its
 first models of each operator version: the newest one writes the newest layers, the oldest one writes what later
 releases write no more. An IR whose own release does not compute what the case expects does not become a case. Of the
-others, those are cases that have something new: a layer, or a trait of a layer that no case before them has.
+others, those are cases that have something new: a layer, or a trait of a layer that few cases before them have.
 
 FOLDER gets NAME.xml, NAME.bin, NAME.in.npz and NAME.exp.npz; `measure.py` runs them like any other. In FOLDER/written
 is all that was converted, which is not converted again.
@@ -19,14 +19,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
 
-from environments import RUNTIMES, environment  # noqa: E402, the folders above are on the path only now
+from cases import read_arrays  # noqa: E402, the folders above are on the path only now
+from environments import RUNTIMES, environment  # noqa: E402
 from measure import first_of_each  # noqa: E402
 
 from splitgraph.formats.openvino_ir import load_ir  # noqa: E402
@@ -36,8 +39,9 @@ from splitgraph.runtimes.operator_traits import needs_a_case  # noqa: E402
 _HERE = Path(__file__).parent
 _RELEASES = [name for name in RUNTIMES if name.startswith("openvino@")]
 WRITERS = (_RELEASES[0], _RELEASES[-1])
-# Of one layer: how many cases there are even if the later ones have nothing new.
-_ENOUGH = 4
+# How many tests of each trait of a layer become cases.
+_ENOUGH = 3
+_ABOUT_NUMBERS = frozenset({"IsInf", "IsNaN", "IsFinite"})
 
 
 # Writing --------------------------------------------------------------------------------------------------------------
@@ -94,11 +98,15 @@ def _answers(written: Path) -> Path:
 
 
 class Written(NamedTuple):
-    """An IR that computes what is expected. name: of the case. model: its .xml. arrays: the path of its inputs and
-    expected outputs, without `.in.npz` and `.exp.npz`. layers: what it has of layers and their traits.
+    """An IR that computes what is expected.
+
+    name: of the case. test: what it was made from, in whatever way and version of the operator. model: its .xml.
+    arrays: the path of its inputs and expected outputs, without `.in.npz` and `.exp.npz`. layers: its layers, each with
+    each of its traits.
     """
 
     name: str
+    test: str
     model: Path
     arrays: Path
     layers: frozenset[tuple[str, str]]
@@ -114,29 +122,42 @@ def usable(folder: Path, written: Path) -> Iterator[Written]:
     for name in WRITERS:
         for case, problem in problems(written / name).items():
             if not problem:
-                yield _read(f"{case}.{name.partition('@')[2]}", written / name / f"{case}.xml", folder / case)
+                # A case is called OPERATOR-VERSION.NUMBER.TEST.WAY.
+                named = f"{case}.{name.partition('@')[2]}", case.rsplit(".", 2)[1]
+                yield _read(*named, written / name / f"{case}.xml", folder / case)
     for path in sorted(Path(written, "layers").glob("*.exp.npz")):
         name = path.name.removesuffix(".exp.npz")
-        yield _read(name, path.with_name(f"{name}.xml"), path.with_name(name))
+        yield _read(name, name, path.with_name(f"{name}.xml"), path.with_name(name))
 
 
-def _read(name: str, model: Path, arrays: Path) -> Written:
+def _read(name: str, test: str, model: Path, arrays: Path) -> Written:
     nodes = examine_ir(load_ir(model)).nodes
     # A layer without a trait is something, too.
-    return Written(name, model, arrays, frozenset((node.label, trait) for node in nodes for trait in {"", *node.own}))
+    return Written(
+        name, test, model, arrays, frozenset((node.label, trait) for node in nodes for trait in {"", *node.own})
+    )
 
 
 def choose(written: Iterable[Written]) -> Iterator[Written]:
-    """Those that have something new, or a layer of which there are few; those with few layers first, because they say
-    most of each of them.
+    """Those with a trait of a layer that few tests before them have; those with few layers first, because they say
+    most of each of them. A test is in several ways and versions of an operator, which are alike.
     """
-    seen, count = set[tuple[str, str]](), Counter[str]()
+    tests: dict[tuple[str, str], set[str]] = defaultdict(set)
     for each in sorted(written, key=lambda one: (len(one.labels), one.name)):
-        new = {(label, trait) for label, trait in each.layers - seen if needs_a_case(trait)}
-        if new or any(count[label] < _ENOUGH for label in each.labels):
-            seen |= each.layers
-            count.update(each.labels)
+        pairs = [tests[label, trait] for label, trait in each.layers if not trait or needs_a_case(trait)]
+        if any(each.test not in known and len(known) < _ENOUGH for known in pairs):
+            for known in pairs:
+                known.add(each.test)
             yield each
+
+
+def is_about_numbers(each: Written) -> bool:
+    """True for an IR with inputs that are infinite or no numbers. What becomes of these says nothing of a layer, except
+    of one that is about them.
+    """
+    arrays = read_arrays(Path(f"{each.arrays}.in.npz")).values()
+    are_finite = all(np.all(np.isfinite(array)) for array in arrays if array.dtype.kind == "f")
+    return not are_finite and not any(label.partition(".")[2] in _ABOUT_NUMBERS for label in each.labels)
 
 
 def main() -> None:
@@ -153,7 +174,11 @@ def main() -> None:
     for name in WRITERS:
         write_all(name, given.cases, first_of_each(models, given.most), written / name, given.cache)
     write_layers(written / "layers", given.cache)
-    chosen = list(choose(usable(given.cases, written)))
+    chosen = list(choose(each for each in usable(given.cases, written) if not is_about_numbers(each)))
+    for left in given.folder.iterdir():
+        # Of an earlier choice.
+        if left.is_file():
+            left.unlink()
     for each in chosen:
         shutil.copyfile(each.model, given.folder / f"{each.name}.xml")
         shutil.copyfile(each.model.with_suffix(".bin"), given.folder / f"{each.name}.bin")

@@ -7,7 +7,8 @@ CASES is the folder that `ir_cases.py` wrote, each KEPT a file of answers that `
 
 An IR that is read says of all its layers that they are read. Of one that is not read, a layer is to blame: the only one
 that no IR that is read has; or the only one with a trait that it has in no IR that is read; or, of several such layers,
-the one that the runtime's words name. Where nothing tells, the IR says nothing, and is counted.
+the one that the runtime's words name, or the only one that there is. Where nothing tells, the IR says nothing, and is
+counted.
 """
 
 from __future__ import annotations
@@ -96,7 +97,8 @@ def rows_of(measured: Iterable[Measured]) -> tuple[dict[str, list[Row]], list[Me
         suspects = _suspects(each.layers, read)
         certain = blamed.intersection(suspects)
         suspects = sorted(certain) if certain else suspects
-        named = suspects if len(suspects) == 1 else _named(suspects or each.layers, each.said)
+        suspects = suspects or list(each.layers)
+        named = suspects if len(suspects) == 1 else _named(suspects, each.said)
         if len(named) != 1:
             left.append(each)
             continue

@@ -54,6 +54,11 @@ BLAMED: dict[str, tuple[Sequence[tuple[Layers, str, str]], dict[str, dict[str, i
         {"opset1.ReLU": {"reads": 1}, "opset7.Gelu": {"reads": 1}},
         1,
     ),
+    "all is read elsewhere, and there is only one": (
+        [(RELU, "reads", ""), (RELU, "refuses", "no")],
+        {"opset1.ReLU": {"reads": 1, "refuses": 1}},
+        0,
+    ),
     "all is read elsewhere, and one is named": (
         [(RELU, "reads", ""), (GELU, "reads", ""), (RELU | GELU, "dies", "in Gelu")],
         {"opset1.ReLU": {"reads": 1}, "opset7.Gelu": {"reads": 1, "dies": 1}},
@@ -86,25 +91,47 @@ def test_the_traits_of_all_layers_of_a_kind_are_together(tmp_path: Path) -> None
     }
 
 
-def written(name: str, layers: Layers) -> ir_cases.Written:
+def written(name: str, test: str, layers: Layers) -> ir_cases.Written:
     pairs = frozenset((label, trait) for label, traits in layers.items() for trait in {"", *traits})
-    return ir_cases.Written(name, Path(f"{name}.xml"), Path(name), pairs)
+    return ir_cases.Written(name, test, Path(f"{name}.xml"), Path(name), pairs)
 
 
-# IR, and those that become cases: those of few layers first, and what says nothing new only while there are few.
-CHOSEN: dict[str, tuple[list[Layers], list[int]]] = {
-    "few layers first": ([RELU | GELU, RELU, GELU], [1, 2, 0]),
-    "not more than enough": ([RELU] * 6, [0, 1, 2, 3]),
-    "what is new": ([*[RELU] * 5, HALF], [0, 1, 2, 3, 5]),
-    "a rank is nothing new": ([*[RELU] * 5, {"opset1.ReLU": {"T=float32", "rank 7"}}], [0, 1, 2, 3]),
+HIGH: Layers = {"opset1.ReLU": {"T=float32", "rank 7"}}
+# IR with the tests that they were made from, and those that become cases.
+CHOSEN: dict[str, tuple[list[tuple[Layers, str]], list[int]]] = {
+    "few layers first": ([(RELU | GELU, "a"), (RELU, "b"), (GELU, "c")], [1, 2, 0]),
+    "three tests are enough": ([(RELU, test) for test in "abcde"], [0, 1, 2]),
+    "a test once": ([(RELU, test) for test in "aaabb"], [0, 3]),
+    "a trait that is new": ([*((RELU, test) for test in "abcd"), (HALF, "e")], [0, 1, 2, 4]),
+    "a trait that is new in a test that is known": ([*((RELU, test) for test in "abc"), (HALF, "a")], [0, 1, 2, 3]),
+    "a rank is nothing new": ([*((RELU, test) for test in "abc"), (HIGH, "d")], [0, 1, 2]),
+    "the way of a test that has something new": (
+        [(RELU, "a"), ({"opset1.ReLU": {"T=float16", "T=float32"}}, "a"), (GELU, "a")],
+        [0, 1, 2],
+    ),
 }
 
 
 @pytest.mark.parametrize("name", CHOSEN)
 def test_what_is_new_becomes_a_case(name: str) -> None:
     given, expected = CHOSEN[name]
-    chosen = ir_cases.choose([written(str(number), layers) for number, layers in enumerate(given)])
+    chosen = ir_cases.choose([written(str(number), test, layers) for number, (layers, test) in enumerate(given)])
     assert [int(each.name) for each in chosen] == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "label", "is_so"),
+    [
+        ([1.0, 2.0], "opset1.ReLU", False),
+        ([1.0, np.inf], "opset1.ReLU", True),
+        ([np.nan], "opset1.Convert", True),
+        ([np.nan], "opset10.IsNaN", False),
+    ],
+)
+def test_a_case_about_numbers_that_are_none(tmp_path: Path, values: list[float], label: str, is_so: bool) -> None:
+    np.savez(tmp_path / "x.in.npz", x=np.array(values, np.float32), count=np.array([1]))
+    each = ir_cases.Written("x", "x", tmp_path / "x.xml", tmp_path / "x", frozenset({(label, "")}))
+    assert ir_cases.is_about_numbers(each) is is_so
 
 
 ADAPTER = """

@@ -5,6 +5,7 @@ What is known of a target is invented here, so that no measurement changes what 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 from inference.openvino_ir.one_layer import Input, one_layer
+from json_schemas import wrong
 
 import splitgraph
 from splitgraph.runtimes.examine_ir import examine_ir
@@ -181,11 +183,11 @@ def test_one_target_of_several_does_not_read_an_ir() -> None:
 
 
 def test_an_ir_that_is_wrong_is_told_first(tmp_path: Path) -> None:
-    wrong = one_layer(tmp_path, "VariadicSplit", "opset1", {}, ["f32 2,6", 1, [2, 5]], outputs=2)
-    codes = [found.code for found in splitgraph.check(wrong, "openvino") if found.severity == "error"]
+    bad = one_layer(tmp_path, "VariadicSplit", "opset1", {}, ["f32 2,6", 1, [2, 5]], outputs=2)
+    codes = [found.code for found in splitgraph.check(bad, "openvino") if found.severity == "error"]
     assert codes == ["SG204"]
     with pytest.raises(splitgraph.ConversionError, match="SG204"):
-        splitgraph.convert(wrong, target="openvino")
+        splitgraph.convert(bad, target="openvino")
 
 
 # Converting -----------------------------------------------------------------------------------------------------------
@@ -283,11 +285,14 @@ def test_an_ir_has_no_versions_of_onnx(options: dict[str, int], words: str) -> N
 
 # The table ------------------------------------------------------------------------------------------------------------
 
+FOLDER = Path(__file__).parents[2] / "splitgraph" / "runtimes" / "table" / "layers"
 RELEASES = [target.key for target in splitgraph.targets().values() if target.reads_ir]
 
 
 @pytest.mark.parametrize("key", RELEASES)
 def test_every_release_was_measured(key: str) -> None:
+    held = json.loads((FOLDER / f"{key}.json").read_text("utf-8"))
+    assert (wrong(held, "operators"), f"{held['name']}@{held['version']}") == ([], key)
     table = layer_table(key)
     assert table.measured is not None
     assert set(table.entries) <= set(table.known)
