@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).parent))
 
 from target_operators import operator_matrix, runtime_pages
 
@@ -32,16 +35,17 @@ splitgraph convert model.onnx --target mnn          a model that MNN reads, if t
 ```
 
 `check` says of every node what was measured: it is read; refused; silently wrong; some cases like it are not read; or
-nothing like it was measured. "reads all nodes" is said only if every node is known to be read. A model has many nodes,
-and a runtime may still fail over how they come together; [the campaign](../benchmarks/targets/README.md) says how often.
+nothing like it was measured. "reads all nodes" is said only if every node is known to be read. A model has many
+nodes, and a runtime may still fail over how they come together. [The
+campaign](../benchmarks/targets/README.md#before-and-after-convert---target) says how often that was so.
 
 `convert --target` changes only what the runtime does not read. The model keeps its opset if that is read; otherwise it
 goes to the nearest opset at which most nodes are known to be read. An operator that the runtime lacks is written with
 others, as its function body or as older opsets wrote it. Of splits, equal parts or `num_outputs` come first, then
-constant lengths, computed lengths, and a Slice for each part. Sequences become plain splits, local functions are inlined,
-a left-out axis is written out, and an output without a name gets one. An empty part leaves the Concat that reads it, or
-becomes a constant. An import of another domain that nothing uses is dropped where the runtime refuses it. If something
-remains, nothing is written, and splitgraph says which nodes are in the way and which runtimes read them.
+constant lengths, computed lengths, and a Slice for each part. Sequences become plain splits, local functions are
+inlined, a left-out axis is written out, and an output without a name gets one. An empty part leaves the Concat that
+reads it, or becomes a constant. An import of another domain that nothing uses is dropped where the runtime refuses it.
+If something remains, nothing is written, and splitgraph says which nodes are in the way and which runtimes read them.
 
 A name with a version means that version: `onnxruntime@1.15`, `opencv@4`, `openvino@2023.3`. `--opset` chooses the
 opset, too.

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from types import EllipsisType, UnionType
-from typing import Any, Literal, NamedTuple, get_args, get_origin
+from typing import Any, ForwardRef, Literal, NamedTuple, get_args, get_origin
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _LONGEST_LINE = 100
@@ -68,9 +68,11 @@ def signature(function: Callable[..., Any], name: str) -> str:
     return "\n".join((f"{name}(", *(f"    {piece}," for piece in pieces), f") -> {result}"))
 
 
-def type_text(annotation: str, home: Any) -> str:
+def type_text(annotation: str | ForwardRef, home: Any) -> str:
     """A type as it is written, with the names that its module has for longer types written out."""
     scope = vars(inspect.getmodule(home))
+    # The fields of a NamedTuple have their types wrapped.
+    annotation = annotation.__forward_arg__ if isinstance(annotation, ForwardRef) else annotation
     # Python keeps an annotation with single quotes, however it was written.
     return _WORD.sub(lambda found: _written_out(scope.get(found[0])) or found[0], annotation.replace("'", '"'))
 

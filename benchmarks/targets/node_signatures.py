@@ -30,6 +30,7 @@ FILE = Path(__file__).with_name("node_signatures.jsonl")
 Array = np.ndarray[Any, Any]
 Signature = Mapping[str, Any]
 _MOST_ELEMENTS, _MOST_KEPT, _LONGEST = 200_000, 64, 2000
+_MOST_SCALES = 8
 # Tried one after the other for every symbol: a model may need a size that fits its constants.
 _SIZES = (2, 4, 1, 8)
 _DOMAINS = ("", "ai.onnx.ml", "com.microsoft")
@@ -146,9 +147,12 @@ def _made(signature: Signature, size: int) -> tuple[ModelProto, dict[str, Array]
         if np.prod(sizes, dtype=int) > _MOST_ELEMENTS or not hasattr(np, dtype if dtype != "bool" else "bool_"):
             return None
         array = _drawn(random, dtype, sizes)
+        if position and len(sizes) == 1 and sizes[0] <= _MOST_SCALES and array.dtype.kind == "f":
+            # Scales: drawn ones would also change the batch.
+            array = np.ones(sizes, dtype)
         if known and known[0] != "constant":
             array = np.array(known[0], dtype).reshape(sizes)
-        if known:
+        if known or not array.size:
             graph.initializer.append(numpy_helper.from_array(array, name))
             continue
         inputs[name] = array

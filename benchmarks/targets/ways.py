@@ -72,9 +72,9 @@ def of_type(model: ModelProto, inputs: Mapping[str, Array], dtype: str) -> Made 
     """The model with another element type in place of the one that its first input has; None where the operator does
     not take it. Numbers become 1 to 4 where the type has no fractions.
     """
-    if not inputs:
-        return None
     node = model.graph.node[0]
+    if not inputs or not defs.has(node.op_type, domain=node.domain):
+        return None
     version = next((each.version for each in model.opset_import if each.domain == node.domain), 1)
     schema = defs.get_schema(node.op_type, version, node.domain)
     own, kind = next(iter(inputs.values())).dtype, helper.np_dtype_to_tensor_dtype(np.dtype(dtype))

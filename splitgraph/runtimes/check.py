@@ -76,7 +76,7 @@ class NodeAnswer(NamedTuple):
     """What a target does with a node, and why that is known.
 
     node: its location, "main/conv1". operator: with its version, "Conv-11". answer: "reads", "refuses", "wrong", "some"
-    (cases like it are not all read) or "unmeasured". target: the key of the target.
+    (cases like it are not all read) or "unmeasured". why: what was measured. target: the key of the target.
     """
 
     node: str

@@ -222,8 +222,8 @@ class _TraitReader:
     def own_traits(
         self, index: int, node: NodeProto, version: OperatorVersion | None, visit: Visit | None
     ) -> frozenset[str]:
-        """Return the traits of the operator of a node. visit: nodes of one visit have equal traits, if the same of their
-        inputs are known before the run.
+        """Return the traits of the operator of a node. visit: nodes of one visit have equal traits, if the same inputs
+        are known before the run.
         """
         if index in self.detail.unread:
             return frozenset()

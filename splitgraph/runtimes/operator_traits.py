@@ -47,8 +47,13 @@ def operator_traits(
         traits |= _given(version.inputs, node.input, inputs) | _given(version.outputs, node.output, outputs)
         for position, name in enumerate(node.input):
             formal = _formal(version.inputs, position)
-            if position and name and formal is not None and formal.option != "variadic" and not is_known(name):
+            if not position or not name or formal is None or formal.option == "variadic":
+                continue
+            if not is_known(name):
                 traits.add(f"{formal.name} computed")
+            if 0 in (inputs[position].shape or ()):
+                # An empty value often stands for one that is not there.
+                traits.add(f"{formal.name} empty")
     return frozenset(traits | set(_of_shapes(node, inputs, is_known)))
 
 
@@ -90,6 +95,9 @@ def _of_types(formals: Sequence[Formal], types: Iterable[ValueType]) -> set[str]
     traits = set()
     for position, known in enumerate(types):
         formal = _formal(formals, position)
+        if position and 0 in (known.shape or ()):
+            # No element has the type.
+            continue
         if formal is not None and formal.is_generic and known.dtype is not None:
             kind = "" if known.kind == "tensor" else f"{known.kind} of "
             traits.add(f"{formal.type_variable}={kind}{known.dtype}")
@@ -97,12 +105,12 @@ def _of_types(formals: Sequence[Formal], types: Iterable[ValueType]) -> set[str]
 
 
 def _given(formals: Sequence[Formal], names: Sequence[str], types: Sequence[ValueType]) -> set[str]:
-    """Return a trait for each optional value that is there. An empty one often stands for one that is not."""
-    traits = set()
-    for formal, name, known in zip(formals, names, types, strict=False):
-        if name and formal.option == "optional":
-            traits.add(f"{formal.name} empty" if 0 in (known.shape or ()) else f"with {formal.name}")
-    return traits
+    """Return a trait for each optional value that is there and not empty."""
+    return {
+        f"with {formal.name}"
+        for formal, name, known in zip(formals, names, types, strict=False)
+        if name and formal.option == "optional" and 0 not in (known.shape or ())
+    }
 
 
 def _of_shapes(node: NodeProto, inputs: Sequence[ValueType], is_known: Callable[[str], bool]) -> Iterator[str]:

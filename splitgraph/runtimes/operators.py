@@ -32,7 +32,7 @@ class Judged(NamedTuple):
     dies: bool = False
 
 
-class Rule(NamedTuple):
+class CaseRule(NamedTuple):
     """Traits with which no case is read: the answer, and the number of cases; 0 if documents say so."""
 
     traits: frozenset[str]
@@ -53,7 +53,7 @@ class OperatorEntry:
     """
 
     counts: Mapping[str, int]
-    rules: Sequence[Rule] = ()
+    rules: Sequence[CaseRule] = ()
     unread: frozenset[str] = frozenset()
     is_explained: bool = True
     said: str = ""
@@ -207,7 +207,7 @@ def operator_table(key: str) -> OperatorTable:
 
 def read_entry(held: Mapping[str, Any]) -> OperatorEntry:
     """Return the entry that a line of a file describes."""
-    rules = tuple(Rule(frozenset(traits), answer, cases) for traits, answer, cases in held.get("rules", ()))
+    rules = tuple(CaseRule(frozenset(traits), answer, cases) for traits, answer, cases in held.get("rules", ()))
     counts = {answer: held[answer] for answer in _HARM if answer in held}
     return OperatorEntry(
         counts,

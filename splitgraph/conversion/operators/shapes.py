@@ -245,7 +245,9 @@ def make_axes_an_attribute(node: NodeAtBoundary) -> None:
     if node.uses_input(1) and axes is None:
         f, data = Formula(node), node.inputs[0]
         compute = _squeezed_shape if node.op_type == "Squeeze" else _unsqueezed_shape
-        f.give(f.input(0).with_shape(compute(f, f.shape(data), f.input(1, "int64")), dense=has_no_zero(node, data)))
+        # Engines and onnx's own function bodies take one axis without a dimension, too.
+        indices = f.input(1, "int64").reshape(-1) if node.rank(1) == 0 else f.input(1, "int64")
+        f.give(f.input(0).with_shape(compute(f, f.shape(data), indices), dense=has_no_zero(node, data)))
         return
     del node.inputs[1:]
     if axes:

@@ -52,7 +52,7 @@ def plan_other_operators(
     for scope in reversed(root):
         mine = {index: types for (path, index), types in wanted.items() if path == scope.path}
         if mine:
-            _ScopePlanner(plan, model, walked, scope, names, why, choose).run(mine)
+            _GraphPlanner(plan, model, walked, scope, names, why, choose).run(mine)
     plan.changes[first:] = reversed(plan.changes[first:])
 
 
@@ -85,7 +85,7 @@ def _verdict(node: Node | NodeProto, target: Target, opset: int, values: KnownVa
 
 
 @dataclass(slots=True)
-class _ScopePlanner:
+class _GraphPlanner:
     """Plans the nodes of one graph."""
 
     plan: Plan

@@ -90,6 +90,11 @@ def test_squeeze_and_unsqueeze_at_run_time(target: int) -> None:
         case.check()
 
 
+def test_one_axis_without_a_dimension_at_run_time() -> None:
+    for case in both_shapes(Crossing("", "Unsqueeze", 13, 12, {"x": X, "axes": np.array(1)})):
+        case.check()
+
+
 @pytest.mark.parametrize("given", [(0, 3, 1), (0, 3, -3), (-1, 1)])
 @pytest.mark.parametrize(("source", "target"), [(11, 10), (12, 7), (13, 9)])
 def test_squeezed_axes_ascend_below_11(given: tuple[int, ...], source: int, target: int) -> None:

@@ -17,6 +17,7 @@ from runtimes.models import model
 
 from splitgraph.conversion.known_values import KnownValues
 from splitgraph.conversion.plan import Replacement
+from splitgraph.findings.diagnostics import ConversionError
 
 # Inputs, and initializers.
 Given = tuple[str, str]
@@ -244,13 +245,32 @@ def test_nodes_without_another_type(body: str, dtype: str, types: Collection[str
 # onnxruntime refuses a function with an input of these types that nothing reads any more.
 UNREAD_IN_ONNXRUNTIME = "FLOAT8"
 MOST_WAYS = 12
+# How many ways there are at least for one case. Few of the nodes that refer to attributes of a function have any.
+LEAST: dict[Wrap, float] = {"none": 0.5, "if": 0.5, "function": 0.5, "references": 0.05, "constants": 0.3}
+# Operators that every node test of them can do without.
+NAMES = (
+    "AffineGrid Attention Bernoulli BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor BlackmanWindow CastLike "
+    "CausalConvWithState Celu CenterCropPad Clip Col2Im ConstantOfShape ConvInteger CumProd CumSum DFT DeformConv "
+    "DepthToSpace Det DynamicQuantizeLinear Elu Expand EyeLike GatherElements GatherND Gelu GreaterOrEqual GridSample "
+    "GroupNormalization HammingWindow HannWindow HardSigmoid HardSwish IsInf IsNaN LayerNormalization LeakyRelu "
+    "LessOrEqual LinearAttention LogSoftmax MatMulInteger MeanVarianceNormalization MelWeightMatrix Mish Mod "
+    "NegativeLogLikelihoodLoss NonMaxSuppression PRelu Pad QLinearConv QLinearMatMul RMSNormalization Range ReduceL1 "
+    "ReduceL2 ReduceLogSum ReduceSumSquare Relu RotaryEmbedding Round STFT ScatterND Selu SequenceMap Shrink Sign "
+    "Slice Softmax SoftmaxCrossEntropyLoss Softsign SpaceToDepth Squeeze SwiGLU Swish TensorScatter ThresholdedRelu "
+    "Trilu Unsqueeze Where"
+)
+DISPENSABLE = frozenset(NAMES.split())
 
 
 def judged(case: ModelCase) -> dict[str, Verdict]:
     """What became of a case in each of the ways, by the operators of the model."""
     judge, verdicts = Judge(case), dict[str, Verdict]()
     for place in range(MOST_WAYS):
-        rewrite = rewritten(case.model, nth(place))
+        try:
+            rewrite = rewritten(case.model, nth(place))
+        except ConversionError:
+            # Where an attribute refers to one that a Constant cannot refer to, the model is wrong before.
+            break
         if not rewrite.changes:
             break
         written = f"{place}: {' '.join(sorted(operators_of(rewrite.model)))}"
@@ -274,12 +294,12 @@ def faults(cases: Sequence[ModelCase], wrap: Wrap) -> list[str]:
             for written, verdict in verdicts.items()
             if verdict.status != "equal"
         ]
-    assert count > len(cases) / 8
+    assert count > len(cases) * LEAST[wrap]
     return found
 
 
 def test_some_node_tests() -> None:
-    assert faults(node_cases()[::30], "none") == []
+    assert faults(node_cases()[::50], "none") == []
 
 
 @pytest.mark.slow
@@ -290,5 +310,27 @@ def test_all_node_tests() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("wrap", WRAPS[1:])
 def test_node_tests_in_other_places(wrap: Wrap) -> None:
-    # Few of the nodes that refer to attributes of a function can be written anew.
     assert faults(node_cases()[::5], wrap) == []
+
+
+def dispensable(cases: Sequence[ModelCase]) -> tuple[set[str], set[str]]:
+    """The operators of cases with one node: those that some way of each case does without, and all others."""
+    without, kept = set[str](), set[str]()
+    for case in cases:
+        nodes = case.model.graph.node
+        if len(nodes) == 1 and nodes[0].op_type in DISPENSABLE:
+            operator = nodes[0].op_type
+            is_gone = any(operator not in written_of(way) for way in ways_of(case.model, operator))
+            (without if is_gone else kept).add(operator)
+    return without - kept, kept
+
+
+def test_some_operators_are_dispensable() -> None:
+    without, kept = dispensable(node_cases()[::10])
+    assert kept == set() and len(without) > len(DISPENSABLE) / 3
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(onnx.defs.onnx_opset_version() < 28, reason="some operators are of opsets 27 and 28")
+def test_operators_are_dispensable() -> None:
+    assert dispensable(node_cases()) == (DISPENSABLE, set())
