@@ -5,7 +5,8 @@
 CASES is the folder that `operator_cases.py` wrote. The newest and the oldest OpenVINO of `environments.py` convert its
 first models of each operator version: the newest one writes the newest layers, the oldest one writes what later
 releases write no more. An IR whose own release does not compute what the case expects does not become a case. Of the
-others, those are cases that have something new: a layer, or a trait of a layer that few cases before them have.
+others, those are cases that have something new: a layer, or a trait of a layer that few cases before them have. All
+layers of `layer_cases.py` are cases.
 
 FOLDER gets NAME.xml, NAME.bin, NAME.in.npz and NAME.exp.npz; `measure.py` runs them like any other. In FOLDER/written
 is all that was converted, which is not converted again.
@@ -41,6 +42,8 @@ _RELEASES = [name for name in RUNTIMES if name.startswith("openvino@")]
 WRITERS = (_RELEASES[0], _RELEASES[-1])
 # How many tests of each trait of a layer become cases.
 _ENOUGH = 3
+# How the names of cases begin that were built as cases of a layer.
+LAYER = "layer."
 _ABOUT_NUMBERS = frozenset({"IsInf", "IsNaN", "IsFinite"})
 
 
@@ -140,12 +143,14 @@ def _read(name: str, test: str, model: Path, arrays: Path) -> Written:
 
 def choose(written: Iterable[Written]) -> Iterator[Written]:
     """Those with a trait of a layer that few tests before them have; those with few layers first, because they say
-    most of each of them. A test is in several ways and versions of an operator, which are alike.
+    most of each of them. A test is in several ways and versions of an operator, which are alike. What was built as a
+    case of a layer is one.
     """
     tests: dict[tuple[str, str], set[str]] = defaultdict(set)
     for each in sorted(written, key=lambda one: (len(one.labels), one.name)):
         pairs = [tests[label, trait] for label, trait in each.layers if not trait or needs_a_case(trait)]
-        if any(each.test not in known and len(known) < _ENOUGH for known in pairs):
+        is_new = any(each.test not in known and len(known) < _ENOUGH for known in pairs)
+        if is_new or each.test.startswith(LAYER):
             for known in pairs:
                 known.add(each.test)
             yield each

@@ -1,4 +1,6 @@
-"""Writes cases of layers that no ONNX operator becomes, by the newest OpenVINO's own Python: `layer_cases.py FOLDER`.
+"""Writes cases of layers that no ONNX operator becomes, by the newest OpenVINO's own Python.
+
+    python benchmarks/targets/layer_cases.py FOLDER [GROUP...]
 
 The layers are those of `tests/inference/openvino_ir/`, splits in all their forms, and weights in types that are
 smaller than float32. An IR has one layer, and what it needs. Its inputs are random, its expected outputs what OpenVINO
@@ -24,7 +26,7 @@ import every_layer
 import layer_models
 import openvino as ov
 from layer_models import F32, I64, N, const, given, group
-from openvino import opset1, opset3, opset6, opset8
+from openvino import opset1, opset3, opset6, opset8, opset13
 
 I32 = np.int32
 # Sizes of dynamic dimensions, the first one that a layer takes.
@@ -87,33 +89,85 @@ def _all_but_one(data: Any) -> Any:
     return opset1.subtract(opset8.gather(opset3.shape_of(data), const([1]), const(0)), const([1]))
 
 
+_SMALL = ("f16", "bf16", "f8e4m3", "f8e5m2", "f8e8m0", "nf4", "f4e2m1", "i4", "u4", "i8", "u8", "u2")
+
+
+def _stored(name: str, *shape: int) -> Any:
+    """A constant of numbers that all of these types have."""
+    return ov.op.Constant(getattr(ov.Type, name), ov.Shape(shape), np.resize([1.0, 2.0, 1.0, 1.0, 2.0], shape).ravel())
+
+
 @group
 def weights() -> dict[str, Any]:
     """Weights in small types, and how they become numbers again."""
     found: dict[str, Any] = {}
-    # Numbers that all of these types have.
-    values = [1.0, 2.0, 1.0, 1.0, 2.0, 2.0, 1.0, 2.0]
-    for name in ["f16", "bf16", "f8e4m3", "f8e5m2", "f8e8m0", "nf4", "f4e2m1", "i4", "u4", "i8", "u8", "u2"]:
-        held = ov.op.Constant(getattr(ov.Type, name), ov.Shape([2, 4]), values)
+    for name in _SMALL:
+        held = _stored(name, 2, 4)
         found[name] = opset1.matmul(given(N, 2), opset1.convert(held, "f32"), False, False)
         half = opset1.multiply(opset1.convert(held, "f16"), const([[0.5]] * 2, np.float16))
         found[f"{name}_scaled"] = opset1.matmul(given(N, 2), opset1.convert(half, "f32"), False, False)
     return found
 
 
+@group
+def compressed() -> dict[str, Any]:
+    """Weights as compression of large models writes them: with a zero point and a scale for each row, or for each group
+    of a row.
+    """
+    found: dict[str, Any] = {}
+    for name in ("u4", "i4", "nf4", "u8", "i8", "f8e4m3"):
+        rows = _scaled(_stored(name, 4, 8), _stored(name, 4, 1) if name[0] == "u" else None, [4, 1])
+        groups = _scaled(_stored(name, 4, 2, 4), _stored(name, 4, 2, 1) if name[0] == "u" else None, [4, 2, 1])
+        joined = opset1.reshape(groups, const([4, 8]), False)
+        for kind, weight in (("rows", rows), ("groups", joined)):
+            found[f"{name}_{kind}"] = opset1.matmul(given(N, N, 8), opset1.convert(weight, "f32"), False, True)
+        looked_up = opset8.gather(rows, given(N, dtype=I64), const(0))
+        found[f"{name}_gathered"] = opset1.convert(looked_up, "f32")
+    return found
+
+
+def _scaled(held: Any, zero: Any, shape: list[int]) -> Any:
+    number = opset1.convert(held, "f16")
+    if zero is not None:
+        number = opset1.subtract(number, opset1.convert(zero, "f16"))
+    return opset1.multiply(number, opset1.constant(np.full(shape, 0.5, np.float16)))
+
+
+@group
+def attention() -> dict[str, Any]:
+    """Attention as models have it, with each kind of mask."""
+
+    def data() -> list[Any]:
+        return [given(N, 2, N, 8), given(N, 2, N, 8), given(N, 2, N, 8)]
+
+    dot = opset13.scaled_dot_product_attention
+    return {
+        "plain": dot(*data()),
+        "causal": dot(*data(), causal=True),
+        "mask": dot(*data(), given(N, 1, N, N)),
+        "bits": dot(*data(), given(N, 1, N, N, dtype=bool)),
+        "scale": dot(*data(), given(N, 1, N, N), const(0.5, F32)),
+        "fixed": dot(given(1, 2, 4, 8), given(1, 2, 4, 8), given(1, 2, 4, 8), given(1, 1, 4, 4, dtype=bool)),
+        "fixed_causal": dot(given(1, 2, 4, 8), given(1, 2, 4, 8), given(1, 2, 4, 8), causal=True),
+    }
+
+
 # Writing --------------------------------------------------------------------------------------------------------------
 
 
-def main(folder: Path) -> None:
-    """Write all cases. Each layer has a process of its own: OpenVINO dies of some."""
+def main(folder: Path, wanted: Sequence[str]) -> None:
+    """Write the cases of groups, all if none is named. Each layer has a process of its own: OpenVINO dies of some."""
     for name, build in _groups():
+        if wanted and name not in wanted:
+            continue
         layer_models.start()
         of_layers: dict[str, list[Any]] = {}
         for key, output in build().items():
             of_layers.setdefault(output.get_node().get_name(), []).append((key, output))
         for outputs in of_layers.values():
             _fork(folder, f"layer.{name}.{outputs[0][0]}", [output for _, output in outputs])
-    _fork(folder, "layer.state.sum", *_state())
+    if not wanted or "state" in wanted:
+        _fork(folder, "layer.state.sum", *_state())
     count = len(list(folder.glob("*.exp.npz")))
     print(f"{count} layers in {folder}")
 
@@ -204,4 +258,4 @@ def _fitting(dim: Any, size: int) -> int:
 
 if __name__ == "__main__":
     Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:])

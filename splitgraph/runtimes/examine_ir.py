@@ -98,6 +98,9 @@ def _known_before_the_run(mirrored: Mirror, scope: Scope, detail: GraphDetail) -
 def _of_layer(node: NodeProto, layer: Layer, detail: GraphDetail, known: Collection[str]) -> set[str]:
     plain = NodeProto(input=node.input)
     traits = set(operator_traits(plain, None, lambda name: detail.types.get(name, UNKNOWN), known.__contains__))
+    if "auto_broadcast" not in layer.data:
+        # Inputs of other layers have shapes of their own.
+        traits.discard("broadcast")
     for key, text in layer.data.items():
         if key not in _NAMES and _WORD.fullmatch(text):
             traits.add(f"{key}={text}")

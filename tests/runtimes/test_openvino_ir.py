@@ -140,6 +140,16 @@ CHECKED: dict[str, tuple[Known, bool | None, list[tuple[str, str, str, str]]]] =
         None,
         [("SG707", "warning", "main/halves", "does not read every opset1.Split: 1 of 2 cases")],
     ),
+    "one is not read at times, and all is like it": (
+        {**BOTH, "opset1.Split": {"reads": 1, "refuses": 1, "unexplained": 1, "like": ["T=float32"]}},
+        None,
+        [("SG707", "warning", "main/halves", "does not read every opset1.Split: 1 of 2 cases")],
+    ),
+    "one is not read at times, and nothing is like it": (
+        {**BOTH, "opset1.Split": {"reads": 1, "refuses": 1, "unexplained": 1, "like": ["empty"]}},
+        True,
+        [],
+    ),
 }
 
 
