@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from splitgraph.dim import Dim
     from splitgraph.formats import Model
     from splitgraph.formats.kinds import InMemory, M, Source
+    from splitgraph.formats.openvino_ir import OpenVINOModel
     from splitgraph.inference.analysis import Analysis
     from splitgraph.options import ConvertOptions, GivenInputs, InferOptions, RewriteOptions, StrPath
     from splitgraph.runtimes.check import Examined, TargetCheck, TargetFindings
@@ -321,7 +322,7 @@ def check(
 
     wanted = [find_target(name) for name in ([target] if isinstance(target, str) else target)]
     leeway = leeway_of(accept, assume_defaults)
-    examined = examined_model(model, leeway)
+    examined = examined_model(model, leeway, wanted)
     checks = [check_target(examined, runtime) for runtime in wanted]
     return TargetFindings(checks, lambda: run_all(after_conversion(examined, check, leeway).runs for check in checks))
 
@@ -339,6 +340,8 @@ def after_conversion(examined: Examined, check: TargetCheck, leeway: Leeway) -> 
     """Convert a model for a target, and check the result. check: of the model as it is."""
     if check.runs:
         return Converted(True, ())
+    if examined.ir is not None:
+        return _ir_after_conversion(examined.ir, check, leeway)
     import_whole("splitgraph.conversion.targets.convert")
     from splitgraph.conversion.targets.convert import convert_for_target
     from splitgraph.inference import later_leeway
@@ -353,15 +356,38 @@ def after_conversion(examined: Examined, check: TargetCheck, leeway: Leeway) -> 
     return Converted(after.runs, after.findings)
 
 
-def examined_model(model: Source, leeway: Leeway) -> Examined:
-    """Return a model as checks of targets see it. Raises SplitgraphError for an OpenVINO IR."""
+def _ir_after_conversion(model: OpenVINOModel, check: TargetCheck, leeway: Leeway) -> Converted:
+    """Convert an IR for a target, and check the result."""
+    import_whole("splitgraph.conversion.targets.convert_ir")
+    from splitgraph.conversion.targets.convert_ir import convert_ir_for_target
+    from splitgraph.runtimes.check import check_target
+    from splitgraph.runtimes.examine_ir import examine_ir
+
+    try:
+        rewrite = convert_ir_for_target(model, check.target, leeway)
+    except ConversionError as refused:
+        return Converted(False, refused.diagnostics)
+    after = check_target(examine_ir(rewrite.model, leeway), check.target)
+    return Converted(after.runs, after.findings)
+
+
+def examined_model(model: Source, leeway: Leeway, wanted: Sequence[Target] = ()) -> Examined:
+    """Return a model as checks of targets see it. Raises SplitgraphError for an OpenVINO IR that one of the targets
+    does not read.
+    """
     import_whole("splitgraph.runtimes.check")
     from splitgraph.runtimes.check import examine
+    from splitgraph.runtimes.target import require_reader
 
     opened = open_model(model, weights="leave").content
-    if not isinstance(opened, ModelProto):
-        raise SplitgraphError("targets read ONNX models; this is an OpenVINO IR, which only OpenVINO reads")
-    return examine(opened, leeway)
+    if isinstance(opened, ModelProto):
+        return examine(opened, leeway)
+    for target in wanted:
+        require_reader(target)
+    import_whole("splitgraph.runtimes.examine_ir")
+    from splitgraph.runtimes.examine_ir import examine_ir
+
+    return examine_ir(opened, leeway)
 
 
 def targets() -> Mapping[str, Target]:

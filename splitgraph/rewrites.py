@@ -131,15 +131,20 @@ def _converted(model: Model, goal: Goal, leeway: Leeway, *, owned: bool) -> Rewr
 
 
 def _converted_ir(model: Any, goal: Goal, leeway: Leeway) -> Rewrite:
+    if goal.opset is not None:
+        raise SplitgraphError("OpenVINO IR has no opset of ONNX; only ONNX models go from opset to opset")
+    if (goal.to is None and goal.target is None) or goal.ir_version is not None:
+        raise SplitgraphError(_NO_IR_VERSION)
+    if goal.target is not None:
+        import_whole("splitgraph.conversion.targets.convert_ir")
+        from splitgraph.conversion.targets.convert_ir import convert_ir_for_target
+        from splitgraph.runtimes.target import find_target
+
+        return convert_ir_for_target(model, find_target(goal.target), leeway)
     import_whole("splitgraph.conversion.openvino_ir")
     from splitgraph.conversion.openvino_ir import convert_ir
 
-    if goal.target is not None:
-        raise SplitgraphError("targets read ONNX models; this is an OpenVINO IR, which only OpenVINO reads")
-    if goal.opset is not None:
-        raise SplitgraphError("OpenVINO IR has no opset of ONNX; only ONNX models go from opset to opset")
-    if goal.to is None or goal.ir_version is not None:
-        raise SplitgraphError(_NO_IR_VERSION)
+    assert goal.to is not None
     return convert_ir(model, goal.to, explicit_lengths=goal.explicit_lengths, leeway=leeway)
 
 

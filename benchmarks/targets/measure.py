@@ -5,9 +5,10 @@
     python benchmarks/targets/measure.py --models FOLDER --all --results FOLDER
     python benchmarks/targets/measure.py --models FOLDER --all --most 12 --kept FOLDER --results FOLDER
 
-A folder holds NAME.onnx, NAME.in.npz and NAME.exp.npz. The answers are reads, refuses, wrong, rank (right data of
-another rank), dies and hangs, each with its reason. `table.py` and `operator_table.py` make the tables of targets of
-them. With --kept, every answer is in a file at once, and what is there is not run again.
+A folder holds NAME.onnx (or NAME.xml and NAME.bin), NAME.in.npz and NAME.exp.npz. The answers are reads, refuses,
+wrong, rank (right data of another rank), dies and hangs, each with its reason. `table.py`, `operator_table.py` and
+`layer_table.py` make the tables of targets of them. With --kept, every answer is in a file at once, and what is there
+is not run again.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from environments import ADAPTERS, RUNTIMES, environment
 
 _WORKER = Path(__file__).with_name("worker.py")
+# How names of models end: ONNX models, and IR of OpenVINO.
+MODELS = (".onnx", ".xml")
 
 
 class Answer(NamedTuple):
@@ -59,7 +62,7 @@ def measure(
     python, variables = environment(runtime, cache)
     # Without the folder of the worker on the path: modules of a runtime may be called like those here.
     command = [str(each) for each in (python, "-I", _WORKER, ADAPTERS / f"{runtime.adapter}.py", seconds)]
-    wanted = models if models is not None else sorted(path.stem for path in folder.glob("*.onnx"))
+    wanted = models if models is not None else sorted(path.stem for path in folder.glob("*.*") if path.suffix in MODELS)
     found = _known(kept)
     missing = [model for model in wanted if model not in found]
     # Neighbours are forms of one group, which take alike long: they go to different workers.

@@ -45,14 +45,14 @@ def main(folder: Path, kept: Sequence[Path]) -> None:
     for name, own in traits.items():
         known[operator_of(name)] |= own
     TABLE.mkdir(exist_ok=True)
-    _write(TABLE / "cases.json", {operator: sorted(own) for operator, own in sorted(known.items())})
+    write_lines(TABLE / "cases.json", {operator: sorted(own) for operator, own in sorted(known.items())})
     for path in kept:
         answers = {name: (answer, said) for name, answer, said in map(json.loads, path.read_text().splitlines())}
         entries = entries_of(traits, answers, known)
         runtime, _, version = path.stem.partition("@")
         measured = date.fromtimestamp(path.stat().st_mtime).isoformat()
         head = {"name": runtime, "version": version, "measured": measured, "cases": len(answers)}
-        _write(TABLE / f"{path.stem}.json", head | {"operators": entries})
+        write_lines(TABLE / f"{path.stem}.json", head | {"operators": entries})
         print(f"{path.stem}: {len(answers)} cases of {len(entries)} operator versions")
 
 
@@ -133,7 +133,7 @@ def _words(text: str) -> str:
     return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 1]}…"
 
 
-def _write(path: Path, held: Mapping[str, Any]) -> None:
+def write_lines(path: Path, held: Mapping[str, Any]) -> None:
     """Write a file with one line for each operator version."""
     inner = held.get("operators", held)
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(each, ensure_ascii=False)}" for name, each in inner.items())

@@ -1,8 +1,8 @@
 """Runs models in one runtime, by its own Python: `python worker.py ADAPTER SECONDS`, names of models on standard input.
 
-Each line of the input is the path of a model without `.onnx`; beside it are `.in.npz` and `.exp.npz`. Each line of the
-answer is JSON: the path, the answer, and its reason. The adapter is imported once; each model runs in a process of its
-own, so that a runtime that dies or hangs takes only that model with it. Imports nothing of the project.
+Each line of the input is the path of a model without `.onnx` or `.xml`; beside it are `.in.npz` and `.exp.npz`. Each
+line of the answer is JSON: the path, the answer, and its reason. The adapter is imported once; each model runs in a
+process of its own, so that a runtime that dies or hangs takes only that model with it. Imports nothing of the project.
 """
 
 from __future__ import annotations
@@ -90,8 +90,9 @@ def _read(descriptor: int, seconds: float) -> bytes | None:
 
 def _answer(module: ModuleType, path: str, sending: int) -> None:
     try:
-        inputs, expected = _arrays(f"{path}.in.npz"), _arrays(f"{path}.exp.npz")
-        found = module.run(f"{path}.onnx", inputs, list(expected))
+        inputs, expected = arrays(f"{path}.in.npz"), arrays(f"{path}.exp.npz")
+        ending = ".xml" if os.path.exists(f"{path}.xml") else ".onnx"
+        found = module.run(f"{path}{ending}", inputs, list(expected))
         answer = compare(found, expected, getattr(module, "TOLERANCE", 1e-4))
     except BaseException as error:
         if os.environ.get("TARGETS_DEBUG"):
@@ -116,7 +117,8 @@ def _reason(error: BaseException, folder: str) -> str:
     return re.sub(rf"(?<![\w.-])(?:{local})/(?:[^\s'\":]*/)?", "", line)
 
 
-def _arrays(path: str) -> dict[str, Any]:
+def arrays(path: str) -> dict[str, Any]:
+    """The arrays of a file by name."""
     with np.load(path) as held:
         found = {name: held[name] for name in held.files}
     # Strings are in the file as text of fixed width.

@@ -11,7 +11,7 @@ from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.options import Leeway, Shown
 from splitgraph.report.pages import accepted_findings, findings_phrase, findings_table
 from splitgraph.report.printing import print_document, print_result
-from splitgraph.report.text import BLANK, Block, Cell, count, line, table
+from splitgraph.report.text import BLANK, Block, Cell, count, line, opset_text, table
 from splitgraph.runtimes.check import NodeAnswer, TargetCheck
 from splitgraph.work.checking import Checked, check_file
 from splitgraph.work.task import Call, FileTask
@@ -45,7 +45,8 @@ def _page(model: str, checked: Checked, leeway: Leeway) -> list[Block]:
         told = [*examined.errors, *examined.walked.stale]
         return [line((model, "bold"), f" · {findings_phrase(examined.errors)}"), findings_table(told)]
     if checked.compares_all:
-        title = f" · opset {examined.opset} · {count(len(examined.nodes), 'node')}"
+        opset = f"opset {examined.opset}" if examined.ir is None else opset_text(examined.walked.opset)
+        title = f" · {opset} · {count(len(examined.nodes), 'node')}"
         return [line((model, "bold"), title), _table(checked.checks, checked.converted(leeway))]
     blocks: list[Block] = []
     for check in checked.checks:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, SubElement
@@ -13,7 +13,7 @@ from splitgraph.findings.diagnostics import ConversionError, Diagnostic, Splitgr
 from splitgraph.inference.analysis import IR
 from splitgraph.inference.openvino_ir import is_split, mirror
 from splitgraph.inference.openvino_ir.infer import analyse_mirror
-from splitgraph.inference.walk_results import GraphDetail, SplitDetail
+from splitgraph.inference.walk_results import GraphDetail, NodePlace, SplitDetail
 from splitgraph.model.deferred import np
 from splitgraph.model.scopes import GraphPath
 from splitgraph.options import STRICT, Leeway
@@ -45,12 +45,19 @@ class _Plan:
     blockers: list[Diagnostic] = field(default_factory=list)
 
 
-def convert_ir(model: OpenVINOModel, to: str, *, explicit_lengths: bool = False, leeway: Leeway = STRICT) -> Rewrite:
+def convert_ir(
+    model: OpenVINOModel,
+    to: str,
+    *,
+    explicit_lengths: bool = False,
+    leeway: Leeway = STRICT,
+    only: Collection[NodePlace] | None = None,
+) -> Rewrite:
     """Return a copy of the model with its splits as Split or as VariadicSplit; names, ports and all other layers stay.
 
     explicit_lengths: replace a -1 of a VariadicSplit by its length where that is known. leeway: what the user permits;
-    conversion changes splits only, so that no other layer is needed. Raises ConversionError with
-    every split that the target cannot express, SplitgraphError for wrong arguments.
+    conversion changes splits only, so that no other layer is needed. only: the splits to convert, None for all. Raises
+    ConversionError with every split that the target cannot express, SplitgraphError for wrong arguments.
     """
     if to == "slice":
         raise SplitgraphError("splits of an OpenVINO IR cannot be converted to 'slice'; only those of ONNX models can")
@@ -66,7 +73,7 @@ def convert_ir(model: OpenVINOModel, to: str, *, explicit_lengths: bool = False,
         finding: GraphDetail = analysis.details.graphs.get(path) or GraphDetail()
         sources = _graph_at(model.graph, path).sources
         for index, layer in enumerate(layers):
-            if is_split(layer):
+            if is_split(layer) and (only is None or (path, index) in only):
                 location = f"{locations[path]}/{layer.name}"
                 first = len(plan.edits)
                 _plan(plan, layer, finding.splits.get(index), (path, index, location), to, explicit_lengths)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from splitgraph.findings.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.inference import Walked, walk_model
@@ -16,6 +16,9 @@ from splitgraph.runtimes.operators import Judged, Verdict, imports_label
 from splitgraph.runtimes.target import ANSWERS, Answer, Refusal, Target
 from splitgraph.runtimes.traits import FORMS, title
 
+if TYPE_CHECKING:
+    from splitgraph.formats.openvino_ir import OpenVINOModel
+
 _CODES: dict[Answer, str] = {"refuses": "SG701", "wrong": "SG702", "rank": "SG702", "dies": "SG703"}
 _VERBS: dict[Answer, str] = {
     "refuses": "refuses",
@@ -23,14 +26,22 @@ _VERBS: dict[Answer, str] = {
     "rank": "gives results of another rank for",
     "dies": "dies of",
 }
+_TRY_THE_IR = "Try the model in the runtime, and compare its results with those of the model that the IR was made from."
+# The layers of an IR that conversion rewrites.
+_SPLIT_LAYERS = frozenset({"Split", "VariadicSplit"})
 
 
 class Examined(NamedTuple):
-    """A model as checks see it: its inference, and the nodes with their traits."""
+    """A model as checks see it: its inference, and the nodes with their traits.
+
+    model: the ONNX model, or the one that inference walks in place of an IR. ir: the OpenVINO IR, None for an ONNX
+    model.
+    """
 
     model: ModelProto
     walked: Walked
     nodes: Sequence[NodeTraits]
+    ir: OpenVINOModel | None = None
 
     @property
     def errors(self) -> list[Diagnostic]:
@@ -49,6 +60,10 @@ class Examined(NamedTuple):
     def opset(self) -> int:
         """Return the opset of ai.onnx, 0 if none is imported."""
         return self.walked.opset.get("", 0)
+
+    def is_read_by(self, target: Target) -> bool:
+        """Return True if the runtime reads models of this format."""
+        return self.ir is None or target.reads_ir
 
 
 def examine(model: ModelProto, leeway: Leeway = STRICT) -> Examined:
@@ -147,6 +162,10 @@ def check_target(examined: Examined, target: Target) -> TargetCheck:
 
 def judge_node(node: NodeTraits, target: Target) -> tuple[Judged, Refusal | None]:
     """Return what is known of a node, and the traits of a split that are to blame, if they are."""
+    if node.fault:
+        return Judged("refuses", node.fault), None
+    if node.is_layer:
+        return target.layers.judge(node.label, node.own), None
     failures = target.failures_of(node.traits)
     if failures:
         failure = max(failures, key=lambda refusal: ANSWERS.index(refusal.answer))
@@ -185,7 +204,7 @@ def _not_read(judged: Iterable[_Answered], target: Target) -> Iterator[Diagnosti
         groups.setdefault(key, []).append((node, result, failure))
     for group in groups.values():
         node, result, failure = group[0]
-        help = f"Run splitgraph convert --target {target.key}."
+        help = _advice(node, target)
         if failure is not None:
             text = f"{target.label} {_VERBS[failure.answer]} {result.why}"
             yield diagnostic(_CODES[failure.answer], text, node.location, help=help)
@@ -198,6 +217,13 @@ def _not_read(judged: Iterable[_Answered], target: Target) -> Iterator[Diagnosti
         answer: Answer = "wrong" if result.verdict == "wrong" else "dies" if result.dies else "refuses"
         text = f"{target.label} {_VERBS[answer]} {node.label}{others}: {result.why}"
         yield diagnostic(_CODES[answer], text, node.location, help=help)
+
+
+def _advice(node: NodeTraits, target: Target) -> str:
+    """Return what to do about a node that is not read. Of the layers of an IR, conversion rewrites splits only."""
+    if node.is_layer and node.node.op_type not in _SPLIT_LAYERS:
+        return f"Convert the original model with {target.label}, or an older release: it writes layers that it reads."
+    return f"Run splitgraph convert --target {target.key}."
 
 
 def _nodes(number: int) -> str:
@@ -272,4 +298,5 @@ def _unmeasured(judged: Iterable[_Answered], target: Target) -> Iterator[Diagnos
     for why, nodes in groups.items():
         others = f" ({_nodes(len(nodes))})" if len(nodes) > 1 else ""
         text = f"it is not known whether {target.label} reads this{others}: {why}"
-        yield diagnostic("SG705", text, nodes[0].location, severity=severity)
+        help = _TRY_THE_IR if nodes[0].is_layer else None
+        yield diagnostic("SG705", text, nodes[0].location, severity=severity, help=help)

@@ -29,7 +29,8 @@ class NodeTraits:
 
     label: operator and version, "Relu-14", with the domain before it if it is not ai.onnx. traits: of a split, of a
     call, and of other nodes with something unusual that splits have. own: the traits of its operator, as
-    `operator_traits`. detail: of a split, None for other nodes.
+    `operator_traits`. detail: of a split, None for other nodes. is_layer: it is a layer of an OpenVINO IR. fault: why
+    no release of OpenVINO has such a layer, "" for all others.
     """
 
     scope: Scope
@@ -39,6 +40,8 @@ class NodeTraits:
     traits: frozenset[str]
     own: frozenset[str] = frozenset()
     detail: SplitDetail | None = None
+    is_layer: bool = False
+    fault: str = ""
 
     @property
     def location(self) -> str:

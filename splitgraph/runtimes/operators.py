@@ -45,7 +45,8 @@ class OperatorEntry:
     """What a runtime does with an operator version.
 
     counts: of cases by answer. rules: what tells the cases apart that are not read. unread: traits of cases none of
-    which is read. is_explained: each case that is not read has the traits of a rule. said: the runtime's own words.
+    which is read. is_explained: each case that is not read has the traits of a rule. like: traits that all cases have
+    that no rule explains; a node without one of them is not like these. said: the runtime's own words.
 
     documented: "reads" or "refuses", where the runtime was not run and its documents say so; "" for what was measured.
     The documents may also tell rules, and in `said` the reason of a refusal. types: the element types of the first
@@ -60,6 +61,7 @@ class OperatorEntry:
     documented: str = ""
     types: frozenset[str] = frozenset()
     are_all_types: bool = True
+    like: frozenset[str] = frozenset()
 
     @property
     def cases(self) -> int:
@@ -80,7 +82,7 @@ class OperatorEntry:
         missing = sorted(trait for trait in traits - known | traits & self.unread if needs_a_case(trait))
         if missing:
             return Judged("unmeasured", f"{operator} was not measured with {' and '.join(missing)}")
-        if not self.is_explained:
+        if not self.is_explained and self.like <= traits:
             return Judged("some", f"{read} of {_cases(self.cases)} of {operator} run{_told(self.said, ': ')}")
         return Judged("reads", f"{read} of {_cases(self.cases)} of {operator} run")
 
@@ -218,4 +220,5 @@ def read_entry(held: Mapping[str, Any]) -> OperatorEntry:
         held.get("documented", ""),
         frozenset(held.get("types", ())),
         held.get("other_types", "refuses") == "refuses",
+        frozenset(held.get("like", ())),
     )

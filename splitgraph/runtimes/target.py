@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from splitgraph.findings.diagnostics import SplitgraphError
+from splitgraph.runtimes.layers import LayerTable, layer_table
 from splitgraph.runtimes.operators import OperatorTable, imports_label, operator_table
 
 # How a runtime reads a trait: right results, a refusal, wrong results, right data of another rank, a dead process.
@@ -66,6 +67,16 @@ class Target:
     def operators(self) -> OperatorTable:
         """What the runtime does with every operator. Its file is read when it is asked for."""
         return operator_table(self.key)
+
+    @property
+    def layers(self) -> LayerTable:
+        """What the runtime does with layers of OpenVINO IR; an empty table for one that does not read IR."""
+        return layer_table(self.key)
+
+    @property
+    def reads_ir(self) -> bool:
+        """Return True for a release of OpenVINO, which reads OpenVINO IR. All targets read ONNX models."""
+        return self.name == "openvino"
 
     def refuses_import(self, domain: str, version: int) -> bool:
         """Return True if the runtime refuses a model that imports an opset of another domain, even if nothing uses
@@ -132,6 +143,13 @@ def _opset_advice(name: str, version: str) -> str:
     opset = next(opset for since, opset in reversed(_OPSETS_OF_ONNXRUNTIME) if numbers >= since)
     told = f"onnxruntime {numbers[0]}.{numbers[1]} reads opsets up to {opset}"
     return f". {told}: use --opset {opset} instead of the target"
+
+
+def require_reader(target: Target) -> None:
+    """Raise SplitgraphError for a target that does not read OpenVINO IR."""
+    if not target.reads_ir:
+        text = f"{target.label} reads ONNX models; this is an OpenVINO IR, which only OpenVINO reads"
+        raise SplitgraphError(f"{text}: use --target openvino, or the ONNX model that the IR was made from")
 
 
 def names() -> list[str]:

@@ -36,7 +36,8 @@ class Checked:
 
 
 def check_file(task: FileTask) -> Checked:
-    """Check a model for its targets, or for all if it has none. Raises SplitgraphError."""
-    wanted = [find_target(target) for target in task.targets] if task.targets else list(targets().values())
-    examined = api.examined_model(task.model, task.leeway)
+    """Check a model for its targets, or for all that read its format if it has none. Raises SplitgraphError."""
+    named = [find_target(target) for target in task.targets]
+    examined = api.examined_model(task.model, task.leeway, named)
+    wanted = named or [target for target in targets().values() if examined.is_read_by(target)]
     return Checked(examined, [check_target(examined, target) for target in wanted], not task.targets)

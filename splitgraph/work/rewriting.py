@@ -95,7 +95,9 @@ def rewrite_file(task: FileTask, working: Working = _unseen) -> Rewritten:
         is_beyond = [finding.code for finding in error.diagnostics] == [_OTHER_DIRECTION]
         status: RewriteStatus = "beyond" if is_beyond and task.goal.skip_newer else "refused"
         return Rewritten(status, opset, path, loaded, blockers=error.diagnostics)
-    if may_be_there and not result.changes and result.model == loaded.content:
+    # An IR without a change is the same, and has no equality of its own.
+    is_same = not isinstance(loaded.content, ModelProto) or result.model == loaded.content
+    if may_be_there and not result.changes and is_same:
         there = Rewritten("there", opset, path, loaded, result)
         return _written(task, there) if is_named else there
     if not is_named:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import onnx
@@ -11,7 +12,7 @@ from json_schemas import wrong
 
 import splitgraph
 
-from .program import Run, files, split_model
+from .program import ROOT, Run, files, split_model
 
 
 @pytest.fixture
@@ -101,3 +102,68 @@ def test_blockers_and_wrong_calls_of_convert(run: Run, folder: Path) -> None:
     code, _, err = run("convert", "model.onnx", "--target", "mnn", "--to", "split")
     assert code == 2
     assert "--target says which forms of splits are read" in err
+
+
+# OpenVINO IR ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ir(folder: Path) -> str:
+    """An IR of six layers, which every release of OpenVINO reads."""
+    for ending in (".xml", ".bin"):
+        shutil.copy(ROOT / "models" / f"interval_split{ending}", folder)
+    return "interval_split.xml"
+
+
+def test_an_ir_is_checked(run: Run, ir: str) -> None:
+    code, out, err = run("check", ir, "--target", "openvino@2023.3")
+    assert (code, out, err) == (0, "OpenVINO 2023.3.0 · reads all 6 nodes of interval_split.xml\n", "")
+
+
+def test_all_targets_of_an_ir_are_the_releases_of_openvino(run: Run, ir: str) -> None:
+    code, out, _ = run("check", ir, "--all-targets")
+    title, _, *rows = out.splitlines()
+    assert (code, title) == (0, "interval_split.xml · OpenVINO IR 11 · 6 nodes")
+    expected = [target.key for target in splitgraph.targets().values() if target.name == "openvino"]
+    assert [row.split()[0] for row in rows] == expected
+    assert all(row.split()[1:] == ["runs", "runs"] for row in rows)
+
+
+def test_the_document_of_an_ir(run: Run, ir: str) -> None:
+    code, out, _ = run("check", ir, "--target", "openvino@2024", "--json")
+    document = json.loads(out)
+    assert (code, wrong(document, "check"), document["opset"]) == (0, [], {"openvino": 11})
+    (target,) = document["targets"]
+    assert (target["runs"], target["counts"], target["nodes"]) == (True, {"reads": 6}, [])
+
+
+@pytest.mark.parametrize("verb", ["check", "convert"])
+def test_a_target_that_reads_no_ir(run: Run, ir: str, verb: str) -> None:
+    code, out, err = run(verb, ir, "--target", "mnn")
+    assert (code, out) == (2, "")
+    assert "MNN 3.6.1 reads ONNX models; this is an OpenVINO IR" in err
+
+
+def test_an_ir_that_is_as_it_is_read(run: Run, ir: str, folder: Path) -> None:
+    before = files(folder)
+    code, out, err = run("convert", ir, "--target", "openvino@2023.3")
+    assert (code, err) == (0, "")
+    assert out == "interval_split.xml is as openvino@2023.3 reads it; nothing was written.\n"
+    assert files(folder) == before
+    code, out, _ = run("convert", ir, "--target", "openvino", "-o", "copy.xml")
+    assert (code, out) == (0, "interval_split.xml is as openvino reads it; wrote a copy, copy.xml.\n")
+    assert files(folder) == {*before, "copy.xml", "copy.bin"}
+
+
+def test_a_layer_of_an_ir_that_no_release_reads(run: Run, ir: str, folder: Path) -> None:
+    text = (folder / ir).read_text("utf-8")
+    (folder / ir).write_text(text.replace('type="ReLU" version="opset1"', 'type="Swish" version="opset3"', 1), "utf-8")
+    before = files(folder)
+    code, out, err = run("check", ir, "--target", "openvino")
+    assert (code, err) == (1, "")
+    assert "OpenVINO 2026.4.1 refuses opset3.Swish: OpenVINO has no layer Swish in opset3" in out
+    code, out, err = run("convert", ir, "--target", "openvino")
+    assert (code, out) == (1, "")
+    assert "interval_split.xml cannot be converted for openvino: 1 blocker" in err
+    assert "SG706  main/" in err
+    assert files(folder) == before

@@ -29,7 +29,7 @@ OF_THE_MODEL = ("opset", "from", "to", "values", "graphs", "symbols", "attribute
 OPTIONAL = ("values", "graphs", "already_there", "beyond", "dry_run", "diff", "element")
 # In files of operators, a number that would be 0 and a list that would be empty are left out.
 OF_AN_OPERATOR = (
-    *("reads", "refuses", "hangs", "dies", "rank", "wrong", "rules", "unread", "unexplained", "said"),
+    *("reads", "refuses", "hangs", "dies", "rank", "wrong", "rules", "unread", "unexplained", "like", "said"),
     *("sources", "types", "other_types"),
 )
 # What another document calls so is always there.

@@ -95,7 +95,9 @@ def _help(node: NodeTraits | None) -> str | None:
     readers = [target.key for target in targets().values() if judge_node(node, target)[0].verdict == "reads"]
     more = f" and {len(readers) - _MOST_NAMED} more" if len(readers) > _MOST_NAMED else ""
     known = f"{node.label} is read by {', '.join(readers[:_MOST_NAMED])}{more}." if readers else ""
-    return f"{known} {CODES['SG706'].help}".strip()
+    of_a_layer = "Convert the original model again with the release of OpenVINO that is to read it."
+    advice = of_a_layer if node.is_layer else CODES["SG706"].help
+    return f"{known} {advice}".strip()
 
 
 # Names of the user's model --------------------------------------------------------------------------------------------

@@ -23,9 +23,10 @@ def one_layer(
     declared: str = "",
     *,
     as_shape: bool = False,
+    outputs: int = 1,
 ) -> OpenVINOModel:
     """The IR with a single output, y; declared: the dims of its port, separated by commas. as_shape: the output is the
-    dimensions of another tensor, shaped, which is the result.
+    dimensions of another tensor, shaped, which is the result. outputs: of the layer; nothing reads those behind y.
     """
     weights, layers, edges = bytearray(), [], []
     for index, read in enumerate(inputs):
@@ -34,10 +35,11 @@ def one_layer(
     count = len(inputs)
     attributes = " ".join(f"{name}={quoteattr(text)}" for name, text in data.items())
     ports = "".join(f'<port id="{index}" />' for index in range(count))
+    unread = "".join(f'<port id="{count + extra}" />' for extra in range(1, outputs))
     dims = "".join(f"<dim>{dim}</dim>" for dim in declared.split(",") if dim)
     layers.append(
         f'<layer id="{count}" name="tested" type="{type_}" version="{version}"><data {attributes} />'
-        f'<input>{ports}</input><output><port id="{count}" names="y">{dims}</port></output></layer>'
+        f'<input>{ports}</input><output><port id="{count}" names="y">{dims}</port>{unread}</output></layer>'
     )
     if as_shape:
         layers += [

@@ -1,0 +1,261 @@
+"""Writes cases of layers that no ONNX operator becomes, by the newest OpenVINO's own Python.
+
+    python benchmarks/targets/layer_cases.py FOLDER [GROUP...]
+
+The layers are those of `tests/inference/openvino_ir/`, splits in all their forms, and weights in types that are
+smaller than float32. An IR has one layer, and what it needs. Its inputs are random, its expected outputs what OpenVINO
+computes: nobody else computes layers. So what is measured is whether other releases read a layer, and compute the same.
+A layer of which two runs differ is left out, and one that draws random numbers. Imports nothing of the package.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "inference" / "openvino_ir"))
+
+import body_layer_models  # noqa: F401 - registers its groups
+import every_layer
+import layer_models
+import openvino as ov
+from layer_models import F32, I64, N, const, given, group
+from openvino import opset1, opset3, opset6, opset8, opset13
+
+I32 = np.int32
+# Sizes of dynamic dimensions, the first one that a layer takes.
+_SIZES = (4, 7, 3, 1)
+_SECONDS = 60
+# Each release may draw other numbers.
+_RANDOM = ("RandomUniform", "Multinomial")
+
+
+# Splits and weights ---------------------------------------------------------------------------------------------------
+
+
+@group
+def splits() -> dict[str, Any]:
+    """Split-1: the axis, the type, the sizes."""
+    types = {"float16": np.float16, "int64": I64, "int32": I32, "uint8": np.uint8, "int8": np.int8, "bool": bool}
+    return {
+        "plain": opset1.split(given(2, 6, 4), const(1), 3),
+        "negative": opset1.split(given(2, 6, 4), const(-2), 3),
+        "narrow": opset1.split(given(2, 6, 4), const(1, I32), 3),
+        "one": opset1.split(given(2, 6), const(1), 1),
+        "open": opset1.split(given(N, 6), const(1), 2),
+        "opened": opset1.split(given(6, N), const(1), 1),
+        "axis": opset1.split(given(2, 6), opset1.parameter([], I64), 2),
+        "vector": opset1.split(given(6), const(0), 2),
+        "double": opset1.split(given(2, 6, dtype=np.float64), const(1), 2),
+        **{name: opset1.split(given(2, 6, dtype=dtype), const(1), 2) for name, dtype in types.items()},
+    }
+
+
+@group
+def variadic_splits() -> dict[str, Any]:
+    """VariadicSplit-1: the lengths, the axis, the type."""
+    types = {"float16": np.float16, "int64": I64, "int32": I32, "uint8": np.uint8, "int8": np.int8, "bool": bool}
+    split = opset1.variadic_split
+    return {
+        "plain": split(given(2, 6, 4), const(1), const([2, 1, 3])),
+        "rest": split(given(2, 6, 4), const(1), const([2, -1, 3])),
+        "rest_first": split(given(2, 6, 4), const(1), const([-1, 2])),
+        "rest_of_nothing": split(given(2, 6, 4), const(1), const([2, -1, 4])),
+        "rest_of_any": split(given(2, N, 4), const(1), const([2, -1])),
+        "empty": split(given(2, 6, 4), const(1), const([2, 0, 4])),
+        "negative": split(given(2, 6, 4), const(-2), const([2, 4])),
+        "narrow": split(given(2, 6, 4), const(1, I32), const([2, 4], I32)),
+        "listed": split(given(2, 6, 4), const([1]), const([2, 4])),
+        "one": split(given(2, 6), const(1), const([6])),
+        "alone": split(given(2, 6), const(1), const([-1])),
+        "open": split(given(N, 6), const(1), const([2, 4])),
+        "opened": split(given(2, N), const(1), const([1, -1])),
+        "vector": split(given(6), const(0), const([2, 4])),
+        "lengths": split(given(2, 2), const(1), opset1.parameter([2], I64)),
+        "counted": split(given(2, N), const(1), opset1.concat([const([1]), _all_but_one(given(2, N))], 0)),
+        "axis": split(given(2, 2), opset1.parameter([], I64), const([1, 1])),
+        "double": split(given(2, 6, dtype=np.float64), const(1), const([2, 4])),
+        **{name: split(given(2, 6, dtype=dtype), const(1), const([2, 4])) for name, dtype in types.items()},
+    }
+
+
+def _all_but_one(data: Any) -> Any:
+    return opset1.subtract(opset8.gather(opset3.shape_of(data), const([1]), const(0)), const([1]))
+
+
+_SMALL = ("f16", "bf16", "f8e4m3", "f8e5m2", "f8e8m0", "nf4", "f4e2m1", "i4", "u4", "i8", "u8", "u2")
+
+
+def _stored(name: str, *shape: int) -> Any:
+    """A constant of numbers that all of these types have."""
+    return ov.op.Constant(getattr(ov.Type, name), ov.Shape(shape), np.resize([1.0, 2.0, 1.0, 1.0, 2.0], shape).ravel())
+
+
+@group
+def weights() -> dict[str, Any]:
+    """Weights in small types, and how they become numbers again."""
+    found: dict[str, Any] = {}
+    for name in _SMALL:
+        held = _stored(name, 2, 4)
+        found[name] = opset1.matmul(given(N, 2), opset1.convert(held, "f32"), False, False)
+        half = opset1.multiply(opset1.convert(held, "f16"), const([[0.5]] * 2, np.float16))
+        found[f"{name}_scaled"] = opset1.matmul(given(N, 2), opset1.convert(half, "f32"), False, False)
+    return found
+
+
+@group
+def compressed() -> dict[str, Any]:
+    """Weights as compression of large models writes them: with a zero point and a scale for each row, or for each group
+    of a row.
+    """
+    found: dict[str, Any] = {}
+    for name in ("u4", "i4", "nf4", "u8", "i8", "f8e4m3"):
+        rows = _scaled(_stored(name, 4, 8), _stored(name, 4, 1) if name[0] == "u" else None, [4, 1])
+        groups = _scaled(_stored(name, 4, 2, 4), _stored(name, 4, 2, 1) if name[0] == "u" else None, [4, 2, 1])
+        joined = opset1.reshape(groups, const([4, 8]), False)
+        for kind, weight in (("rows", rows), ("groups", joined)):
+            found[f"{name}_{kind}"] = opset1.matmul(given(N, N, 8), opset1.convert(weight, "f32"), False, True)
+        looked_up = opset8.gather(rows, given(N, dtype=I64), const(0))
+        found[f"{name}_gathered"] = opset1.convert(looked_up, "f32")
+    return found
+
+
+def _scaled(held: Any, zero: Any, shape: list[int]) -> Any:
+    number = opset1.convert(held, "f16")
+    if zero is not None:
+        number = opset1.subtract(number, opset1.convert(zero, "f16"))
+    return opset1.multiply(number, opset1.constant(np.full(shape, 0.5, np.float16)))
+
+
+@group
+def attention() -> dict[str, Any]:
+    """Attention as models have it, with each kind of mask."""
+
+    def data() -> list[Any]:
+        return [given(N, 2, N, 8), given(N, 2, N, 8), given(N, 2, N, 8)]
+
+    dot = opset13.scaled_dot_product_attention
+    return {
+        "plain": dot(*data()),
+        "causal": dot(*data(), causal=True),
+        "mask": dot(*data(), given(N, 1, N, N)),
+        "bits": dot(*data(), given(N, 1, N, N, dtype=bool)),
+        "scale": dot(*data(), given(N, 1, N, N), const(0.5, F32)),
+        "fixed": dot(given(1, 2, 4, 8), given(1, 2, 4, 8), given(1, 2, 4, 8), given(1, 1, 4, 4, dtype=bool)),
+        "fixed_causal": dot(given(1, 2, 4, 8), given(1, 2, 4, 8), given(1, 2, 4, 8), causal=True),
+    }
+
+
+# Writing --------------------------------------------------------------------------------------------------------------
+
+
+def main(folder: Path, wanted: Sequence[str]) -> None:
+    """Write the cases of groups, all if none is named. Each layer has a process of its own: OpenVINO dies of some."""
+    for name, build in _groups():
+        if wanted and name not in wanted:
+            continue
+        layer_models.start()
+        of_layers: dict[str, list[Any]] = {}
+        for key, output in build().items():
+            of_layers.setdefault(output.get_node().get_name(), []).append((key, output))
+        for outputs in of_layers.values():
+            _fork(folder, f"layer.{name}.{outputs[0][0]}", [output for _, output in outputs])
+    if not wanted or "state" in wanted:
+        _fork(folder, "layer.state.sum", *_state())
+    count = len(list(folder.glob("*.exp.npz")))
+    print(f"{count} layers in {folder}")
+
+
+def _groups() -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
+    """The layers as they are registered for other tests; those of every set with fixed and with dynamic dimensions."""
+    for name, build in layer_models.GROUPS.items():
+        if name not in every_layer.NOT_RUN:
+            yield name, build
+    for kind in ("fixed", "dynamic"):
+        for name in every_layer.LAYERS:
+            yield kind, lambda name=name, kind=kind: every_layer.built(name, kind) or {}
+
+
+def _state() -> tuple[list[Any], list[Any]]:
+    """A sum that is kept from run to run: its result, and the layer that keeps it."""
+    held = opset6.read_value(const([[0.0, 0.0]], F32), "sum", ov.Type.f32, ov.PartialShape([1, 2]))
+    total = opset1.add(held, given(1, 2))
+    return [total.output(0)], [opset6.assign(total, "sum")]
+
+
+def _fork(folder: Path, name: str, outputs: Sequence[Any], sinks: Sequence[Any] = ()) -> None:
+    """Write the case of one layer, in a process that ends then."""
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return
+    signal.alarm(_SECONDS)
+    try:
+        _write(ov.Core(), folder, name, outputs, sinks)
+    finally:
+        os._exit(0)
+
+
+def _write(core: Any, folder: Path, name: str, outputs: Sequence[Any], sinks: Sequence[Any]) -> None:
+    """Write the case of a layer that runs, and computes something certain."""
+    parameters = list(_parameters(outputs[0].get_node()))
+    for number, parameter in enumerate(parameters):
+        parameter.output(0).set_names({f"in{number}"})
+    model = ov.Model([opset1.result(output) for output in outputs], list(sinks), parameters)
+    for size in _SIZES:
+        # A layer that this release does not compile, or not with this size, is no case of it.
+        try:
+            compiled = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+            inputs = {f"in{number}": _values(parameter, size) for number, parameter in enumerate(parameters)}
+            first, again = (list(compiled.create_infer_request().infer(inputs).values()) for _ in range(2))
+        except (RuntimeError, ValueError):
+            continue
+        is_random = outputs[0].get_node().get_type_name() in _RANDOM
+        if is_random or not all(map(np.array_equal, first, again)) or not all(map(_is_finite, first)):
+            return
+        ov.save_model(model, folder / f"{name}.xml", compress_to_fp16=False)
+        np.savez(folder / f"{name}.in.npz", **inputs)
+        np.savez(folder / f"{name}.exp.npz", **{f"out{number}": array for number, array in enumerate(first)})
+        return
+
+
+def _is_finite(array: np.ndarray[Any, Any]) -> bool:
+    return bool(np.all(np.isfinite(array.astype(float))))
+
+
+def _parameters(layer: Any) -> Iterator[Any]:
+    """The parameters that a layer depends on, in the order in which they are met."""
+    seen, left = set(), [layer]
+    while left:
+        node = left.pop()
+        if node.get_name() in seen:
+            continue
+        seen.add(node.get_name())
+        if node.get_type_name() == "Parameter":
+            yield node
+        left += [given.get_source_output().get_node() for given in node.inputs()]
+
+
+def _values(parameter: Any, size: int) -> np.ndarray[Any, Any]:
+    dims = parameter.get_partial_shape()
+    shape = [_fitting(dim, size) for dim in dims] if dims.rank.is_static else [size, 2]
+    dtype = parameter.get_element_type().to_dtype()
+    if np.issubdtype(dtype, np.floating):
+        return np.random.default_rng(0).uniform(0.1, 1, shape).astype(dtype)
+    return np.ones(shape, dtype)
+
+
+def _fitting(dim: Any, size: int) -> int:
+    lowest, most = dim.get_min_length(), dim.get_max_length()
+    return max(lowest, size if most < 0 else min(size, most))
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
+    main(Path(sys.argv[1]), sys.argv[2:])
