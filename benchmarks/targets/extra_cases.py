@@ -33,6 +33,10 @@ def extra_tests() -> Iterator[_Extra]:
     """Name, operator, model, inputs and outputs of each."""
     for operator, (nodes, wanted) in {**_sequences(), **_random()}.items():
         yield f"extra_{operator.lower()}", operator, _model(nodes, wanted), {"x": _X}, {"y": wanted}
+    # Some runtimes have a type of their own for sizes, which they do not give back.
+    sizes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Cast", ["s"], ["y"], to=TensorProto.FLOAT)]
+    wanted = np.array(_X.shape, np.float32)
+    yield "extra_shape", "Shape", _model(sizes, wanted), {"x": _X}, {"y": wanted}
     for name, (nodes, wanted) in _constants().items():
         yield f"extra_constant_{name}", "Constant", _model(nodes, wanted), {"x": _X}, {"y": wanted}
     yield from _casts()

@@ -114,8 +114,8 @@ def _work(
 
 
 def first_of_each(models: Sequence[str], most: int | None) -> list[str]:
-    """The first models of each operator version, of those that are called OPERATOR-VERSION.NUMBER and more; the first of
-    all versions come first, so that a measurement that is stopped knows something of each.
+    """The first models of each operator version: their names begin with OPERATOR-VERSION.NUMBER. The first of all
+    versions come first, so that a measurement that is stopped knows something of each.
     """
     if most is None:
         return list(models)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, TensorProto, ValueInfoProto, defs, helper, numpy_helper
+from onnx import ModelProto, TensorProto, defs, helper, numpy_helper
 
 Array = np.ndarray[Any, Any]
 Made = tuple[ModelProto, Mapping[str, Array]]
@@ -33,38 +33,51 @@ def with_constants(model: ModelProto, inputs: Mapping[str, Array]) -> Made | Non
     return made, dict(list(inputs.items())[:1])
 
 
-def _with_symbols(model: ModelProto, inputs: Mapping[str, Array], *, only_first: bool) -> Made | None:
-    """The shapes with symbols; equal sizes have one symbol. only_first: the first dimension alone."""
-    made, given = with_constants(model, inputs) or (model, inputs)
+def _with_symbols(model: ModelProto, inputs: Mapping[str, Array], axes: slice) -> Made | None:
+    """Some dimensions of the data as symbols. Inputs that are like the first have its symbols, and the others are
+    constants, as weights are.
+    """
+    if not inputs:
+        return None
+    first = next(iter(inputs.values()))
+    alike = {name for name, array in inputs.items() if array.shape == first.shape and array.dtype == first.dtype}
+    rest = {name: array for name, array in inputs.items() if name not in alike}
+    made = ModelProto()
+    made.CopyFrom(model)
+    made.ir_version = max(made.ir_version, 4)
+    made.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in rest.items())
+    kept = [value for value in made.graph.input if value.name in alike]
+    del made.graph.input[:]
+    made.graph.input.extend(kept)
     is_changed = False
     for value in made.graph.input:
-        for index, dim in enumerate(value.type.tensor_type.shape.dim):
-            if dim.HasField("dim_value") and dim.dim_value > 0 and (index == 0 or not only_first):
-                dim.dim_param, is_changed = ("N" if only_first else f"d{dim.dim_value}"), True
+        for axis, dim in list(enumerate(value.type.tensor_type.shape.dim))[axes]:
+            if dim.HasField("dim_value") and dim.dim_value > 0:
+                dim.dim_param, is_changed = f"d{axis}", True
     for value in made.graph.output:
-        _forget(value, only_first=only_first)
-    return (made, given) if is_changed else None
-
-
-def _forget(value: ValueInfoProto, *, only_first: bool) -> None:
-    """Declare an output with its rank only; with its first dimension unknown only, where that is all that changes."""
-    shape = value.type.tensor_type.shape
-    for dim in list(shape.dim)[: 1 if only_first else None]:
-        dim.Clear()
+        # Which dimension of a result depends on which of the data is not known here.
+        for dim in value.type.tensor_type.shape.dim:
+            dim.Clear()
+    return (made, {name: array for name, array in inputs.items() if name in alike}) if is_changed else None
 
 
 def with_batch(model: ModelProto, inputs: Mapping[str, Array]) -> Made | None:
-    """The first dimension of the first input as a symbol; the others are constants."""
-    return _with_symbols(model, inputs, only_first=True)
+    """The first dimension as a symbol."""
+    return _with_symbols(model, inputs, slice(0, 1))
 
 
-def with_symbols(model: ModelProto, inputs: Mapping[str, Array]) -> Made | None:
-    """All dimensions of the first input as symbols; the others are constants."""
-    return _with_symbols(model, inputs, only_first=False)
+def with_second(model: ModelProto, inputs: Mapping[str, Array]) -> Made | None:
+    """The second dimension as a symbol, as that of sequences."""
+    return _with_symbols(model, inputs, slice(1, 2))
+
+
+def with_rest(model: ModelProto, inputs: Mapping[str, Array]) -> Made | None:
+    """The later dimensions as symbols, as those of images."""
+    return _with_symbols(model, inputs, slice(2, None))
 
 
 WAYS: Mapping[str, Way] = MappingProxyType(
-    {"constant": with_constants, "inputs": as_inputs, "batch": with_batch, "dynamic": with_symbols}
+    {"constant": with_constants, "inputs": as_inputs, "dim0": with_batch, "dim1": with_second, "dim2": with_rest}
 )
 
 

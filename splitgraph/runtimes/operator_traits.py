@@ -2,7 +2,7 @@
 
 Element types by type variable (`T=int64`), attributes that are not at their default (`mode=cubic`), inputs and outputs
 that may be left out (`with bias`), inputs that only the run tells (`shape computed`), ranks, and sizes that only the
-run tells: of the first dimension (`batch`) or of another one (`dynamic`).
+run tells: of the first dimension, the second, or a later one (`dim 0 open`, `dim 1 open`, `dim 2 open`).
 """
 
 from __future__ import annotations
@@ -122,10 +122,9 @@ def _of_shapes(node: NodeProto, inputs: Sequence[ValueType], is_known: Callable[
     if any(shape is None for shape in shapes):
         yield "rank unknown"
     known_shapes = [shape for shape in shapes if shape is not None]
-    if any(not isinstance(dim, int) for shape in known_shapes for dim in shape[:1]):
-        yield "batch"
-    if any(not isinstance(dim, int) for shape in known_shapes for dim in shape[1:]):
-        yield "dynamic"
+    for place, part in enumerate((slice(0, 1), slice(1, 2), slice(2, None))):
+        if any(not isinstance(dim, int) for shape in known_shapes for dim in shape[part]):
+            yield f"dim {place} open"
     if any(0 in shape for shape in known_shapes):
         yield "empty"
     if len({shape for shape in known_shapes if shape}) > 1:

@@ -55,7 +55,7 @@ def test_the_shape_is_blamed_for_several_cases_only() -> None:
         ([("a", "reads", ""), ("b", "reads", "")], {"reads": 2, "unread": ["c"]}),
         ([("a", "refuses", "no kernel"), ("c", "refuses", "no kernel")], {"refuses": 2, "said": "no kernel"}),
         (
-            [("a", "reads", ""), ("b", "dies", "signal 11"), ("b", "refuses", "in /src/a.cpp:7 of it"), ("c", "reads", "")],
+            [("a", "reads", ""), ("b", "dies", "signal 11"), ("b", "refuses", "at /src/a.cpp:7"), ("c", "reads", "")],
             {"reads": 2, "refuses": 1, "dies": 1, "rules": [[["b"], "dies", 2]], "unread": ["b"], "said": "signal 11"},
         ),
         (
@@ -87,8 +87,8 @@ INPUTS = {"x": np.ones((2, 3), np.float32), "z": np.full(3, 2.5, np.float32)}
     [
         ("inputs", [2, 3], ["x", "z"]),
         ("constant", [2, 3], ["x"]),
-        ("batch", ["N", 3], ["x"]),
-        ("dynamic", ["d2", "d3"], ["x"]),
+        ("dim0", ["d0", 3], ["x"]),
+        ("dim1", [2, "d1"], ["x"]),
     ],
 )
 def test_the_ways_of_a_model(way: str, shape: list[Any], names: list[str]) -> None:

@@ -50,7 +50,7 @@ def is_operator(key: str) -> bool:
 
 def has_trait(version: OperatorVersion, trait: str) -> bool:
     """Whether a node of an operator version can have a trait."""
-    if trait.startswith("rank ") or trait in ("batch", "dynamic", "empty", "broadcast", "scalar"):
+    if trait.startswith("rank ") or trait in ("dim 0 open", "dim 1 open", "dim 2 open", "empty", "broadcast", "scalar"):
         return True
     values = {formal.name for formal in (*version.inputs, *version.outputs)}
     if trait.endswith(" computed"):
@@ -163,8 +163,8 @@ def test_the_traits_of_the_cases_are_no_operator_file() -> None:
         ("migraphx", {"operators": {"Relu": {"documented": "reads", "types": ["float"]}}}),
         ("migraphx", {"operators": {"Relu": {"documented": "reads", "other_types": "unmeasured"}}}),
         ("migraphx", {"operators": {"Relu": {"documented": "refuses", "said": "...", "types": ["int8"]}}}),
-        ("migraphx", {"operators": {"Relu": {"documented": "reads", "rules": [[["batch"], "wrong", 0]]}}}),
-        ("migraphx", {"operators": {"Relu": {"documented": "reads", "rules": [[["batch"], "refuses", 1]]}}}),
+        ("migraphx", {"operators": {"Relu": {"documented": "reads", "rules": [[["dim 0 open"], "wrong", 0]]}}}),
+        ("migraphx", {"operators": {"Relu": {"documented": "reads", "rules": [[["dim 0 open"], "refuses", 1]]}}}),
     ],
 )
 def test_a_file_that_contradicts_itself(name: str, changed: dict[str, Any]) -> None:
@@ -172,7 +172,7 @@ def test_a_file_that_contradicts_itself(name: str, changed: dict[str, Any]) -> N
 
 
 RULES = {"reads": 6, "refuses": 3, "rules": [[["T=int8"], "refuses", 2], [["axis<0", "keepdims=0"], "wrong", 1]]}
-KNOWN = frozenset({"T=float32", "T=int8", "T=int64", "axis<0", "keepdims=0", "batch", "rank 3"})
+KNOWN = frozenset({"T=float32", "T=int8", "T=int64", "axis<0", "keepdims=0", "dim 0 open", "rank 3"})
 TYPES = {"documented": "reads", "types": ["float16", "float32"]}
 
 

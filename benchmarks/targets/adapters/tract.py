@@ -15,4 +15,8 @@ def version() -> str:
 def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
     """Run a model."""
     runnable = tract.onnx().load(path).into_model().into_runnable()
-    return [each.to_numpy() for each in runnable.run(list(inputs.values()))]
+    found = runnable.run(list(inputs.values()))
+    try:
+        return [each.to_numpy() for each in found]
+    except BaseException as error:
+        raise RuntimeError(f"harness: the result has a type that tract does not give back ({error})") from error

@@ -1,5 +1,5 @@
-"""Whole models for a target: what is read stays, the opset is chosen over all nodes, and what is lacking is written with
-other operators.
+"""Whole models for a target: what is read stays, the opset is chosen over all nodes, and what the target lacks is
+written with other operators.
 """
 
 from __future__ import annotations
