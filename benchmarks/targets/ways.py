@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto, TensorProto, defs, helper, numpy_helper
 
+import splitgraph
+
+_LONGEST, _MOST_ELEMENTS = 8, 100_000
 Array = np.ndarray[Any, Any]
 Made = tuple[ModelProto, Mapping[str, Array]]
 Way = Callable[[ModelProto, Mapping[str, Array]], Made | None]
@@ -52,13 +55,20 @@ def _with_symbols(model: ModelProto, inputs: Mapping[str, Array], axes: slice) -
     is_changed = False
     for value in made.graph.input:
         for axis, dim in list(enumerate(value.type.tensor_type.shape.dim))[axes]:
-            if dim.HasField("dim_value") and dim.dim_value > 0:
+            if dim.HasField("dim_value") and dim.dim_value > 1:
                 dim.dim_param, is_changed = f"d{axis}", True
-    for value in made.graph.output:
-        # Which dimension of a result depends on which of the data is not known here.
-        for dim in value.type.tensor_type.shape.dim:
-            dim.Clear()
-    return (made, {name: array for name, array in inputs.items() if name in alike}) if is_changed else None
+    analysis = splitgraph.infer(_without_shapes(made)) if is_changed else None
+    if analysis is None or analysis.obligations or not analysis.ok:
+        # A constant says what the dimension is.
+        return None
+    return analysis.model, {name: array for name, array in inputs.items() if name in alike}
+
+
+def _without_shapes(model: ModelProto) -> ModelProto:
+    """The model without the declared shapes of its outputs, which inference fills in."""
+    for value in model.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    return model
 
 
 def with_batch(model: ModelProto, inputs: Mapping[str, Array]) -> Made | None:
@@ -76,8 +86,40 @@ def with_rest(model: ModelProto, inputs: Mapping[str, Array]) -> Made | None:
     return _with_symbols(model, inputs, slice(2, None))
 
 
+def with_shapes(model: ModelProto, inputs: Mapping[str, Array]) -> Made | None:
+    """Short lists of sizes, and sizes, computed from the shape of another input; the others are constants."""
+    made, given = with_constants(model, inputs) or (model, inputs)
+    given, is_changed = dict(given), False
+    for tensor in list(made.graph.initializer):
+        array = inputs.get(tensor.name)
+        if array is None or array.dtype != np.int64 or array.ndim > 1 or not 0 < array.size <= _LONGEST:
+            continue
+        sizes = array.reshape(-1).tolist()
+        if min(sizes) < 0 or np.prod(sizes) > _MOST_ELEMENTS:
+            continue
+        made.graph.initializer.remove(tensor)
+        source = f"{tensor.name}_sizes"
+        symbols = [f"{tensor.name}{place}" for place in range(len(sizes))]
+        made.graph.input.append(helper.make_tensor_value_info(source, TensorProto.FLOAT, symbols))
+        nodes = [helper.make_node("Shape", [source], [tensor.name if array.ndim else f"{tensor.name}_list"])]
+        if not array.ndim:
+            made.graph.initializer.append(numpy_helper.from_array(np.array(0, np.int64), f"{tensor.name}_first"))
+            nodes.append(helper.make_node("Gather", [f"{tensor.name}_list", f"{tensor.name}_first"], [tensor.name]))
+        for node in reversed(nodes):
+            made.graph.node.insert(0, node)
+        given[source], is_changed = np.zeros(sizes, np.float32), True
+    return (splitgraph.infer(_without_shapes(made)).model, given) if is_changed else None
+
+
 WAYS: Mapping[str, Way] = MappingProxyType(
-    {"constant": with_constants, "inputs": as_inputs, "dim0": with_batch, "dim1": with_second, "dim2": with_rest}
+    {
+        "constant": with_constants,
+        "inputs": as_inputs,
+        "dim0": with_batch,
+        "dim1": with_second,
+        "dim2": with_rest,
+        "shapes": with_shapes,
+    }
 )
 
 

@@ -201,6 +201,7 @@ class _TraitReader:
     origins: _Origins
     _own: dict[Hashable, frozenset[str]] = field(default_factory=dict)
     _known: dict[str, bool] = field(default_factory=dict)
+    _of_shapes: dict[str, bool] = field(default_factory=dict)
 
     def traits(self, index: int, node: NodeProto) -> set[str]:
         """Return the traits of a node; empty for one that has nothing to do with splits."""
@@ -227,13 +228,24 @@ class _TraitReader:
         """
         if index in self.detail.unread:
             return frozenset()
-        if visit is None:
-            return operator_traits(node, version, self._type_of, self._is_before_the_run)
-        key = (visit, *map(self._is_before_the_run, node.input))
-        own = self._own.get(key)
-        if own is None:
-            own = self._own[key] = operator_traits(node, version, self._type_of, self._is_before_the_run)
+        key = None
+        if visit is not None:
+            later = node.input[1:]
+            key = (visit, *map(self._is_before_the_run, node.input), *map(self._is_of_shapes, later))
+            if key in self._own:
+                return self._own[key]
+        own = operator_traits(node, version, self._type_of, self._is_before_the_run, self._is_of_shapes)
+        if key is not None:
+            self._own[key] = own
         return own
+
+    def _is_of_shapes(self, name: str) -> bool:
+        """Return True where the elements of a short list or a number follow from the sizes of the inputs."""
+        known = self._of_shapes.get(name)
+        if known is None:
+            is_short = self._type_of(name).rank in (0, 1) and not self._is_before_the_run(name)
+            known = self._of_shapes[name] = is_short and self._given(name) == "computed"
+        return known
 
     def _type_of(self, name: str) -> ValueType:
         return self._detail_of(name).types.get(name, UNKNOWN)

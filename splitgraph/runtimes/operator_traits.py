@@ -1,7 +1,8 @@
 """The traits of a node of any operator: what may decide whether a runtime reads it.
 
 Element types by type variable (`T=int64`), attributes that are not at their default (`mode=cubic`), inputs and outputs
-that may be left out (`with bias`), inputs that only the run tells (`shape computed`), ranks, and sizes that only the
+that may be left out (`with bias`), inputs that only the run tells (`shape computed`, or `shape from shapes` if the
+sizes of the inputs are enough to tell it), ranks, and sizes that only the
 run tells: of the first dimension, the second, or a later one (`dim 0 open`, `dim 1 open`, `dim 2 open`).
 """
 
@@ -26,16 +27,22 @@ def needs_a_case(trait: str) -> bool:
     return not trait.startswith(_SHAPES)
 
 
+def is_structure(trait: str) -> bool:
+    """Return True for a trait of how a node stands in its model: open dimensions, ranks, and inputs that are computed."""
+    return trait.endswith((" open", " computed", " from shapes")) or not needs_a_case(trait)
+
+
 def operator_traits(
     node: NodeProto,
     version: OperatorVersion | None,
     type_of: Callable[[str], ValueType],
     is_known: Callable[[str], bool],
+    is_of_shapes: Callable[[str], bool] = lambda name: False,
 ) -> frozenset[str]:
     """Return the traits of a node. version: None for an operator without a schema, of which less can be said.
 
     type_of: the type of a value, UNKNOWN where it is not known. is_known: whether the elements of a value are known
-    before the run.
+    before the run. is_of_shapes: whether those of another one follow from the sizes of the inputs.
     """
     traits = set(_of_attributes(node, version))
     inputs = [type_of(name) if name else UNKNOWN for name in node.input]
@@ -50,7 +57,7 @@ def operator_traits(
             if not position or not name or formal is None or formal.option == "variadic":
                 continue
             if not is_known(name):
-                traits.add(f"{formal.name} computed")
+                traits.add(f"{formal.name} {'from shapes' if is_of_shapes(name) else 'computed'}")
             if 0 in (inputs[position].shape or ()):
                 # An empty value often stands for one that is not there.
                 traits.add(f"{formal.name} empty")

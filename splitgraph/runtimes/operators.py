@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from splitgraph.model.schemas import history, table
 from splitgraph.model.value_type import DTYPE_NUMBERS
-from splitgraph.runtimes.operator_traits import needs_a_case
+from splitgraph.runtimes.operator_traits import is_structure, needs_a_case
 
 # What is known of a node: all is read; it is refused (the process dies of it, too); results are wrong; some cases like
 # it are not read; or nothing like it was measured.
@@ -77,6 +77,10 @@ class OperatorEntry:
             return self._failed(f"0 of {_cases(self.cases)} of {operator} run", max(self.counts, key=_harm))
         for rule in self.rules:
             if rule.traits <= traits:
+                if rule.cases == 1 and any(map(is_structure, rule.traits)):
+                    # One case may have failed for another reason.
+                    text = f"the case of {operator} with {' and '.join(sorted(rule.traits))} does not run"
+                    return Judged("some", f"{text}{_told(self.said, ': ')}")
                 text = f"0 of {_cases(rule.cases)} of {operator} with {' and '.join(sorted(rule.traits))} run"
                 return self._failed(text, rule.answer)
         missing = sorted(trait for trait in traits - known | traits & self.unread if needs_a_case(trait))

@@ -53,8 +53,8 @@ def has_trait(version: OperatorVersion, trait: str) -> bool:
     if trait.startswith("rank ") or trait in ("dim 0 open", "dim 1 open", "dim 2 open", "empty", "broadcast", "scalar"):
         return True
     values = {formal.name for formal in (*version.inputs, *version.outputs)}
-    if trait.endswith(" computed"):
-        return trait.removesuffix(" computed") in values
+    if trait.endswith((" computed", " from shapes", " empty")):
+        return any(trait == f"{value}{end}" for value in values for end in (" computed", " from shapes", " empty"))
     if trait.startswith("with "):
         return trait.removeprefix("with ") in values
     variables = {formal.type_variable for formal in (*version.inputs, *version.outputs)}

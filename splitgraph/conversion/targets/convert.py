@@ -68,7 +68,7 @@ def convert_for_target(
         try:
             rewrite, check = _at_opset(model, target, tried, ir_version, leeway)
         except ConversionError as error:
-            if tried == own and any(not found.code.startswith("SG7") for found in error.diagnostics):
+            if tried == own and not _is_about_target(error):
                 raise
             refusals.append(error)
             continue
@@ -78,9 +78,14 @@ def convert_for_target(
         if not left:
             break
     if best is None:
-        # The opset at which least is in the way: that is nearest to what the user wants.
-        raise min(refusals, key=lambda refusal: len(refusal.diagnostics))
+        # What the target does not read says more than why another opset cannot be reached; then the shortest list.
+        raise min(refusals, key=lambda refusal: (not _is_about_target(refusal), len(refusal.diagnostics)))
     return _apart_from(best[1], model)
+
+
+def _is_about_target(refusal: ConversionError) -> bool:
+    """Return True if nothing is in the way but what the target does not read."""
+    return all(blocker.code.startswith("SG7") for blocker in refusal.diagnostics)
 
 
 def _apart_from(rewrite: Rewrite, model: ModelProto) -> Rewrite:

@@ -80,7 +80,8 @@ def _verdict(node: Node | NodeProto, target: Target, opset: int, values: KnownVa
     """Return what is known of a node that would be written."""
     message = node.message() if isinstance(node, Node) else node
     version = version_of(message, {"": opset})
-    traits = operator_traits(message, version, values.type_of, values.knows_elements)
+    # What a way computes of sizes it computes from Shape.
+    traits = operator_traits(message, version, values.type_of, values.knows_elements, lambda name: True)
     return target.operators.judge(operator_label(message, version), traits).verdict
 
 
