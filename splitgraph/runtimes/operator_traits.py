@@ -28,7 +28,7 @@ def needs_a_case(trait: str) -> bool:
 
 
 def is_structure(trait: str) -> bool:
-    """Return True for a trait of how a node stands in its model: open dimensions, ranks, and inputs that are computed."""
+    """Return True for a trait of how a node stands in its model: open dimensions, ranks, inputs that are computed."""
     return trait.endswith((" open", " computed", " from shapes")) or not needs_a_case(trait)
 
 
