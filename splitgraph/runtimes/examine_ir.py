@@ -2,7 +2,7 @@
 
 The traits of a layer are those of an operator (`operator_traits`), as far as an IR has them: element types, attributes
 that are words (`mode=cubic`), inputs that only the run tells (`input 1 computed`), ranks and dynamic dimensions. A
-split has some of its own: a part of length 0, a length that is the rest.
+split has some of its own, such as a part of length 0, and so has attention.
 """
 
 from __future__ import annotations
@@ -69,6 +69,7 @@ def _layers(mirrored: Mirror, walked: Walked) -> Iterator[NodeTraits]:
             traits = set[str]()
             if index not in detail.unread:
                 traits = _of_layer(node, layer, detail, known) | _of_split(node, detail.splits.get(index), known)
+                traits |= _of_attention(node, detail)
             yield NodeTraits(
                 scope,
                 index,
@@ -104,6 +105,10 @@ def _of_layer(node: NodeProto, layer: Layer, detail: GraphDetail, known: Collect
     for key, text in layer.data.items():
         if key not in _NAMES and _WORD.fullmatch(text):
             traits.add(f"{key}={text}")
+        if key == "equation" and any(len({*term}) < len(term) for term in text.partition("->")[0].split(",")):
+            traits.add("a diagonal")
+        if key.endswith("_mask") and "1" in text:
+            traits.add(f"with {key}")
     if layer.bodies or layer.type in _VARIADIC:
         return traits
     first = detail.types.get(node.input[0], UNKNOWN).dtype if node.input else None
@@ -123,4 +128,16 @@ def _of_split(node: NodeProto, detail: SplitDetail | None, known: Collection[str
     traits = {words for trait, words in _PARTS.items() if trait in parts}
     if detail.rest_possible and len(node.input) > 2 and node.input[2] in known:
         traits.add("a length of -1")
+    return traits
+
+
+def _of_attention(node: NodeProto, detail: GraphDetail) -> set[str]:
+    """Return what shapes the inputs of attention have that the plainest one has not."""
+    if node.op_type != "ScaledDotProductAttention" or len(node.input) < 3:
+        return set()
+    shapes = [detail.types.get(name, UNKNOWN).shape or () for name in node.input[:4]]
+    queries, keys, values, *masks = (shape[-2:] for shape in shapes)
+    traits = {"values of another size"} if keys[1:] != values[1:] else set[str]()
+    if masks and masks[0][:1] == (1,) != queries[:1]:
+        traits.add("one mask for all queries")
     return traits
