@@ -4,7 +4,7 @@
 
 A case is called OPERATOR-VERSION.NUMBER.TEST.WAY. The ways: `inputs`, all inputs are inputs of the graph, as in the
 node test; `constant`, all but the first are initializers; `dim0`, `dim1` and `dim2`, the same with the first, the
-second, or the later dimensions as symbols; `shapes`, with sizes that are computed from the shape of another input; or an
+second, or the later dimensions as symbols; `shapes`, with sizes computed from the shape of another input; or an
 element type. The first numbers of an operator are the most telling ones: a slow runtime is measured with those only
 (`measure.py --most`). The plainest test comes in all ways; others only if they have one or two traits that no case
 before them has, and a few more for the count. Other versions are made by splitgraph. A case counts if onnxruntime or

@@ -115,7 +115,7 @@ def test_cases_that_nothing_explains_are_like_some_nodes_only(name: str) -> None
 def test_the_traits_of_each_layer(tmp_path: Path) -> None:
     one_layer(tmp_path, "ReLU", "opset1", {}, ["f16 2,?"])
     assert layers_of(tmp_path / "model.xml") == {
-        "opset1.ReLU": frozenset({frozenset({"T=float16", "rank 2", "dynamic"})})
+        "opset1.ReLU": frozenset({frozenset({"T=float16", "rank 2", "dim 1 open"})})
     }
 
 
