@@ -26,7 +26,21 @@ import every_layer
 import layer_models
 import openvino as ov
 from layer_models import F32, I64, N, const, given, group
-from openvino import opset1, opset3, opset4, opset6, opset8, opset10, opset13
+from openvino import (
+    opset1,
+    opset3,
+    opset4,
+    opset5,
+    opset6,
+    opset7,
+    opset8,
+    opset9,
+    opset10,
+    opset11,
+    opset12,
+    opset13,
+    opset16,
+)
 
 I32 = np.int32
 # Sizes of dynamic dimensions, the first one that a layer takes.
@@ -162,8 +176,6 @@ def attention() -> dict[str, Any]:
 def others() -> dict[str, Any]:
     """What models have and no test."""
     return {
-        "swish": opset4.swish(given(N, N)),
-        "nan": opset10.is_nan(given(N, N)),
         "reshape": opset1.reshape(given(), const([1]), False),
         "shape_of": opset1.concat([opset3.shape_of(given()), const([2])], 0),
         "update": opset3.scatter_update(given(N, 4), const([1]), given(1, 4), const(0, I32)),
@@ -175,6 +187,81 @@ def others() -> dict[str, Any]:
         },
         **{f"to_{name}": opset1.convert(given(N, 3), name) for name in ("i16", "u16", "u32", "u64")},
     }
+
+
+_UNARY = {
+    opset1: "abs acos asin atan ceiling cos cosh erf exp floor log negative relu sigmoid sign sin sinh sqrt tan tanh",
+    opset4: "acosh asinh atanh hswish mish softplus swish",
+    opset5: "hsigmoid",
+    opset9: "softsign",
+    opset10: "is_nan is_inf is_finite",
+    opset16: "identity",
+}
+_BINARY = (
+    "add subtract multiply divide power maximum minimum mod floor_mod squared_difference equal not_equal greater "
+    "greater_equal less less_equal"
+)
+_REDUCING = {opset1: "reduce_max reduce_mean reduce_min reduce_prod reduce_sum", opset4: "reduce_l1 reduce_l2"}
+
+
+@group
+def open_elements() -> dict[str, Any]:
+    """Layers of single elements on data of which no dimension is known."""
+    found = {name: getattr(held, name)(_open()) for held, names in _UNARY.items() for name in names.split()}
+    found |= {name: getattr(opset1, name)(_open(), _open()) for name in _BINARY.split()}
+    found |= {name: getattr(opset1, f"logical_{name}")(_open(bool), _open(bool)) for name in ("and", "or", "xor")}
+    found |= {
+        "not": opset1.logical_not(_open(bool)),
+        "select": opset1.select(_open(bool), _open(), _open()),
+        "round": opset5.round(_open(), "half_to_even"),
+        "clamp": opset1.clamp(_open(), 0.2, 0.7),
+        "elu": opset1.elu(_open(), 1.0),
+        "gelu": opset7.gelu(_open(), "erf"),
+        "prelu": opset1.prelu(_open(), const([0.1], F32)),
+        "half": opset1.convert(_open(), "f16"),
+        "integers": opset1.convert(_open(), "i64"),
+        "softmax": opset8.softmax(_open(), -1),
+        "log_softmax": opset5.log_softmax(_open(), -1),
+        "mvn": opset6.mvn(_open(), const([-1]), True, 1e-5, "INSIDE_SQRT"),
+        "cum_sum": opset3.cum_sum(_open(), const(1)),
+    }
+    return found
+
+
+@group
+def open_shapes() -> dict[str, Any]:
+    """Layers that move elements, on data of which no dimension is known."""
+    found = {
+        name: getattr(held, name)(_open(), const([-1]), True)
+        for held, names in _REDUCING.items()
+        for name in names.split()
+    }
+    axis = const(-1)
+    found |= {
+        "split": opset1.split(_open(), axis, 2),
+        "variadic_split": opset1.variadic_split(_open(), axis, const([1, -1])),
+        "concat": opset1.concat([_open(), _open()], -1),
+        "reshape": opset1.reshape(_open(), const([0, -1]), True),
+        "transpose": opset1.transpose(_open(), const([2, 0, 1])),
+        "unsqueeze": opset1.unsqueeze(_open(), const([1])),
+        "squeeze": opset1.squeeze(given(N, 1, N), const([1])),
+        "shape": opset3.shape_of(_open()),
+        "gather": opset8.gather(_open(), const([0, 1]), axis),
+        "gathered": opset8.gather(_open(), given(N, N, N, dtype=I64), axis),
+        "elements": opset6.gather_elements(_open(), given(N, N, N, dtype=I64), -1),
+        "slice": opset8.slice(_open(), const([0]), const([2]), const([1]), const([-1])),
+        "strided": opset1.strided_slice(_open(), const([0, 0]), const([2, 2]), const([1, 1]), [0, 0], [0, 0]),
+        "broadcast": opset3.broadcast(_open(), opset3.shape_of(_open()), broadcast_spec="BIDIRECTIONAL"),
+        "tile": opset1.tile(_open(), const([1, 2, 1])),
+        "pad": opset12.pad(_open(), const([0, 1, 0]), const([0, 0, 1]), "constant"),
+        "matmul": opset1.matmul(_open(), _open(), False, True),
+        "top": opset11.topk(_open(), const(2), -1, "max", "value"),
+    }
+    return found
+
+
+def _open(dtype: Any = F32) -> Any:
+    return given(N, N, N, dtype=dtype)
 
 
 # Writing --------------------------------------------------------------------------------------------------------------
