@@ -49,6 +49,8 @@ def operator_traits(
     if version is None:
         traits.update(f"T={kind.dtype}" for kind in inputs[:1] if kind.dtype is not None)
     else:
+        if _is_broadcast(version, inputs):
+            traits.add("broadcast")
         outputs = [type_of(name) if name else UNKNOWN for name in node.output]
         traits |= _of_types(version.inputs, inputs) | _of_types(version.outputs, outputs)
         traits |= _given(version.inputs, node.input, inputs) | _given(version.outputs, node.output, outputs)
@@ -120,6 +122,17 @@ def _given(formals: Sequence[Formal], names: Sequence[str], types: Sequence[Valu
     }
 
 
+def _is_broadcast(version: OperatorVersion, inputs: Sequence[ValueType]) -> bool:
+    """Return True where inputs of one type variable have several shapes; numbers aside."""
+    formals = [_formal(version.inputs, position) for position in range(len(inputs))]
+    like_first = [
+        known.shape
+        for formal, known in zip(formals, inputs, strict=True)
+        if formal is not None and formals[0] is not None and formal.type_variable == formals[0].type_variable
+    ]
+    return len({shape for shape in like_first if shape}) > 1
+
+
 def _of_shapes(node: NodeProto, inputs: Sequence[ValueType], is_known: Callable[[str], bool]) -> Iterator[str]:
     shapes = [known.shape for name, known in zip(node.input, inputs, strict=True) if name and not is_known(name)]
     if not shapes:
@@ -134,5 +147,3 @@ def _of_shapes(node: NodeProto, inputs: Sequence[ValueType], is_known: Callable[
             yield f"dim {place} open"
     if any(0 in shape for shape in known_shapes):
         yield "empty"
-    if len({shape for shape in known_shapes if shape}) > 1:
-        yield "broadcast"
