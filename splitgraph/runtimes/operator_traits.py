@@ -49,8 +49,6 @@ def operator_traits(
     if version is None:
         traits.update(f"T={kind.dtype}" for kind in inputs[:1] if kind.dtype is not None)
     else:
-        if _is_broadcast(version, inputs):
-            traits.add("broadcast")
         outputs = [type_of(name) if name else UNKNOWN for name in node.output]
         traits |= _of_types(version.inputs, inputs) | _of_types(version.outputs, outputs)
         traits |= _given(version.inputs, node.input, inputs) | _given(version.outputs, node.output, outputs)
@@ -63,6 +61,8 @@ def operator_traits(
             if 0 in (inputs[position].shape or ()):
                 # An empty value often stands for one that is not there.
                 traits.add(f"{formal.name} empty")
+    if _is_broadcast(version, node, inputs, is_known):
+        traits.add("broadcast")
     return frozenset(traits | set(_of_shapes(node, inputs, is_known)))
 
 
@@ -122,15 +122,19 @@ def _given(formals: Sequence[Formal], names: Sequence[str], types: Sequence[Valu
     }
 
 
-def _is_broadcast(version: OperatorVersion, inputs: Sequence[ValueType]) -> bool:
-    """Return True where inputs of one type variable have several shapes; numbers aside."""
-    formals = [_formal(version.inputs, position) for position in range(len(inputs))]
-    like_first = [
-        known.shape
-        for formal, known in zip(formals, inputs, strict=True)
-        if formal is not None and formals[0] is not None and formal.type_variable == formals[0].type_variable
-    ]
-    return len({shape for shape in like_first if shape}) > 1
+def _is_broadcast(
+    version: OperatorVersion | None, node: NodeProto, inputs: Sequence[ValueType], is_known: Callable[[str], bool]
+) -> bool:
+    """Return True where inputs of one type variable have several shapes, numbers aside. Without a schema, all inputs
+    that only the run tells count.
+    """
+    shapes = [None if is_known(name) else known.shape for name, known in zip(node.input, inputs, strict=True)]
+    if version is not None:
+        formals = [_formal(version.inputs, position) for position in range(len(inputs))]
+        variables = [None if formal is None else formal.type_variable for formal in formals]
+        pairs = zip(variables, inputs, strict=True)
+        shapes = [known.shape for variable, known in pairs if variable is not None and variable == variables[0]]
+    return len({shape for shape in shapes if shape}) > 1
 
 
 def _of_shapes(node: NodeProto, inputs: Sequence[ValueType], is_known: Callable[[str], bool]) -> Iterator[str]:
