@@ -61,6 +61,8 @@ def operator_traits(
             if 0 in (inputs[position].shape or ()):
                 # An empty value often stands for one that is not there.
                 traits.add(f"{formal.name} empty")
+    if _is_broadcast(version, node, inputs, is_known):
+        traits.add("broadcast")
     return frozenset(traits | set(_of_shapes(node, inputs, is_known)))
 
 
@@ -120,6 +122,21 @@ def _given(formals: Sequence[Formal], names: Sequence[str], types: Sequence[Valu
     }
 
 
+def _is_broadcast(
+    version: OperatorVersion | None, node: NodeProto, inputs: Sequence[ValueType], is_known: Callable[[str], bool]
+) -> bool:
+    """Return True where inputs of one type variable have several shapes, numbers aside. Without a schema, all inputs
+    that only the run tells count.
+    """
+    shapes = [None if is_known(name) else known.shape for name, known in zip(node.input, inputs, strict=True)]
+    if version is not None:
+        formals = [_formal(version.inputs, position) for position in range(len(inputs))]
+        variables = [None if formal is None else formal.type_variable for formal in formals]
+        pairs = zip(variables, inputs, strict=True)
+        shapes = [known.shape for variable, known in pairs if variable is not None and variable == variables[0]]
+    return len({shape for shape in shapes if shape}) > 1
+
+
 def _of_shapes(node: NodeProto, inputs: Sequence[ValueType], is_known: Callable[[str], bool]) -> Iterator[str]:
     shapes = [known.shape for name, known in zip(node.input, inputs, strict=True) if name and not is_known(name)]
     if not shapes:
@@ -134,5 +151,3 @@ def _of_shapes(node: NodeProto, inputs: Sequence[ValueType], is_known: Callable[
             yield f"dim {place} open"
     if any(0 in shape for shape in known_shapes):
         yield "empty"
-    if len({shape for shape in known_shapes if shape}) > 1:
-        yield "broadcast"

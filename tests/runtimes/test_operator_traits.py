@@ -34,16 +34,17 @@ def traits(body: str, inputs: str = "float[N, 3, 8, 8] x", opset: int = 17, more
          {"T=float32", "rank 4", "kernel_shape", "kernel_shape unequal"}),
         (traits("y, i = MaxPool<kernel_shape = [2, 2]>(x)", "float[1, 4, 8, 8] x"),
          {"T=float32", "rank 4", "kernel_shape", "with Indices", "I=int64"}),
-        (traits("y = Add(x, c)", "float[2, 4] x", more="<float[4] c = {1, 2, 3, 4}>"), {"T=float32", "rank 2"}),
+        (traits("y = Add(x, c)", "float[2, 4] x", more="<float[4] c = {1, 2, 3, 4}>"),
+         {"T=float32", "rank 2", "broadcast"}),
         (traits("y = Add(x, c)", "float[2, 4] x, float[4] c"), {"T=float32", "rank 2", "B computed", "broadcast"}),
         (traits("y = Cast<to = 7>(x)", "float[2] x"), {"T1=float32", "T2=int64", "rank 1", "to>1"}),
         (traits("y = Reshape(x, s)", "float[2, 4] x, int64[1] s"),
-         {"T=float32", "rank 2", "shape computed", "broadcast"}),
+         {"T=float32", "rank 2", "shape computed"}),
         (traits("y = Reshape(x, s)", "float[2, 4] x", more="<int64[1] s = {8}>"), {"T=float32", "rank 2"}),
         # What inference computes before the run is as good as a constant.
         (traits("s = Shape(x) y = Reshape(x, s)", "float[2, 4] x"), {"T=float32", "rank 2"}),
         (traits("s = Shape(x) y = Reshape(x, s)", "float[N, 4] x"),
-         {"T=float32", "rank 2", "dim 0 open", "shape from shapes", "broadcast"}),
+         {"T=float32", "rank 2", "dim 0 open", "shape from shapes"}),
         # A present input that is empty is not the same as one that is given.
         (traits("y = Resize(x, r, s)", "float[1, 1, 2, 2] x", more="<float[0] r = {}, float[4] s = {1, 1, 2, 2}>"),
          {"T1=float32", "rank 4", "roi empty", "with scales"}),
@@ -61,5 +62,5 @@ def test_a_value_of_an_outer_graph_is_known_in_a_body() -> None:
             y = If(c) <then_branch = a () => (float[N, 4] p) { p = Add(x, k) },
                        else_branch = b () => (float[N, 4] q) { q = Neg(x) }> }""")
     found = {node.label: node.own for node in examine(model).nodes}
-    assert found["Add-14"] == {"T=float32", "rank 2", "dim 0 open"}
+    assert found["Add-14"] == {"T=float32", "rank 2", "dim 0 open", "broadcast"}
     assert found["Neg-13"] == {"T=float32", "rank 2", "dim 0 open"}
