@@ -52,7 +52,10 @@ def _page(model: str, checked: Checked, leeway: Leeway) -> list[Block]:
     for check in checked.checks:
         blocks.append(line((check.target.label, "bold"), f" · {_verdict(check, model)}"))
         blocks += [findings_table(check.findings)] if check.findings else []
-        if check.has_errors:
+        # Of the layers of an IR, conversion rewrites splits only, as their help says.
+        if check.has_errors and (
+            examined.ir is None or any("splitgraph convert" in each.help for each in check.findings)
+        ):
             blocks.append(line("try  ", (f"splitgraph convert {model} --target {check.target.key}", "bold")))
     return blocks
 
