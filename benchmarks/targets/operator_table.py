@@ -88,11 +88,14 @@ def entry_of(rows: Sequence[Row], known: Traits) -> dict[str, Any]:
     failing = [(traits, answer) for traits, answer, _ in rows if answer != "reads"]
     if read:
         rules, left = rules_of(read, failing)
+        unexplained = [traits for traits, _ in failing if not any(blamed <= traits for blamed, *_ in rules)]
         unread = sorted(trait for trait in known.difference(*read) if needs_a_case(trait))
         told = {
             "rules": [[sorted(blamed), answer, cases] for blamed, answer, cases in rules],
             "unread": unread,
             "unexplained": left,
+            # Only a node with all that these cases share is like them.
+            "like": sorted(filter(needs_a_case, frozenset.intersection(*unexplained))) if unexplained else [],
         }
         entry |= {name: value for name, value in told.items() if value}
     said = Counter(words for _, answer, text in rows if answer != "reads" and (words := _words(text)))

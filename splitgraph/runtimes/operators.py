@@ -186,6 +186,11 @@ class OperatorTable:
         values = (trait.partition("=")[2] for trait in known)
         return frozenset(value for value in values if value in DTYPE_NUMBERS)
 
+    def refuses_import(self, domain: str, version: int) -> bool:
+        """Return True for an opset of another domain that a model must not import, even if nothing uses it."""
+        entry = self.entries.get(imports_label(domain, version))
+        return entry is not None and not entry.counts.get("reads")
+
     def reads(self, operator: str) -> bool:
         """Return True for an operator version of which plain cases are read."""
         entry = self.entries.get(operator) or self.entries.get(operator.rpartition("-")[0])

@@ -10,11 +10,14 @@ from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from splitgraph.findings.diagnostics import SplitgraphError
-from splitgraph.runtimes.layers import LayerTable, layer_table
-from splitgraph.runtimes.operators import OperatorTable, imports_label, operator_table
+from splitgraph.model.deferred import import_whole
+
+if TYPE_CHECKING:
+    from splitgraph.runtimes.layers import LayerTable
+    from splitgraph.runtimes.operators import OperatorTable
 
 # How a runtime reads a trait: right results, a refusal, wrong results, right data of another rank, a dead process.
 Answer = Literal["reads", "refuses", "wrong", "rank", "dies"]
@@ -66,11 +69,18 @@ class Target:
     @property
     def operators(self) -> OperatorTable:
         """What the runtime does with every operator. Its file is read when it is asked for."""
+        # The names of targets are needed without it, for completion in shells.
+        import_whole("splitgraph.runtimes.operators")
+        from splitgraph.runtimes.operators import operator_table
+
         return operator_table(self.key)
 
     @property
     def layers(self) -> LayerTable:
         """What the runtime does with layers of OpenVINO IR; an empty table for one that does not read IR."""
+        import_whole("splitgraph.runtimes.layers")
+        from splitgraph.runtimes.layers import layer_table
+
         return layer_table(self.key)
 
     @property
@@ -82,8 +92,7 @@ class Target:
         """Return True if the runtime refuses a model that imports an opset of another domain, even if nothing uses
         it.
         """
-        entry = self.operators.entries.get(imports_label(domain, version)) if domain else None
-        return entry is not None and not entry.counts.get("reads")
+        return bool(domain) and self.operators.refuses_import(domain, version)
 
     def failures_of(self, traits: Collection[str]) -> list[Refusal]:
         """Why a node with these traits is not read; empty where nothing is known against it."""

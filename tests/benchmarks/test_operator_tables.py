@@ -60,7 +60,7 @@ def test_the_shape_is_blamed_for_several_cases_only() -> None:
         ),
         (
             [("a b c", "reads", ""), ("a b", "wrong", "y has other values")],
-            {"reads": 1, "wrong": 1, "unexplained": 1, "said": "y has other values"},
+            {"reads": 1, "wrong": 1, "unexplained": 1, "like": ["a", "b"], "said": "y has other values"},
         ),
     ],
 )  # fmt: skip
