@@ -32,6 +32,13 @@ class Judged(NamedTuple):
     dies: bool = False
 
 
+_FROM_SHAPES = " from shapes"
+
+
+def _at_run_time(trait: str) -> str:
+    return f"{trait.removesuffix(_FROM_SHAPES)} computed"
+
+
 class CaseRule(NamedTuple):
     """Traits with which no case is read: the answer, and the number of cases; 0 if documents say so."""
 
@@ -45,7 +52,7 @@ class CaseRule(NamedTuple):
         have failed for another reason, and the sizes in the cases are those of an input of its own.
         """
         is_one = self.cases == 1 and any(map(is_structure, self.traits))
-        return is_one or any(trait.endswith(" from shapes") for trait in self.traits)
+        return is_one or any(trait.endswith(_FROM_SHAPES) for trait in self.traits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,11 @@ class OperatorEntry:
         """Return what is known of a node of this operator version. known: the traits of all cases."""
         if self.documented:
             return self._judge_by_documents(operator, traits)
+        # What reads any value that the run tells reads one that follows from sizes.
+        easier = {
+            trait for trait in traits if trait.endswith(_FROM_SHAPES) and _at_run_time(trait) in known - self.unread
+        }
+        traits = traits - easier | {_at_run_time(trait) for trait in easier}
         read = self.counts.get("reads", 0)
         if not read:
             return self._failed(f"0 of {_cases(self.cases)} of {operator} run", max(self.counts, key=_harm))

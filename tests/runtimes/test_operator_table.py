@@ -172,7 +172,9 @@ def test_a_file_that_contradicts_itself(name: str, changed: dict[str, Any]) -> N
 
 
 RULES = {"reads": 6, "refuses": 3, "rules": [[["T=int8"], "refuses", 2], [["axis<0", "keepdims=0"], "wrong", 1]]}
-KNOWN = frozenset({"T=float32", "T=int8", "T=int64", "axis<0", "keepdims=0", "dim 0 open", "rank 3"})
+KNOWN = frozenset(
+    {"K computed", "L from shapes", "T=float32", "T=int8", "T=int64", "axis<0", "keepdims=0", "dim 0 open", "rank 3"}
+)
 TYPES = {"documented": "reads", "types": ["float16", "float32"]}
 
 
@@ -202,6 +204,31 @@ TYPES = {"documented": "reads", "types": ["float16", "float32"]}
             {"reads": 3, "refuses": 1, "unread": ["T=int64"]},
             {"T=int64", "axis>1"},
             Judged("unmeasured", "Op-1 was not measured with T=int64 and axis>1"),
+        ),
+        # What is read with any value at run time is read with one that follows from sizes, but not the other way round.
+        ({"reads": 3}, {"T=float32", "K from shapes"}, Judged("reads", "3 of 3 cases of Op-1 run")),
+        ({"reads": 3}, {"L computed"}, Judged("unmeasured", "Op-1 was not measured with L computed")),
+        (
+            {"reads": 3, "refuses": 1, "unread": ["K computed"]},
+            {"K from shapes"},
+            Judged("unmeasured", "Op-1 was not measured with K from shapes"),
+        ),
+        # One case of an open dimension, or sizes from another input, are too little for a refusal.
+        (
+            {"reads": 3, "refuses": 1, "rules": [[["dim 0 open"], "refuses", 1]], "unread": ["dim 0 open"]},
+            {"dim 0 open"},
+            Judged("some", "0 of 1 case of Op-1 with dim 0 open run"),
+        ),
+        (
+            {"reads": 3, "refuses": 2, "rules": [[["dim 0 open"], "refuses", 2]], "unread": ["dim 0 open"]},
+            {"dim 0 open"},
+            Judged("refuses", "0 of 2 cases of Op-1 with dim 0 open run"),
+        ),
+        # A node is like cases that nothing explains only with all that they share.
+        (
+            {"reads": 3, "wrong": 1, "unexplained": 1, "like": ["axis<0"]},
+            set(),
+            Judged("reads", "3 of 4 cases of Op-1 run"),
         ),
         # Ranks need no case of their own.
         ({"reads": 3}, {"T=float32", "rank 7", "broadcast"}, Judged("reads", "3 of 3 cases of Op-1 run")),
