@@ -10,6 +10,7 @@ words. A release of a runtime that reads more or less than the one before is a d
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import sys
@@ -26,6 +27,7 @@ from splitgraph.options import STRICT
 from splitgraph.runtimes.check import examine
 from splitgraph.runtimes.operator_traits import needs_a_case
 
+RESULTS = Path(__file__).with_name("results") / "operators"
 TABLE = Path(__file__).parents[2] / "splitgraph" / "runtimes" / "table" / "operators"
 Traits = frozenset[str]
 # A case, its answer, and the runtime's words.
@@ -47,13 +49,22 @@ def main(folder: Path, kept: Sequence[Path]) -> None:
     TABLE.mkdir(exist_ok=True)
     write_lines(TABLE / "cases.json", {operator: sorted(own) for operator, own in sorted(known.items())})
     for path in kept:
-        answers = {name: (answer, said) for name, answer, said in map(json.loads, path.read_text().splitlines())}
+        told = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+        answers = {name: (answer, said) for name, answer, said in told if name in traits}
         entries = entries_of(traits, answers, known)
         runtime, _, version = path.stem.partition("@")
         measured = date.fromtimestamp(path.stat().st_mtime).isoformat()
         head = {"name": runtime, "version": version, "measured": measured, "cases": len(answers)}
         write_lines(TABLE / f"{path.stem}.json", head | {"operators": entries})
+        _keep(RESULTS / f"{path.stem}.jsonl.gz", answers)
         print(f"{path.stem}: {len(answers)} cases of {len(entries)} operator versions")
+
+
+def _keep(path: Path, answers: Mapping[str, tuple[str, str]]) -> None:
+    """Write every answer with the runtime's words; the same bytes for the same answers."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = "".join(f"{json.dumps([name, *answers[name]], ensure_ascii=False)}\n" for name in sorted(answers))
+    path.write_bytes(gzip.compress(lines.encode(), mtime=0))
 
 
 def operator_of(case: str) -> str:
