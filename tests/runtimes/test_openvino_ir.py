@@ -117,7 +117,7 @@ def give(monkeypatch: pytest.MonkeyPatch) -> Give:
         for node in examine_ir(model).nodes:
             traits[node.label] = traits.get(node.label, frozenset()) | node.own
         table = LayerTable("2026-11-26", {layer: read_entry(entry) for layer, entry in entries.items()}, traits)
-        monkeypatch.setattr("splitgraph.runtimes.target.layer_table", lambda key: table)
+        monkeypatch.setattr("splitgraph.runtimes.layers.layer_table", lambda key: table)
 
     return give
 
