@@ -310,7 +310,7 @@ class _TraitReader:
         return {*traits, split_form(variant.since_version, kind, split, detail.divisible)}
 
     def _of_sequence(self, node: NodeProto, detail: SplitDetail, given: str) -> set[str]:
-        traits, split = {f"SplitToSequence-{detail.variant.since_version}", "SplitToSequence"}, detail.split
+        traits, split = set[str](), detail.split
         if any(attribute.name == "keepdims" and attribute.i == 0 for attribute in node.attribute):
             traits.add("keepdims-0")
         if not given:
