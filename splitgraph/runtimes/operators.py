@@ -48,10 +48,11 @@ class CaseRule(NamedTuple):
 
     @property
     def is_weak(self) -> bool:
-        """True where a node with these traits may be read all the same: one case of how a node stands in its model may
-        have failed for another reason, and the sizes in the cases are those of an input of its own.
+        """True where a node with these traits may be read all the same: one case that is wrong, or one of how a node
+        stands in its model, may be so for another reason; and the sizes in the cases are those of an input of its own.
         """
-        is_one = self.cases == 1 and any(map(is_structure, self.traits))
+        may_be_other = self.answer in ("wrong", "rank") or any(map(is_structure, self.traits))
+        is_one = self.cases == 1 and may_be_other
         return is_one or any(trait.endswith(_FROM_SHAPES) for trait in self.traits)
 
 

@@ -126,8 +126,7 @@ GROUPS = (
             *("BitShift_signed_downgrade_fails", "CausalConvWithState_downgrade_fails"),
             *("optional_has_element18_downgrade_fails", "optional_has_element18_without_input_downgrade_fails"),
             *("optional_get_element18_downgrade_fails", "space_to_depth_crd_downgrade_fails"),
-        )
-        + _named(_UP, "reduce_log_sum_ops_int_upgrade_fails"),
+        ),
     ),
     Group(
         "accepts",
