@@ -2,8 +2,8 @@
 
 Element types by type variable (`T=int64`), attributes that are not at their default (`mode=cubic`), inputs and outputs
 that may be left out (`with bias`), inputs that only the run tells (`shape computed`, or `shape from shapes` if the
-sizes of the inputs are enough to tell it), ranks, and sizes that only the
-run tells: of the first dimension, the second, or a later one (`dim 0 open`, `dim 1 open`, `dim 2 open`).
+sizes of the inputs are enough to tell it), ranks, and sizes that only the run tells: of the first dimension, the
+second, or a later one (`dim 0 open`, `dim 1 open`, `dim 2 open`).
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Judged(NamedTuple):
     dies: bool = False
 
 
-_FROM_SHAPES, _OPEN = " from shapes", " open"
+_FROM_SHAPES = " from shapes"
 
 
 def _at_run_time(trait: str) -> str:
@@ -103,9 +103,6 @@ class OperatorEntry:
                     return Judged("some", f"{text}{_told(self.said, ': ')}")
                 return self._failed(text, rule.answer)
         missing = sorted(trait for trait in traits - known | traits & self.unread if needs_a_case(trait))
-        if any(trait.endswith(_OPEN) for trait in known - self.unread):
-            # An open dimension was read where cases have one; others are no different if no case has them.
-            missing = [trait for trait in missing if trait in known or not trait.endswith(_OPEN)]
         if missing:
             return Judged("unmeasured", f"{operator} was not measured with {' and '.join(missing)}")
         if not self.is_explained and self.like <= traits:
