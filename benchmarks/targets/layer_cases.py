@@ -25,7 +25,7 @@ import body_layer_models  # noqa: F401 - registers its groups
 import every_layer
 import layer_models
 import openvino as ov
-from layer_models import F32, I64, N, const, given, group
+from layer_models import F32, I64, N, const, fitting, given, group, used_parameters
 from openvino import (
     opset1,
     opset3,
@@ -317,7 +317,7 @@ def _fork(folder: Path, name: str, outputs: Sequence[Any], sinks: Sequence[Any] 
 
 def _write(core: Any, folder: Path, name: str, outputs: Sequence[Any], sinks: Sequence[Any]) -> None:
     """Write the case of a layer that runs, and computes something certain."""
-    parameters = list(_parameters(outputs[0].get_node()))
+    parameters = used_parameters(outputs[0])
     for number, parameter in enumerate(parameters):
         parameter.output(0).set_names({f"in{number}"})
     model = ov.Model([opset1.result(output) for output in outputs], list(sinks), parameters)
@@ -342,31 +342,13 @@ def _is_finite(array: np.ndarray[Any, Any]) -> bool:
     return bool(np.all(np.isfinite(array.astype(float))))
 
 
-def _parameters(layer: Any) -> Iterator[Any]:
-    """The parameters that a layer depends on, in the order in which they are met."""
-    seen, left = set(), [layer]
-    while left:
-        node = left.pop()
-        if node.get_name() in seen:
-            continue
-        seen.add(node.get_name())
-        if node.get_type_name() == "Parameter":
-            yield node
-        left += [given.get_source_output().get_node() for given in node.inputs()]
-
-
 def _values(parameter: Any, size: int) -> np.ndarray[Any, Any]:
     dims = parameter.get_partial_shape()
-    shape = [_fitting(dim, size) for dim in dims] if dims.rank.is_static else [size, 2]
+    shape = [fitting(dim, size) for dim in dims] if dims.rank.is_static else [size, 2]
     dtype = parameter.get_element_type().to_dtype()
     if np.issubdtype(dtype, np.floating):
         return np.random.default_rng(0).uniform(0.1, 1, shape).astype(dtype)
     return np.ones(shape, dtype)
-
-
-def _fitting(dim: Any, size: int) -> int:
-    lowest, most = dim.get_min_length(), dim.get_max_length()
-    return max(lowest, size if most < 0 else min(size, most))
 
 
 if __name__ == "__main__":

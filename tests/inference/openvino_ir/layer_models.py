@@ -83,6 +83,26 @@ def nothing() -> Any:
     return op.Constant(ov.Type.i64, ov.Shape([0]), np.zeros(0, I64))
 
 
+def used_parameters(output: Any) -> list[Any]:
+    """The parameters that a layer's output depends on, by name."""
+    found, seen, left = [], set(), [output.get_node()]
+    while left:
+        node = left.pop()
+        if node.get_name() in seen:
+            continue
+        seen.add(node.get_name())
+        if node.get_type_name() == "Parameter":
+            found.append(node)
+        left += [given.get_source_output().get_node() for given in node.inputs()]
+    return sorted(found, key=lambda node: node.get_friendly_name())
+
+
+def fitting(dim: Any, size: int) -> int:
+    """A size that a dimension takes, this one if it can be."""
+    most = dim.get_max_length()
+    return max(dim.get_min_length(), size if most < 0 else min(size, most))
+
+
 @group
 def arithmetic() -> dict[str, Any]:
     return {

@@ -24,6 +24,7 @@ import every_layer
 import layer_models
 import numpy as np
 import openvino as ov
+from layer_models import fitting, used_parameters
 from openvino import opset1
 
 SIZES = (4, 7)
@@ -90,24 +91,6 @@ def runs(output: Any) -> Iterator[dict[str, Any]]:
             continue
         names = [parameter.get_friendly_name() for parameter in parameters]
         yield {"given": dict(zip(names, shapes, strict=True)), "shape": list(made.shape)}
-
-
-def fitting(dim: Any, size: int) -> int:
-    lowest, most = bounds(dim)
-    return max(lowest or 0, size if most is None else min(size, most))
-
-
-def used_parameters(output: Any) -> list[Any]:
-    found, seen, left = [], set(), [output.get_node()]
-    while left:
-        node = left.pop()
-        if node.get_name() in seen:
-            continue
-        seen.add(node.get_name())
-        if node.get_type_name() == "Parameter":
-            found.append(node)
-        left += [given.get_source_output().get_node() for given in node.inputs()]
-    return sorted(found, key=lambda node: node.get_friendly_name())
 
 
 def saved(outputs: dict[str, Any], name: str) -> dict[str, bytes]:
