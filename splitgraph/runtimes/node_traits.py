@@ -271,7 +271,7 @@ class _TraitReader:
             return self._is_written_out(name) if node is None else node.op_type == "Constant"
         contents = self._detail_of(name).constants.get(name)
         if isinstance(contents, Contents):
-            return not any(item is None or isinstance(item, Dim) for item in contents.items)
+            return {type(None), Dim}.isdisjoint(map(type, contents.items))
         return contents is not None or self._is_written_out(name)
 
     def _is_written_out(self, name: str) -> bool:

@@ -76,6 +76,15 @@ BOMBS = {
     "Expand of a constant": shaped_by(node("Expand", ["a", "i"], ["j"]), constants=[held("a", 1), held("i", MORE)]),
     "Tile of a constant": shaped_by(node("Tile", ["a", "i"], ["j"]), constants=[held("a", 1), held("i", MORE)]),
     "Pad of a constant": shaped_by(node("Pad", ["a", "i"], ["j"]), constants=[held("a", 1), held("i", MORE, 1)]),
+    "a row that is gathered often": model(
+        [
+            node("ConstantOfShape", ["s"], ["rows"]),
+            node("ConstantOfShape", ["n"], ["i"], value=helper.make_tensor("zero", INT64, [1], [0])),
+            node("Gather", ["rows", "i"], ["y"]),
+        ],
+        [],
+        [held("s", 1, MAX_ITEMS), held("n", MAX_ITEMS)],
+    ),
     "joined shapes": shaped_by(
         node("Concat", ["i", "a"], ["j"], axis=0), inputs=[integers(4000)], constants=[held("a", 1)]
     ),

@@ -29,7 +29,7 @@ from splitgraph.inference.rules.operands import (
     static_count,
 )
 from splitgraph.model.deferred import np
-from splitgraph.model.value_type import Contents, Item, ValueType, tensor
+from splitgraph.model.value_type import MAX_ITEMS, Contents, Item, ValueType, tensor
 
 
 @operator("Gather")
@@ -59,7 +59,9 @@ def _gather_contents(ctx: NodeContext, dims: Dims, axis: int) -> None:
     for index in where:
         if not -length <= index < length:
             raise InvalidNode(f"index {index} is out of range on axis {axis}; it must be in [{-length}, {length - 1}]")
-    ctx.set_contents(0, gathered(data, where, chosen.shape, axis))
+    # Few elements, taken often, are many.
+    if len(where) * len(data.items) <= length * MAX_ITEMS:
+        ctx.set_contents(0, gathered(data, where, chosen.shape, axis))
 
 
 def gathered(data: Contents, where: Sequence[int], shape: tuple[int, ...], axis: int) -> Contents:
