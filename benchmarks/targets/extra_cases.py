@@ -31,8 +31,9 @@ _Extra = tuple[str, str, ModelProto, Mapping[str, Array], Mapping[str, Array]]
 
 def extra_tests() -> Iterator[_Extra]:
     """Name, operator, model, inputs and outputs of each."""
-    for operator, (nodes, wanted) in {**_sequences(), **_random()}.items():
-        yield f"extra_{operator.lower()}", operator, _model(nodes, wanted), {"x": _X}, {"y": wanted}
+    for label, (nodes, wanted) in {**_sequences(), **_random()}.items():
+        operator, _, _ = label.partition(" ")
+        yield f"extra_{label.lower().replace(' ', '_')}", operator, _model(nodes, wanted), {"x": _X}, {"y": wanted}
     # Some runtimes have a type of their own for sizes, which they do not give back.
     sizes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Cast", ["s"], ["y"], to=TensorProto.FLOAT)]
     wanted = np.array(_X.shape, np.float32)
@@ -76,10 +77,32 @@ def _sequences() -> dict[str, tuple[list[NodeProto], Array]]:
     return {
         "SequenceConstruct": (first, _X),
         "SequenceAt": (first, _X),
+        "SequenceAt by size": (
+            [
+                node("SequenceConstruct", ["x"] * 4, ["s"]),
+                node("Shape", ["x"], ["sizes"]),
+                _zero(),
+                node("Gather", ["sizes", "zero"], ["place"]),
+                node("SequenceAt", ["s", "place"], ["y"]),
+            ],
+            _X,
+        ),
         "ConcatFromSequence": ([pair, node("ConcatFromSequence", ["s"], ["y"], axis=0)], np.concatenate([_X, _X])),
+        "ConcatFromSequence columns": (
+            [pair, node("ConcatFromSequence", ["s"], ["y"], axis=1)],
+            np.concatenate([_X, _X], 1),
+        ),
+        "ConcatFromSequence stacks": (
+            [pair, node("ConcatFromSequence", ["s"], ["y"], axis=1, new_axis=1)],
+            np.stack([_X, _X], 1),
+        ),
         "SequenceLength": ([pair, node("SequenceLength", ["s"], ["y"])], np.array(2, np.int64)),
         "SequenceEmpty": (
             [node("SequenceEmpty", [], ["e"]), node("SequenceInsert", ["e", "x"], ["s"]), _zero(), at],
+            _X,
+        ),
+        "SequenceEmpty float": (
+            [node("SequenceEmpty", [], ["e"], dtype=1), node("SequenceInsert", ["e", "x"], ["s"]), _zero(), at],
             _X,
         ),
         "SequenceInsert": ([pair, node("SequenceInsert", ["s", "x"], ["t"]), _zero(), _at("t")], _X),
@@ -110,6 +133,12 @@ _BODIES = {
         last, y = Loop (turns, goes, x)
             <body = turn (int64 i, bool on, float[] before) => (bool still, float[] after, float[] each) {
             still = Identity (on)  after = Add (before, x)  each = Relu (after) }> }""",
+    "Loop  ": """agraph (float[3, 4] x) => (float[9, 4] y) <int64 turns = {3}, bool goes = {1}> {
+        none = SequenceEmpty ()
+        all = Loop (turns, goes, none)
+            <body = turn (int64 i, bool on, seq(float[3, 4]) before) => (bool still, seq(float[3, 4]) after) {
+            still = Identity (on)  each = Relu (x)  after = SequenceInsert (before, each) }>
+        y = ConcatFromSequence <axis = 0> (all) }""",
     "Scan": """agraph (float[3, 4] x) => (float[3, 4] y) <float[4] start = {0, 0, 0, 0}> {
         last, y = Scan <num_scan_inputs = 1, body = step (float[] before, float[] row) => (float[] after, float[] out)
             { after = Add (before, row)  out = Identity (after) }> (start, x) }""",
@@ -121,9 +150,15 @@ _BODIES = {
 
 
 def _bodies() -> Iterator[_Extra]:
-    """A Loop with and without collected results, a Scan and an If, with bodies that read outer values."""
+    """Loops with a sum, collected results and a sequence, a Scan and an If, with bodies that read outer values."""
     total = np.cumsum(np.stack([_X] * 4), axis=0)
-    wanted = {"Loop": total[3], "Loop ": total[1:], "Scan": np.cumsum(_X, axis=0), "If": _X}
+    wanted = {
+        "Loop": total[3],
+        "Loop ": total[1:],
+        "Loop  ": np.concatenate([_X] * 3),
+        "Scan": np.cumsum(_X, axis=0),
+        "If": _X,
+    }
     for number, (operator, text) in enumerate(_BODIES.items()):
         model = parser.parse_model(f'<ir_version: 8, opset_import: ["": 13]> {text}')
         yield f"extra_body{number}", operator.strip(), model, {"x": _X}, {"y": wanted[operator].astype(np.float32)}

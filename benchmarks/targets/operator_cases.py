@@ -4,11 +4,12 @@
 
 A case is called OPERATOR-VERSION.NUMBER.TEST.WAY. The ways: `inputs`, all inputs are inputs of the graph, as in the
 node test; `constant`, all but the first are initializers; `dim0`, `dim1` and `dim2`, the same with the first, the
-second, or the later dimensions as symbols; `shapes`, with sizes computed from the shape of another input; or an
-element type. The first numbers of an operator are the most telling ones: a slow runtime is measured with those only
-(`measure.py --most`). The plainest test comes in all ways; others only if they have one or two traits that no case
-before them has, and a few more for the count. Other versions are made by splitgraph. A case counts if onnxruntime or
-the reference evaluator computes what the node test expects, or if both compute the same.
+second, or the later dimensions as symbols; `shapes`, with sizes computed from the shape of another input; an element
+type; or these ways with data of another rank (`dim1_rank3`). The first numbers of an operator are the most telling
+ones: a slow runtime is measured with those only (`measure.py --most`). The plainest test comes in all ways; others only
+if they have one or two traits that no case before them has, and a few more for the count. Other versions are made by
+splitgraph. A case counts if onnxruntime or the reference evaluator computes what the node test expects, or if both
+compute the same.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from cases import write_case
 from extra_cases import extra_tests, import_tests
 from node_signatures import signature_tests
 from onnx import ModelProto, TensorProto, numpy_helper
-from ways import WAYS, of_type
+from ways import WAYS, of_rank, of_type
 
 sys.path[:0] = [str(Path(__file__).parents[2] / "tests"), str(Path(__file__).parents[2])]
 
@@ -46,6 +47,8 @@ Array = np.ndarray[Any, Any]
 _MOST, _ENOUGH, _MOST_FOR_PAIRS = 40, 12, 20
 # Older opsets than this one are found in no model that a runtime of today is given.
 _OLDEST = 7
+# Models have sequences and images where the node tests have matrices, and conditions of one number.
+_RANKS = (3, 4, 0)
 _TYPES = ("float16", "int64", "int32", "bool", "float64")
 
 
@@ -145,6 +148,7 @@ def _cases(label: str, opset: int | None, tests: Sequence[Test]) -> Iterator[_Ca
     for case, is_telling in [
         *((case, True) for test in usable[:1] for case in _in_all_ways(test)),
         *((case, True) for dtype in _TYPES for case in _of_other_type(usable[:4], dtype)),
+        *((case, False) for rank in _RANKS for case in _of_other_rank(usable[:4], rank)),
         *((case, False) for test in usable[1:] for case in _in_all_ways(test)),
     ]:
         traits = sorted(filter(needs_a_case, _traits(label, case[1])))
@@ -180,6 +184,17 @@ def _of_other_type(tests: Sequence[Test], dtype: str) -> Iterator[_Case]:
             return
 
 
+def _of_other_rank(tests: Sequence[Test], rank: int) -> Iterator[_Case]:
+    """The first of the tests that can have data of another rank, in all ways."""
+    for test in tests:
+        made = of_rank(test.model, test.inputs, rank)
+        outputs = None if made is None else _agreed(*made)
+        if made is not None and outputs is not None:
+            for name, model, inputs, wanted in _in_all_ways(Test(test.name, test.operator, *made, outputs)):
+                yield f"{name}_rank{rank}", model, inputs, wanted
+            return
+
+
 def _counts(case: _Case) -> bool:
     """True where engines compute what the test expects, or all the same where it expects nothing."""
     _, model, inputs, outputs = case
@@ -192,10 +207,11 @@ def _traits(label: str, model: ModelProto) -> frozenset[str]:
     return next((node.own for node in nodes if node.label == label), frozenset())
 
 
-def _plainness(test: Test) -> tuple[bool, bool, int, str]:
-    """Sorts what models use most to the front: node tests, float32, few attributes."""
+def _plainness(test: Test) -> tuple[bool, bool, bool, int, str]:
+    """Sorts what models use most to the front: node tests, float32, no vectors, few attributes."""
     is_float = any(array.dtype == np.float32 for array in test.inputs.values())
-    return not test.outputs, not is_float, len(test.model.graph.node[0].attribute), test.name
+    is_vector = max((array.ndim for array in list(test.inputs.values())[:1]), default=0) == 1
+    return not test.outputs, not is_float, is_vector, len(test.model.graph.node[0].attribute), test.name
 
 
 def _at(test: Test, label: str, opset: int | None) -> Test | None:
@@ -234,7 +250,7 @@ def _agreed(model: ModelProto, inputs: Mapping[str, Array]) -> Mapping[str, Arra
     found = list(_runs(model, inputs))
     if not found or not all(_agree(found[0], each) for each in found):
         return None
-    if not all(_is_plain(array) and np.all(np.isfinite(array.astype(float))) for array in found[0]):
+    if not all(_is_plain(array) and _is_finite(array) for array in found[0]):
         return None
     return dict(zip((value.name for value in model.graph.output), found[0], strict=True))
 

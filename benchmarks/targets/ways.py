@@ -55,7 +55,7 @@ def _with_symbols(model: ModelProto, inputs: Mapping[str, Array], axes: slice) -
     is_changed = False
     for value in made.graph.input:
         for axis, dim in list(enumerate(value.type.tensor_type.shape.dim))[axes]:
-            if dim.HasField("dim_value") and dim.dim_value > 1:
+            if dim.HasField("dim_value") and dim.dim_value > 0:
                 dim.dim_param, is_changed = f"d{axis}", True
     analysis = splitgraph.infer(_without_shapes(made)) if is_changed else None
     if analysis is None or analysis.obligations or not analysis.ok:
@@ -154,6 +154,36 @@ def of_type(model: ModelProto, inputs: Mapping[str, Array], dtype: str) -> Made 
     if any(isinstance(each, TensorProto) for each in made.graph.initializer):
         return None
     return made, {name: _cast(array, dtype) if name in changed else array for name, array in inputs.items()}
+
+
+def of_rank(model: ModelProto, inputs: Mapping[str, Array], rank: int) -> Made | None:
+    """The model with data of another rank: items of new first dimensions are the same numbers in another order, and
+    a scalar is the first number. Inputs that are like the first have its rank. None for data that have this rank.
+    """
+    first = next(iter(inputs.values()), None)
+    if first is None or first.ndim == rank or 0 < rank < first.ndim or not first.size:
+        return None
+    changed = {
+        name: _ranked(array, rank)
+        for name, array in inputs.items()
+        if array.shape == first.shape and array.dtype == first.dtype
+    }
+    made = ModelProto()
+    made.CopyFrom(model)
+    for value in made.graph.input:
+        if value.name in changed:
+            kind = value.type.tensor_type.elem_type
+            value.CopyFrom(helper.make_tensor_value_info(value.name, kind, changed[value.name].shape))
+    analysis = splitgraph.infer(_without_shapes(made))
+    return (analysis.model, {**inputs, **changed}) if analysis.ok else None
+
+
+def _ranked(array: Array, rank: int) -> Array:
+    if not rank:
+        return np.asarray(array.reshape(-1)[0])
+    sizes = (2, 3, 2, 2)[: rank - array.ndim]
+    items = [np.roll(array, place) for place in range(int(np.prod(sizes)))]
+    return np.stack(items).reshape(*sizes, *array.shape)
 
 
 def _formal(formals: Any, index: int) -> str:

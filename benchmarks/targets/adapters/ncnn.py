@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import subprocess
-import sys
 import tempfile
 from importlib import metadata
 from pathlib import Path
@@ -31,13 +31,20 @@ def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(path, Path(folder, "m.onnx"))
         shapes = ",".join(f"[{','.join(map(str, each.shape))}]{_KINDS[str(each.dtype)]}" for each in inputs.values())
-        pnnx = Path(sys.executable).with_name("pnnx")
-        done = subprocess.run([pnnx, "m.onnx", f"inputshape={shapes}", "fp16=0"], cwd=folder, capture_output=True)
+        done = subprocess.run([_pnnx(), "m.onnx", f"inputshape={shapes}", "fp16=0"], cwd=folder, capture_output=True)
         if not Path(folder, "m.ncnn.param").exists():
             raise (SystemError if done.returncode < 0 else RuntimeError)(f"pnnx wrote no file ({done.returncode})")
         if any(array.dtype != np.float32 for array in inputs.values()):
             raise RuntimeError("harness: the extractor of ncnn takes float32 only")
         return _extracted(folder, inputs, outputs)
+
+
+def _pnnx() -> Path:
+    """The converter itself: the command that its package installs loads torch before it runs this."""
+    found = importlib.util.find_spec("pnnx")
+    assert found is not None
+    assert found.submodule_search_locations is not None
+    return Path(found.submodule_search_locations[0], "pnnx")
 
 
 def _extracted(folder: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
