@@ -71,6 +71,35 @@ class Sizes(NamedTuple):
 NO_SIZES = Sizes()
 
 
+class NewSizes(NamedTuple):
+    """The sizes that a model is to get.
+
+    input_shapes: the new shape of an input, each dimension a number or a name. batch: the first dimension of every
+    input. follow: what a number in the model says in terms of dimensions, by its place.
+    """
+
+    input_shapes: Annotated[
+        "InputShapes | tuple[str, ...] | None",
+        Option(
+            "The new shape of an input, each dimension a number or a name; also x=[1,3,H,W], x=1x3xHxW; repeatable.",
+            ("--input-shape",),
+            metavar="x=N,3,H,W",
+            repeats=True,
+        ),
+    ] = None
+    batch: Annotated[
+        int | str | None, Option("The new first dimension of every input, a number or a name.", metavar="N|8")
+    ] = None
+    follow: Annotated[
+        "Mapping[str, int | str | Dim] | tuple[str, ...] | None",
+        Option(
+            "What a number in the model says in terms of dimensions, such as main/reshape[0]=N; repeatable.",
+            metavar="NODE[I]=DIM",
+            repeats=True,
+        ),
+    ] = None
+
+
 class Leeway(NamedTuple):
     """What a user permits to take for granted about a model.
 

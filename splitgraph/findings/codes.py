@@ -392,6 +392,19 @@ _code(
     "upgrade received an opset older than the model's, or downgrade a newer one.",
     "Use the other command, or convert --opset, which converts in both directions.",
 )
+_code(
+    "SG420",
+    "size that cannot change",
+    "reshape found a size that other parts of the model depend on, and that cannot follow the new one: weights of that "
+    "size, a node that removes the dimension, or a node through which it cannot be followed.",
+    "Give the input the size that the node needs, or change the model where that size is made.",
+)
+_code(
+    "SG421",
+    "number that can mean several things",
+    "A constant has a number that may be fixed, or may follow a dimension that changes, and nothing in the model tells.",
+    "Say what it means: --follow NODE[ENTRY]=DIMENSION (Python: follow).",
+)
 
 # 5xx: verification ----------------------------------------------------------------------------------------------
 _code(

@@ -29,8 +29,9 @@ from splitgraph.inference.input_defaults import (
     told_defaults,
 )
 from splitgraph.inference.memo import Memo
+from splitgraph.inference.record import Requirement
 from splitgraph.inference.rules import load_rules
-from splitgraph.inference.task import UNBOUND, Task, fix_sizes, read_sizes
+from splitgraph.inference.task import UNBOUND, Follow, Task, fix_sizes, read_sizes
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_results import FunctionCall, GraphDetail, NodePlace, Visit
 from splitgraph.inference.walk_state import WalkState
@@ -166,6 +167,8 @@ def _walk(task: Task) -> tuple[WalkState, Walk]:
     state, graph = WalkState(task), task.model.graph
     record = state.record
     load_rules()
+    if task.follow is not None:
+        task.follow.begin()
     _check_functions(state)
     main = Walk(state, MAIN, "main", task.imports, Facts(), bindings={})
     if _opsets_known(state):
@@ -310,6 +313,7 @@ class Walked:
     facts: what is known of the symbols in each graph. accepted: findings that the user accepts; they are not among
     the diagnostics. set_aside: the nodes of which nothing is concluded, each with its accepted finding. stale: notes
     about acceptances that no error needs. leeway: what was permitted, for the same model after its nodes moved.
+    requirements: what nodes require of the symbols.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -324,6 +328,7 @@ class Walked:
     set_aside: Mapping[NodePlace, Diagnostic] = field(default_factory=dict)
     stale: tuple[Diagnostic, ...] = ()
     leeway: Leeway = STRICT
+    requirements: tuple[Requirement, ...] = ()
 
     @property
     def lenient(self) -> list[Diagnostic]:
@@ -387,7 +392,15 @@ def _walked(task: Task, leeway: Leeway) -> Walked:
         {name: frozenset(graphs) for name, graphs in state.symbols.adopted.items()},
         record.facts,
         leeway=leeway,
+        requirements=tuple(record.requirements),
     )
+
+
+def walk_following(model: ModelProto, follow: Follow) -> Walked:
+    """Infer every value of a model whose inputs have new sizes, with constants as `follow` reads them. Declared shapes
+    of other values are of the old sizes, and not believed.
+    """
+    return _walked(Task(model, is_reported=False, believes_shapes=False, follow=follow), STRICT)
 
 
 def later_leeway(model: ModelProto, leeway: Leeway) -> Leeway:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from splitgraph.dim import (
     Dim,
@@ -38,6 +38,19 @@ from splitgraph.options import Sizes
 from splitgraph.splits.variadic_split_1 import is_variadic_function
 
 
+class Follow(Protocol):
+    """Reads constants of nodes in other words before the nodes are inferred (`conversion/sizes/follow.py`)."""
+
+    def begin(self) -> None:
+        """Begin a walk."""
+
+    def is_own(self, path: GraphPath, index: int) -> bool:
+        """Return True for a node that is not read like others that look alike."""
+
+    def __call__(self, ctx: Any) -> None:
+        """See a node, as its rule will."""
+
+
 class BoundSizes(NamedTuple):
     """The sizes that the caller gives, for the symbols and inputs of a model.
 
@@ -65,7 +78,7 @@ class Task:
     one. sorts: all graphs are walked in topological order. set_aside: nodes with an accepted finding, by location, of
     which nothing is concluded. demands: by graph and name, what nodes demand of values of which an earlier walk knew
     less. given_types, declared_types: for a model of another format than ONNX, by graph and name: the types of inputs
-    and constants, and the declared types of outputs.
+    and constants, and the declared types of outputs. follow: sees each node before it is inferred.
 
     function_names: domain and name of every function: a node with that operator type may be a call, depending on its
     overload. input_dimensions: the names of dimensions in the declared shapes of the model's inputs. most_calls,
@@ -85,6 +98,7 @@ class Task:
     demands: Mapping[GraphPath, Mapping[str, ValueType]] = field(default_factory=dict)
     given_types: Mapping[GraphPath, Mapping[str, ValueType]] = field(default_factory=dict)
     declared_types: Mapping[GraphPath, Mapping[str, ValueType]] = field(default_factory=dict)
+    follow: Follow | None = None
     functions: dict[FunctionKey, FunctionProto] = field(init=False)
     variadic: set[FunctionKey] = field(init=False)
     function_names: set[tuple[str, str]] = field(init=False)

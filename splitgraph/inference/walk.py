@@ -83,7 +83,7 @@ class Walk(GraphWalk):
         self._readings = self._readings_here()
         task = self.state.task
         order = sorted_order(nodes) if task.sorts else None
-        functions, variadic, set_aside = task.functions, task.variadic, task.set_aside
+        functions, variadic, set_aside, follow = task.functions, task.variadic, task.set_aside, task.follow
         known, types, declared, constants = self.known, self.types, self.declared, self.constants
         visits, find_in_memo = self._visits, self._find
         find_here, knowledge_of, record_visit = visits.get, known.__getitem__, self.detail.visits.append
@@ -118,6 +118,8 @@ class Walk(GraphWalk):
                         key = (op_type, node.domain, len(outputs), *self._given(node, index), *attribute_bytes)
             if set_aside and f"{self.location}/{node_label(node, index)}" in set_aside:
                 # Nothing is concluded from this node, so it does not repeat the visit of an equal node.
+                key = None
+            if follow is not None and follow.is_own(self.path, index):
                 key = None
 
             # 3. Without an earlier visit of an equal node, visit this one.
@@ -221,6 +223,8 @@ class Walk(GraphWalk):
         operator = reading.operator
         versions = operator.opset, operator.since_version
         ctx = NodeContext(self, node, index, given, names, *versions, reading.attributes, reading.values)
+        if self.state.task.follow is not None:
+            self.state.task.follow(ctx)
         outputs = infer_node(self, ctx, reading)
         sound = self.state.knowledge.sound(outputs)
         if sound is None:

@@ -1,0 +1,221 @@
+"""A model with other sizes: its inputs get them, and what follows from them follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from splitgraph.conversion.apply import apply_plan
+from splitgraph.conversion.inlining import inline_functions, told_inlined
+from splitgraph.conversion.plan import Plan, errors_of
+from splitgraph.conversion.rewrite import Rewrite, step
+from splitgraph.conversion.sizes.follow import Follower, InputPlace, Need
+from splitgraph.conversion.sizes.origins import Origins, Stuck
+from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, relabelled
+from splitgraph.conversion.sizes.write import NotWritable, SizeWriter
+from splitgraph.dim import Dim, DimLike, Obligation, substitute, symbols_of
+from splitgraph.findings.diagnostics import Diagnostic, diagnostic
+from splitgraph.inference import Walked, infer_model, walk_following, walk_model
+from splitgraph.model.names import FreshNames, used_names
+from splitgraph.model.onnx_proto import ModelProto
+from splitgraph.model.scopes import MAIN, GraphPath, Scope, node_label, roots, scopes
+from splitgraph.model.values import write_dim
+from splitgraph.options import NewSizes
+
+# Each round decides about the sizes that the last one found in the way.
+_MOST_ROUNDS = 40
+# Sizes at which a requirement may hold, besides the old one.
+_TRIED = (*range(1, 18), *(2**power for power in range(5, 13)), *(96, 160, 192, 224, 320, 384, 640, 768, 1280))
+_HELP = "Give the size that it has now, or change the model where it is made."
+
+
+def convert_sizes(model: ModelProto, sizes: NewSizes) -> Rewrite[ModelProto]:
+    """Return a copy of the model whose inputs have other sizes. Constants that say an old size say it in terms of the
+    new dimension. Raises ConversionError with everything that is in the way, SplitgraphError for wrong sizes.
+    """
+    wanted = read_wanted(model, sizes)
+    plan = Plan()
+    rewrite = _without_functions(model)
+    model = rewrite.model
+    plan.blockers += errors_of(walk_model(model))
+    plan.raise_blockers("the model is wrong")
+    labelled = relabelled(model, wanted)
+    follower = Follower(wanted)
+    follower.elements.update(_given_by_the_user(labelled, sizes.follow))
+    walked, stuck = _followed(labelled, follower)
+    plan.blockers += _in_the_way(walked, follower, stuck)
+    plan.raise_blockers("the sizes cannot change")
+    names = FreshNames(used_names(labelled, walked.scopes))
+    for root in roots(walked.scopes):
+        plan.start(root)
+        try:
+            SizeWriter(plan, walked, follower, names, root).run()
+        except NotWritable as reason:
+            plan.blockers.append(diagnostic("SG420", str(reason), root[0].location))
+    plan.raise_blockers("the sizes cannot change")
+    written = apply_plan(plan, labelled)
+    result = _declared_anew(written.model, model, wanted)
+    return rewrite.then(replace(written, held=result))
+
+
+def _without_functions(model: ModelProto) -> Rewrite[ModelProto]:
+    """Return the model with its functions inlined: a call may need other sizes than the next one."""
+    if not model.functions:
+        return step(model)
+    try:
+        inlined = inline_functions(model, ours_too=True)
+    except ValueError as error:
+        plan = Plan(blockers=[diagnostic("SG420", f"onnx cannot inline the local functions: {error}", "main")])
+        plan.raise_blockers("the sizes cannot change")
+        raise
+    note = diagnostic("SG413", told_inlined(model), "main", severity="info")
+    return step(model).then(step(inlined, (), [note]))
+
+
+# Following ------------------------------------------------------------------------------------------------------------
+
+
+def _followed(model: ModelProto, follower: Follower) -> tuple[Walked, dict[Need, str]]:
+    """Walk a model until nothing more can be decided. Return the last walk, and the needs that are left, with why."""
+    for _ in range(_MOST_ROUNDS):
+        walked = walk_following(model, follower)
+        _repeat_for_equal_nodes(walked, follower)
+        stuck: dict[Need, str] = {}
+        decided = len(follower.elements), dict(follower.elements), dict(follower.shapes)
+        for root in roots(walked.scopes):
+            paths = {scope.path for scope in root}
+            origins = Origins(root, walked.graphs, follower)
+            for need in follower.needs:
+                if need.place.path in paths:
+                    try:
+                        origins.follow(need)
+                    except Stuck as reason:
+                        stuck[need] = str(reason)
+        if decided == (len(follower.elements), follower.elements, follower.shapes):
+            break
+    return walked, stuck
+
+
+def _repeat_for_equal_nodes(walked: Walked, follower: Follower) -> None:
+    """A walk sees the first of equal nodes only; what it found there holds for the others."""
+    for scope in walked.scopes:
+        first: dict[int, int] = {}
+        for index, visit in enumerate(walked.visits(scope)):
+            if visit is None:
+                continue
+            seen = first.setdefault(id(visit), index)
+            if seen != index:
+                _repeat(follower, scope, seen, index)
+
+
+def _repeat(follower: Follower, scope: Scope, seen: int, index: int) -> None:
+    before, after = (scope.path, seen), (scope.path, index)
+    for held in (follower.edits, follower.attributes):
+        if before in held:
+            held[after] = held[before]  # type: ignore[index, assignment]
+    node = scope.nodes[index]
+    location = f"{scope.location}/{node_label(node, index)}"
+    for need in [need for need in follower.needs if need.place[:2] == before]:
+        place = InputPlace(*after, need.place.position)
+        name = node.input[need.place.position]
+        follower.needs.append(need._replace(place=place, name=name, location=location))
+    for doubt in [doubt for doubt in follower.doubts if doubt.place[:2] == before]:
+        follower.doubts.append(doubt._replace(place=InputPlace(*after, doubt.place.position), location=location))
+
+
+def _given_by_the_user(model: ModelProto, given: object) -> dict[InputPlace, object]:
+    return {}
+
+
+# What is in the way ---------------------------------------------------------------------------------------------------
+
+
+def _in_the_way(walked: Walked, follower: Follower, stuck: Mapping[Need, str]) -> Iterator[Diagnostic]:
+    """Yield what is left in the way of the new sizes."""
+    wanted = follower.wanted
+    for need, reason in stuck.items():
+        text = f"needs {need.name!r} to be {wanted.after(need.dim)} along axis {need.axis}, and {reason}"
+        yield diagnostic("SG420", text, need.location)
+    told = {need.location for need in stuck}
+    for doubt in follower.doubts:
+        if doubt.place not in follower.elements:
+            text = f"entry {doubt.entry} can mean {doubt.choices}"
+            help = f"Say it: --follow {doubt.location}[{doubt.entry}]=N, in terms of the new dimensions."
+            yield diagnostic("SG421", text, doubt.location, help=help)
+            told.add(doubt.location)
+    for error in errors_of(walked):
+        if error.location not in told:
+            yield diagnostic("SG420", f"with the new sizes: {error.message}", error.location)
+            told.add(error.location)
+    for requirement in walked.requirements:
+        obligation = requirement.obligation
+        if requirement.location not in told and _forbids(obligation, wanted):
+            told.add(requirement.location)
+            yield diagnostic("SG420", f"needs {_spelled(obligation, wanted)}", requirement.location)
+
+
+def _spelled(obligation: Obligation, wanted: Wanted) -> str:
+    places = {name: f"{wanted.places[name].input}[{wanted.places[name].axis}]" for name in wanted.new}
+    text = str(obligation)
+    for name, place in places.items():
+        text = text.replace(name, place)
+    return text
+
+
+def _forbids(obligation: Obligation, wanted: Wanted) -> bool:
+    """Return True for a requirement that does not hold at the wanted numbers, or at the old size of a symbol only."""
+    names = obligation.symbols & wanted.old.keys()
+    if not names or obligation.relation == ">=" and not names <= wanted.new.keys():
+        return False
+    if names <= wanted.new.keys():
+        return not _holds(obligation, wanted.new)
+    for name in names - wanted.new.keys():
+        others = {**wanted.old, **wanted.new}
+        tried = (size for size in (*_TRIED, wanted.old[name] * 2, wanted.old[name] * 3) if size != wanted.old[name])
+        if not any(_holds(obligation, {**others, name: size}) for size in tried):
+            return True
+    return False
+
+
+def _holds(obligation: Obligation, sizes: Mapping[str, int]) -> bool:
+    """Return False if an obligation cannot hold at these sizes; True also where other symbols decide."""
+    left, right = (substitute(side, sizes) if isinstance(side, Dim) else side for side in (obligation.lhs, obligation.rhs))
+    if isinstance(left, Dim) or isinstance(right, Dim):
+        return True
+    return left == right if obligation.relation == "==" else left >= right
+
+
+# Declared types -------------------------------------------------------------------------------------------------------
+
+
+def _declared_anew(model: ModelProto, before: ModelProto, wanted: Wanted) -> ModelProto:
+    """Return the model with the numbers that are wanted in its inputs, and with the types of outputs and inner values
+    as they are now: those that it declared, and no others.
+    """
+    for value in model.graph.input:
+        for axis, dim in enumerate(wanted.shapes.get(value.name, ())):
+            write_dim(wanted.after(dim), value.type.tensor_type.shape.dim[axis])
+    declared: dict[GraphPath, set[str]] = {}
+    for scope in scopes(model):
+        if scope.is_function:
+            continue
+        declared[scope.path] = {value.name for value in scope.proto.value_info}
+        del scope.proto.value_info[:]
+        if scope.path == MAIN:
+            for value in scope.proto.output:
+                value.type.tensor_type.ClearField("shape")
+    filled: ModelProto = infer_model(model).model
+    for scope in scopes(filled):
+        if scope.is_function:
+            continue
+        kept = [value for value in scope.proto.value_info if value.name in declared.get(scope.path, ())]
+        del scope.proto.value_info[:]
+        scope.proto.value_info.extend(kept)
+    return filled
+
+
+__all__ = ["convert_sizes"]
+
+
+def _unused(*_: Sequence[DimLike] | Iterable[str] | frozenset[str]) -> frozenset[str]:
+    return symbols_of(0)

@@ -1,0 +1,366 @@
+"""The walk over a model with its new sizes: constants are read in terms of dimensions as the walk reaches them.
+
+Each rule sees one node (`RULES`). It may give constants of the node other elements, so that what follows has the right
+dimensions, and it says which other values have a size that the node needs to change (`Need`). `origins.py` finds where
+such a size comes from; then the model is walked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from splitgraph.conversion.sizes.readings import Ambiguous, read_slice, read_target
+from splitgraph.conversion.sizes.wanted import Wanted
+from splitgraph.dim import DimLike
+from splitgraph.inference.context import NodeContext
+from splitgraph.model.attributes import make_attribute
+from splitgraph.model.scopes import GraphPath
+from splitgraph.model.value_type import Contents, ValueType, vector
+
+
+NodePlace = tuple[GraphPath, int]
+
+
+class InputPlace(NamedTuple):
+    """An input of a node."""
+
+    path: GraphPath
+    index: int
+    position: int
+
+
+class Need(NamedTuple):
+    """A value whose size along an axis has to become a dimension, because a node needs that. name: of the value."""
+
+    place: InputPlace
+    name: str
+    axis: int
+    dim: DimLike
+    location: str
+
+
+class Doubt(NamedTuple):
+    """A number that can mean several things: entry `entry` of a constant input. choices: as people read them."""
+
+    place: InputPlace
+    entry: int
+    choices: str
+    location: str
+
+
+@dataclass(slots=True)
+class Follower:
+    """What the walk calls for each node before it is inferred.
+
+    elements: the elements of constant inputs in terms of dimensions, found so far or given by the user. shapes: the
+    shapes to which inputs are expanded. ones: of these, weights that are the same all along an axis, by that axis: the
+    first of it is expanded. needs, doubts: what the last walk found. edits, attributes: what the last walk read
+    otherwise: elements of constant inputs by position, and attributes; None for one that is dropped.
+    """
+
+    wanted: Wanted
+    elements: dict[InputPlace, Contents] = field(default_factory=dict)
+    shapes: dict[InputPlace, tuple[DimLike, ...]] = field(default_factory=dict)
+    ones: dict[InputPlace, int] = field(default_factory=dict)
+    edits: dict[NodePlace, dict[int, Contents]] = field(default_factory=dict)
+    attributes: dict[NodePlace, dict[str, tuple[int, ...] | None]] = field(default_factory=dict)
+    needs: list[Need] = field(default_factory=list)
+    doubts: list[Doubt] = field(default_factory=list)
+
+    def begin(self) -> None:
+        """Forget what an earlier walk found."""
+        self.edits.clear()
+        self.attributes.clear()
+        self.needs.clear()
+        self.doubts.clear()
+
+    def is_own(self, path: GraphPath, index: int) -> bool:
+        """Return True for a node that is not like others that look alike: something was decided about it."""
+        return (path, index) in self._decided
+
+    @property
+    def _decided(self) -> set[NodePlace]:
+        return {place[:2] for place in (*self.elements, *self.shapes)}
+
+    def __call__(self, ctx: NodeContext) -> None:
+        """Give a node the elements and shapes that are decided, and read its constants."""
+        site = Site(self, ctx)
+        for position in range(ctx.input_count):
+            place = site.place(position)
+            if place in self.shapes:
+                site.expand(position, self.shapes[place])
+            if place in self.elements:
+                site.restate(position, self.elements[place])
+        rule = RULES.get(ctx.node.op_type)
+        if rule is not None and ctx.node.domain in ("", "ai.onnx"):
+            rule(site)
+
+
+@dataclass(slots=True)
+class Site:
+    """One node, as a rule sees it."""
+
+    follower: Follower
+    ctx: NodeContext
+
+    @property
+    def wanted(self) -> Wanted:
+        return self.follower.wanted
+
+    def place(self, position: int) -> InputPlace:
+        return InputPlace(self.ctx.walk.path, self.ctx.index, position)
+
+    def dims(self, position: int) -> tuple[DimLike, ...] | None:
+        """Return the dimensions of an input; None if one is not known."""
+        shape = self.ctx.input(position).shape if self.ctx.has_input(position) else None
+        return None if shape is None or None in shape else shape  # type: ignore[return-value]
+
+    def numbers(self, position: int) -> tuple[int, ...] | None:
+        """Return the elements of an input that are numbers in any run."""
+        known = self.ctx.contents(position) if self.ctx.has_input(position) else None
+        return None if known is None else known.integers
+
+    def is_decided(self, position: int) -> bool:
+        return self.place(position) in self.follower.elements
+
+    def restate(self, position: int, contents: Contents) -> None:
+        """Read an input as these elements."""
+        ctx = self.ctx
+        ctx.given[position] = ctx.walk.state.knowledge.of(ctx.input(position), contents)
+        self.follower.edits.setdefault((ctx.walk.path, ctx.index), {})[position] = contents
+
+    def set_attribute(self, name: str, numbers: tuple[int, ...] | None) -> None:
+        """Read an attribute as these numbers, or as if it were not there."""
+        ctx = self.ctx
+        ctx.repair((name,), None if numbers is None else make_attribute(name, numbers), 0)
+        self.follower.attributes.setdefault((ctx.walk.path, ctx.index), {})[name] = numbers
+
+    def expand(self, position: int, shape: Sequence[DimLike]) -> None:
+        """Read an input as one of this shape."""
+        ctx = self.ctx
+        kind: ValueType = ctx.input(position).with_shape(shape)
+        ctx.given[position] = ctx.walk.state.knowledge.of(kind)
+        ctx.inputs[position] = kind
+
+    def need(self, position: int, axis: int, dim: DimLike) -> None:
+        """An input has to get a dimension along an axis, where it has a number."""
+        ctx = self.ctx
+        found = Need(self.place(position), ctx.node.input[position], axis, dim, ctx.location)
+        self.follower.needs.append(found)
+
+    def need_if_fixed(self, position: int, axis: int, own: DimLike, dim: DimLike) -> None:
+        """The same, if the input has the old size there."""
+        if self.wanted.moves(dim) and isinstance(own, int) and own == self.wanted.before(dim):
+            self.need(position, axis, dim)
+
+    def doubt(self, position: int, entry: int, choices: str) -> None:
+        """An element of an input can mean several things."""
+        self.follower.doubts.append(Doubt(self.place(position), entry, choices, self.ctx.location))
+
+
+Rule = Callable[[Site], None]
+
+
+# Constants ------------------------------------------------------------------------------------------------------------
+
+
+def _reshape(site: Site) -> None:
+    dims, target = site.dims(0), site.numbers(1)
+    if dims is None or target is None or site.is_decided(1) or not any(map(site.wanted.moves, dims)):
+        return
+    read = read_target(dims, target, site.wanted, zeros_are_sizes=site.ctx.attribute("allowzero", 0) == 1)
+    if read is not None and list(target) != read:
+        site.restate(1, vector(read))
+
+
+def _expand(site: Site) -> None:
+    """A target of the data's own size is one of 1: the data has that size at any size."""
+    dims, target = site.dims(0), site.numbers(1)
+    if dims is None or target is None or site.is_decided(1):
+        return
+    read: list[DimLike] = list(target)
+    for back in range(1, min(len(dims), len(target)) + 1):
+        dim = dims[-back]
+        if site.wanted.moves(dim) and target[-back] == site.wanted.before(dim):
+            read[-back] = 1
+    if list(target) != read:
+        site.restate(1, vector(read))
+
+
+def _slice(site: Site) -> None:
+    """An end at the end of the data is the end of any data."""
+    ctx, dims = site.ctx, site.dims(0)
+    has_attributes = ctx.since_version < 10
+    if has_attributes:
+        starts, ends, axes = (ctx.attribute(name) for name in ("starts", "ends", "axes"))
+    else:
+        starts, ends, axes = map(site.numbers, (1, 2, 3))
+    if dims is None or starts is None or ends is None or site.is_decided(2) or (axes is None and ctx.has_input(3)):
+        return
+    axes = tuple(range(len(starts))) if axes is None else axes
+    steps = site.numbers(4) if ctx.has_input(4) else (1,) * len(starts)
+    if steps is None or len({len(starts), len(ends), len(axes), len(steps)}) > 1:
+        return
+    first, last = list(starts), list(ends)
+    for entry, axis in enumerate(axes):
+        if not -len(dims) <= axis < len(dims) or not site.wanted.moves(dims[axis]):
+            continue
+        old = site.wanted.before(dims[axis])
+        if not isinstance(old, int):
+            continue
+        try:
+            first[entry], last[entry] = read_slice(starts[entry], ends[entry], steps[entry], old)
+        except Ambiguous as choices:
+            site.doubt(2, entry, str(choices))
+    for position, name, before, after in ((1, "starts", starts, first), (2, "ends", ends, last)):
+        if list(before) != after and has_attributes:
+            site.set_attribute(name, tuple(after))
+        elif list(before) != after:
+            site.restate(position, vector(after))
+
+
+def _split(site: Site) -> None:
+    """Parts of one length stay equal parts."""
+    dims, has_attribute = site.dims(0), site.ctx.since_version < 13
+    lengths = site.ctx.attribute("split") if has_attribute else site.numbers(1)
+    if dims is None or lengths is None or site.is_decided(1):
+        return
+    axis = site.ctx.attribute("axis", 0)
+    if not -len(dims) <= axis < len(dims) or not site.wanted.moves(dims[axis]):
+        return
+    if len(set(lengths)) == 1 and has_attribute:
+        site.set_attribute("split", None)
+        return
+    if len(set(lengths)) == 1:
+        site.restate(1, vector([dims[axis] // len(lengths)] * len(lengths)))
+        return
+    old = site.wanted.before(dims[axis])
+    site.doubt(1, 0, f"lengths {', '.join(map(str, lengths))} of {old}: which of them change with {dims[axis]}")
+
+
+def _resize(site: Site) -> None:
+    """Sizes that are the data's own stay so; another one may be fixed, or a multiple."""
+    position = 3
+    dims, sizes = site.dims(0), site.numbers(position)
+    if dims is None or not sizes or site.is_decided(position):
+        return
+    axes = site.ctx.attribute("axes") or tuple(range(len(dims)))
+    read: list[DimLike] = list(sizes)
+    for entry, (axis, size) in enumerate(zip(axes, sizes, strict=False)):
+        dim = dims[axis]
+        if not site.wanted.moves(dim):
+            continue
+        old = site.wanted.before(dim)
+        if size == old:
+            read[entry] = dim
+        elif isinstance(old, int) and old:
+            scaled = f", or {dim * (size // old)}" if size % old == 0 else ""
+            site.doubt(position, entry, f"{size} whatever the size of the data{scaled}")
+    if list(sizes) != read:
+        site.restate(position, vector(read))
+
+
+# Needs ----------------------------------------------------------------------------------------------------------------
+
+
+def _broadcast(site: Site) -> None:
+    """Operands that are not 1 have one size."""
+    _fit_broadcast(site, range(site.ctx.input_count), 0)
+
+
+def _fit_broadcast(site: Site, positions: Sequence[int], skipped: int) -> None:
+    """skipped: how many last axes do not broadcast."""
+    shapes = {position: site.dims(position) for position in positions}
+    known = {position: dims for position, dims in shapes.items() if dims is not None}
+    longest = max((len(dims) for dims in known.values()), default=0)
+    for back in range(skipped + 1, longest + 1):
+        sizes = {position: dims[-back] for position, dims in known.items() if len(dims) >= back}
+        moving = next((dim for dim in sizes.values() if site.wanted.moves(dim)), None)
+        if moving is None or site.wanted.before(moving) == 1:
+            continue
+        for position, size in sizes.items():
+            site.need_if_fixed(position, len(known[position]) - back, size, moving)
+
+
+def _matmul(site: Site) -> None:
+    one, other = site.dims(0), site.dims(1)
+    if one is None or other is None:
+        return
+    _fit_broadcast(site, (0, 1), 2)
+    inner = -2 if len(other) > 1 else -1
+    site.need_if_fixed(1, len(other) + inner, other[inner], one[-1])
+    site.need_if_fixed(0, len(one) - 1, one[-1], other[inner])
+
+
+def _gemm(site: Site) -> None:
+    one, other = site.dims(0), site.dims(1)
+    if one is None or other is None or len(one) != 2 or len(other) != 2:
+        return
+    inner = 0 if site.ctx.attribute("transA", 0) else 1, 1 if site.ctx.attribute("transB", 0) else 0
+    site.need_if_fixed(1, inner[1], other[inner[1]], one[inner[0]])
+    site.need_if_fixed(0, inner[0], one[inner[0]], other[inner[1]])
+
+
+def _concat(site: Site) -> None:
+    """All inputs have one size along the other axes."""
+    shapes = [site.dims(position) for position in range(site.ctx.input_count)]
+    rank = next((len(dims) for dims in shapes if dims is not None), 0)
+    axis = site.ctx.attribute("axis", 1)
+    for other in range(rank):
+        if other == axis % rank:
+            continue
+        sizes = {position: dims[other] for position, dims in enumerate(shapes) if dims is not None}
+        moving = next((dim for dim in sizes.values() if site.wanted.moves(dim)), None)
+        for position, size in sizes.items() if moving is not None else ():
+            site.need_if_fixed(position, other, size, moving)
+
+
+def _recurrent(site: Site) -> None:
+    """Lengths and states have the batch of the data."""
+    dims = site.dims(0)
+    if dims is None or len(dims) != 3:
+        return
+    first = site.ctx.attribute("layout", 0) == 1
+    batch = dims[0 if first else 1]
+    for position, axis in ((4, 0), (5, 0 if first else 1), (6, 0 if first else 1)):
+        own = site.dims(position)
+        if own is not None and axis < len(own):
+            site.need_if_fixed(position, axis, own[axis], batch)
+
+
+def _like_the_first(site: Site) -> None:
+    """Indices and updates have the size of the data along the axes that are not theirs."""
+    data, indices = site.dims(0), site.dims(1)
+    if data is None or indices is None or len(data) != len(indices):
+        return
+    axis = site.ctx.attribute("axis", 0)
+    for other, (one, size) in enumerate(zip(data, indices, strict=True)):
+        if other != axis % len(data):
+            site.need_if_fixed(1, other, size, one)
+            site.need_if_fixed(0, other, one, size)
+
+
+def _where(site: Site) -> None:
+    _fit_broadcast(site, (0, 1, 2), 0)
+
+
+ELEMENTWISE = (
+    "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min "
+    "Mod Mul Or PRelu Pow Sub Sum Xor"
+).split()
+RULES: Mapping[str, Rule] = {
+    "Reshape": _reshape,
+    "Expand": _expand,
+    "Slice": _slice,
+    "Split": _split,
+    "Resize": _resize,
+    "MatMul": _matmul,
+    "Gemm": _gemm,
+    "Concat": _concat,
+    "GatherElements": _like_the_first,
+    "Where": _where,
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), _recurrent),
+    **dict.fromkeys(ELEMENTWISE, _broadcast),
+}

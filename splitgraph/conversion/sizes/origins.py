@@ -1,0 +1,343 @@
+"""Where a size comes from that is in the way: the constant that says it, or the weights that have it.
+
+A value of size 1 along an axis is the same for every item: it is expanded where it is read. A larger size is followed
+back through the nodes that only hand it on, to the number that made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from splitgraph.conversion.sizes.follow import ELEMENTWISE, Follower, InputPlace, Need
+from splitgraph.dim import Dim, DimLike
+from splitgraph.inference.walk_results import GraphDetail
+from splitgraph.model.attributes import attribute_value
+from splitgraph.model.names import Definitions
+from splitgraph.model.onnx_proto import NodeProto, TensorProto
+from splitgraph.model.scopes import GraphPath, Scope, node_label, plain_domain
+from splitgraph.model.tensor_data import is_external
+from splitgraph.model.value_type import Contents
+from splitgraph.model.values import array_of
+
+_HANDS_ON = frozenset(
+    "Abs BatchNormalization Cast CastLike Celu Ceil Clip Cos CumSum Dropout Elu Erf Exp Floor Gelu HardSigmoid "
+    "HardSwish Hardmax Identity InstanceNormalization IsNaN LayerNormalization LeakyRelu Log LogSoftmax Mish Neg Not "
+    "Reciprocal Relu Round ScatterElements ScatterND Selu Sigmoid Sign Sin Softmax Softplus Softsign Sqrt Tanh "
+    "ThresholdedRelu Trilu".split()
+)
+
+
+class Stuck(Exception):
+    """A size cannot be followed. The argument says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Producer:
+    """The node that computes a value, and its graph."""
+
+    scope: Scope
+    index: int
+
+    @property
+    def node(self) -> NodeProto:
+        return self.scope.nodes[self.index]
+
+    @property
+    def location(self) -> str:
+        return f"{self.scope.location}/{node_label(self.node, self.index)}"
+
+    def place(self, position: int) -> InputPlace:
+        return InputPlace(self.scope.path, self.index, position)
+
+    def attribute(self, name: str, default: object = None) -> object:
+        found = next((each for each in self.node.attribute if each.name == name), None)
+        return default if found is None else attribute_value(found)
+
+
+class Origins:
+    """Follows sizes back in one model, as the last walk saw it."""
+
+    def __init__(self, root: Sequence[Scope], graphs: Mapping[GraphPath, GraphDetail], follower: Follower) -> None:
+        self._definitions = Definitions(root)
+        self._graphs = graphs
+        self._follower = follower
+        self._producers: dict[tuple[GraphPath, str], _Producer] = {}
+        self._tensors: dict[tuple[GraphPath, str], TensorProto] = {}
+        for scope in root:
+            for index, node in enumerate(scope.nodes):
+                self._producers.update({(scope.path, name): _Producer(scope, index) for name in node.output if name})
+            if not scope.is_function:
+                inputs = {value.name for value in scope.proto.input}
+                self._tensors.update(
+                    {(scope.path, each.name): each for each in scope.proto.initializer if each.name not in inputs}
+                )
+
+    def follow(self, need: Need) -> None:
+        """Decide what gives a value the dimension that a node needs. Raises Stuck where nothing can."""
+        self._follow(need.place, need.name, need.axis, need.dim)
+
+    def _follow(self, reader: InputPlace, name: str, axis: int, dim: DimLike) -> None:
+        """reader: where the value is read."""
+        home = self._definitions.home(reader.path, name)
+        shape = self._shape(reader.path, name)
+        size = shape[axis]
+        if isinstance(size, Dim):
+            # An earlier decision changed it.
+            return
+        producer = self._producers.get((home, name))
+        if size == 1:
+            self._expand(reader, shape, axis, dim)
+            return
+        tensor = self._tensor(home, name, producer)
+        if tensor is not None:
+            self._of_weights(reader, name, tensor, axis, dim)
+            return
+        if producer is None:
+            raise Stuck(f"the input {name!r} has {size} along axis {axis}; give it {dim} there, too")
+        rule = _RULES.get(producer.node.op_type) if not plain_domain(producer.node.domain) else None
+        if rule is None:
+            raise Stuck(f"{producer.location} gives {name!r} the size {size} along axis {axis}")
+        rule(_Step(self, producer, name, axis, dim, size))
+
+    def _shape(self, path: GraphPath, name: str) -> tuple[DimLike, ...]:
+        home = self._definitions.home(path, name)
+        detail = self._graphs.get(home)
+        shape = None if detail is None or name not in detail.types else detail.types[name].shape
+        if shape is None or None in shape:
+            raise Stuck(f"the shape of {name!r} is not known")
+        return shape  # type: ignore[return-value]
+
+    def _numbers(self, path: GraphPath, name: str) -> tuple[int, ...] | None:
+        detail = self._graphs.get(self._definitions.home(path, name))
+        known = None if detail is None else detail.constants.get(name)
+        return known.integers if isinstance(known, Contents) else None
+
+    def _tensor(self, home: GraphPath, name: str, producer: _Producer | None) -> TensorProto | None:
+        if producer is None:
+            return self._tensors.get((home, name))
+        if producer.node.op_type != "Constant":
+            return None
+        return next((each.t for each in producer.node.attribute if each.name == "value"), None)
+
+    def _expand(self, reader: InputPlace, shape: tuple[DimLike, ...], axis: int, dim: DimLike) -> None:
+        shape = self._follower.shapes.get(reader, shape)
+        self._follower.shapes[reader] = (*shape[:axis], dim, *shape[axis + 1 :])
+
+    def _of_weights(self, reader: InputPlace, name: str, tensor: TensorProto, axis: int, dim: DimLike) -> None:
+        """Repeat weights that are the same all along the axis."""
+        size = tensor.dims[axis]
+        if is_external(tensor):
+            raise Stuck(f"the weights {name!r} have {size} along axis {axis}")
+        array = array_of(tensor)
+        first = array.take([0], axis)
+        if not (array == first).all():
+            raise Stuck(f"the weights {name!r} have {size} along axis {axis}, and are not the same all along it")
+        shape = tuple(tensor.dims)
+        self._follower.ones[reader] = axis
+        self._expand(reader, shape, axis, dim)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A node that gives a value its size, and the dimension that it has to be."""
+
+    origins: Origins
+    producer: _Producer
+    name: str
+    axis: int
+    dim: DimLike
+    size: int
+
+    def shape(self, position: int) -> tuple[DimLike, ...]:
+        return self.origins._shape(self.producer.scope.path, self.producer.node.input[position])
+
+    def numbers(self, position: int) -> tuple[int, ...] | None:
+        node = self.producer.node
+        if position >= len(node.input) or not node.input[position]:
+            return None
+        return self.origins._numbers(self.producer.scope.path, node.input[position])
+
+    def back(self, position: int, axis: int, dim: DimLike | None = None) -> None:
+        """Follow the size to an input."""
+        name = self.producer.node.input[position]
+        self.origins._follow(self.producer.place(position), name, axis, self.dim if dim is None else dim)
+
+    def state(self, position: int, entry: int, value: DimLike) -> None:
+        """Decide an element of a constant input."""
+        numbers = self.numbers(position)
+        if numbers is None:
+            raise self.stuck()
+        elements = self.origins._follower.elements
+        place = self.producer.place(position)
+        items = list(elements[place].items) if place in elements else list(numbers)
+        items[entry] = value
+        elements[place] = Contents((len(items),) if self.is_list(position) else (), tuple(items))
+
+    def is_list(self, position: int) -> bool:
+        return bool(self.shape(position))
+
+    def stuck(self) -> Stuck:
+        return Stuck(f"{self.producer.location} gives {self.name!r} the size {self.size} along axis {self.axis}")
+
+
+def _hand_on(step: _Step) -> None:
+    step.back(0, step.axis)
+
+
+def _broadcast(step: _Step) -> None:
+    rank = len(step.origins._shape(step.producer.scope.path, step.name))
+    found = False
+    for position in range(len(step.producer.node.input)):
+        shape = step.shape(position)
+        axis = step.axis - (rank - len(shape))
+        if axis >= 0 and shape[axis] == step.size:
+            step.back(position, axis)
+            found = True
+    if not found:
+        raise step.stuck()
+
+
+def _transpose(step: _Step) -> None:
+    rank = len(step.shape(0))
+    order = step.producer.attribute("perm", tuple(reversed(range(rank))))
+    step.back(0, order[step.axis])  # type: ignore[index]
+
+
+def _expand(step: _Step) -> None:
+    data, rank = step.shape(0), len(step.origins._shape(step.producer.scope.path, step.name))
+    axis = step.axis - (rank - len(data))
+    if axis >= 0 and data[axis] != 1:
+        step.back(0, axis)
+    numbers = step.numbers(1) or ()
+    entry = step.axis - (rank - len(numbers))
+    if entry >= 0 and numbers[entry] != 1:
+        step.state(1, entry, step.dim)
+
+
+def _constant_of_shape(step: _Step) -> None:
+    step.state(0, step.axis, step.dim)
+
+
+def _range(step: _Step) -> None:
+    start, delta = step.numbers(0), step.numbers(2)
+    if start is None or delta is None:
+        raise step.stuck()
+    step.state(1, 0, start[0] + step.dim * delta[0])
+
+
+def _slice(step: _Step) -> None:
+    starts, ends = step.numbers(1), step.numbers(2)
+    data = step.shape(0)
+    axes = step.numbers(3) or tuple(range(len(starts or ())))
+    steps = step.numbers(4) or (1,) * len(axes)
+    if starts is None or ends is None:
+        raise step.stuck()
+    entry = next((at for at, axis in enumerate(axes) if axis % len(data) == step.axis), None)
+    if entry is None or data[step.axis] == step.size:
+        step.back(0, step.axis)
+        return
+    if starts[entry] < 0 or steps[entry] != 1:
+        raise step.stuck()
+    step.state(2, entry, starts[entry] + step.dim)
+
+
+def _tile(step: _Step) -> None:
+    data, repeats = step.shape(0), step.numbers(1)
+    if repeats is None:
+        raise step.stuck()
+    if repeats[step.axis] == 1:
+        step.back(0, step.axis)
+    elif data[step.axis] == 1:
+        step.state(1, step.axis, step.dim)
+    else:
+        raise step.stuck()
+
+
+def _reshape(step: _Step) -> None:
+    """The size stands in the data where as many elements are before and after it."""
+    data, out = step.shape(0), step.origins._shape(step.producer.scope.path, step.name)
+    if any(isinstance(dim, Dim) for dim in (*data, *out)):
+        raise step.stuck()
+    left, right = prod(out[: step.axis]), prod(out[step.axis + 1 :])  # type: ignore[arg-type]
+    for axis, size in enumerate(data):
+        before, after = prod(data[:axis]), prod(data[axis + 1 :])  # type: ignore[arg-type]
+        if left % before or right % after:  # type: ignore[operator]
+            continue
+        outer, inner = left // before, right // after  # type: ignore[operator]
+        if outer * step.size * inner == size:
+            step.back(0, axis, outer * step.dim * inner)
+            return
+    raise step.stuck()
+
+
+def _concat(step: _Step) -> None:
+    rank = len(step.shape(0))
+    if step.axis == step.producer.attribute("axis", 1) % rank:  # type: ignore[operator]
+        raise step.stuck()
+    for position in range(len(step.producer.node.input)):
+        step.back(position, step.axis)
+
+
+def _gather(step: _Step) -> None:
+    data, indices = step.shape(0), step.shape(1)
+    axis = step.producer.attribute("axis", 0) % len(data)  # type: ignore[operator]
+    if step.axis < axis:
+        step.back(0, step.axis)
+    elif step.axis < axis + len(indices):
+        step.back(1, step.axis - axis)
+    else:
+        step.back(0, step.axis - len(indices) + 1)
+
+
+def _matmul(step: _Step) -> None:
+    one, other = step.shape(0), step.shape(1)
+    rank = len(step.origins._shape(step.producer.scope.path, step.name))
+    if len(one) < 2 or len(other) < 2:
+        raise step.stuck()
+    if step.axis == rank - 1:
+        step.back(1, len(other) - 1)
+    elif step.axis == rank - 2:
+        step.back(0, len(one) - 2)
+    else:
+        _broadcast(step)
+
+
+def _unsqueeze(step: _Step) -> None:
+    rank = len(step.origins._shape(step.producer.scope.path, step.name))
+    written = step.producer.attribute("axes") or step.numbers(1)
+    if written is None:
+        raise step.stuck()
+    added = {axis % rank for axis in written}  # type: ignore[attr-defined]
+    step.back(0, step.axis - sum(axis < step.axis for axis in added))
+
+
+def _squeeze(step: _Step) -> None:
+    data = step.shape(0)
+    written = step.producer.attribute("axes") or step.numbers(1)
+    gone = (
+        {axis for axis, size in enumerate(data) if size == 1}
+        if written is None
+        else {axis % len(data) for axis in written}  # type: ignore[attr-defined]
+    )
+    step.back(0, [axis for axis in range(len(data)) if axis not in gone][step.axis])
+
+
+_RULES: Mapping[str, Callable[[_Step], None]] = {
+    "Concat": _concat,
+    "ConstantOfShape": _constant_of_shape,
+    "Expand": _expand,
+    "Gather": _gather,
+    "MatMul": _matmul,
+    "Range": _range,
+    "Reshape": _reshape,
+    "Slice": _slice,
+    "Squeeze": _squeeze,
+    "Tile": _tile,
+    "Transpose": _transpose,
+    "Unsqueeze": _unsqueeze,
+    "Where": _broadcast,
+    **dict.fromkeys(ELEMENTWISE, _broadcast),
+    **dict.fromkeys(_HANDS_ON, _hand_on),
+}

@@ -1,0 +1,169 @@
+"""What constants say in terms of dimensions: the target of a Reshape, the bounds of a slice, the lengths of a split.
+
+A Reshape keeps the order of elements. So a dimension of the data has its place in the target where as many elements
+stand before and after it: (N, 7, 768) to [8, 7, 12, 64], with N of 8, is [N, 7, 12, 64], and to [56, 768] it is
+[7*N, 768]. Only a dimension of 1 can have several places: (N, 16) to [1, 1, 16]. Then a place of its own is preferred,
+and of these the axis that it had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import gcd, prod
+from typing import NamedTuple
+
+from splitgraph.conversion.sizes.wanted import Wanted
+from splitgraph.dim import Dim, DimLike, evaluate, product, symbol, symbols_of
+
+# Stand for the symbols of the model whose sizes are not known: no dimension of a model has such a factor.
+_PRIMES = (1000003, 1000033, 1000037, 1000039, 1000081, 1000099, 1000117, 1000121)
+# The end of a slice that takes everything that is left.
+TO_THE_END = 2**63 - 1
+
+
+class Ambiguous(Exception):
+    """A constant can mean several things. The argument lists them, as people read it."""
+
+
+class _Factor(NamedTuple):
+    """A dimension of the data that changes: `dim` is `times` times `part`, whose old size is `size`. before, after: how
+    many elements stand before and after it in the order of elements.
+    """
+
+    axis: int
+    times: int
+    part: DimLike
+    size: int
+    before: int
+    after: int
+
+
+class _Spot(NamedTuple):
+    """A place in the target: the entry, and the factors before and after the part in it."""
+
+    entry: int
+    before: int
+    after: int
+
+
+def read_target(
+    dims: Sequence[DimLike], target: Sequence[int], wanted: Wanted, *, zeros_are_sizes: bool = False
+) -> list[DimLike] | None:
+    """Return the target of a Reshape in terms of the dimensions of its data; an entry of 0 or -1 stays where that says
+    the same. None for a target that does not fit the old sizes.
+    """
+    before = [wanted.before(dim) for dim in dims]
+    unknown = sorted(frozenset().union(*map(symbols_of, before)))
+    if len(unknown) > len(_PRIMES):
+        return None
+    primes = dict(zip(unknown, _PRIMES, strict=False))
+    numbers = [evaluate(dim, primes) for dim in before]
+    out = _resolved(numbers, target, zeros_are_sizes=zeros_are_sizes)
+    if out is None:
+        return None
+    entries = [_named(number, primes) for number in out]
+    for factor in _factors(dims, numbers, wanted):
+        spots = sorted(_spots(factor, out), key=lambda spot: _rank(spot, factor, dims, out))
+        if not spots:
+            return None
+        entries[spots[0].entry] = entries[spots[0].entry] // factor.size * factor.part
+    return _as_written(dims, target, entries, zeros_are_sizes=zeros_are_sizes)
+
+
+def _named(number: int, primes: Mapping[str, int]) -> DimLike:
+    """Return a number with the symbols again for which primes stand."""
+    dims: list[DimLike] = []
+    for name, prime in primes.items():
+        while number and number % prime == 0:
+            number //= prime
+            dims.append(symbol(name))
+    return product([number, *dims])
+
+
+def _resolved(numbers: Sequence[int], target: Sequence[int], *, zeros_are_sizes: bool) -> list[int] | None:
+    """Return the numbers that a target of numbers stands for; None if it does not fit."""
+    out = list(target)
+    for axis, entry in enumerate(target):
+        if entry == 0 and not zeros_are_sizes:
+            if axis >= len(numbers):
+                return None
+            out[axis] = numbers[axis]
+    total, rest = prod(numbers), [axis for axis, entry in enumerate(out) if entry == -1]
+    if rest:
+        known = prod(entry for entry in out if entry != -1)
+        if len(rest) > 1 or known <= 0 or total % known:
+            return None
+        out[rest[0]] = total // known
+    return out if prod(out) == total and total > 0 else None
+
+
+def _factors(dims: Sequence[DimLike], numbers: Sequence[int], wanted: Wanted) -> Iterator[_Factor]:
+    for axis, dim in enumerate(dims):
+        if not isinstance(dim, Dim) or not wanted.moves(dim):
+            continue
+        times = gcd(dim.const, *(coefficient for _, coefficient in dim.terms))
+        part = dim // times
+        yield _Factor(
+            axis, times, part, numbers[axis] // times, prod(numbers[:axis]), prod(numbers[axis + 1 :])
+        )
+
+
+def _spots(factor: _Factor, out: Sequence[int]) -> Iterator[_Spot]:
+    """Yield the places where as many elements stand before and after the part as in the data. What multiplies the part
+    may stand on either side of it, because which is outer is not known; outside first.
+    """
+    for outer in _divisors(factor.times):
+        before, after = factor.before * outer, factor.after * (factor.times // outer)
+        found = False
+        for entry, size in enumerate(out):
+            left, right = prod(out[:entry]), prod(out[entry + 1 :])
+            if before % left or after % right:
+                continue
+            inside = before // left, after // right
+            if inside[0] * factor.size * inside[1] == size:
+                found = True
+                yield _Spot(entry, *inside)
+        if found:
+            return
+
+
+def _divisors(number: int) -> list[int]:
+    """Return the divisors of a number, 1 first."""
+    return [divisor for divisor in range(1, number + 1) if number % divisor == 0] if number < 1 << 16 else [1]
+
+
+def _rank(spot: _Spot, factor: _Factor, dims: Sequence[DimLike], out: Sequence[int]) -> tuple[bool, int, int]:
+    """Sort places: of its own first; then the axis that it had, counted from the nearer end."""
+    is_own = spot.before == spot.after == 1
+    from_start = abs(spot.entry - factor.axis)
+    from_end = abs((len(out) - spot.entry) - (len(dims) - factor.axis))
+    return not is_own, min(from_start, from_end) if is_own else 0, spot.entry
+
+
+def _as_written(
+    dims: Sequence[DimLike],
+    target: Sequence[int],
+    entries: Sequence[DimLike],
+    *,
+    zeros_are_sizes: bool,
+) -> list[DimLike]:
+    """Return the entries with the 0 and -1 of the target where these say the same."""
+    written: list[DimLike] = []
+    for axis, entry in enumerate(entries):
+        copies = target[axis] == 0 and not zeros_are_sizes
+        written.append(target[axis] if target[axis] == -1 or (copies and entry == dims[axis]) else entry)
+    return written
+
+
+def read_slice(start: int, end: int, step: int, old: int) -> tuple[int, int]:
+    """Return the bounds of a slice along a dimension that changes, whose old size is `old`: an end there is the end of
+    any size. Raises Ambiguous for a half, and for the last element by its number.
+    """
+    if step < 0:
+        # It begins at the last element, which a number says as well as -1.
+        return (-1 if old > 1 and start == old - 1 else start), end
+    if start > 0 and end == old and start == old - 1:
+        raise Ambiguous(f"the last element ({start - old}:), or all from {start} on ({start}:)")
+    if old > 2 and ((start == 0 and 2 * end == old) or (2 * start == old and end >= old)):
+        raise Ambiguous(f"half of the dimension, or {old // 2} elements whatever its size")
+    return start, TO_THE_END if end == old else end

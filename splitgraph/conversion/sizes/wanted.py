@@ -1,0 +1,185 @@
+"""The sizes that a caller wants for a model's inputs: which dimensions change, and what they were."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from splitgraph.dim import Dim, DimLike, substitute, symbol, symbols_of
+from splitgraph.findings.diagnostics import SplitgraphError
+from splitgraph.inference.task import read_sizes
+from splitgraph.model.names import dimension_names
+from splitgraph.model.onnx_proto import ModelProto, ValueInfoProto
+from splitgraph.model.values import value_type, write_dim
+from splitgraph.options import NewSizes, Sizes
+
+# Names of the symbols that stand for a size while it goes from one number to another.
+_STAND_IN = "size{}"
+
+
+class Place(NamedTuple):
+    """Where a run finds a size: a dimension of an input."""
+
+    input: str
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The dimensions of a model's inputs that change.
+
+    shapes: the new dimensions of each input that changes, in symbols that stand for the sizes that were numbers. old:
+    the former number of each of these symbols. new: the number that is wanted for a symbol, if one is. places: where a
+    run finds each symbol; the dimension there is the symbol itself. bound: values for the model's own symbols. batch:
+    the symbols that are the first dimension wherever inputs have them.
+    """
+
+    shapes: Mapping[str, Sequence[DimLike]]
+    old: Mapping[str, int]
+    new: Mapping[str, int]
+    places: Mapping[str, Place]
+    bound: Mapping[str, DimLike]
+    batch: frozenset[str]
+
+    def before(self, dim: DimLike) -> DimLike:
+        """Return a dimension at the old sizes."""
+        return substitute(dim, self.old) if isinstance(dim, Dim) else dim
+
+    def after(self, dim: DimLike) -> DimLike:
+        """Return a dimension at the new sizes: numbers where numbers are wanted."""
+        return substitute(dim, self.new) if isinstance(dim, Dim) else dim
+
+    def moves(self, dim: object) -> bool:
+        """Return True for a dimension that changes with the sizes."""
+        return isinstance(dim, Dim) and not symbols_of(dim).isdisjoint(self.old)
+
+
+def read_wanted(model: ModelProto, sizes: NewSizes) -> Wanted:
+    """Return which dimensions change. Raises SplitgraphError for a name that the model does not have, for what is no
+    shape of an input, and for a batch that its inputs do not share.
+    """
+    asked = dict(sizes.input_shapes or {})
+    if sizes.batch is not None:
+        asked = {**_with_batch(model, sizes.batch, asked), **asked}
+    if not asked:
+        raise SplitgraphError("reshape needs the shape of an input (input_shapes), or a batch")
+    given = read_sizes(model, Sizes(None, asked)).given
+    reader = _Reader(set(dimension_names(model)))
+    for value, known in zip(model.graph.input, given, strict=True):
+        if known is not None and known.shape is not None:
+            reader.read(value, known.shape)
+    return reader.wanted()
+
+
+def _with_batch(model: ModelProto, batch: int | str, asked: Mapping[str, object]) -> dict[str, list[DimLike | str]]:
+    """Return the shapes of all inputs with another first dimension. Inputs of weights and scalars have none."""
+    firsts: dict[str, list[DimLike | str]] = {}
+    weights = {tensor.name for tensor in model.graph.initializer}
+    for value in model.graph.input:
+        shape = value_type(value.type).shape
+        if value.name in weights or value.name in asked or not shape:
+            continue
+        if any(dim is None for dim in shape):
+            raise SplitgraphError(f"the shape of {value.name!r} is not known; give it with input_shapes")
+        firsts[value.name] = [batch, *(dim for dim in shape[1:] if dim is not None)]
+    found = {str(value_type(value.type).shape[0]) for value in model.graph.input if value.name in firsts}  # type: ignore[index]
+    if len(found) > 1:
+        listed = ", ".join(sorted(found))
+        raise SplitgraphError(
+            f"the first dimensions of the inputs are {listed}; one batch is not what they share. Give the shape of "
+            f"each input with input_shapes (--input-shape)"
+        )
+    return firsts
+
+
+class _Reader:
+    """Collects the dimensions that change, input by input."""
+
+    def __init__(self, names: set[str]) -> None:
+        self._names = names
+        self._shapes: dict[str, list[DimLike]] = {}
+        self._old: dict[str, int] = {}
+        self._new: dict[str, int] = {}
+        self._places: dict[str, Place] = {}
+        self._bound: dict[str, DimLike] = {}
+        self._axes: dict[str, set[int]] = {}
+        self._stand_ins: dict[tuple[int, int], str] = {}
+
+    def read(self, value: ValueInfoProto, shape: Sequence[DimLike | None]) -> None:
+        declared = value_type(value.type).shape
+        if declared is not None and len(declared) != len(shape):
+            raise SplitgraphError(
+                f"the input {value.name!r} has {len(declared)} dimensions; a shape of {len(shape)} does not fit it"
+            )
+        dims: list[DimLike] = []
+        for axis, size in enumerate(shape):
+            own = None if declared is None else declared[axis]
+            if size is None:
+                raise SplitgraphError(f"dimension {axis} of {value.name!r} needs a number or a name, and not '?'")
+            dims.append(self._dim(value.name, axis, own, size))
+        self._shapes[value.name] = dims
+
+    def _dim(self, name: str, axis: int, own: DimLike | None, size: DimLike) -> DimLike:
+        if own is None or own == size:
+            return size
+        if isinstance(own, Dim):
+            self._bind(own, size, f"dimension {axis} of {name!r}")
+            return size
+        if isinstance(size, int):
+            stand_in = self._stand_ins.setdefault((own, size), _unused(self._names, len(self._stand_ins)))
+            self._new[stand_in] = size
+            size = symbol(stand_in)
+        self._note(size, own, name, axis)
+        return size
+
+    def _bind(self, own: Dim, size: DimLike, what: str) -> None:
+        """A symbol of the model gets a number or another name."""
+        if own != symbol(str(own)):
+            raise SplitgraphError(f"{what} is {own}; give the sizes of the symbols in it")
+        if self._bound.setdefault(str(own), size) != size:
+            raise SplitgraphError(f"{what} is {own}, which would be {self._bound[str(own)]} and {size} at once")
+
+    def _note(self, size: DimLike, own: int, name: str, axis: int) -> None:
+        """A number becomes a symbol."""
+        (text,) = symbols_of(size) if len(symbols_of(size)) == 1 else ("",)
+        if not text or size != symbol(text):
+            raise SplitgraphError(f"dimension {axis} of {name!r} is {own}; it needs a number or one name, not {size}")
+        if text in self._names:
+            raise SplitgraphError(
+                f"dimension {axis} of {name!r} is {own}, and {text!r} is the name of another dimension, whose size is "
+                f"not known; take another name"
+            )
+        if self._old.setdefault(text, own) != own:
+            raise SplitgraphError(
+                f"{text!r} would stand for {self._old[text]} and {own} at once; take two names, as in N and M"
+            )
+        self._places.setdefault(text, Place(name, axis))
+        self._axes.setdefault(text, set()).add(axis)
+
+    def wanted(self) -> Wanted:
+        batch = frozenset(name for name, axes in self._axes.items() if axes == {0})
+        return Wanted(self._shapes, self._old, self._new, self._places, self._bound, batch)
+
+
+def _unused(names: set[str], number: int) -> str:
+    while _STAND_IN.format(number) in names:
+        number += 1
+    names.add(_STAND_IN.format(number))
+    return _STAND_IN.format(number)
+
+
+def relabelled(model: ModelProto, wanted: Wanted) -> ModelProto:
+    """Return a copy of the model with the new shapes of its inputs, and without the shapes that it declares of other
+    values: these are of the old sizes.
+    """
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    for value in copy.graph.input:
+        for axis, dim in enumerate(wanted.shapes.get(value.name, ())):
+            shape = value.type.tensor_type.shape
+            while len(shape.dim) <= axis:
+                shape.dim.add()
+            write_dim(dim, shape.dim[axis])
+    return copy
+

@@ -1,0 +1,233 @@
+"""Writes what a walk with new sizes found into a model: constants, and nodes that compute sizes from the inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+
+from splitgraph.conversion.node import Node
+from splitgraph.conversion.plan import Plan, Replacement, opset_of
+from splitgraph.conversion.sizes.follow import Follower, InputPlace, NodePlace
+from splitgraph.dim import Dim, DimLike
+from splitgraph.dim.atoms import FLOOR, MAX, MOD, NESTED_MAX, PRODUCT, SUM, SYMBOL, Atom
+from splitgraph.inference import Walked
+from splitgraph.model.attributes import make_attribute, make_node
+from splitgraph.model.deferred import np, numpy_helper
+from splitgraph.model.names import Definitions, FreshNames
+from splitgraph.model.onnx_proto import NodeProto, TensorProto
+from splitgraph.model.scopes import GraphPath, Scope, node_label
+from splitgraph.model.value_type import UNKNOWN, Contents, ValueType
+
+# Expand and Max of integers exist from these opsets on.
+_EXPAND, _INTEGER_MAX = 8, 12
+_INT64 = "int64"
+
+
+class NotWritable(Exception):
+    """An opset has no operator for a size. The argument says which."""
+
+
+@dataclass(slots=True)
+class SizeWriter:
+    """Plans the edits of a root of a model."""
+
+    plan: Plan
+    walked: Walked
+    follower: Follower
+    names: FreshNames
+    root: Sequence[Scope]
+    _definitions: Definitions = field(init=False)
+    _computed: dict[tuple[GraphPath, DimLike], str] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self._definitions = Definitions(self.root)
+
+    def run(self) -> None:
+        """Plan the edits in graph order. Raises NotWritable."""
+        replacements: list[tuple[Scope, int, Replacement]] = []
+        for scope in self.root:
+            for index in sorted(self._edited(scope.path)):
+                replacement = self._replacement(scope, index)
+                if replacement is not None:
+                    replacements.append((scope, index, replacement))
+        self.plan.replace_all(replacements)
+
+    def _edited(self, path: GraphPath) -> set[int]:
+        follower = self.follower
+        places: list[NodePlace] = [*follower.edits, *follower.attributes, *(each[:2] for each in follower.shapes)]
+        return {index for where, index in places if where == path}
+
+    def _replacement(self, scope: Scope, index: int) -> Replacement | None:
+        node = scope.nodes[index]
+        edited, draft = Node.of(node), _Draft(self, scope, node_label(node, index))
+        why: list[str] = []
+        for position, contents in sorted(self.follower.edits.get((scope.path, index), {}).items()):
+            why.append(f"{_operand(node, position)} {_spelled(contents)}")
+            self._write_elements(draft, edited, position, contents)
+        for name, numbers in self.follower.attributes.get((scope.path, index), {}).items():
+            edited.attributes.pop(name, None)
+            if numbers is not None:
+                edited.attributes[name] = make_attribute(name, numbers)
+            why.append("equal parts" if numbers is None else f"{name} {list(numbers)}")
+        for position in range(len(node.input)):
+            shape = self.follower.shapes.get(InputPlace(scope.path, index, position))
+            if shape is not None:
+                why.append(f"{node.input[position]!r} is repeated to {_spelled(shape)}")
+                edited.inputs[position] = draft.expanded(position, node.input[position], shape)
+        return Replacement([*draft.nodes, edited], draft.constants, f"follows the sizes: {', '.join(why)}", node.op_type, node.op_type)
+
+    def _write_elements(self, draft: _Draft, edited: Node, position: int, contents: Contents) -> None:
+        items: list[DimLike] = [self.follower.wanted.after(item) for item in contents.items]  # type: ignore[arg-type]
+        if edited.op_type == "Split":
+            self._write_equal_parts(draft, edited, len(items))
+            return
+        if edited.op_type == "Reshape":
+            items = self._plain_target(draft.scope, edited, items)
+        edited.inputs[position] = draft.elements(items, contents.shape, self._dtype(draft.scope, edited.inputs[position]))
+
+    def _write_equal_parts(self, draft: _Draft, edited: Node, parts: int) -> None:
+        edited.inputs = edited.inputs[:1]
+        if draft.opset >= 18:
+            edited.attributes["num_outputs"] = make_attribute("num_outputs", parts)
+
+    def _plain_target(self, scope: Scope, edited: Node, items: list[DimLike]) -> list[DimLike]:
+        """Return the target of a Reshape with 0 for a dimension of the data, and -1 for the only other one."""
+        allows_zero = "allowzero" in edited.attributes and edited.attributes["allowzero"].i == 1
+        data = self._type(scope, edited.inputs[0]).shape or ()
+        plain = [
+            0 if not allows_zero and isinstance(item, Dim) and axis < len(data) and data[axis] == item else item
+            for axis, item in enumerate(items)
+        ]
+        symbolic = [axis for axis, item in enumerate(items) if isinstance(item, Dim)]
+        if len(symbolic) == 1 and -1 not in items and (0 not in items or not allows_zero):
+            plain[symbolic[0]] = -1
+        return plain
+
+    def _type(self, scope: Scope, name: str) -> ValueType:
+        detail = self.walked.graphs.get(self._definitions.home(scope.path, name))
+        return UNKNOWN if detail is None else detail.types.get(name, UNKNOWN)
+
+    def _dtype(self, scope: Scope, name: str) -> str:
+        return self._type(scope, name).dtype or _INT64
+
+
+@dataclass(slots=True)
+class _Draft:
+    """The nodes and constants that stand before one node."""
+
+    writer: SizeWriter
+    scope: Scope
+    prefix: str
+    nodes: list[NodeProto] = field(default_factory=list)
+    constants: list[TensorProto] = field(default_factory=list)
+
+    @property
+    def opset(self) -> int:
+        return opset_of(self.scope.imports)
+
+    def write(self, op_type: str, inputs: Sequence[str], hint: str, **attributes: object) -> str:
+        """Write a node with one output; returns its name."""
+        output = self.writer.names.new(f"{self.prefix}_{hint}")
+        self.nodes.append(make_node(op_type, inputs, [output], output, graph=self.writer.plan.drafts, **attributes))
+        return output
+
+    def constant(self, array: Any, hint: str) -> str:
+        """Write a constant; returns its name."""
+        if self.scope.in_function:
+            return self.write("Constant", [], hint, value=numpy_helper.from_array(array))
+        name = self.writer.names.new(f"{self.prefix}_{hint}")
+        self.constants.append(numpy_helper.from_array(array, name))
+        return name
+
+    def elements(self, items: Sequence[DimLike], shape: tuple[int, ...], dtype: str) -> str:
+        """Write a list of sizes, or one size; returns its name."""
+        if not any(isinstance(item, Dim) for item in items):
+            return self.constant(np.array(items, dtype).reshape(shape), "sizes")
+        parts = [self.size(item) for item in items]
+        name = parts[0] if len(parts) == 1 else self.write("Concat", parts, "sizes", axis=0)
+        if not shape:
+            name = self.write("Reshape", [name, self.constant(np.array([], np.int64), "scalar")], "size")
+        if dtype != _INT64:
+            name = self.write("Cast", [name], "cast", to=TensorProto.INT32 if dtype == "int32" else TensorProto.FLOAT)
+        return name
+
+    def size(self, dim: DimLike) -> str:
+        """Write a size as a list of one; returns its name. A size that the graph has computed is not computed again."""
+        if isinstance(dim, int):
+            return self.constant(np.array([dim], np.int64), "number")
+        key = (self.scope.path, dim)
+        name = self.writer._computed.get(key)
+        if name is None:
+            name = self.writer._computed[key] = self._sum(dim)
+        return name
+
+    def _sum(self, dim: Dim) -> str:
+        total = ""
+        for monomial, coefficient in dim.terms:
+            term = ""
+            for atom in monomial:
+                factor = self._atom(atom)
+                term = self.write("Mul", [term, factor], "product") if term else factor
+            if coefficient != 1:
+                term = self.write("Mul", [term, self.size(coefficient)], "multiple")
+            total = self.write("Add", [total, term], "sum") if total else term
+        return self.write("Add", [total, self.size(dim.const)], "sum") if dim.const else total
+
+    def _atom(self, atom: Atom) -> str:
+        if atom.kind == SYMBOL:
+            place = self.writer.follower.wanted.places[atom.name]
+            axis = self.constant(np.array([place.axis], np.int64), "axis")
+            return self.write("Gather", [self.write("Shape", [place.input], "shape"), axis], atom.name, axis=0)
+        parts = [self.size(part) for part in atom.parts]
+        if atom.kind == FLOOR:
+            return self.write("Div", parts, "quotient")
+        if atom.kind == MOD:
+            multiple = self.write("Mul", [self.write("Div", parts, "quotient"), parts[1]], "multiple")
+            return self.write("Sub", [parts[0], multiple], "rest")
+        if atom.kind in (MAX, NESTED_MAX):
+            if self.opset < _INTEGER_MAX:
+                raise NotWritable(f"opset {self.opset} has no Max of integers; upgrade the model to 12 first")
+            return self.write("Max", parts, "larger")
+        assert atom.kind in (SUM, PRODUCT)
+        total = parts[0]
+        for part in parts[1:]:
+            total = self.write("Add" if atom.kind == SUM else "Mul", [total, part], "sum")
+        return total
+
+    def expanded(self, position: int, name: str, shape: Sequence[DimLike]) -> str:
+        """Write a value that is repeated along axes where it has one element; returns its name."""
+        index = next(at for at, node in enumerate(self.scope.nodes) if node_label(node, at) == self.prefix)
+        ones = self.writer.follower.ones.get(InputPlace(self.scope.path, index, position))
+        own = self.writer._type(self.scope, name).shape or ()
+        if ones is not None:
+            first = self.constant(np.array([0], np.int64), "first")
+            name = self.write("Gather", [name, first], "first_of", axis=ones)
+            own = (*own[:ones], 1, *own[ones + 1 :])
+        wanted = [self.writer.follower.wanted.after(dim) for dim in shape]
+        target = [1 if before == after else after for before, after in zip(own, wanted, strict=True)]
+        operator = "Expand" if self.opset >= _EXPAND else "Tile"
+        return self.write(operator, [name, self.elements(target, (len(target),), _INT64)], "repeated")
+
+
+_OPERANDS = {
+    "Reshape": {1: "target"},
+    "Expand": {1: "target"},
+    "Slice": {1: "starts", 2: "ends"},
+    "Split": {1: "lengths"},
+    "Resize": {3: "sizes"},
+    "ConstantOfShape": {0: "shape"},
+    "Range": {1: "limit"},
+    "Tile": {1: "repeats"},
+}
+
+
+def _operand(node: NodeProto, position: int) -> str:
+    return _OPERANDS.get(node.op_type, {}).get(position, f"input {position}")
+
+
+def _spelled(items: Contents | Sequence[DimLike]) -> str:
+    listed = items.items if isinstance(items, Contents) else items
+    return f"[{', '.join(map(str, listed))}]"
