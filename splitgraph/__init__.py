@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from splitgraph.api import check, convert, diff, downgrade, infer, load, save, targets, upgrade, verify
+    from splitgraph.api import check, convert, diff, downgrade, infer, load, reshape, save, targets, upgrade, verify
     from splitgraph.conversion.rewrite import Change, Rewrite
     from splitgraph.differences import (
         ModelDifference,
@@ -49,6 +49,7 @@ _HOMES = {
         "downgrade",
         "infer",
         "load",
+        "reshape",
         "save",
         "targets",
         "upgrade",
@@ -117,6 +118,7 @@ __all__ = [
     "infer",
     "load",
     "map_models",
+    "reshape",
     "save",
     "targets",
     "upgrade",

@@ -12,7 +12,7 @@ from splitgraph.findings.diagnostics import ConversionError, Diagnostic, Splitgr
 from splitgraph.formats import LoadedModel, give_back, held, load, open_model
 from splitgraph.model.deferred import import_whole
 from splitgraph.model.onnx_proto import ModelProto
-from splitgraph.options import Engine, Form, Goal, Leeway, Running, Sizes, leeway_of
+from splitgraph.options import STRICT, Engine, Form, Goal, Leeway, NewSizes, Running, Sizes, leeway_of
 from splitgraph.processes.this_process import collection_paused
 from splitgraph.results import save_result
 from splitgraph.rewrites import rewritten
@@ -27,7 +27,15 @@ if TYPE_CHECKING:
     from splitgraph.formats.kinds import InMemory, M, Source
     from splitgraph.formats.openvino_ir import OpenVINOModel
     from splitgraph.inference.analysis import Analysis
-    from splitgraph.options import ConvertOptions, GivenInputs, InferOptions, RewriteOptions, StrPath
+    from splitgraph.options import (
+        ConvertOptions,
+        GivenInputs,
+        InferOptions,
+        InputShapes,
+        ReshapeOptions,
+        RewriteOptions,
+        StrPath,
+    )
     from splitgraph.runtimes.check import Examined, TargetCheck, TargetFindings
     from splitgraph.runtimes.target import Target
     from splitgraph.verification.verification import Verification
@@ -212,6 +220,49 @@ def convert(
     running = Running(verify, samples, seed, try_sizes, inputs, custom_ops, providers, engine, rtol, atol, timeout)
     goal = Goal(opset, None, to, target, explicit_lengths, ir_version)
     return rewritten(model, goal, leeway_of(accept, assume_defaults), Sizes(bind), running)
+
+
+@overload
+def reshape(model: M, input_shapes: InputShapes | None = None, **options: Unpack[ReshapeOptions]) -> Rewrite[M]: ...
+@overload
+def reshape(
+    model: StrPath, input_shapes: InputShapes | None = None, **options: Unpack[ReshapeOptions]
+) -> Rewrite[Model]: ...
+def reshape(
+    model: Any,
+    input_shapes: InputShapes | None = None,
+    *,
+    batch: int | str | None = None,
+    follow: Mapping[str, int | str | Dim] | None = None,
+    bind: Mapping[str, int] | None = None,
+    verify: bool = False,
+    inputs: GivenInputs | None = None,
+    custom_ops: StrPath | Sequence[StrPath] = (),
+    providers: str | Sequence[str] = (),
+    samples: int = 3,
+    seed: int = 0,
+    engine: Engine = "auto",
+    rtol: float | None = None,
+    atol: float | None = None,
+    timeout: float = 300,
+) -> Rewrite:
+    """Give the inputs of a model other sizes: numbers, or names for sizes that a run decides.
+
+    Constants that say an old size are made to say it in terms of the new dimension: the target of a Reshape, the end of
+    a slice, lengths of a split, the shape of a state. What can mean several things is refused, and so is what cannot
+    follow, such as weights of the old size.
+
+    input_shapes: the new shape of each input, each dimension a number or a name. batch: the first dimension of every
+    input that has one. follow: what a number in the model says, by its place: {"main/reshape[0]": "N"}.
+    verify: run both models. At the old sizes they are equal; with a batch of several items, the result is what the
+    model gives for each of them; at other sizes of any other dimension, the result runs.
+
+    Other arguments as `upgrade`. Raises ConversionError with everything that is in the way, SplitgraphError for wrong
+    arguments, and with `verify` VerificationError if the results differ.
+    """
+    running = Running(verify, samples, seed, None, inputs, custom_ops, providers, engine, rtol, atol, timeout)
+    goal = Goal(new_sizes=NewSizes(input_shapes, batch, follow))
+    return rewritten(model, goal, STRICT, Sizes(bind), running)
 
 
 def verify(
@@ -418,4 +469,4 @@ def save(
     save_result(model, path, external_data=external_data)
 
 
-__all__ = ["check", "convert", "diff", "downgrade", "infer", "load", "save", "targets", "upgrade", "verify"]
+__all__ = ["check", "convert", "diff", "downgrade", "infer", "load", "reshape", "save", "targets", "upgrade", "verify"]

@@ -312,6 +312,27 @@ def convert(**options: Any) -> int:
 
 @program.command()
 @parameters.models_argument
+@takes("input_shapes", help="The new shape of an input, each dimension a number or a name; repeatable.")
+@takes("batch", "follow", "output", "in_place", "force", "external_data", "bind", "verify")
+@takes(*(name for name in RUNNING if name != "try_sizes"), "dry_run", "diff", "quiet", "as_json", *MANY)
+@_run
+def reshape(**options: Any) -> int:
+    """Give the inputs of MODEL other sizes: numbers, or names for sizes that a run decides.
+
+    \b
+    splitgraph reshape model.onnx --batch N                  (any batch; writes model.reshaped.onnx)
+    splitgraph reshape model.onnx --batch 8 -o eight.onnx --force
+    splitgraph reshape model.onnx --input-shape images=N,3,640,640 --diff --dry-run
+    splitgraph reshape model.onnx --input-shape images=1,3,H,W --follow "main/resize[2]=2*H"
+    splitgraph reshape models/ --batch N -o out/ --report r.jsonl --resume --junit r.xml
+    """
+    if not options["input_shapes"] and options["batch"] is None:
+        raise click.UsageError("Give the shape of an input with --input-shape, or a batch with --batch.")
+    return _rewrite("reshape", options)
+
+
+@program.command()
+@parameters.models_argument
 @click.option(
     "--target",
     "targets",

@@ -78,15 +78,7 @@ class NewSizes(NamedTuple):
     input. follow: what a number in the model says in terms of dimensions, by its place.
     """
 
-    input_shapes: Annotated[
-        "InputShapes | tuple[str, ...] | None",
-        Option(
-            "The new shape of an input, each dimension a number or a name; also x=[1,3,H,W], x=1x3xHxW; repeatable.",
-            ("--input-shape",),
-            metavar="x=N,3,H,W",
-            repeats=True,
-        ),
-    ] = None
+    input_shapes: "InputShapes | tuple[str, ...] | None" = None
     batch: Annotated[
         int | str | None, Option("The new first dimension of every input, a number or a name.", metavar="N|8")
     ] = None
@@ -133,7 +125,7 @@ class Goal(NamedTuple):
     opset: of ai.onnx; None keeps the model's own. newer: the direction to the opset, None for both. to: the form of the
     splits. target: the runtime that the model is for. explicit_lengths: splits get explicit lengths, and functions are
     inlined. ir_version: of the result. skip_newer: a model beyond the opset is left as it is, without an error; None
-    means so with many models.
+    means so with many models. new_sizes: of `reshape`.
     """
 
     opset: Annotated[int | None, Option("The ai.onnx opset to convert to.", metavar="N", kind="integer")] = None
@@ -159,6 +151,7 @@ class Goal(NamedTuple):
             ("--skip-newer/--no-skip-newer",),
         ),
     ] = None
+    new_sizes: NewSizes | None = None
 
 
 class Running(NamedTuple):
@@ -358,6 +351,13 @@ class RewriteOptions(LeewayOptions, total=False):
     rtol: float | None
     atol: float | None
     timeout: float
+
+
+class ReshapeOptions(RewriteOptions, total=False):
+    """The keywords of `reshape`."""
+
+    batch: int | str | None
+    follow: "Mapping[str, int | str | Dim] | None"
 
 
 class ConvertOptions(RewriteOptions, total=False):

@@ -1,4 +1,4 @@
-"""Upgrade, downgrade and convert: open a model, convert it, check and verify the result, and give it back."""
+"""Upgrade, downgrade, convert and reshape: open a model, convert it, check and verify the result, and give it back."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def rewritten(
     Raises ConversionError with every blocker, VerificationError for a result that differs, InternalError for a result
     that is wrong where the model is not, and SplitgraphError for wrong arguments.
     """
-    goal = _checked(goal)
+    goal = _checked(goal) if goal.new_sizes is None else goal
     loaded = with_sizes(open_model(model, weights="leave"), sizes)
     # Verification runs the original, too.
     owned = loaded.kind == "path" and not running.verify
@@ -108,6 +108,11 @@ def _converted(model: Model, goal: Goal, leeway: Leeway, *, owned: bool) -> Rewr
     """Convert a model. owned: no one else uses the model, so it may be edited."""
     if not isinstance(model, ModelProto):
         return _converted_ir(model, goal, leeway)
+    if goal.new_sizes is not None:
+        import_whole("splitgraph.conversion.sizes.convert")
+        from splitgraph.conversion.sizes.convert import convert_sizes
+
+        return convert_sizes(model, goal.new_sizes)
     if goal.target is not None:
         import_whole("splitgraph.conversion.targets.convert")
         from splitgraph.conversion.targets.convert import convert_for_target
@@ -233,15 +238,24 @@ def verify_rewrite(
     running = running._replace(
         rtol=own.rtol if running.rtol is None else running.rtol, atol=own.atol if running.atol is None else running.atol
     )
-    try:
+
+    def verify(one: Model, other: Model, analysis: Any = None, *, by_regions: bool = True) -> Verification:
         return verify_models(
-            before.content,
-            rewrite.model,
+            one,
+            other,
             running,
             folders=(before.folder, before.folder),
-            analysis=rewrite.analysis,
+            analysis=analysis,
+            by_regions=by_regions,
             kept_defaults=dict.fromkeys(rewrite.assumed_defaults, _CONSTANT),
             progress=progress,
         )
+
+    try:
+        if rewrite.new_sizes is None:
+            return verify(before.content, rewrite.model, rewrite.analysis)
+        from splitgraph.verification.sizes import verify_sizes
+
+        return verify_sizes(before.content, rewrite.model, rewrite.new_sizes, verify)
     except ValueError as error:
         raise SplitgraphError(str(error)) from error

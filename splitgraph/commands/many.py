@@ -10,7 +10,7 @@ from typing import Any
 
 from splitgraph.commands.configuration import accepted_texts
 from splitgraph.findings.outcome import Verb
-from splitgraph.options import Goal, Many, Output, Running, Shown, Sizes, leeway_of
+from splitgraph.options import Goal, Many, NewSizes, Output, Running, Shown, Sizes, leeway_of
 from splitgraph.work.task import Call, FileTask, parse_bindings
 
 
@@ -23,6 +23,8 @@ def read_call(verb: Verb, typed: Mapping[str, Any], **known: Any) -> Call:
     for name, option in (("bind", "--bind"), ("try_sizes", "--try")):
         if name in given:
             given[name] = parse_bindings(given[name], option)
+    if verb == "reshape":
+        given["new_sizes"] = NewSizes(*(given.pop(name) or None for name in NewSizes._fields))
     accept = accepted_texts(given.pop("accept")) if "accept" in given else ()
 
     def record(kind: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from splitgraph.options import Goal, Leeway, Many, Option, Output, Running, Shown, Sizes
+from splitgraph.options import Goal, Leeway, Many, NewSizes, Option, Output, Running, Shown, Sizes
 
 Command = Callable[..., int]
 
@@ -116,7 +116,7 @@ _KINDS: dict[str, Callable[[Option], Any]] = {
 
 def _shown_fields() -> Iterator[tuple[str, Option, Any]]:
     """Yield the fields that the command line shows: name, option, default."""
-    for record in (Sizes, Leeway, Goal, Running, Output, Shown, Many):
+    for record in (Sizes, NewSizes, Leeway, Goal, Running, Output, Shown, Many):
         fields: Any = record
         for name, kind in fields.__annotations__.items():
             if hasattr(kind, "__metadata__"):

@@ -1,4 +1,4 @@
-"""`splitgraph upgrade`, `downgrade` and `convert`."""
+"""`splitgraph upgrade`, `downgrade`, `convert` and `reshape`."""
 
 from __future__ import annotations
 
@@ -70,6 +70,8 @@ def _report_there(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
         if goal.target is not None:
             is_open = any(finding.code in ("SG705", "SG707") for finding in rewritten.rewrite.diagnostics)
             is_so = f"has nothing that {goal.target} is known to refuse" if is_open else f"is as {goal.target} reads it"
+        if goal.new_sizes is not None:
+            is_so = "already has these sizes"
         if task.ir_version is not None and rewritten.ir_versions is not None:
             is_so = f"already has IR version {rewritten.ir_versions[0]}"
         print_result([line(f"{task.model} {is_so}; {ending}"), *data_lines(rewritten.data_files)])
@@ -87,6 +89,8 @@ def _report_blockers(rewritten: Rewritten, task: FileTask, shown: Shown) -> int:
     wanted = f"be converted to {goal.to}" if goal.target is None else f"be converted for {goal.target}"
     if task.ir_version is not None:
         wanted = f"go to IR version {task.ir_version}"
+    if goal.new_sizes is not None:
+        wanted = "get these sizes"
     if goal.opset is not None and goal.target is None:
         wanted = f"go from opset {opset['']} to {goal.opset}" if "" in opset else f"go to opset {goal.opset}"
     print_notice(blockers_page(f"{model} cannot {wanted}", blockers))

@@ -13,7 +13,7 @@ from splitgraph.formats import HeldModel, in_memory, save_held
 from splitgraph.formats.kinds import M_co
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import model_imports
-from splitgraph.options import ExternalData
+from splitgraph.options import ExternalData, NewSizes
 
 if TYPE_CHECKING:
     from splitgraph.verification.verification import Verification
@@ -46,8 +46,8 @@ class Rewrite(Generic[M_co]):
 
     model: of the kind that went in, converted, put together when it is first asked for; the caller's model is
     unchanged. held, writer, analysis: the parts it is put together from, what `save` calls, and what inference knows of
-    it where verification is to follow; for this package only. changes:
-    every node that was rewritten. diagnostics: warnings and notes (a blocker raises ConversionError instead).
+    it where verification is to follow, new_sizes, the sizes that the model got; for this package only. changes: every
+    node that was rewritten. diagnostics: warnings and notes (a blocker raises ConversionError instead).
     verification: None unless it was asked for. from_opset, to_opset: imported version of each domain, before and after.
     rounding: an operator was written as arithmetic with others, so that floating-point results may differ in their last
     bits. accepted: errors of the model that the caller accepts by name; their nodes are unchanged. assumed_defaults:
@@ -65,6 +65,7 @@ class Rewrite(Generic[M_co]):
     accepted: tuple[Diagnostic, ...] = ()
     assumed_defaults: tuple[str, ...] = ()
     analysis: Any = field(default=None, repr=False, compare=False)
+    new_sizes: NewSizes | None = field(default=None, repr=False, compare=False)
     # The functions of the API set one that also converts to OpenVINO IR.
     writer: Callable[..., None] = field(default=save_held, repr=False, compare=False)
 

@@ -9,12 +9,12 @@ from typing import Any, Literal, get_args
 from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.findings.exit_codes import CLEAN, FINDINGS, INTERNAL_ERROR, NOT_CHECKED, WRONG_USAGE
 
-Verb = Literal["infer", "upgrade", "downgrade", "convert", "check", "verify", "report"]
+Verb = Literal["infer", "upgrade", "downgrade", "convert", "reshape", "check", "verify", "report"]
 Status = Literal[
     # infer, check, report
     "clean",
     "findings",
-    # upgrade, downgrade, convert
+    # upgrade, downgrade, convert, reshape
     "converted",
     "there",
     "beyond",
@@ -28,6 +28,8 @@ Status = Literal[
     "failed",
 ]
 VERBS: tuple[Verb, ...] = get_args(Verb)
+# Those that make another model.
+REWRITING: tuple[Verb, ...] = ("upgrade", "downgrade", "convert", "reshape")
 STATUSES: tuple[Status, ...] = get_args(Status)
 
 # The exit code that the command has for one model with this status; "failed" has its own. 0 for others.

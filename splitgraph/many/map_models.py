@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 
 from splitgraph import api
 from splitgraph.findings.diagnostics import SplitgraphError
-from splitgraph.findings.outcome import VERBS, Outcome, Verb
+from splitgraph.findings.outcome import REWRITING, VERBS, Outcome, Verb
 from splitgraph.many.plan import JobList, Limits, plan_jobs, plan_pairs
 from splitgraph.many.run_jobs import Workers, run_jobs
 from splitgraph.many.sources import find_sources, needs_onnx
-from splitgraph.options import ATOL, RTOL, Goal, Output, Running, Sizes, StrPath, leeway_of
+from splitgraph.options import ATOL, RTOL, Goal, NewSizes, Output, Running, Sizes, StrPath, leeway_of
 from splitgraph.work.task import FileTask
 
 _GIB = 2**30
@@ -41,7 +41,7 @@ def map_models(
     """Run a verb on many models; yields the outcome of each as it ends. A model that is wrong, hangs, or crashes its
     process has an outcome that says so, and takes no other model with it. Nothing is raised for a model.
 
-    verb: "infer", "upgrade", "downgrade", "convert", "check" or "verify". sources: files, folders (with their
+    verb: "infer", "upgrade", "downgrade", "convert", "reshape", "check" or "verify". sources: files, folders (with their
     subfolders), patterns and URLs; for "verify" pairs of files.
     executor: of concurrent.futures, such as `distributed.Client(...).get_executor()`; None for worker processes of this
     machine. Under an executor, too, the models run in worker processes, so that a crash of a model is none of the
@@ -111,9 +111,11 @@ def _task(verb: Verb, options: Mapping[str, Any], timeout: float, *, writes: boo
     """Return the work on each model. options: keywords of the verb, and of writing."""
     given = {"timeout": timeout, "skip_newer": True, **options}
     # Without a folder for results, no file is in the way of one.
-    given |= {"in_place": not writes, "dry_run": not writes} if verb in ("upgrade", "downgrade", "convert") else {}
+    given |= {"in_place": not writes, "dry_run": not writes} if verb in REWRITING else {}
     given["verify"] = None if options.get("verify") else False
     targets = ()
+    if verb == "reshape":
+        given["new_sizes"] = NewSizes(*(given.pop(name, None) for name in NewSizes._fields))
     if verb == "check":
         targets = given.pop("target", ())
     if verb == "verify":

@@ -63,6 +63,7 @@ _SKELETONS: Mapping[str, Document] = {
     "upgrade": _REWRITING,
     "downgrade": _REWRITING,
     "convert": _REWRITING,
+    "reshape": _REWRITING,
     "report": {"ok": False, "output": None, "models": [], "diagnostics": []},
     "verify": {
         "verdict": "not-run",

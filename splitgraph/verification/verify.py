@@ -106,6 +106,7 @@ def verify_models(
     kept_defaults: Mapping[str, str] | None = None,
     folders: Sequence[Path | None] = (None, None),
     analysis: Analysis | None = None,
+    by_regions: bool = True,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Verification:
     """Run both models, ONNX or OpenVINO IR, on the same inputs and compare their outputs. Neither model is changed.
@@ -114,7 +115,7 @@ def verify_models(
     that are not given are drawn. Both tolerances are numbers here (see `comparison` for narrow types). kept_defaults:
     inputs that are never given, because the second model relies on their defaults, each with the reason for messages.
     folders: of the external data of each model. analysis: of the second model, if that is ONNX and was inferred as it
-    is. progress: receives a text for each step.
+    is. by_regions: what differs is run alone, too; models without common nodes run as a whole only. progress: receives a text for each step.
     Raises ValueError for arguments that do not fit, and for a provider that is not available.
     """
     check_running(running)
@@ -154,7 +155,7 @@ def verify_models(
     second_maker = None if bind or maker.given else _second_maker(second, first, seed)
     assert running.rtol is not None and running.atol is not None
     count = maker.count(running.samples)
-    found = None if repaired.is_ir or second.is_ir else ModelRegions(repaired, second)
+    found = None if repaired.is_ir or second.is_ir or not by_regions else ModelRegions(repaired, second)
     coarse = tolerances_in(repaired.computed_types() | second.computed_types())
     tolerances = running.rtol, running.atol
     question = Question(repaired, second, maker, second_maker, count, *tolerances, found, seed, coarse)

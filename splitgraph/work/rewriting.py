@@ -1,4 +1,4 @@
-"""Upgrade, downgrade or convert one model, verify the result, and write it."""
+"""Upgrade, downgrade, convert or reshape one model, verify the result, and write it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from splitgraph.inference.analysis import IR
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import model_imports
 from splitgraph.options import NO_SIZES, Running
-from splitgraph.work.task import FileTask, refuse_existing
+from splitgraph.work.task import FileTask, read_input_shapes, refuse_existing
 
 # "there": the model is as wanted. "beyond": its opset is beyond the one that is wanted. "refused": the model cannot be
 # converted. "different", "not-verified": the result was kept back after its verification.
@@ -80,6 +80,10 @@ def rewrite_file(task: FileTask, working: Working = _unseen) -> Rewritten:
     if is_named:
         _refuse_existing(task, path)
     loaded = rewrites.with_sizes(open_model(model, weights="leave"), task.sizes)
+    goal = task.goal
+    if goal.new_sizes is not None:
+        shapes = read_input_shapes(goal.new_sizes.input_shapes, loaded.content)
+        goal = goal._replace(new_sizes=goal.new_sizes._replace(input_shapes=shapes))
     opset = model_imports(loaded.content) if isinstance(loaded.content, ModelProto) else {IR: loaded.content.version}
     may_be_there = _may_be_there(task, opset.get(""))
     if not is_named and not may_be_there:
@@ -87,7 +91,7 @@ def rewrite_file(task: FileTask, working: Working = _unseen) -> Rewritten:
     try:
         is_verified = task.running.verify is not False
         result = compared = rewrites.rewritten(
-            loaded, task.goal, task.leeway, NO_SIZES, Running(verify=False), is_verified_later=is_verified
+            loaded, goal, task.leeway, NO_SIZES, Running(verify=False), is_verified_later=is_verified
         )
         if is_ir_name(path) and isinstance(result.model, ModelProto):
             result = _as_ir(result, model, working)
@@ -122,6 +126,8 @@ def _may_be_there(task: FileTask, opset: int | None) -> bool:
     if task.sizes.bind:
         return False
     if task.goal.target is not None or task.ir_version is not None:
+        return True
+    if task.goal.new_sizes is not None:
         return True
     return task.goal.to is None and task.goal.opset is not None and task.goal.opset == opset
 

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from splitgraph.findings.diagnostics import SplitgraphError, diagnostic, meant
-from splitgraph.findings.outcome import Verb
+from splitgraph.findings.outcome import REWRITING, Verb
 from splitgraph.formats import DataFile, LoadedModel, write
 from splitgraph.options import NO_SIZES, STRICT, Goal, Leeway, Many, Output, Running, Shown, Sizes
 
@@ -51,8 +51,8 @@ class FileTask:
 
     @property
     def is_rewrite(self) -> bool:
-        """Return True for upgrade, downgrade and convert."""
-        return self.verb in ("upgrade", "downgrade", "convert")
+        """Return True for upgrade, downgrade, convert and reshape."""
+        return self.verb in REWRITING
 
     @property
     def runs_models(self) -> bool:
@@ -62,7 +62,8 @@ class FileTask:
     @property
     def ir_version(self) -> int | str | None:
         """Return the new IR version if the user wants nothing else, or "keep"; None otherwise."""
-        is_alone = self.goal.opset is None and self.goal.to is None and self.goal.target is None
+        goal = self.goal
+        is_alone = goal.opset is None and goal.to is None and goal.target is None and goal.new_sizes is None
         return self.goal.ir_version if is_alone else None
 
     @property
@@ -72,6 +73,7 @@ class FileTask:
             None if self.goal.opset is None else f"opset{self.goal.opset}",
             self.goal.to,
             self.goal.target,
+            None if self.goal.new_sizes is None else "reshaped",
             None if self.ir_version is None else f"ir{self.ir_version}",
         )
         return ".".join(filter(None, tags))
@@ -218,6 +220,20 @@ def parse_bindings(texts: Iterable[str], option: str = "--bind") -> dict[str, in
         if bindings.setdefault(name, int(number)) != int(number):
             raise _usage(f"{option} gives {name} two values, {bindings[name]} and {number}")
     return bindings
+
+
+def read_input_shapes(given: Any, model: Model) -> Any:
+    """Return the shapes of inputs that a command was given: texts are read with the names of the model."""
+    if not isinstance(given, tuple):
+        return given
+    from splitgraph.model.names import dimension_names
+    from splitgraph.model.onnx_proto import ModelProto
+
+    if not isinstance(model, ModelProto):
+        from splitgraph.inference.openvino_ir import input_names
+
+        return parse_input_shapes(given, (), input_names(model))
+    return parse_input_shapes(given, dimension_names(model), [value.name for value in model.graph.input])
 
 
 def parse_input_shapes(

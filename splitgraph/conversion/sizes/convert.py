@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from splitgraph.conversion.apply import apply_plan
@@ -13,27 +14,32 @@ from splitgraph.conversion.sizes.follow import Follower, InputPlace, Need
 from splitgraph.conversion.sizes.origins import Origins, Stuck
 from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, relabelled
 from splitgraph.conversion.sizes.write import NotWritable, SizeWriter
-from splitgraph.dim import Dim, DimLike, Obligation, substitute, symbols_of
-from splitgraph.findings.diagnostics import Diagnostic, diagnostic
+from splitgraph.dim import Dim, Obligation, parse_dim, substitute
+from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic, meant
 from splitgraph.inference import Walked, infer_model, walk_following, walk_model
 from splitgraph.model.names import FreshNames, used_names
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import MAIN, GraphPath, Scope, node_label, roots, scopes
+from splitgraph.model.value_type import Contents
 from splitgraph.model.values import write_dim
 from splitgraph.options import NewSizes
 
+Follow = Mapping[str, "int | str | Dim"] | tuple[str, ...] | None
 # Each round decides about the sizes that the last one found in the way.
 _MOST_ROUNDS = 40
 # Sizes at which a requirement may hold, besides the old one.
 _TRIED = (*range(1, 18), *(2**power for power in range(5, 13)), *(96, 160, 192, 224, 320, 384, 640, 768, 1280))
-_HELP = "Give the size that it has now, or change the model where it is made."
 
 
 def convert_sizes(model: ModelProto, sizes: NewSizes) -> Rewrite[ModelProto]:
     """Return a copy of the model whose inputs have other sizes. Constants that say an old size say it in terms of the
     new dimension. Raises ConversionError with everything that is in the way, SplitgraphError for wrong sizes.
     """
-    wanted = read_wanted(model, sizes)
+    return replace(convert_to(model, read_wanted(model, sizes), sizes.follow), new_sizes=sizes)
+
+
+def convert_to(model: ModelProto, wanted: Wanted, follow: Follow = None) -> Rewrite[ModelProto]:
+    """Do the same with sizes that were read. follow: as in `NewSizes`."""
     plan = Plan()
     rewrite = _without_functions(model)
     model = rewrite.model
@@ -41,7 +47,7 @@ def convert_sizes(model: ModelProto, sizes: NewSizes) -> Rewrite[ModelProto]:
     plan.raise_blockers("the model is wrong")
     labelled = relabelled(model, wanted)
     follower = Follower(wanted)
-    follower.elements.update(_given_by_the_user(labelled, sizes.follow))
+    follower.elements.update(_given_by_the_user(labelled, follow))
     walked, stuck = _followed(labelled, follower)
     plan.blockers += _in_the_way(walked, follower, stuck)
     plan.raise_blockers("the sizes cannot change")
@@ -123,8 +129,48 @@ def _repeat(follower: Follower, scope: Scope, seen: int, index: int) -> None:
         follower.doubts.append(doubt._replace(place=InputPlace(*after, doubt.place.position), location=location))
 
 
-def _given_by_the_user(model: ModelProto, given: object) -> dict[InputPlace, object]:
-    return {}
+# The input that says a size, by operator.
+_SAYING = {"Reshape": 1, "Expand": 1, "Slice": 2, "Split": 1, "Resize": 3, "ConstantOfShape": 0, "Range": 1, "Tile": 1}
+_PLACE = re.compile(r"(.+)\[(\d+)\]")
+
+
+def _given_by_the_user(model: ModelProto, given: Follow) -> dict[InputPlace, Contents]:
+    """Return the elements of constants that the user says in terms of dimensions. Raises SplitgraphError."""
+    said = dict(_as_pair(text) for text in given) if isinstance(given, tuple) else dict(given or {})
+    if not said:
+        return {}
+    walked = walk_model(model)
+    nodes = {
+        f"{scope.location}/{node_label(node, index)}": (scope, index)
+        for scope in walked.scopes
+        for index, node in enumerate(scope.nodes)
+    }
+    found: dict[InputPlace, Contents] = {}
+    for text, dim in said.items():
+        match = _PLACE.fullmatch(text)
+        if match is None or match[1] not in nodes:
+            near = "" if match is None else meant(match[1], nodes)
+            raise SplitgraphError(f"{text!r} names no number of a node{near}; write NODE[ENTRY], as in main/reshape[0]")
+        scope, index = nodes[match[1]]
+        node, entry = scope.nodes[index], int(match[2])
+        position = _SAYING.get(node.op_type, -1)
+        if not 0 <= position < len(node.input):
+            raise SplitgraphError(f"{match[1]} is a {node.op_type}, which has no input that says a size")
+        place = InputPlace(scope.path, index, position)
+        known = found.get(place) or walked.graphs[scope.path].constants.get(node.input[position])
+        if not isinstance(known, Contents) or not entry < len(known.items):
+            raise SplitgraphError(f"{text!r}: there is no constant with an entry {entry}")
+        items = list(known.items)
+        items[entry] = parse_dim(str(dim))
+        found[place] = Contents(known.shape, tuple(items))
+    return found
+
+
+def _as_pair(text: str) -> tuple[str, str]:
+    place, sign, dim = text.rpartition("=")
+    if not sign:
+        raise SplitgraphError(f"--follow {text} is not of the form NODE[ENTRY]=DIMENSION, such as main/reshape[0]=N")
+    return place, dim
 
 
 # What is in the way ---------------------------------------------------------------------------------------------------
@@ -165,7 +211,7 @@ def _spelled(obligation: Obligation, wanted: Wanted) -> str:
 def _forbids(obligation: Obligation, wanted: Wanted) -> bool:
     """Return True for a requirement that does not hold at the wanted numbers, or at the old size of a symbol only."""
     names = obligation.symbols & wanted.old.keys()
-    if not names or obligation.relation == ">=" and not names <= wanted.new.keys():
+    if not names or (obligation.relation == ">=" and not names <= wanted.new.keys()):
         return False
     if names <= wanted.new.keys():
         return not _holds(obligation, wanted.new)
@@ -179,7 +225,9 @@ def _forbids(obligation: Obligation, wanted: Wanted) -> bool:
 
 def _holds(obligation: Obligation, sizes: Mapping[str, int]) -> bool:
     """Return False if an obligation cannot hold at these sizes; True also where other symbols decide."""
-    left, right = (substitute(side, sizes) if isinstance(side, Dim) else side for side in (obligation.lhs, obligation.rhs))
+    left, right = (
+        substitute(side, sizes) if isinstance(side, Dim) else side for side in (obligation.lhs, obligation.rhs)
+    )
     if isinstance(left, Dim) or isinstance(right, Dim):
         return True
     return left == right if obligation.relation == "==" else left >= right
@@ -212,10 +260,3 @@ def _declared_anew(model: ModelProto, before: ModelProto, wanted: Wanted) -> Mod
         del scope.proto.value_info[:]
         scope.proto.value_info.extend(kept)
     return filled
-
-
-__all__ = ["convert_sizes"]
-
-
-def _unused(*_: Sequence[DimLike] | Iterable[str] | frozenset[str]) -> frozenset[str]:
-    return symbols_of(0)

@@ -19,7 +19,6 @@ from splitgraph.model.attributes import make_attribute
 from splitgraph.model.scopes import GraphPath
 from splitgraph.model.value_type import Contents, ValueType, vector
 
-
 NodePlace = tuple[GraphPath, int]
 
 
@@ -346,10 +345,31 @@ def _where(site: Site) -> None:
     _fit_broadcast(site, (0, 1, 2), 0)
 
 
-ELEMENTWISE = (
-    "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min "
-    "Mod Mul Or PRelu Pow Sub Sum Xor"
-).split()
+ELEMENTWISE = [
+    "Add",
+    "And",
+    "BitShift",
+    "BitwiseAnd",
+    "BitwiseOr",
+    "BitwiseXor",
+    "Div",
+    "Equal",
+    "Greater",
+    "GreaterOrEqual",
+    "Less",
+    "LessOrEqual",
+    "Max",
+    "Mean",
+    "Min",
+    "Mod",
+    "Mul",
+    "Or",
+    "PRelu",
+    "Pow",
+    "Sub",
+    "Sum",
+    "Xor",
+]
 RULES: Mapping[str, Rule] = {
     "Reshape": _reshape,
     "Expand": _expand,

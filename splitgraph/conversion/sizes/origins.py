@@ -22,10 +22,52 @@ from splitgraph.model.value_type import Contents
 from splitgraph.model.values import array_of
 
 _HANDS_ON = frozenset(
-    "Abs BatchNormalization Cast CastLike Celu Ceil Clip Cos CumSum Dropout Elu Erf Exp Floor Gelu HardSigmoid "
-    "HardSwish Hardmax Identity InstanceNormalization IsNaN LayerNormalization LeakyRelu Log LogSoftmax Mish Neg Not "
-    "Reciprocal Relu Round ScatterElements ScatterND Selu Sigmoid Sign Sin Softmax Softplus Softsign Sqrt Tanh "
-    "ThresholdedRelu Trilu".split()
+    [
+        "Abs",
+        "BatchNormalization",
+        "Cast",
+        "CastLike",
+        "Celu",
+        "Ceil",
+        "Clip",
+        "Cos",
+        "CumSum",
+        "Dropout",
+        "Elu",
+        "Erf",
+        "Exp",
+        "Floor",
+        "Gelu",
+        "HardSigmoid",
+        "HardSwish",
+        "Hardmax",
+        "Identity",
+        "InstanceNormalization",
+        "IsNaN",
+        "LayerNormalization",
+        "LeakyRelu",
+        "Log",
+        "LogSoftmax",
+        "Mish",
+        "Neg",
+        "Not",
+        "Reciprocal",
+        "Relu",
+        "Round",
+        "ScatterElements",
+        "ScatterND",
+        "Selu",
+        "Sigmoid",
+        "Sign",
+        "Sin",
+        "Softmax",
+        "Softplus",
+        "Softsign",
+        "Sqrt",
+        "Tanh",
+        "ThresholdedRelu",
+        "Trilu",
+    ]
 )
 
 

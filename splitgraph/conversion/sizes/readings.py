@@ -103,9 +103,7 @@ def _factors(dims: Sequence[DimLike], numbers: Sequence[int], wanted: Wanted) ->
             continue
         times = gcd(dim.const, *(coefficient for _, coefficient in dim.terms))
         part = dim // times
-        yield _Factor(
-            axis, times, part, numbers[axis] // times, prod(numbers[:axis]), prod(numbers[axis + 1 :])
-        )
+        yield _Factor(axis, times, part, numbers[axis] // times, prod(numbers[:axis]), prod(numbers[axis + 1 :]))
 
 
 def _spots(factor: _Factor, out: Sequence[int]) -> Iterator[_Spot]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from splitgraph.dim import Dim, DimLike, substitute, symbol, symbols_of
+from splitgraph.dim import Dim, DimLike, read_dim_param, substitute, symbol, symbols_of
 from splitgraph.findings.diagnostics import SplitgraphError
 from splitgraph.inference.task import read_sizes
 from splitgraph.model.names import dimension_names
@@ -41,6 +41,10 @@ class Wanted:
     places: Mapping[str, Place]
     bound: Mapping[str, DimLike]
     batch: frozenset[str]
+
+    def named(self) -> Wanted:
+        """Return the same dimensions with names in place of the numbers that are wanted."""
+        return replace(self, new={})
 
     def before(self, dim: DimLike) -> DimLike:
         """Return a dimension at the old sizes."""
@@ -169,12 +173,21 @@ def _unused(names: set[str], number: int) -> str:
     return _STAND_IN.format(number)
 
 
-def relabelled(model: ModelProto, wanted: Wanted) -> ModelProto:
-    """Return a copy of the model with the new shapes of its inputs, and without the shapes that it declares of other
-    values: these are of the old sizes.
-    """
+def renamed(model: ModelProto, wanted: Wanted) -> ModelProto:
+    """Return a copy of the model with the values for its own symbols in the shapes of its inputs."""
     copy = ModelProto()
     copy.CopyFrom(model)
+    for value in copy.graph.input if wanted.bound else ():
+        for entry in value.type.tensor_type.shape.dim:
+            dim = read_dim_param(entry.dim_param)
+            if isinstance(dim, Dim):
+                write_dim(substitute(dim, wanted.bound), entry)
+    return copy
+
+
+def relabelled(model: ModelProto, wanted: Wanted) -> ModelProto:
+    """Return a copy of the model with the new shapes of its inputs."""
+    copy = renamed(model, wanted)
     for value in copy.graph.input:
         for axis, dim in enumerate(wanted.shapes.get(value.name, ())):
             shape = value.type.tensor_type.shape
@@ -182,4 +195,3 @@ def relabelled(model: ModelProto, wanted: Wanted) -> ModelProto:
                 shape.dim.add()
             write_dim(dim, shape.dim[axis])
     return copy
-

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-
-
 from splitgraph.conversion.node import Node
 from splitgraph.conversion.plan import Plan, Replacement, opset_of
 from splitgraph.conversion.sizes.follow import Follower, InputPlace, NodePlace
@@ -77,7 +75,9 @@ class SizeWriter:
             if shape is not None:
                 why.append(f"{node.input[position]!r} is repeated to {_spelled(shape)}")
                 edited.inputs[position] = draft.expanded(position, node.input[position], shape)
-        return Replacement([*draft.nodes, edited], draft.constants, f"follows the sizes: {', '.join(why)}", node.op_type, node.op_type)
+        return Replacement(
+            [*draft.nodes, edited], draft.constants, f"follows the sizes: {', '.join(why)}", node.op_type, node.op_type
+        )
 
     def _write_elements(self, draft: _Draft, edited: Node, position: int, contents: Contents) -> None:
         items: list[DimLike] = [self.follower.wanted.after(item) for item in contents.items]  # type: ignore[arg-type]
@@ -86,7 +86,9 @@ class SizeWriter:
             return
         if edited.op_type == "Reshape":
             items = self._plain_target(draft.scope, edited, items)
-        edited.inputs[position] = draft.elements(items, contents.shape, self._dtype(draft.scope, edited.inputs[position]))
+        edited.inputs[position] = draft.elements(
+            items, contents.shape, self._dtype(draft.scope, edited.inputs[position])
+        )
 
     def _write_equal_parts(self, draft: _Draft, edited: Node, parts: int) -> None:
         edited.inputs = edited.inputs[:1]

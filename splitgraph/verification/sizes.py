@@ -1,0 +1,194 @@
+"""Verify a model whose inputs have other sizes: at the old sizes, item by item for a batch, and whether it runs at
+others.
+
+What a batch means is what the model computes for each item. So the model before is repeated, once for each group of as
+many items as it takes, and the results are joined: one model that the new one has to equal. Of any other dimension only
+the old size has results to compare with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from splitgraph.conversion.sizes.convert import convert_to
+from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, renamed
+from splitgraph.dim import Dim, symbols_of
+from splitgraph.findings.diagnostics import diagnostic
+from splitgraph.inference import fix_model, infer_model
+from splitgraph.model.attributes import make_node
+from splitgraph.model.names import FreshNames, used_names
+from splitgraph.model.onnx_proto import GraphProto, ModelProto, NodeProto, ValueInfoProto
+from splitgraph.model.scopes import model_imports, scopes
+from splitgraph.model.values import int64_tensor, value_type, write_dim
+from splitgraph.options import NewSizes, Sizes
+from splitgraph.verification.models.model_files import Model
+from splitgraph.verification.verification import Verification
+
+# As many groups of items are run.
+_GROUPS = (2, 3)
+# Its bounds are attributes below this opset.
+_SLICE_WITH_INPUTS = 10
+# Runs two models, and returns what came out.
+Verify = Callable[..., Verification]
+
+
+class _Check(NamedTuple):
+    """Two models that have to be equal. at: the sizes, as people read them. is_alike: they have nodes in common."""
+
+    at: str
+    before: ModelProto
+    after: ModelProto
+    is_alike: bool = True
+
+
+def verify_sizes(before: Model, after: Model, sizes: NewSizes, verify: Verify) -> Verification:
+    """Verify a model with new sizes, `after`. verify: runs two models."""
+    if not isinstance(before, ModelProto) or not isinstance(after, ModelProto):
+        return verify(after, after)
+    wanted = read_wanted(before, sizes)
+    done: list[tuple[str, Verification]] = []
+    for check in _checks(before, after, wanted, sizes):
+        verification = verify(check.before, check.after, by_regions=check.is_alike)
+        done.append((check.at, verification))
+        if verification.verdict != "equal":
+            break
+    return _joined(done, wanted)
+
+
+def _checks(before: ModelProto, after: ModelProto, wanted: Wanted, sizes: NewSizes) -> Iterator[_Check]:
+    """Yield what is to be run. Numbers that are wanted are those of a model with names in their place."""
+    named = after if not wanted.new else convert_to(before, wanted.named(), sizes.follow).model
+    own = renamed(before, wanted)
+    yield _Check("the old sizes", own, _fixed(named, wanted.old))
+    for name in sorted(wanted.batch):
+        for groups in _GROUPS:
+            size = groups * wanted.old[name]
+            repeated = _repeated(own, named, name, groups, wanted)
+            yield _Check(f"{name} = {size}", repeated, _fixed(named, {**wanted.old, name: size}), is_alike=False)
+    if wanted.new:
+        yield _Check("the new sizes", _fixed(named, wanted.new), after)
+    others = {name: size for name, size in wanted.old.items() if name in wanted.batch}
+    if len(others) < len(wanted.old) and not wanted.new:
+        free = _fixed(named, others)
+        yield _Check("other sizes", free, free)
+
+
+def _fixed(model: ModelProto, sizes: Mapping[str, int]) -> ModelProto:
+    return fix_model(model, Sizes(sizes), owned=False) if sizes else model
+
+
+def _joined(done: Sequence[tuple[str, Verification]], wanted: Wanted) -> Verification:
+    """Return one verification: the first that is not equal, or all of them together."""
+    at, last = done[-1]
+    if last.verdict != "equal":
+        difference = last.first_difference
+        if difference is not None:
+            difference = replace(difference, reason=f"at {at}: {difference.reason}")
+        return replace(last, first_difference=difference)
+    absolute = [each.max_abs_diff for _, each in done if each.max_abs_diff is not None]
+    relative = [each.max_rel_diff for _, each in done if each.max_rel_diff is not None]
+    notes = dict.fromkeys(finding for _, each in done for finding in each.diagnostics)
+    others = sorted(wanted.old.keys() - wanted.batch)
+    if others:
+        text = (
+            f"at sizes of {', '.join(others)} other than the old ones, the model runs; nothing says what it should give"
+        )
+        notes[diagnostic("SG512", text, severity="info")] = None
+    return replace(
+        last,
+        cases=sum(each.cases for _, each in done),
+        max_abs_diff=max(absolute, default=None),
+        max_rel_diff=max(relative, default=None),
+        diagnostics=tuple(notes),
+        proofs=done[0][1].proofs,
+        regions=done[0][1].regions,
+    )
+
+
+# A model that runs another one for each group of items -----------------------------------------------------------------
+
+
+def _repeated(before: ModelProto, after: ModelProto, name: str, groups: int, wanted: Wanted) -> ModelProto:
+    """Return a model that splits its inputs into groups of items, runs the model before on each, and joins the outputs
+    along the dimension that has the symbol `name` in the model after.
+    """
+    made = ModelProto()
+    made.CopyFrom(before)
+    graph = made.graph
+    names = FreshNames(used_names(before, tuple(scopes(before))))
+    nodes = [NodeProto() for _ in graph.node]
+    for node, kept in zip(nodes, graph.node, strict=True):
+        node.CopyFrom(kept)
+    del graph.node[:], graph.value_info[:]
+    axes, opset = _axes_of_outputs(after, name), model_imports(before).get("", 1)
+    size = wanted.old[name]
+    pieces: dict[str, list[str]] = {value.name: [] for value in graph.output}
+    for group in range(groups):
+        renamed_values = {output: names.new(f"{output}_{group}") for node in nodes for output in node.output if output}
+        for value in graph.input:
+            if value.name in wanted.shapes and symbols_of(wanted.shapes[value.name][0]) == {name}:
+                renamed_values[value.name] = names.new(f"{value.name}_{group}")
+                _add_slice(
+                    graph, names, value.name, renamed_values[value.name], group * size, (group + 1) * size, opset
+                )
+        for node in nodes:
+            copy = graph.node.add()
+            copy.CopyFrom(node)
+            copy.name = names.new(f"{node.name or node.op_type}_{group}")
+            _rename(copy, renamed_values)
+        for output in pieces:
+            pieces[output].append(renamed_values.get(output, output))
+    for value in graph.output:
+        _join(graph, value, pieces[value.name], axes.get(value.name))
+    for value in graph.input:
+        if value.name in wanted.shapes and symbols_of(wanted.shapes[value.name][0]) == {name}:
+            write_dim(size * groups, value.type.tensor_type.shape.dim[0])
+    return made
+
+
+def _axes_of_outputs(model: ModelProto, name: str) -> dict[str, int]:
+    """Return the axis of each output whose dimension has a symbol."""
+    types = infer_model(model, fill=False).types
+    found: dict[str, int] = {}
+    for value in model.graph.output:
+        shape = types[value.name].shape if value.name in types else value_type(value.type).shape
+        for axis, dim in enumerate(shape or ()):
+            if isinstance(dim, Dim) and name in symbols_of(dim):
+                found.setdefault(value.name, axis)
+    return found
+
+
+def _add_slice(graph: GraphProto, names: FreshNames, name: str, output: str, start: int, end: int, opset: int) -> None:
+    if opset < _SLICE_WITH_INPUTS:
+        graph.node.append(make_node("Slice", [name], [output], output, axes=[0], starts=[start], ends=[end]))
+        return
+    bounds = [names.new(f"{output}_{hint}") for hint in ("start", "end", "axis")]
+    for bound, number in zip(bounds, (start, end, 0), strict=True):
+        graph.initializer.append(int64_tensor(bound, [number]))
+    graph.node.append(make_node("Slice", [name, *bounds], [output], output))
+
+
+def _join(graph: GraphProto, value: ValueInfoProto, pieces: Sequence[str], axis: int | None) -> None:
+    """Give an output: the pieces one after the other, or the first of them where no axis has the items."""
+    value.type.tensor_type.ClearField("shape")
+    if axis is None:
+        graph.node.append(make_node("Identity", pieces[:1], [value.name], f"{value.name}_alone"))
+    else:
+        graph.node.append(make_node("Concat", pieces, [value.name], f"{value.name}_joined", axis=axis))
+
+
+def _rename(node: NodeProto, renamed: Mapping[str, str]) -> None:
+    """Rename what a node reads and gives, also in its subgraphs."""
+    node.input[:] = [renamed.get(name, name) for name in node.input]
+    node.output[:] = [renamed.get(name, name) for name in node.output]
+    for attribute in node.attribute:
+        for graph in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs):
+            own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+            own |= {output for inner in graph.node for output in inner.output}
+            outer = {name: new for name, new in renamed.items() if name not in own}
+            for inner in graph.node:
+                _rename(inner, outer)
+            for value in graph.output:
+                value.name = outer.get(value.name, value.name)
