@@ -12,7 +12,7 @@ from splitgraph.findings.diagnostics import ConversionError, Diagnostic, Splitgr
 from splitgraph.formats import LoadedModel, give_back, held, load, open_model
 from splitgraph.model.deferred import import_whole
 from splitgraph.model.onnx_proto import ModelProto
-from splitgraph.options import STRICT, Engine, Form, Goal, Leeway, NewSizes, Running, Sizes, leeway_of
+from splitgraph.options import Engine, Form, Goal, Leeway, NewSizes, Running, Sizes, leeway_of
 from splitgraph.processes.this_process import collection_paused
 from splitgraph.results import save_result
 from splitgraph.rewrites import rewritten
@@ -223,17 +223,17 @@ def convert(
 
 
 @overload
-def reshape(model: M, input_shapes: InputShapes | None = None, **options: Unpack[ReshapeOptions]) -> Rewrite[M]: ...
+def reshape(model: M, shapes: InputShapes | None = None, **options: Unpack[ReshapeOptions]) -> Rewrite[M]: ...
 @overload
-def reshape(
-    model: StrPath, input_shapes: InputShapes | None = None, **options: Unpack[ReshapeOptions]
-) -> Rewrite[Model]: ...
+def reshape(model: StrPath, shapes: InputShapes | None = None, **options: Unpack[ReshapeOptions]) -> Rewrite[Model]: ...
 def reshape(
     model: Any,
-    input_shapes: InputShapes | None = None,
+    shapes: InputShapes | None = None,
     *,
     batch: int | str | None = None,
-    follow: Mapping[str, int | str | Dim] | None = None,
+    follow: Sequence[str] = (),
+    accept: Sequence[str] = (),
+    assume_defaults: bool = False,
     bind: Mapping[str, int] | None = None,
     verify: bool = False,
     inputs: GivenInputs | None = None,
@@ -252,8 +252,8 @@ def reshape(
     a slice, lengths of a split, the shape of a state. What can mean several things is refused, and so is what cannot
     follow, such as weights of the old size.
 
-    input_shapes: the new shape of each input, each dimension a number or a name. batch: the first dimension of every
-    input that has one. follow: what a number in the model says, by its place: {"main/reshape[0]": "N"}.
+    shapes: the new shape of each input, each dimension a number or a name. batch: the first dimension of every
+    input that has one. follow: what numbers in the model say, by their places: ["main/reshape[0]=N"].
     verify: run both models. At the old sizes they are equal; with a batch of several items, the result is what the
     model gives for each of them; at other sizes of any other dimension, the result runs.
 
@@ -261,8 +261,8 @@ def reshape(
     arguments, and with `verify` VerificationError if the results differ.
     """
     running = Running(verify, samples, seed, None, inputs, custom_ops, providers, engine, rtol, atol, timeout)
-    goal = Goal(new_sizes=NewSizes(input_shapes, batch, follow))
-    return rewritten(model, goal, STRICT, Sizes(bind), running)
+    goal = Goal(new_sizes=NewSizes(shapes, batch, tuple(follow)))
+    return rewritten(model, goal, leeway_of(accept, assume_defaults), Sizes(bind), running)
 
 
 def verify(

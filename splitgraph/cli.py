@@ -312,9 +312,17 @@ def convert(**options: Any) -> int:
 
 @program.command()
 @parameters.models_argument
-@takes("input_shapes", help="The new shape of an input, each dimension a number or a name; repeatable.")
-@takes("batch", "follow", "output", "in_place", "force", "external_data", "bind", "verify")
-@takes(*(name for name in RUNNING if name != "try_sizes"), "dry_run", "diff", "quiet", "as_json", *MANY)
+@takes("shapes", "batch", "follow", "output", "in_place", "force", "external_data", "bind", "accept")
+@takes(
+    "assume_defaults",
+    "verify",
+    *(name for name in RUNNING if name != "try_sizes"),
+    "dry_run",
+    "diff",
+    "quiet",
+    "as_json",
+    *MANY,
+)
 @_run
 def reshape(**options: Any) -> int:
     """Give the inputs of MODEL other sizes: numbers, or names for sizes that a run decides.
@@ -326,7 +334,7 @@ def reshape(**options: Any) -> int:
     splitgraph reshape model.onnx --input-shape images=1,3,H,W --follow "main/resize[2]=2*H"
     splitgraph reshape models/ --batch N -o out/ --report r.jsonl --resume --junit r.xml
     """
-    if not options["input_shapes"] and options["batch"] is None:
+    if not options["shapes"] and options["batch"] is None:
         raise click.UsageError("Give the shape of an input with --input-shape, or a batch with --batch.")
     return _rewrite("reshape", options)
 

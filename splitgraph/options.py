@@ -74,22 +74,31 @@ NO_SIZES = Sizes()
 class NewSizes(NamedTuple):
     """The sizes that a model is to get.
 
-    input_shapes: the new shape of an input, each dimension a number or a name. batch: the first dimension of every
-    input. follow: what a number in the model says in terms of dimensions, by its place.
+    shapes: the new shape of an input, each dimension a number or a name; the texts of the command line are read when
+    the names in the model are known. batch: the first dimension of every input. follow: what numbers in the model say
+    in terms of dimensions.
     """
 
-    input_shapes: "InputShapes | tuple[str, ...] | None" = None
+    shapes: Annotated[
+        "InputShapes | tuple[str, ...] | None",
+        Option(
+            "The new shape of an input, each dimension a number or a name; also x=[1,3,H,W], x=1x3xHxW; repeatable.",
+            ("--input-shape",),
+            metavar="x=N,3,H,W",
+            repeats=True,
+        ),
+    ] = None
     batch: Annotated[
         int | str | None, Option("The new first dimension of every input, a number or a name.", metavar="N|8")
     ] = None
     follow: Annotated[
-        "Mapping[str, int | str | Dim] | tuple[str, ...] | None",
+        Sequence[str],
         Option(
             "What a number in the model says in terms of dimensions, such as main/reshape[0]=N; repeatable.",
             metavar="NODE[I]=DIM",
             repeats=True,
         ),
-    ] = None
+    ] = ()
 
 
 class Leeway(NamedTuple):
@@ -335,13 +344,11 @@ class InferOptions(LeewayOptions, total=False):
     empty_chunks: Literal["clamp", "error"]
 
 
-class RewriteOptions(LeewayOptions, total=False):
+class VerifiedOptions(LeewayOptions, total=False):
     """The keywords that all rewriting functions have."""
 
-    ir_version: IRVersion
     bind: Mapping[str, int] | None
     verify: bool
-    try_sizes: Mapping[str, int] | None
     inputs: GivenInputs | None
     custom_ops: StrPath | Sequence[StrPath]
     providers: str | Sequence[str]
@@ -353,11 +360,18 @@ class RewriteOptions(LeewayOptions, total=False):
     timeout: float
 
 
-class ReshapeOptions(RewriteOptions, total=False):
+class RewriteOptions(VerifiedOptions, total=False):
+    """The keywords of `upgrade` and `downgrade`, which `convert` has, too."""
+
+    ir_version: IRVersion
+    try_sizes: Mapping[str, int] | None
+
+
+class ReshapeOptions(VerifiedOptions, total=False):
     """The keywords of `reshape`."""
 
     batch: int | str | None
-    follow: "Mapping[str, int | str | Dim] | None"
+    follow: Sequence[str]
 
 
 class ConvertOptions(RewriteOptions, total=False):

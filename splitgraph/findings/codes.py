@@ -402,7 +402,7 @@ _code(
 _code(
     "SG421",
     "number that can mean several things",
-    "A constant has a number that may be fixed, or may follow a dimension that changes, and nothing in the model tells.",
+    "A constant has a number that may be fixed, or may follow a dimension that changes. Nothing in the model tells.",
     "Say what it means: --follow NODE[ENTRY]=DIMENSION (Python: follow).",
 )
 

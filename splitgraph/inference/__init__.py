@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from splitgraph.inference.infer import Walked, fix_model, infer_model, later_leeway, walk_following, walk_model
+from splitgraph.inference.infer import Walked, fix_model, infer_model, later_leeway, walk_model
 
-__all__ = ["Walked", "fix_model", "infer_model", "later_leeway", "walk_following", "walk_model"]
+__all__ = ["Walked", "fix_model", "infer_model", "later_leeway", "walk_model"]

@@ -354,9 +354,19 @@ class Walked:
         return known if len(known) == len(scope.nodes) else [None] * len(scope.nodes)
 
 
-def walk_model(model: ModelProto, leeway: Leeway = STRICT) -> Walked:
-    """Infer every value of a model for a conversion. The model does not change. Never raise for a wrong model."""
-    task = Task(model, is_reported=False, assumes_defaults=leeway.assume_defaults)
+def walk_model(model: ModelProto, leeway: Leeway = STRICT, follow: Follow | None = None) -> Walked:
+    """Infer every value of a model for a conversion. The model does not change. Never raise for a wrong model.
+
+    follow: reads constants of a model whose inputs have new sizes. Declared shapes of other values are of the old ones
+    then, and not believed.
+    """
+    task = Task(
+        model,
+        is_reported=False,
+        believes_shapes=follow is None,
+        assumes_defaults=leeway.assume_defaults,
+        follow=follow,
+    )
     walked = _walked(task, leeway)
     if not leeway.accept:
         return walked
@@ -394,13 +404,6 @@ def _walked(task: Task, leeway: Leeway) -> Walked:
         leeway=leeway,
         requirements=tuple(record.requirements),
     )
-
-
-def walk_following(model: ModelProto, follow: Follow) -> Walked:
-    """Infer every value of a model whose inputs have new sizes, with constants as `follow` reads them. Declared shapes
-    of other values are of the old sizes, and not believed.
-    """
-    return _walked(Task(model, is_reported=False, believes_shapes=False, follow=follow), STRICT)
 
 
 def later_leeway(model: ModelProto, leeway: Leeway) -> Leeway:

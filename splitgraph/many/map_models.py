@@ -22,7 +22,7 @@ from splitgraph.work.task import FileTask
 _GIB = 2**30
 # The command line's `report` writes pages, and has no function.
 _VERBS = tuple(verb for verb in VERBS if verb != "report")
-_Record = TypeVar("_Record", Sizes, Goal, Running, Output)
+_Record = TypeVar("_Record", Sizes, NewSizes, Goal, Running, Output)
 
 
 def map_models(
@@ -41,8 +41,8 @@ def map_models(
     """Run a verb on many models; yields the outcome of each as it ends. A model that is wrong, hangs, or crashes its
     process has an outcome that says so, and takes no other model with it. Nothing is raised for a model.
 
-    verb: "infer", "upgrade", "downgrade", "convert", "reshape", "check" or "verify". sources: files, folders (with their
-    subfolders), patterns and URLs; for "verify" pairs of files.
+    verb: "infer", "upgrade", "downgrade", "convert", "reshape", "check" or "verify". sources: files, folders (with
+    their subfolders), patterns and URLs; for "verify" pairs of files.
     executor: of concurrent.futures, such as `distributed.Client(...).get_executor()`; None for worker processes of this
     machine. Under an executor, too, the models run in worker processes, so that a crash of a model is none of the
     executor. jobs: without an executor, how many models at a time; None for one for each core.
@@ -115,7 +115,7 @@ def _task(verb: Verb, options: Mapping[str, Any], timeout: float, *, writes: boo
     given["verify"] = None if options.get("verify") else False
     targets = ()
     if verb == "reshape":
-        given["new_sizes"] = NewSizes(*(given.pop(name, None) for name in NewSizes._fields))
+        given["new_sizes"] = _given(NewSizes, given)
     if verb == "check":
         targets = given.pop("target", ())
     if verb == "verify":

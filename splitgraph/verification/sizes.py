@@ -107,7 +107,7 @@ def _joined(done: Sequence[tuple[str, Verification]], wanted: Wanted) -> Verific
     )
 
 
-# A model that runs another one for each group of items -----------------------------------------------------------------
+# A model that runs another one for each group of items ----------------------------------------------------------------
 
 
 def _repeated(before: ModelProto, after: ModelProto, name: str, groups: int, wanted: Wanted) -> ModelProto:

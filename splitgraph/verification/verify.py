@@ -115,7 +115,8 @@ def verify_models(
     that are not given are drawn. Both tolerances are numbers here (see `comparison` for narrow types). kept_defaults:
     inputs that are never given, because the second model relies on their defaults, each with the reason for messages.
     folders: of the external data of each model. analysis: of the second model, if that is ONNX and was inferred as it
-    is. by_regions: what differs is run alone, too; models without common nodes run as a whole only. progress: receives a text for each step.
+    is. by_regions: what differs is run alone, too; models without common nodes run as a whole only. progress: receives
+    a text for each step.
     Raises ValueError for arguments that do not fit, and for a provider that is not available.
     """
     check_running(running)

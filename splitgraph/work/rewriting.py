@@ -82,8 +82,8 @@ def rewrite_file(task: FileTask, working: Working = _unseen) -> Rewritten:
     loaded = rewrites.with_sizes(open_model(model, weights="leave"), task.sizes)
     goal = task.goal
     if goal.new_sizes is not None:
-        shapes = read_input_shapes(goal.new_sizes.input_shapes, loaded.content)
-        goal = goal._replace(new_sizes=goal.new_sizes._replace(input_shapes=shapes))
+        shapes = read_input_shapes(goal.new_sizes.shapes, loaded.content)
+        goal = goal._replace(new_sizes=goal.new_sizes._replace(shapes=shapes))
     opset = model_imports(loaded.content) if isinstance(loaded.content, ModelProto) else {IR: loaded.content.version}
     may_be_there = _may_be_there(task, opset.get(""))
     if not is_named and not may_be_there:

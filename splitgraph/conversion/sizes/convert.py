@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from splitgraph.conversion.apply import apply_plan
@@ -16,39 +16,40 @@ from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, relabelled
 from splitgraph.conversion.sizes.write import NotWritable, SizeWriter
 from splitgraph.dim import Dim, Obligation, parse_dim, substitute
 from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic, meant
-from splitgraph.inference import Walked, infer_model, walk_following, walk_model
+from splitgraph.inference import Walked, infer_model, walk_model
 from splitgraph.model.names import FreshNames, used_names
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import MAIN, GraphPath, Scope, node_label, roots, scopes
 from splitgraph.model.value_type import Contents
 from splitgraph.model.values import write_dim
-from splitgraph.options import NewSizes
+from splitgraph.options import STRICT, Leeway, NewSizes
 
-Follow = Mapping[str, "int | str | Dim"] | tuple[str, ...] | None
 # Each round decides about the sizes that the last one found in the way.
 _MOST_ROUNDS = 40
 # Sizes at which a requirement may hold, besides the old one.
 _TRIED = (*range(1, 18), *(2**power for power in range(5, 13)), *(96, 160, 192, 224, 320, 384, 640, 768, 1280))
 
 
-def convert_sizes(model: ModelProto, sizes: NewSizes) -> Rewrite[ModelProto]:
+def convert_sizes(model: ModelProto, sizes: NewSizes, leeway: Leeway = STRICT) -> Rewrite[ModelProto]:
     """Return a copy of the model whose inputs have other sizes. Constants that say an old size say it in terms of the
     new dimension. Raises ConversionError with everything that is in the way, SplitgraphError for wrong sizes.
     """
-    return replace(convert_to(model, read_wanted(model, sizes), sizes.follow), new_sizes=sizes)
+    return replace(convert_to(model, read_wanted(model, sizes), sizes.follow, leeway), new_sizes=sizes)
 
 
-def convert_to(model: ModelProto, wanted: Wanted, follow: Follow = None) -> Rewrite[ModelProto]:
+def convert_to(
+    model: ModelProto, wanted: Wanted, follow: Sequence[str] = (), leeway: Leeway = STRICT
+) -> Rewrite[ModelProto]:
     """Do the same with sizes that were read. follow: as in `NewSizes`."""
     plan = Plan()
     rewrite = _without_functions(model)
     model = rewrite.model
-    plan.blockers += errors_of(walk_model(model))
+    plan.blockers += errors_of(walk_model(model, leeway))
     plan.raise_blockers("the model is wrong")
     labelled = relabelled(model, wanted)
     follower = Follower(wanted)
     follower.elements.update(_given_by_the_user(labelled, follow))
-    walked, stuck = _followed(labelled, follower)
+    walked, stuck = _followed(labelled, follower, leeway)
     plan.blockers += _in_the_way(walked, follower, stuck)
     plan.raise_blockers("the sizes cannot change")
     names = FreshNames(used_names(labelled, walked.scopes))
@@ -81,10 +82,10 @@ def _without_functions(model: ModelProto) -> Rewrite[ModelProto]:
 # Following ------------------------------------------------------------------------------------------------------------
 
 
-def _followed(model: ModelProto, follower: Follower) -> tuple[Walked, dict[Need, str]]:
+def _followed(model: ModelProto, follower: Follower, leeway: Leeway) -> tuple[Walked, dict[Need, str]]:
     """Walk a model until nothing more can be decided. Return the last walk, and the needs that are left, with why."""
     for _ in range(_MOST_ROUNDS):
-        walked = walk_following(model, follower)
+        walked = walk_model(model, leeway, follower)
         _repeat_for_equal_nodes(walked, follower)
         stuck: dict[Need, str] = {}
         decided = len(follower.elements), dict(follower.elements), dict(follower.shapes)
@@ -118,7 +119,7 @@ def _repeat(follower: Follower, scope: Scope, seen: int, index: int) -> None:
     before, after = (scope.path, seen), (scope.path, index)
     for held in (follower.edits, follower.attributes):
         if before in held:
-            held[after] = held[before]  # type: ignore[index, assignment]
+            held[after] = held[before]  # type: ignore[assignment]
     node = scope.nodes[index]
     location = f"{scope.location}/{node_label(node, index)}"
     for need in [need for need in follower.needs if need.place[:2] == before]:
@@ -134,9 +135,9 @@ _SAYING = {"Reshape": 1, "Expand": 1, "Slice": 2, "Split": 1, "Resize": 3, "Cons
 _PLACE = re.compile(r"(.+)\[(\d+)\]")
 
 
-def _given_by_the_user(model: ModelProto, given: Follow) -> dict[InputPlace, Contents]:
+def _given_by_the_user(model: ModelProto, given: Sequence[str]) -> dict[InputPlace, Contents]:
     """Return the elements of constants that the user says in terms of dimensions. Raises SplitgraphError."""
-    said = dict(_as_pair(text) for text in given) if isinstance(given, tuple) else dict(given or {})
+    said = dict(map(_as_pair, given))
     if not said:
         return {}
     walked = walk_model(model)

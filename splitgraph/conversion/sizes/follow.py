@@ -23,10 +23,10 @@ NodePlace = tuple[GraphPath, int]
 
 
 class InputPlace(NamedTuple):
-    """An input of a node."""
+    """An input of a node: its graph, the number of the node there, and of the input."""
 
     path: GraphPath
-    index: int
+    node: int
     position: int
 
 
@@ -312,8 +312,9 @@ def _concat(site: Site) -> None:
             continue
         sizes = {position: dims[other] for position, dims in enumerate(shapes) if dims is not None}
         moving = next((dim for dim in sizes.values() if site.wanted.moves(dim)), None)
-        for position, size in sizes.items() if moving is not None else ():
-            site.need_if_fixed(position, other, size, moving)
+        if moving is not None:
+            for position, size in sizes.items():
+                site.need_if_fixed(position, other, size, moving)
 
 
 def _recurrent(site: Site) -> None:

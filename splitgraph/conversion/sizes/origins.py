@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from splitgraph.conversion.sizes.follow import ELEMENTWISE, Follower, InputPlace, Need
 from splitgraph.dim import Dim, DimLike
@@ -213,7 +214,7 @@ class _Step:
             raise self.stuck()
         elements = self.origins._follower.elements
         place = self.producer.place(position)
-        items = list(elements[place].items) if place in elements else list(numbers)
+        items: list[Any] = list(elements[place].items) if place in elements else list(numbers)
         items[entry] = value
         elements[place] = Contents((len(items),) if self.is_list(position) else (), tuple(items))
 
@@ -302,12 +303,12 @@ def _reshape(step: _Step) -> None:
     data, out = step.shape(0), step.origins._shape(step.producer.scope.path, step.name)
     if any(isinstance(dim, Dim) for dim in (*data, *out)):
         raise step.stuck()
-    left, right = prod(out[: step.axis]), prod(out[step.axis + 1 :])  # type: ignore[arg-type]
+    left, right = prod(out[: step.axis]), prod(out[step.axis + 1 :])
     for axis, size in enumerate(data):
-        before, after = prod(data[:axis]), prod(data[axis + 1 :])  # type: ignore[arg-type]
-        if left % before or right % after:  # type: ignore[operator]
+        before, after = prod(data[:axis]), prod(data[axis + 1 :])
+        if left % before or right % after:
             continue
-        outer, inner = left // before, right // after  # type: ignore[operator]
+        outer, inner = left // before, right // after
         if outer * step.size * inner == size:
             step.back(0, axis, outer * step.dim * inner)
             return

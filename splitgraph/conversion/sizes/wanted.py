@@ -63,11 +63,11 @@ def read_wanted(model: ModelProto, sizes: NewSizes) -> Wanted:
     """Return which dimensions change. Raises SplitgraphError for a name that the model does not have, for what is no
     shape of an input, and for a batch that its inputs do not share.
     """
-    asked = dict(sizes.input_shapes or {})
+    asked: dict[str, Sequence[DimLike | str | None]] = dict(sizes.shapes or {})  # type: ignore[arg-type]
     if sizes.batch is not None:
         asked = {**_with_batch(model, sizes.batch, asked), **asked}
     if not asked:
-        raise SplitgraphError("reshape needs the shape of an input (input_shapes), or a batch")
+        raise SplitgraphError("reshape needs the shape of an input (shapes), or a batch")
     given = read_sizes(model, Sizes(None, asked)).given
     reader = _Reader(set(dimension_names(model)))
     for value, known in zip(model.graph.input, given, strict=True):
@@ -85,14 +85,14 @@ def _with_batch(model: ModelProto, batch: int | str, asked: Mapping[str, object]
         if value.name in weights or value.name in asked or not shape:
             continue
         if any(dim is None for dim in shape):
-            raise SplitgraphError(f"the shape of {value.name!r} is not known; give it with input_shapes")
+            raise SplitgraphError(f"the shape of {value.name!r} is not known; give it with shapes (--input-shape)")
         firsts[value.name] = [batch, *(dim for dim in shape[1:] if dim is not None)]
     found = {str(value_type(value.type).shape[0]) for value in model.graph.input if value.name in firsts}  # type: ignore[index]
     if len(found) > 1:
         listed = ", ".join(sorted(found))
         raise SplitgraphError(
             f"the first dimensions of the inputs are {listed}; one batch is not what they share. Give the shape of "
-            f"each input with input_shapes (--input-shape)"
+            f"each input (shapes, --input-shape)"
         )
     return firsts
 

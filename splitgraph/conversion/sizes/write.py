@@ -130,7 +130,7 @@ class _Draft:
     def opset(self) -> int:
         return opset_of(self.scope.imports)
 
-    def write(self, op_type: str, inputs: Sequence[str], hint: str, **attributes: object) -> str:
+    def write(self, op_type: str, inputs: Sequence[str], hint: str, **attributes: Any) -> str:
         """Write a node with one output; returns its name."""
         output = self.writer.names.new(f"{self.prefix}_{hint}")
         self.nodes.append(make_node(op_type, inputs, [output], output, graph=self.writer.plan.drafts, **attributes))
