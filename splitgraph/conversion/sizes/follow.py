@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from splitgraph.conversion.sizes.readings import Ambiguous, read_slice, read_target
 from splitgraph.conversion.sizes.wanted import Wanted
-from splitgraph.dim import DimLike
+from splitgraph.dim import Dim, DimLike
 from splitgraph.inference.context import NodeContext
 from splitgraph.model.attributes import make_attribute
 from splitgraph.model.scopes import GraphPath
@@ -40,6 +40,14 @@ class Need(NamedTuple):
     location: str
 
 
+class Repeated(NamedTuple):
+    """What weights are along an axis: all the same, or numbers that are counted from `start` in steps."""
+
+    axis: int
+    start: int = 0
+    step: int = 0
+
+
 class Doubt(NamedTuple):
     """A number that can mean several things: entry `entry` of a constant input. choices: as people read them."""
 
@@ -54,15 +62,15 @@ class Follower:
     """What the walk calls for each node before it is inferred.
 
     elements: the elements of constant inputs in terms of dimensions, found so far or given by the user. shapes: the
-    shapes to which inputs are expanded. ones: of these, weights that are the same all along an axis, by that axis: the
-    first of it is expanded. needs, doubts: what the last walk found. edits, attributes: what the last walk read
+    shapes to which inputs are expanded. repeated: of these, what weights of more than one element are along an axis.
+    needs, doubts: what the last walk found. edits, attributes: what the last walk read
     otherwise: elements of constant inputs by position, and attributes; None for one that is dropped.
     """
 
     wanted: Wanted
     elements: dict[InputPlace, Contents] = field(default_factory=dict)
     shapes: dict[InputPlace, tuple[DimLike, ...]] = field(default_factory=dict)
-    ones: dict[InputPlace, int] = field(default_factory=dict)
+    repeated: dict[InputPlace, Repeated] = field(default_factory=dict)
     edits: dict[NodePlace, dict[int, Contents]] = field(default_factory=dict)
     attributes: dict[NodePlace, dict[str, tuple[int, ...] | None]] = field(default_factory=dict)
     needs: list[Need] = field(default_factory=list)
@@ -121,6 +129,12 @@ class Site:
         known = self.ctx.contents(position) if self.ctx.has_input(position) else None
         return None if known is None else known.integers
 
+    def items(self, position: int) -> tuple[DimLike, ...] | None:
+        """Return the elements of an input that are sizes, some of them dimensions."""
+        known = self.ctx.contents(position) if self.ctx.has_input(position) else None
+        items = () if known is None else known.dims
+        return None if known is None or None in items else items  # type: ignore[return-value]
+
     def is_decided(self, position: int) -> bool:
         return self.place(position) in self.follower.elements
 
@@ -166,10 +180,14 @@ Rule = Callable[[Site], None]
 
 
 def _reshape(site: Site) -> None:
-    dims, target = site.dims(0), site.numbers(1)
+    dims, target = site.dims(0), site.items(1)
     if dims is None or target is None or site.is_decided(1) or not any(map(site.wanted.moves, dims)):
         return
-    read = read_target(dims, target, site.wanted, zeros_are_sizes=site.ctx.attribute("allowzero", 0) == 1)
+    numbers = [site.wanted.before(entry) for entry in target]
+    if any(isinstance(entry, Dim) for entry in numbers):
+        return
+    zeros_are_sizes = site.ctx.attribute("allowzero", 0) == 1
+    read = read_target(dims, numbers, site.wanted, zeros_are_sizes=zeros_are_sizes)  # type: ignore[arg-type]
     if read is not None and list(target) != read:
         site.restate(1, vector(read))
 
@@ -242,14 +260,14 @@ def _split(site: Site) -> None:
 def _resize(site: Site) -> None:
     """Sizes that are the data's own stay so; another one may be fixed, or a multiple."""
     position = 3
-    dims, sizes = site.dims(0), site.numbers(position)
+    dims, sizes = site.dims(0), site.items(position)
     if dims is None or not sizes or site.is_decided(position):
         return
     axes = site.ctx.attribute("axes") or tuple(range(len(dims)))
     read: list[DimLike] = list(sizes)
     for entry, (axis, size) in enumerate(zip(axes, sizes, strict=False)):
         dim = dims[axis]
-        if not site.wanted.moves(dim):
+        if not site.wanted.moves(dim) or isinstance(size, Dim):
             continue
         old = site.wanted.before(dim)
         if size == old:

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from splitgraph.conversion.sizes.follow import ELEMENTWISE, Follower, InputPlace, Need
+from splitgraph.conversion.sizes.follow import ELEMENTWISE, Follower, InputPlace, Need, Repeated
 from splitgraph.dim import Dim, DimLike
 from splitgraph.inference.walk_results import GraphDetail
 from splitgraph.model.attributes import attribute_value
+from splitgraph.model.deferred import np
 from splitgraph.model.names import Definitions
 from splitgraph.model.onnx_proto import NodeProto, TensorProto
 from splitgraph.model.scopes import GraphPath, Scope, node_label, plain_domain
@@ -152,10 +153,14 @@ class Origins:
             raise Stuck(f"the shape of {name!r} is not known")
         return shape  # type: ignore[return-value]
 
-    def _numbers(self, path: GraphPath, name: str) -> tuple[int, ...] | None:
+    def _items(self, path: GraphPath, name: str) -> tuple[Any, ...] | None:
         detail = self._graphs.get(self._definitions.home(path, name))
         known = None if detail is None else detail.constants.get(name)
-        return known.integers if isinstance(known, Contents) else None
+        return known.items if isinstance(known, Contents) and None not in known.dims else None
+
+    def _numbers(self, path: GraphPath, name: str) -> tuple[int, ...] | None:
+        items = self._items(path, name)
+        return items if items is not None and all(isinstance(item, int) for item in items) else None
 
     def _tensor(self, home: GraphPath, name: str, producer: _Producer | None) -> TensorProto | None:
         if producer is None:
@@ -175,11 +180,18 @@ class Origins:
             raise Stuck(f"the weights {name!r} have {size} along axis {axis}")
         array = array_of(tensor)
         first = array.take([0], axis)
-        if not (array == first).all():
+        steps = np.unique(np.diff(array, axis=axis))
+        if (array == first).all():
+            self._follower.repeated[reader] = Repeated(axis)
+        elif steps.size == 1 and (first == first.flat[0]).all() and _are_whole(first.flat[0], steps[0]):
+            self._follower.repeated[reader] = Repeated(axis, int(first.flat[0]), int(steps[0]))
+        else:
             raise Stuck(f"the weights {name!r} have {size} along axis {axis}, and are not the same all along it")
-        shape = tuple(tensor.dims)
-        self._follower.ones[reader] = axis
-        self._expand(reader, shape, axis, dim)
+        self._expand(reader, tuple(tensor.dims), axis, dim)
+
+
+def _are_whole(*numbers: Any) -> bool:
+    return all(float(number).is_integer() for number in numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +214,13 @@ class _Step:
             return None
         return self.origins._numbers(self.producer.scope.path, node.input[position])
 
+    def items(self, position: int) -> tuple[Any, ...] | None:
+        """Return the elements of an input that are sizes, some of them dimensions."""
+        node = self.producer.node
+        if position >= len(node.input) or not node.input[position]:
+            return None
+        return self.origins._items(self.producer.scope.path, node.input[position])
+
     def back(self, position: int, axis: int, dim: DimLike | None = None) -> None:
         """Follow the size to an input."""
         name = self.producer.node.input[position]
@@ -209,12 +228,12 @@ class _Step:
 
     def state(self, position: int, entry: int, value: DimLike) -> None:
         """Decide an element of a constant input."""
-        numbers = self.numbers(position)
-        if numbers is None:
+        known = self.items(position)
+        if known is None:
             raise self.stuck()
         elements = self.origins._follower.elements
         place = self.producer.place(position)
-        items: list[Any] = list(elements[place].items) if place in elements else list(numbers)
+        items: list[Any] = list(elements[place].items) if place in elements else list(known)
         items[entry] = value
         elements[place] = Contents((len(items),) if self.is_list(position) else (), tuple(items))
 
@@ -253,7 +272,7 @@ def _expand(step: _Step) -> None:
     axis = step.axis - (rank - len(data))
     if axis >= 0 and data[axis] != 1:
         step.back(0, axis)
-    numbers = step.numbers(1) or ()
+    numbers = step.items(1) or ()
     entry = step.axis - (rank - len(numbers))
     if entry >= 0 and numbers[entry] != 1:
         step.state(1, entry, step.dim)
@@ -284,6 +303,13 @@ def _slice(step: _Step) -> None:
     if starts[entry] < 0 or steps[entry] != 1:
         raise step.stuck()
     step.state(2, entry, starts[entry] + step.dim)
+
+
+def _resize(step: _Step) -> None:
+    axes = step.producer.attribute("axes") or tuple(range(len(step.shape(0))))
+    if step.axis not in axes or not step.items(3):  # type: ignore[operator]
+        raise step.stuck()
+    step.state(3, list(axes).index(step.axis), step.dim)  # type: ignore[call-overload]
 
 
 def _tile(step: _Step) -> None:
@@ -375,6 +401,7 @@ _RULES: Mapping[str, Callable[[_Step], None]] = {
     "MatMul": _matmul,
     "Range": _range,
     "Reshape": _reshape,
+    "Resize": _resize,
     "Slice": _slice,
     "Squeeze": _squeeze,
     "Tile": _tile,

@@ -8,7 +8,7 @@ from typing import Any
 
 from splitgraph.conversion.node import Node
 from splitgraph.conversion.plan import Plan, Replacement, opset_of
-from splitgraph.conversion.sizes.follow import Follower, InputPlace, NodePlace
+from splitgraph.conversion.sizes.follow import Follower, InputPlace, NodePlace, Repeated
 from splitgraph.dim import Dim, DimLike
 from splitgraph.dim.atoms import FLOOR, MAX, MOD, NESTED_MAX, PRODUCT, SUM, SYMBOL, Atom
 from splitgraph.inference import Walked
@@ -17,10 +17,10 @@ from splitgraph.model.deferred import np, numpy_helper
 from splitgraph.model.names import Definitions, FreshNames
 from splitgraph.model.onnx_proto import NodeProto, TensorProto
 from splitgraph.model.scopes import GraphPath, Scope, node_label
-from splitgraph.model.value_type import UNKNOWN, Contents, ValueType
+from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, Contents, ValueType
 
-# Expand and Max of integers exist from these opsets on.
-_EXPAND, _INTEGER_MAX = 8, 12
+# Expand, Range and Max of integers exist from these opsets on.
+_EXPAND, _RANGE, _INTEGER_MAX = 8, 11, 12
 _INT64 = "int64"
 
 
@@ -74,7 +74,9 @@ class SizeWriter:
             shape = self.follower.shapes.get(InputPlace(scope.path, index, position))
             if shape is not None:
                 why.append(f"{node.input[position]!r} is repeated to {_spelled(shape)}")
-                edited.inputs[position] = draft.expanded(position, node.input[position], shape)
+                edited.inputs[position] = draft.expanded(
+                    InputPlace(scope.path, index, position), node.input[position], shape
+                )
         return Replacement(
             [*draft.nodes, edited], draft.constants, f"follows the sizes: {', '.join(why)}", node.op_type, node.op_type
         )
@@ -151,15 +153,15 @@ class _Draft:
         parts = [self.size(item) for item in items]
         name = parts[0] if len(parts) == 1 else self.write("Concat", parts, "sizes", axis=0)
         if not shape:
-            name = self.write("Reshape", [name, self.constant(np.array([], np.int64), "scalar")], "size")
+            name = self.write("Reshape", [name, self.list_of([], "scalar")], "size")
         if dtype != _INT64:
-            name = self.write("Cast", [name], "cast", to=TensorProto.INT32 if dtype == "int32" else TensorProto.FLOAT)
+            name = self.write("Cast", [name], "cast", to=DTYPE_NUMBERS[dtype])
         return name
 
     def size(self, dim: DimLike) -> str:
         """Write a size as a list of one; returns its name. A size that the graph has computed is not computed again."""
         if isinstance(dim, int):
-            return self.constant(np.array([dim], np.int64), "number")
+            return self.list_of([dim], "number")
         key = (self.scope.path, dim)
         name = self.writer._computed.get(key)
         if name is None:
@@ -181,7 +183,7 @@ class _Draft:
     def _atom(self, atom: Atom) -> str:
         if atom.kind == SYMBOL:
             place = self.writer.follower.wanted.places[atom.name]
-            axis = self.constant(np.array([place.axis], np.int64), "axis")
+            axis = self.list_of([place.axis], "axis")
             return self.write("Gather", [self.write("Shape", [place.input], "shape"), axis], atom.name, axis=0)
         parts = [self.size(part) for part in atom.parts]
         if atom.kind == FLOOR:
@@ -199,19 +201,40 @@ class _Draft:
             total = self.write("Add" if atom.kind == SUM else "Mul", [total, part], "sum")
         return total
 
-    def expanded(self, position: int, name: str, shape: Sequence[DimLike]) -> str:
+    def expanded(self, place: InputPlace, name: str, shape: Sequence[DimLike]) -> str:
         """Write a value that is repeated along axes where it has one element; returns its name."""
-        index = next(at for at, node in enumerate(self.scope.nodes) if node_label(node, at) == self.prefix)
-        ones = self.writer.follower.ones.get(InputPlace(self.scope.path, index, position))
-        own = self.writer._type(self.scope, name).shape or ()
-        if ones is not None:
-            first = self.constant(np.array([0], np.int64), "first")
-            name = self.write("Gather", [name, first], "first_of", axis=ones)
-            own = (*own[:ones], 1, *own[ones + 1 :])
+        repeated = self.writer.follower.repeated.get(place)
+        known = self.writer._type(self.scope, name)
+        own = known.shape or ()
         wanted = [self.writer.follower.wanted.after(dim) for dim in shape]
+        if repeated is not None and repeated.step:
+            name = self._counted(repeated, wanted[repeated.axis], len(wanted), known.dtype or _INT64)
+            own = tuple(dim if axis == repeated.axis else 1 for axis, dim in enumerate(wanted))
+        elif repeated is not None:
+            name = self.write("Gather", [name, self.list_of([0], "first")], "first_of", axis=repeated.axis)
+            own = (*own[: repeated.axis], 1, *own[repeated.axis + 1 :])
         target = [1 if before == after else after for before, after in zip(own, wanted, strict=True)]
+        if all(size == 1 for size in target):
+            return name
         operator = "Expand" if self.opset >= _EXPAND else "Tile"
         return self.write(operator, [name, self.elements(target, (len(target),), _INT64)], "repeated")
+
+    def _counted(self, repeated: Repeated, size: DimLike, rank: int, dtype: str) -> str:
+        """Write numbers that are counted along an axis."""
+        if self.opset < _RANGE:
+            raise NotWritable(f"opset {self.opset} has no Range; upgrade the model to {_RANGE} first")
+        bounds = [repeated.start, repeated.start + size * repeated.step, repeated.step]
+        name = self.write("Range", [self.elements([bound], (), _INT64) for bound in bounds], "counted")
+        if dtype != _INT64:
+            name = self.write("Cast", [name], "cast", to=DTYPE_NUMBERS[dtype])
+        if rank == 1:
+            return name
+        shape = [-1 if axis == repeated.axis else 1 for axis in range(rank)]
+        return self.write("Reshape", [name, self.list_of(shape, "shape")], "along_axis")
+
+    def list_of(self, numbers: Sequence[int], hint: str) -> str:
+        """Write a list of numbers; returns its name."""
+        return self.constant(np.array(numbers, np.int64), hint)
 
 
 _OPERANDS = {
