@@ -61,7 +61,7 @@ def rewritten(
         if verification.verdict == "different":
             text = "the rewritten model and the original give different results"
             text = ": ".join(filter(None, (text, verification.difference_text)))
-            raise VerificationError(text, [diagnostic("SG502", text)])
+            raise VerificationError(text, verification.findings())
         warned = (*rewrite.diagnostics, *verification.warnings)
         rewrite = replace(rewrite, verification=verification, diagnostics=warned)
     return replace(rewrite, held=held(rewrite.model, loaded), writer=save_result)
@@ -136,6 +136,11 @@ def _converted(model: Model, goal: Goal, leeway: Leeway, *, owned: bool) -> Rewr
 
 
 def _converted_ir(model: Any, goal: Goal, leeway: Leeway) -> Rewrite:
+    if goal.new_sizes is not None:
+        import_whole("splitgraph.conversion.sizes.convert_ir")
+        from splitgraph.conversion.sizes.convert_ir import convert_ir_sizes
+
+        return convert_ir_sizes(model, goal.new_sizes)
     if goal.opset is not None:
         raise SplitgraphError("OpenVINO IR has no opset of ONNX; only ONNX models go from opset to opset")
     if (goal.to is None and goal.target is None) or goal.ir_version is not None:

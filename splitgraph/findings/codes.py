@@ -405,6 +405,13 @@ _code(
     "A constant has a number that may be fixed, or may follow a dimension that changes. Nothing in the model tells.",
     "Say what it means: --follow NODE[ENTRY]=DIMENSION (Python: follow).",
 )
+_code(
+    "SG422",
+    "items of a batch that depend on each other",
+    "With several items, the model gives other results than for each of them alone: something in it, such as a "
+    "normalisation, a sort or a quantisation over all items, mixes them. Nothing is written.",
+    "Keep the batch that the model has; --no-verify writes the result all the same.",
+)
 
 # 5xx: verification ----------------------------------------------------------------------------------------------
 _code(
@@ -491,6 +498,12 @@ _code(
     "IR that stores its weights as float16, as OpenVINO does by default, those of the other model were rounded to "
     "float16, too.",
     "Nothing to do. To compare with full weights, save the IR with compress_to_fp16=False.",
+)
+_code(
+    "SG512",
+    "sizes at which only running was checked",
+    "Only at the old sizes is there a result to compare with. At others, the model with new sizes runs.",
+    "Compare with the original at these sizes if you can: export it again, and use verify.",
 )
 
 # 6xx: how the program was called ---------------------------------------------------------------------------------

@@ -83,6 +83,9 @@ class Verification:
         if self.verdict == "equal":
             return self.warnings
         if self.verdict == "different":
+            told = next((finding for finding in self.diagnostics if finding.code == "SG422"), None)
+            if told is not None:
+                return (told,)
             return (diagnostic("SG502", self.difference_text or "the rewritten model gives another result"),)
         reasons = "; ".join(finding.message for finding in self.diagnostics) or "no engine could run both models"
         cause = next((finding for finding in self.diagnostics if finding.code in ("SG501", "SG506")), None)

@@ -100,7 +100,8 @@ def rewrite_file(task: FileTask, working: Working = _unseen) -> Rewritten:
         status: RewriteStatus = "beyond" if is_beyond and task.goal.skip_newer else "refused"
         return Rewritten(status, opset, path, loaded, blockers=error.diagnostics)
     # An IR without a change is the same, and has no equality of its own.
-    is_same = not isinstance(loaded.content, ModelProto) or result.model == loaded.content
+    is_onnx = isinstance(loaded.content, ModelProto)
+    is_same = result.model == loaded.content if is_onnx else goal.new_sizes is None
     if may_be_there and not result.changes and is_same:
         there = Rewritten("there", opset, path, loaded, result)
         return _written(task, there) if is_named else there

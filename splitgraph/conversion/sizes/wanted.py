@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -131,11 +132,19 @@ class _Reader:
             self._bind(own, size, f"dimension {axis} of {name!r}")
             return size
         if isinstance(size, int):
-            stand_in = self._stand_ins.setdefault((own, size), _unused(self._names, len(self._stand_ins)))
+            stand_in = self._stand_in(own, size)
             self._new[stand_in] = size
             size = symbol(stand_in)
         self._note(size, own, name, axis)
         return size
+
+    def _stand_in(self, own: int, size: int) -> str:
+        """Return the name for dimensions that go from one number to another: equal ones are taken for the same."""
+        if (own, size) not in self._stand_ins:
+            numbers = itertools.count(len(self._stand_ins))
+            made = (_STAND_IN.format(number) for number in numbers)
+            self._stand_ins[own, size] = next(name for name in made if name not in self._names)
+        return self._stand_ins[own, size]
 
     def _bind(self, own: Dim, size: DimLike, what: str) -> None:
         """A symbol of the model gets a number or another name."""
@@ -164,13 +173,6 @@ class _Reader:
     def wanted(self) -> Wanted:
         batch = frozenset(name for name, axes in self._axes.items() if axes == {0})
         return Wanted(self._shapes, self._old, self._new, self._places, self._bound, batch)
-
-
-def _unused(names: set[str], number: int) -> str:
-    while _STAND_IN.format(number) in names:
-        number += 1
-    names.add(_STAND_IN.format(number))
-    return _STAND_IN.format(number)
 
 
 def renamed(model: ModelProto, wanted: Wanted) -> ModelProto:
