@@ -14,7 +14,7 @@ from splitgraph.conversion.sizes.follow import Follower, InputPlace, Need
 from splitgraph.conversion.sizes.origins import Origins, Stuck
 from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, relabelled
 from splitgraph.conversion.sizes.write import NotWritable, SizeWriter
-from splitgraph.dim import Dim, Obligation, parse_dim, substitute
+from splitgraph.dim import Dim, DimLike, Obligation, parse_given_dim, substitute
 from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic, meant
 from splitgraph.inference import Walked, infer_model, walk_model
 from splitgraph.model.names import FreshNames, used_names
@@ -162,9 +162,19 @@ def _given_by_the_user(model: ModelProto, given: Sequence[str]) -> dict[InputPla
         if not isinstance(known, Contents) or not entry < len(known.items):
             raise SplitgraphError(f"{text!r}: there is no constant with an entry {entry}")
         items = list(known.items)
-        items[entry] = parse_dim(str(dim))
+        items[entry] = _read_dim(dim, text)
         found[place] = Contents(known.shape, tuple(items))
     return found
+
+
+def _read_dim(written: str, place: str) -> DimLike:
+    try:
+        dim = parse_given_dim(written, ())
+    except ValueError as error:
+        raise SplitgraphError(f"{place}: {written!r} is no dimension: {error}") from None
+    if dim is None:
+        raise SplitgraphError(f"{place} needs a dimension, and not '?'")
+    return dim
 
 
 def _as_pair(text: str) -> tuple[str, str]:

@@ -133,9 +133,9 @@ def _divisors(number: int) -> list[int]:
 def _rank(spot: _Spot, factor: _Factor, dims: Sequence[DimLike], out: Sequence[int]) -> tuple[bool, int, int]:
     """Sort places: of its own first; then the axis that it had, counted from the nearer end."""
     is_own = spot.before == spot.after == 1
-    from_start = abs(spot.entry - factor.axis)
-    from_end = abs((len(out) - spot.entry) - (len(dims) - factor.axis))
-    return not is_own, min(from_start, from_end) if is_own else 0, spot.entry
+    behind = len(dims) - 1 - factor.axis
+    distance = abs(spot.entry - factor.axis) if factor.axis <= behind else abs(len(out) - 1 - spot.entry - behind)
+    return not is_own, distance if is_own else 0, spot.entry
 
 
 def _as_written(

@@ -1,0 +1,112 @@
+"""What constants say in terms of dimensions: the target of a Reshape, and the bounds of a slice."""
+
+from __future__ import annotations
+
+import itertools
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from splitgraph.conversion.sizes.readings import TO_THE_END, Ambiguous, read_slice, read_target
+from splitgraph.conversion.sizes.wanted import Wanted
+from splitgraph.dim import Dim, DimLike, evaluate, parse_dim, parse_expression
+
+
+def wanted(**old: int) -> Wanted:
+    return Wanted({}, old, {}, {}, {}, frozenset())
+
+
+def dims(text: str) -> list[DimLike]:
+    return [parse_expression(part.strip()) for part in text.split(",")]
+
+
+@pytest.mark.parametrize(
+    ("data", "target", "old", "expected"),
+    [
+        # The size that it has.
+        ("N, 16", (1, 16), {"N": 1}, "N, 16"),
+        ("N, 7, 768", (8, 7, 12, 64), {"N": 8}, "N, 7, 12, 64"),
+        ("1, S, 768", (1, 256, 12, 64), {"S": 256}, "1, S, 12, 64"),
+        # With others in one entry, and apart again.
+        ("N, 7, 768", (56, 768), {"N": 8}, "7*N, 768"),
+        ("7*N, 768", (8, 7, 768), {"N": 8}, "N, 7, 768"),
+        ("N, 3, 4, 5", (12, 5), {"N": 1}, "12*N, 5"),
+        ("1, N, 4, 4", (1, 16), {"N": 1}, "N, 16"),
+        # Several ones: the axis that it had, from the nearer end.
+        ("N, 16", (1, 1, 16), {"N": 1}, "N, 1, 16"),
+        ("16, N", (16, 1, 1), {"N": 1}, "16, 1, N"),
+        # 0 and -1 stay where they say the same.
+        ("N, 16", (-1, 16), {"N": 1}, "-1, 16"),
+        ("N, 16", (0, -1), {"N": 1}, "0, -1"),
+        ("N, 16", (1, -1), {"N": 1}, "N, -1"),
+        ("N, 16", (-1,), {"N": 1}, "-1"),
+        # A dimension of unknown size beside it.
+        ("B, N, 16", (-1, 1, 4, 4), {"N": 1}, "-1, N, 4, 4"),
+        ("B, N, 16", (0, 16), {"N": 1}, "B*N, 16"),
+        # Two at once, and an expression of one.
+        ("N, 8*S, 2", (1, 8, 16, 2), {"N": 1, "S": 16}, "N, 8, S, 2"),
+        ("1, 4, (H + 1)//2, 6", (1, 4, 48), {"H": 15}, "1, 4, 6*((H + 1)//2)"),
+    ],
+)
+def test_the_target_of_a_reshape(data: str, target: tuple[int, ...], old: dict[str, int], expected: str) -> None:
+    read = read_target(dims(data), target, wanted(**old))
+    assert read == dims(expected)
+
+
+@pytest.mark.parametrize(
+    ("data", "target", "old"),
+    [("N, 16", (1, 17), {"N": 1}), ("N, 16", (3, -1, 7), {"N": 1}), ("N, 6", (2, 3, 4), {"N": 4})],
+)
+def test_a_target_that_does_not_fit(data: str, target: tuple[int, ...], old: dict[str, int]) -> None:
+    assert read_target(dims(data), target, wanted(**old)) is None
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.integers(1, 3), st.integers(2, 4), st.data())
+def test_items_stay_apart(sizes: list[int], items: int, more: int, drawn: st.DataObject) -> None:
+    """Any grouping of the axes behind the first: each item is reshaped as it would be alone."""
+    cuts = drawn.draw(st.lists(st.booleans(), min_size=len(sizes), max_size=len(sizes)))
+    target = [items]
+    for size, is_cut in zip(sizes, cuts, strict=True):
+        if is_cut:
+            target.append(size)
+        else:
+            target[-1] *= size
+    read = read_target([parse_dim("N"), *sizes], target, wanted(N=items))
+    assert read is not None
+    data = np.arange(items * more * prod(sizes)).reshape(items * more, *sizes)
+    whole = data.reshape([evaluate(entry, {"N": items * more}) for entry in read])
+    axis = next((axis for axis, entry in enumerate(read) if isinstance(entry, Dim)), 0)
+    groups = [data[first : first + items].reshape(target) for first in range(0, items * more, items)]
+    assert np.array_equal(whole, np.concatenate(groups, axis))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "old", "expected"),
+    [
+        ((0, 1, 1), 5, (0, 1)),
+        ((0, 5, 1), 5, (0, TO_THE_END)),
+        ((1, 5, 1), 5, (1, TO_THE_END)),
+        ((0, 1, 1), 1, (0, TO_THE_END)),
+        ((-2, TO_THE_END, 1), 5, (-2, TO_THE_END)),
+        ((4, -6, -1), 5, (-1, -6)),
+        ((0, -1, 1), 5, (0, -1)),
+    ],
+)
+def test_the_bounds_of_a_slice(bounds: tuple[int, int, int], old: int, expected: tuple[int, int]) -> None:
+    assert read_slice(*bounds, old) == expected
+
+
+@pytest.mark.parametrize("bounds", [(4, 5, 1), (0, 3, 1), (3, 6, 1)])
+def test_bounds_that_can_mean_several_things(bounds: tuple[int, int, int]) -> None:
+    with pytest.raises(Ambiguous):
+        read_slice(*bounds, {5: 5, 3: 6, 6: 6}[bounds[1]])
+
+
+def test_all_sizes_of_a_dimension_are_told_apart() -> None:
+    for before, size, after in itertools.product((1, 2, 3), repeat=3):
+        read = read_target([before, parse_dim("N"), after], (before, size, after), wanted(N=size))
+        assert read == [before, parse_dim("N"), after]
