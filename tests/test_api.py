@@ -280,6 +280,7 @@ def test_a_rewrite_is_verified_as_its_arguments_say(rewrite: Any, monkeypatch: p
         "rtol": 1e-5,
         "kept_defaults": {},
         "folders": (MODELS, MODELS),
+        "by_regions": True,
     }
     del seen["progress"]
     assert seen == {**given, **found}

@@ -403,7 +403,7 @@ _code(
     "SG421",
     "number that can mean several things",
     "A constant has a number that may be fixed, or may follow a dimension that changes. Nothing in the model tells.",
-    "Say what it means: --follow NODE[ENTRY]=DIMENSION (Python: follow).",
+    "Say what it means: reshape --follow NODE[ENTRY]=DIMENSION (Python: follow).",
 )
 _code(
     "SG422",

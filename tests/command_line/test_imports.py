@@ -150,7 +150,7 @@ def test_a_terminal_needs_a_few_parts_of_rich(arguments: list[str], used: set[st
         ("splitgraph in", ["infer"]),
         (
             "splitgraph ",
-            ["infer", "upgrade", "downgrade", "convert", "check", "verify", "diff", "report", "explain", "doctor"],
+            ["infer", "upgrade", "downgrade", "convert", "reshape", "check", "verify", "diff", "report", "explain"],
         ),
         ("splitgraph infer --js", ["--json"]),
         ("splitgraph verify a b --engine onnx", ["onnxruntime"]),

@@ -180,7 +180,7 @@ def _read_dim(written: str, place: str) -> DimLike:
 def _as_pair(text: str) -> tuple[str, str]:
     place, sign, dim = text.rpartition("=")
     if not sign:
-        raise SplitgraphError(f"--follow {text} is not of the form NODE[ENTRY]=DIMENSION, such as main/reshape[0]=N")
+        raise SplitgraphError(f"reshape --follow {text} is not of the form NODE[ENTRY]=DIMENSION, such as main/reshape[0]=N")
     return place, dim
 
 
@@ -197,7 +197,7 @@ def _in_the_way(walked: Walked, follower: Follower, stuck: Mapping[Need, str]) -
     for doubt in follower.doubts:
         if doubt.place not in follower.elements:
             text = f"entry {doubt.entry} can mean {doubt.choices}"
-            help = f"Say it: --follow {doubt.location}[{doubt.entry}]=N, in terms of the new dimensions."
+            help = f"Say it: reshape --follow {doubt.location}[{doubt.entry}]=N, in terms of the new dimensions."
             yield diagnostic("SG421", text, doubt.location, help=help)
             told.add(doubt.location)
     for error in errors_of(walked):

@@ -86,14 +86,14 @@ def _with_batch(model: ModelProto, batch: int | str, asked: Mapping[str, object]
         if value.name in weights or value.name in asked or not shape:
             continue
         if any(dim is None for dim in shape):
-            raise SplitgraphError(f"the shape of {value.name!r} is not known; give it with shapes (--input-shape)")
+            raise SplitgraphError(f"the shape of {value.name!r} is not known; give it with shapes (reshape --input-shape)")
         firsts[value.name] = [batch, *(dim for dim in shape[1:] if dim is not None)]
     found = {str(value_type(value.type).shape[0]) for value in model.graph.input if value.name in firsts}  # type: ignore[index]
     if len(found) > 1:
         listed = ", ".join(sorted(found))
         raise SplitgraphError(
             f"the first dimensions of the inputs are {listed}; one batch is not what they share. Give the shape of "
-            f"each input (shapes, --input-shape)"
+            f"each input (shapes, reshape --input-shape)"
         )
     return firsts
 
