@@ -328,17 +328,18 @@ def reshape(**options: Any) -> int:
     """Give the inputs of MODEL other sizes: numbers, or names for sizes that a run decides.
 
     \b
-    splitgraph reshape model.onnx --batch N                       (any batch; writes model.reshaped.onnx)
+    splitgraph reshape model.onnx --batch N           (any batch; writes model.reshaped.onnx)
     splitgraph reshape model.onnx --batch 8 -o eight.onnx --force
-    splitgraph reshape model.onnx --input-shape images=N,3,640,640 --dry-run --diff    (what would change)
+    splitgraph reshape model.onnx --input-shape images=N,3,640,640 --dry-run --diff
     splitgraph reshape model.onnx --input-shape images=1,3,H,W --follow "main/resize[2]=2*H"
     splitgraph reshape model.onnx --batch N --in-place --external-data --bind seq=128
     splitgraph reshape model.onnx --batch N --verify --engine onnxruntime --provider cuda
     splitgraph reshape model.onnx --batch N --samples 5 --seed 1 --rtol 1e-4 --atol 1e-5
     splitgraph reshape model.onnx --batch N --inputs data.npz --custom-ops libops.so --json
     splitgraph reshape model.onnx --batch N --accept SG302@main/resize --assume-defaults
-    splitgraph reshape models/ --batch N -o out/ --no-verify --jobs 8 --timeout 60 --memory 4 --quiet
-    splitgraph reshape models/ --batch N -o out/ --exclude old/ --report r.jsonl --resume --junit r.xml
+    splitgraph reshape models/ --batch N -o out/ --no-verify --jobs 8 --timeout 60 --quiet
+    splitgraph reshape models/ --batch N -o out/ --exclude old/ --memory 4
+    splitgraph reshape models/ --batch N -o out/ --report r.jsonl --resume --junit r.xml
     splitgraph reshape 's3://zoo/*.onnx' --batch N -o out/ --scheduler tcp://10.0.0.1:8786
     """
     if not options["shapes"] and options["batch"] is None:

@@ -42,12 +42,12 @@ class Tolerance(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rewrite(Generic[M_co]):
-    """The result of `upgrade`, `downgrade` and `convert`.
+    """The result of `upgrade`, `downgrade`, `convert` and `reshape`.
 
     model: of the kind that went in, converted, put together when it is first asked for; the caller's model is
-    unchanged. held, writer, analysis: the parts it is put together from, what `save` calls, and what inference knows of
-    it where verification is to follow, new_sizes, the sizes that the model got; for this package only. changes: every
-    node that was rewritten. diagnostics: warnings and notes (a blocker raises ConversionError instead).
+    unchanged. held, writer, analysis, new_sizes: the parts it is put together from, what `save` calls, what inference
+    knows of it where verification is to follow, and the sizes that `reshape` gave it; for this package only. changes:
+    every node that was rewritten. diagnostics: warnings and notes (a blocker raises ConversionError instead).
     verification: None unless it was asked for. from_opset, to_opset: imported version of each domain, before and after.
     rounding: an operator was written as arithmetic with others, so that floating-point results may differ in their last
     bits. accepted: errors of the model that the caller accepts by name; their nodes are unchanged. assumed_defaults:

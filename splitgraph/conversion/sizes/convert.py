@@ -180,7 +180,9 @@ def _read_dim(written: str, place: str) -> DimLike:
 def _as_pair(text: str) -> tuple[str, str]:
     place, sign, dim = text.rpartition("=")
     if not sign:
-        raise SplitgraphError(f"reshape --follow {text} is not of the form NODE[ENTRY]=DIMENSION, such as main/reshape[0]=N")
+        raise SplitgraphError(
+            f"reshape --follow {text} is not of the form NODE[ENTRY]=DIMENSION, such as main/reshape[0]=N"
+        )
     return place, dim
 
 

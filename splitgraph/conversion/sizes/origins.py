@@ -143,7 +143,7 @@ class Origins:
         rule = _RULES.get(producer.node.op_type) if not plain_domain(producer.node.domain) else None
         if rule is None:
             raise Stuck(f"{producer.location} gives {name!r} the size {size} along axis {axis}")
-        rule(_Step(self, producer, name, axis, dim, size))
+        rule(_StepBack(self, producer, name, axis, dim, size))
 
     def _shape(self, path: GraphPath, name: str) -> tuple[DimLike, ...]:
         home = self._definitions.home(path, name)
@@ -195,7 +195,7 @@ def _are_whole(*numbers: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _StepBack:
     """A node that gives a value its size, and the dimension that it has to be."""
 
     origins: Origins
@@ -244,11 +244,11 @@ class _Step:
         return Stuck(f"{self.producer.location} gives {self.name!r} the size {self.size} along axis {self.axis}")
 
 
-def _hand_on(step: _Step) -> None:
+def _hand_on(step: _StepBack) -> None:
     step.back(0, step.axis)
 
 
-def _broadcast(step: _Step) -> None:
+def _broadcast(step: _StepBack) -> None:
     rank = len(step.origins._shape(step.producer.scope.path, step.name))
     found = False
     for position in range(len(step.producer.node.input)):
@@ -261,13 +261,13 @@ def _broadcast(step: _Step) -> None:
         raise step.stuck()
 
 
-def _transpose(step: _Step) -> None:
+def _transpose(step: _StepBack) -> None:
     rank = len(step.shape(0))
     order = step.producer.attribute("perm", tuple(reversed(range(rank))))
     step.back(0, order[step.axis])  # type: ignore[index]
 
 
-def _expand(step: _Step) -> None:
+def _expand(step: _StepBack) -> None:
     data, rank = step.shape(0), len(step.origins._shape(step.producer.scope.path, step.name))
     axis = step.axis - (rank - len(data))
     if axis >= 0 and data[axis] != 1:
@@ -278,18 +278,18 @@ def _expand(step: _Step) -> None:
         step.state(1, entry, step.dim)
 
 
-def _constant_of_shape(step: _Step) -> None:
+def _constant_of_shape(step: _StepBack) -> None:
     step.state(0, step.axis, step.dim)
 
 
-def _range(step: _Step) -> None:
+def _range(step: _StepBack) -> None:
     start, delta = step.numbers(0), step.numbers(2)
     if start is None or delta is None:
         raise step.stuck()
     step.state(1, 0, start[0] + step.dim * delta[0])
 
 
-def _slice(step: _Step) -> None:
+def _slice(step: _StepBack) -> None:
     starts, ends = step.numbers(1), step.numbers(2)
     data = step.shape(0)
     axes = step.numbers(3) or tuple(range(len(starts or ())))
@@ -305,14 +305,14 @@ def _slice(step: _Step) -> None:
     step.state(2, entry, starts[entry] + step.dim)
 
 
-def _resize(step: _Step) -> None:
+def _resize(step: _StepBack) -> None:
     axes = step.producer.attribute("axes") or tuple(range(len(step.shape(0))))
     if step.axis not in axes or not step.items(3):  # type: ignore[operator]
         raise step.stuck()
     step.state(3, list(axes).index(step.axis), step.dim)  # type: ignore[call-overload]
 
 
-def _tile(step: _Step) -> None:
+def _tile(step: _StepBack) -> None:
     data, repeats = step.shape(0), step.numbers(1)
     if repeats is None:
         raise step.stuck()
@@ -324,7 +324,7 @@ def _tile(step: _Step) -> None:
         raise step.stuck()
 
 
-def _reshape(step: _Step) -> None:
+def _reshape(step: _StepBack) -> None:
     """The size stands in the data where as many elements are before and after it."""
     data, out = step.shape(0), step.origins._shape(step.producer.scope.path, step.name)
     if any(isinstance(dim, Dim) for dim in (*data, *out)):
@@ -341,7 +341,7 @@ def _reshape(step: _Step) -> None:
     raise step.stuck()
 
 
-def _concat(step: _Step) -> None:
+def _concat(step: _StepBack) -> None:
     rank = len(step.shape(0))
     if step.axis == step.producer.attribute("axis", 1) % rank:  # type: ignore[operator]
         raise step.stuck()
@@ -349,7 +349,7 @@ def _concat(step: _Step) -> None:
         step.back(position, step.axis)
 
 
-def _gather(step: _Step) -> None:
+def _gather(step: _StepBack) -> None:
     data, indices = step.shape(0), step.shape(1)
     axis = step.producer.attribute("axis", 0) % len(data)  # type: ignore[operator]
     if step.axis < axis:
@@ -360,7 +360,7 @@ def _gather(step: _Step) -> None:
         step.back(0, step.axis - len(indices) + 1)
 
 
-def _matmul(step: _Step) -> None:
+def _matmul(step: _StepBack) -> None:
     one, other = step.shape(0), step.shape(1)
     rank = len(step.origins._shape(step.producer.scope.path, step.name))
     if len(one) < 2 or len(other) < 2:
@@ -373,7 +373,7 @@ def _matmul(step: _Step) -> None:
         _broadcast(step)
 
 
-def _unsqueeze(step: _Step) -> None:
+def _unsqueeze(step: _StepBack) -> None:
     rank = len(step.origins._shape(step.producer.scope.path, step.name))
     written = step.producer.attribute("axes") or step.numbers(1)
     if written is None:
@@ -382,7 +382,7 @@ def _unsqueeze(step: _Step) -> None:
     step.back(0, step.axis - sum(axis < step.axis for axis in added))
 
 
-def _squeeze(step: _Step) -> None:
+def _squeeze(step: _StepBack) -> None:
     data = step.shape(0)
     written = step.producer.attribute("axes") or step.numbers(1)
     gone = (
@@ -393,7 +393,7 @@ def _squeeze(step: _Step) -> None:
     step.back(0, [axis for axis in range(len(data)) if axis not in gone][step.axis])
 
 
-_RULES: Mapping[str, Callable[[_Step], None]] = {
+_RULES: Mapping[str, Callable[[_StepBack], None]] = {
     "Concat": _concat,
     "ConstantOfShape": _constant_of_shape,
     "Expand": _expand,

@@ -25,7 +25,7 @@ class Ambiguous(Exception):
     """A constant can mean several things. The argument lists them, as people read it."""
 
 
-class _Factor(NamedTuple):
+class _MovingSize(NamedTuple):
     """A dimension of the data that changes: `dim` is `times` times `part`, whose old size is `size`. before, after: how
     many elements stand before and after it in the order of elements.
     """
@@ -97,16 +97,16 @@ def _resolved(numbers: Sequence[int], target: Sequence[int], *, zeros_are_sizes:
     return out if prod(out) == total and total > 0 else None
 
 
-def _factors(dims: Sequence[DimLike], numbers: Sequence[int], wanted: Wanted) -> Iterator[_Factor]:
+def _factors(dims: Sequence[DimLike], numbers: Sequence[int], wanted: Wanted) -> Iterator[_MovingSize]:
     for axis, dim in enumerate(dims):
         if not isinstance(dim, Dim) or not wanted.moves(dim):
             continue
         times = gcd(dim.const, *(coefficient for _, coefficient in dim.terms))
         part = dim // times
-        yield _Factor(axis, times, part, numbers[axis] // times, prod(numbers[:axis]), prod(numbers[axis + 1 :]))
+        yield _MovingSize(axis, times, part, numbers[axis] // times, prod(numbers[:axis]), prod(numbers[axis + 1 :]))
 
 
-def _spots(factor: _Factor, out: Sequence[int]) -> Iterator[_Spot]:
+def _spots(factor: _MovingSize, out: Sequence[int]) -> Iterator[_Spot]:
     """Yield the places where as many elements stand before and after the part as in the data. What multiplies the part
     may stand on either side of it, because which is outer is not known; outside first.
     """
@@ -130,7 +130,7 @@ def _divisors(number: int) -> list[int]:
     return [divisor for divisor in range(1, number + 1) if number % divisor == 0] if number < 1 << 16 else [1]
 
 
-def _rank(spot: _Spot, factor: _Factor, dims: Sequence[DimLike], out: Sequence[int]) -> tuple[bool, int, int]:
+def _rank(spot: _Spot, factor: _MovingSize, dims: Sequence[DimLike], out: Sequence[int]) -> tuple[bool, int, int]:
     """Sort places: of its own first; then the axis that it had, counted from the nearer end."""
     is_own = spot.before == spot.after == 1
     behind = len(dims) - 1 - factor.axis

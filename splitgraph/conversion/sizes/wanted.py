@@ -19,7 +19,7 @@ from splitgraph.options import NewSizes, Sizes
 _STAND_IN = "size{}"
 
 
-class Place(NamedTuple):
+class SizePlace(NamedTuple):
     """Where a run finds a size: a dimension of an input."""
 
     input: str
@@ -39,7 +39,7 @@ class Wanted:
     shapes: Mapping[str, Sequence[DimLike]]
     old: Mapping[str, int]
     new: Mapping[str, int]
-    places: Mapping[str, Place]
+    places: Mapping[str, SizePlace]
     bound: Mapping[str, DimLike]
     batch: frozenset[str]
 
@@ -70,7 +70,7 @@ def read_wanted(model: ModelProto, sizes: NewSizes) -> Wanted:
     if not asked:
         raise SplitgraphError("reshape needs the shape of an input (shapes), or a batch")
     given = read_sizes(model, Sizes(None, asked)).given
-    reader = _Reader(set(dimension_names(model)))
+    reader = _SizesReader(set(dimension_names(model)))
     for value, known in zip(model.graph.input, given, strict=True):
         if known is not None and known.shape is not None:
             reader.read(value, known.shape)
@@ -86,7 +86,9 @@ def _with_batch(model: ModelProto, batch: int | str, asked: Mapping[str, object]
         if value.name in weights or value.name in asked or not shape:
             continue
         if any(dim is None for dim in shape):
-            raise SplitgraphError(f"the shape of {value.name!r} is not known; give it with shapes (reshape --input-shape)")
+            raise SplitgraphError(
+                f"the shape of {value.name!r} is not known; give it with shapes (reshape --input-shape)"
+            )
         firsts[value.name] = [batch, *(dim for dim in shape[1:] if dim is not None)]
     found = {str(value_type(value.type).shape[0]) for value in model.graph.input if value.name in firsts}  # type: ignore[index]
     if len(found) > 1:
@@ -98,7 +100,7 @@ def _with_batch(model: ModelProto, batch: int | str, asked: Mapping[str, object]
     return firsts
 
 
-class _Reader:
+class _SizesReader:
     """Collects the dimensions that change, input by input."""
 
     def __init__(self, names: set[str]) -> None:
@@ -106,7 +108,7 @@ class _Reader:
         self._shapes: dict[str, list[DimLike]] = {}
         self._old: dict[str, int] = {}
         self._new: dict[str, int] = {}
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, SizePlace] = {}
         self._bound: dict[str, DimLike] = {}
         self._axes: dict[str, set[int]] = {}
         self._stand_ins: dict[tuple[int, int], str] = {}
@@ -167,7 +169,7 @@ class _Reader:
             raise SplitgraphError(
                 f"{text!r} would stand for {self._old[text]} and {own} at once; take two names, as in N and M"
             )
-        self._places.setdefault(text, Place(name, axis))
+        self._places.setdefault(text, SizePlace(name, axis))
         self._axes.setdefault(text, set()).add(axis)
 
     def wanted(self) -> Wanted:

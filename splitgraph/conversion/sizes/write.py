@@ -60,7 +60,7 @@ class SizeWriter:
 
     def _replacement(self, scope: Scope, index: int) -> Replacement | None:
         node = scope.nodes[index]
-        edited, draft = Node.of(node), _Draft(self, scope, node_label(node, index))
+        edited, draft = Node.of(node), _SizeDraft(self, scope, node_label(node, index))
         why: list[str] = []
         for position, contents in sorted(self.follower.edits.get((scope.path, index), {}).items()):
             why.append(f"{_operand(node, position)} {_spelled(contents)}")
@@ -81,7 +81,7 @@ class SizeWriter:
             [*draft.nodes, edited], draft.constants, f"follows the sizes: {', '.join(why)}", node.op_type, node.op_type
         )
 
-    def _write_elements(self, draft: _Draft, edited: Node, position: int, contents: Contents) -> None:
+    def _write_elements(self, draft: _SizeDraft, edited: Node, position: int, contents: Contents) -> None:
         items: list[DimLike] = [self.follower.wanted.after(item) for item in contents.items]  # type: ignore[arg-type]
         if edited.op_type == "Split":
             self._write_equal_parts(draft, edited, len(items))
@@ -92,7 +92,7 @@ class SizeWriter:
             items, contents.shape, self._dtype(draft.scope, edited.inputs[position])
         )
 
-    def _write_equal_parts(self, draft: _Draft, edited: Node, parts: int) -> None:
+    def _write_equal_parts(self, draft: _SizeDraft, edited: Node, parts: int) -> None:
         edited.inputs = edited.inputs[:1]
         if draft.opset >= 18:
             edited.attributes["num_outputs"] = make_attribute("num_outputs", parts)
@@ -119,7 +119,7 @@ class SizeWriter:
 
 
 @dataclass(slots=True)
-class _Draft:
+class _SizeDraft:
     """The nodes and constants that stand before one node."""
 
     writer: SizeWriter
