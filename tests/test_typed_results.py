@@ -151,6 +151,7 @@ OPTIONS = {
     "upgrade": options.RewriteOptions,
     "downgrade": options.RewriteOptions,
     "convert": options.ConvertOptions,
+    "reshape": options.ReshapeOptions,
 }
 
 
