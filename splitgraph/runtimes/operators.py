@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from splitgraph.model.schemas import history, table
 from splitgraph.model.value_type import DTYPE_NUMBERS
-from splitgraph.runtimes.operator_traits import is_structure, needs_a_case
+from splitgraph.runtimes.operator_traits import is_default, is_structure, needs_a_case
 
 # What is known of a node: all is read; it is refused (the process dies of it, too); results are wrong; some cases like
 # it are not read; or nothing like it was measured.
@@ -98,11 +98,13 @@ class OperatorEntry:
             return self._failed(f"0 of {_cases(self.cases)} of {operator} run", max(self.counts, key=_harm))
         for rule in self.rules:
             if rule.traits <= traits:
-                text = f"0 of {_cases(rule.cases)} of {operator} with {' and '.join(sorted(rule.traits))} run"
+                text = f"0 of {_cases(rule.cases)} of {operator} {_with(rule.traits)} run"
                 if rule.is_weak:
                     return Judged("some", f"{text}{_told(self.said, ': ')}")
                 return self._failed(text, rule.answer)
-        missing = sorted(trait for trait in traits - known | traits & self.unread if needs_a_case(trait))
+        missing = sorted(
+            trait for trait in traits - known | traits & self.unread if needs_a_case(trait) and not is_default(trait)
+        )
         if missing:
             return Judged("unmeasured", f"{operator} was not measured with {' and '.join(missing)}")
         if not self.is_explained and self.like <= traits:
@@ -130,6 +132,13 @@ class OperatorEntry:
 
 def _cases(number: int) -> str:
     return f"{number} case{'' if number == 1 else 's'}"
+
+
+def _with(traits: Iterable[str]) -> str:
+    """Return "with axis<0 and mode=cubic and without axes"."""
+    left_out = sorted(filter(is_default, traits))
+    others = " and ".join(trait.removeprefix("with ") for trait in sorted(set(traits) - set(left_out)))
+    return " and ".join([*([f"with {others}"] if others else ()), *left_out])
 
 
 def _told(text: str, between: str = "") -> str:

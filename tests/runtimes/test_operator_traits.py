@@ -47,7 +47,15 @@ def traits(body: str, inputs: str = "float[N, 3, 8, 8] x", opset: int = 17, more
          {"T=float32", "rank 2", "dim 0 open", "shape from shapes"}),
         # A present input that is empty is not the same as one that is given.
         (traits("y = Resize(x, r, s)", "float[1, 1, 2, 2] x", more="<float[0] r = {}, float[4] s = {1, 1, 2, 2}>"),
-         {"T1=float32", "rank 4", "roi empty", "with scales"}),
+         {"T1=float32", "rank 4", "roi empty", "without roi", "with scales", "without sizes"}),
+        # All axes of size 1, and other axes.
+        (traits("y = Squeeze(x)", "float[1, N] x"), {"T=float32", "rank 2", "dim 1 open", "without axes"}),
+        (traits("y = Squeeze(x, a)", "float[1, N] x", more="<int64[1] a = {0}>"),
+         {"T=float32", "rank 2", "dim 1 open", "with axes"}),
+        # A list of sizes is no data, although it comes first.
+        (traits("y = ConstantOfShape(s)", "int64[2] s"), {"T1=int64", "T2=float32", "rank 1", "input computed"}),
+        (traits("s = Shape(x) y = ConstantOfShape(s)", "float[N, 4] x"),
+         {"T1=int64", "T2=float32", "rank 1", "input from shapes"}),
         (traits("y = Reshape(x, s)", "float x", more="<int64[0] s = {}>"), {"T=float32", "scalar", "shape empty"}),
         (traits("y = com.microsoft.Gelu(x)", "float[2, 4] x"), {"T=float32", "rank 2"}),
     ],
