@@ -1,9 +1,9 @@
 """The traits of a node of any operator: what may decide whether a runtime reads it.
 
-Element types by type variable (`T=int64`), attributes that are not at their default (`mode=cubic`), inputs and outputs
-that may be left out (`with bias`, `without axes`), inputs that only the run tells (`shape computed`, or `shape from shapes` if the
-sizes of the inputs are enough to tell it), ranks, and sizes that only the run tells: of the first dimension, the
-second, or a later one (`dim 0 open`, `dim 1 open`, `dim 2 open`).
+Element types by type variable (`T=int64`), attributes that are not at their default (`mode=cubic`), what may be left
+out (`with bias`, `without axes`), inputs that only the run tells (`shape computed`, or `shape from shapes` if the sizes
+of the inputs are enough to tell it), ranks, and sizes that only the run tells: of the first dimension, the second, or a
+later one (`dim 0 open`, `dim 1 open`, `dim 2 open`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from splitgraph.model.value_type import UNKNOWN, ValueType
 # taken for measured without them.
 _SHAPES = ("rank ", "broadcast")
 _WITHOUT = "without "
+_LISTS = (AttributeProto.INTS, AttributeProto.FLOATS)
 # The types of an input that can only be a list of sizes.
 _SIZES = {"tensor(int64)"}
 # Lists that say the same as no list, if all their numbers are this one.
@@ -84,9 +85,11 @@ def _of_attributes(node: NodeProto, version: OperatorVersion | None) -> Iterator
         formal = None if version is None else version.attributes.get(attribute.name)
         if formal is None or formal.default is None or not _equal(attribute, formal.default):
             yield from _of_attribute(attribute)
-    if version is not None and "axes" in version.attributes and all(each.name != "axes" for each in node.attribute):
-        # All of them, or those of size 1.
-        yield f"{_WITHOUT}axes"
+    given = {attribute.name for attribute in node.attribute}
+    for name, formal in ({} if version is None else version.attributes).items():
+        # What is left out may mean a list that depends on the data: all axes, strides of 1.
+        if name not in given and formal.default is None and not formal.required and formal.type in _LISTS:
+            yield f"{_WITHOUT}{name}"
 
 
 def _equal(attribute: AttributeProto, default: AttributeProto) -> bool:

@@ -40,20 +40,23 @@ def _at_run_time(trait: str) -> str:
 
 
 class CaseRule(NamedTuple):
-    """Traits with which no case is read: the answer, and the number of cases; 0 if documents say so."""
+    """Traits with which no case is read: the answer, and the number of cases; 0 if documents say so. like: where the
+    traits are only of how a node stands in its model, what else all of these cases have.
+    """
 
     traits: frozenset[str]
     answer: str
     cases: int
+    like: frozenset[str] = frozenset()
 
-    @property
-    def is_weak(self) -> bool:
-        """True where a node with these traits may be read all the same: one case that is wrong, or one of how a node
-        stands in its model, may be so for another reason; and the sizes in the cases are those of an input of its own.
+    def is_weak(self, traits: frozenset[str]) -> bool:
+        """Return True where a node with these traits may be read all the same: one case that is wrong, or one of how a
+        node stands in its model, may be so for another reason; so may all cases, if the node is not like them; and the
+        sizes in the cases are those of an input of its own.
         """
         may_be_other = self.answer in ("wrong", "rank") or any(map(is_structure, self.traits))
         is_one = self.cases == 1 and may_be_other
-        return is_one or any(trait.endswith(_FROM_SHAPES) for trait in self.traits)
+        return is_one or not self.like <= traits or any(trait.endswith(_FROM_SHAPES) for trait in self.traits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,7 @@ class OperatorEntry:
         for rule in self.rules:
             if rule.traits <= traits:
                 text = f"0 of {_cases(rule.cases)} of {operator} {_with(rule.traits)} run"
-                if rule.is_weak:
+                if rule.is_weak(traits):
                     return Judged("some", f"{text}{_told(self.said, ': ')}")
                 return self._failed(text, rule.answer)
         missing = sorted(
@@ -246,7 +249,10 @@ def operator_table(key: str) -> OperatorTable:
 
 def read_entry(held: Mapping[str, Any]) -> OperatorEntry:
     """Return the entry that a line of a file describes."""
-    rules = tuple(CaseRule(frozenset(traits), answer, cases) for traits, answer, cases in held.get("rules", ()))
+    rules = tuple(
+        CaseRule(frozenset(traits), answer, cases, frozenset(*like))
+        for traits, answer, cases, *like in held.get("rules", ())
+    )
     counts = {answer: held[answer] for answer in _HARM if answer in held}
     return OperatorEntry(
         counts,

@@ -56,7 +56,7 @@ def has_trait(version: OperatorVersion, trait: str) -> bool:
     if trait.endswith((" computed", " from shapes", " empty")):
         return any(trait == f"{value}{end}" for value in values for end in (" computed", " from shapes", " empty"))
     if trait.startswith(("with ", "without ")):
-        return trait.partition(" ")[2] in values or (trait == "without axes" and "axes" in version.attributes)
+        return trait.partition(" ")[2] in values | version.attributes.keys()
     variables = {formal.type_variable for formal in (*version.inputs, *version.outputs)}
     name = re.match(r"\w+", trait)
     return name is not None and name[0] in {*version.attributes, *variables}
@@ -223,6 +223,12 @@ TYPES = {"documented": "reads", "types": ["float16", "float32"]}
             {"reads": 3, "refuses": 2, "rules": [[["dim 0 open"], "refuses", 2]], "unread": ["dim 0 open"]},
             {"dim 0 open"},
             Judged("refuses", "0 of 2 cases of Op-1 with dim 0 open run"),
+        ),
+        # How a node stands in its model is to blame only if the node is like the cases that have that.
+        (
+            {"reads": 3, "refuses": 2, "rules": [[["rank 3"], "refuses", 2, ["T=bool"]]]},
+            {"T=float32", "rank 3"},
+            Judged("some", "0 of 2 cases of Op-1 with rank 3 run"),
         ),
         # A node is like cases that nothing explains only with all that they share.
         (
