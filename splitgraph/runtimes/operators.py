@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from splitgraph.model.schemas import history, table
 from splitgraph.model.value_type import DTYPE_NUMBERS
-from splitgraph.runtimes.operator_traits import is_default, is_structure, needs_a_case
+from splitgraph.runtimes.operator_traits import is_default, needs_a_case
 
 # What is known of a node: all is read; it is refused (the process dies of it, too); results are wrong; some cases like
 # it are not read; or nothing like it was measured.
@@ -33,6 +33,9 @@ class Judged(NamedTuple):
 
 
 _FROM_SHAPES = " from shapes"
+# Where a runtime was measured with the first cases only, so many of an operator version have to fail, so that it is
+# refused: the first ones may be special, as a model of nothing but a Shape is.
+_ENOUGH = 4
 
 
 def _at_run_time(trait: str) -> str:
@@ -50,11 +53,12 @@ class CaseRule(NamedTuple):
     like: frozenset[str] = frozenset()
 
     def is_weak(self, traits: frozenset[str]) -> bool:
-        """Return True where a node with these traits may be read all the same: one case that is wrong, or one of how a
-        node stands in its model, may be so for another reason; so may all cases, if the node is not like them; and the
-        sizes in the cases are those of an input of its own.
+        """Return True where a node with these may be read all the same: one case that is wrong, or one with other
+        traits than a type or a mode, may be so for another reason; so may all cases, if the node is not like them; and
+        the sizes in the cases are those of an input of its own.
         """
-        may_be_other = self.answer in ("wrong", "rank") or any(map(is_structure, self.traits))
+        # A type or a mode is the same wherever it stands; numbers of one case may be bad ones.
+        may_be_other = self.answer in ("wrong", "rank") or not all("=" in trait for trait in self.traits)
         is_one = self.cases == 1 and may_be_other
         return is_one or not self.like <= traits or any(trait.endswith(_FROM_SHAPES) for trait in self.traits)
 
@@ -70,6 +74,7 @@ class OperatorEntry:
     documented: "reads" or "refuses", where the runtime was not run and its documents say so; "" for what was measured.
     The documents may also tell rules, and in `said` the reason of a refusal. types: the element types of the first
     input that they name; empty if they name none. are_all_types: no other type is read; else it is not known.
+    is_sampled: the runtime was measured with the first cases of each operator version only.
     """
 
     counts: Mapping[str, int]
@@ -81,6 +86,7 @@ class OperatorEntry:
     types: frozenset[str] = frozenset()
     are_all_types: bool = True
     like: frozenset[str] = frozenset()
+    is_sampled: bool = False
 
     @property
     def cases(self) -> int:
@@ -98,7 +104,10 @@ class OperatorEntry:
         traits = traits - easier | {_at_run_time(trait) for trait in easier}
         read = self.counts.get("reads", 0)
         if not read:
-            return self._failed(f"0 of {_cases(self.cases)} of {operator} run", max(self.counts, key=_harm))
+            text = f"0 of {_cases(self.cases)} of {operator} run"
+            if self.is_sampled and self.cases < _ENOUGH:
+                return Judged("some", f"{text}{_told(self.said, ': ')}")
+            return self._failed(text, max(self.counts, key=_harm))
         for rule in self.rules:
             if rule.traits <= traits:
                 text = f"0 of {_cases(rule.cases)} of {operator} {_with(rule.traits)} run"
@@ -244,7 +253,10 @@ def operator_table(key: str) -> OperatorTable:
     if not file.is_file():
         return OperatorTable(None, MappingProxyType({}))
     held = json.loads(file.read_text("utf-8"))
-    return OperatorTable(held["measured"], {name: read_entry(each) for name, each in held["operators"].items()})
+    entries = {name: read_entry(each) for name, each in held["operators"].items()}
+    if held["measured"] and held["cases"] < _ENOUGH * len(entries):
+        entries = {name: replace(entry, is_sampled=True) for name, entry in entries.items()}
+    return OperatorTable(held["measured"], entries)
 
 
 def read_entry(held: Mapping[str, Any]) -> OperatorEntry:
