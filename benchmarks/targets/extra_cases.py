@@ -139,6 +139,12 @@ _BODIES = {
             <body = turn (int64 i, bool on, seq(float[3, 4]) before) => (bool still, seq(float[3, 4]) after) {
             still = Identity (on)  each = Relu (x)  after = SequenceInsert (before, each) }>
         y = ConcatFromSequence <axis = 0> (all) }""",
+    "SequenceAt": """agraph (float[3, 4] x) => (float[1, 4] y)
+        <int64 one = {1}, bool goes = {1}, float[1, 4] none = {0, 0, 0, 0}> {
+        parts = SplitToSequence <axis = 0> (x, one)  turns = SequenceLength (parts)
+        y = Loop (turns, goes, none)
+            <body = turn (int64 i, bool on, float[1, 4] before) => (bool still, float[1, 4] after) {
+            still = Identity (on)  part = SequenceAt (parts, i)  after = Add (before, part) }> }""",
     "Scan": """agraph (float[3, 4] x) => (float[3, 4] y) <float[4] start = {0, 0, 0, 0}> {
         last, y = Scan <num_scan_inputs = 1, body = step (float[] before, float[] row) => (float[] after, float[] out)
             { after = Add (before, row)  out = Identity (after) }> (start, x) }""",
@@ -150,12 +156,15 @@ _BODIES = {
 
 
 def _bodies() -> Iterator[_Extra]:
-    """Loops with a sum, collected results and a sequence, a Scan and an If, with bodies that read outer values."""
+    """Loops with a sum, collected results and a sequence, one over parts, a Scan and an If, with bodies that read outer
+    values.
+    """
     total = np.cumsum(np.stack([_X] * 4), axis=0)
     wanted = {
         "Loop": total[3],
         "Loop ": total[1:],
         "Loop  ": np.concatenate([_X] * 3),
+        "SequenceAt": np.sum(_X, axis=0, keepdims=True),
         "Scan": np.cumsum(_X, axis=0),
         "If": _X,
     }

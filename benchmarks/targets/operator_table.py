@@ -25,7 +25,7 @@ import onnx
 
 from splitgraph.options import STRICT
 from splitgraph.runtimes.check import examine
-from splitgraph.runtimes.operator_traits import needs_a_case
+from splitgraph.runtimes.operator_traits import is_default, is_structure, needs_a_case
 
 RESULTS = Path(__file__).with_name("results") / "operators"
 TABLE = Path(__file__).parents[2] / "splitgraph" / "runtimes" / "table" / "operators"
@@ -102,7 +102,10 @@ def entry_of(rows: Sequence[Row], known: Traits) -> dict[str, Any]:
         unexplained = [traits for traits, _ in failing if not any(blamed <= traits for blamed, *_ in rules)]
         unread = sorted(trait for trait in known.difference(*read) if needs_a_case(trait))
         told = {
-            "rules": [[sorted(blamed), answer, cases] for blamed, answer, cases in rules],
+            "rules": [
+                [sorted(blamed), answer, cases, *([like] if (like := _alike(blamed, failing)) else [])]
+                for blamed, answer, cases in rules
+            ],
             "unread": unread,
             "unexplained": left,
             # Only a node with all that these cases share is like them.
@@ -113,6 +116,14 @@ def entry_of(rows: Sequence[Row], known: Traits) -> dict[str, Any]:
     if said:
         entry["said"] = said.most_common(1)[0][0]
     return entry
+
+
+def _alike(blamed: Traits, failing: Sequence[tuple[Traits, str]]) -> list[str]:
+    """What all cases with these traits have besides, if the traits are only of how a node stands in its model."""
+    if not all(map(is_structure, blamed)):
+        return []
+    shared = frozenset.intersection(*(traits for traits, _ in failing if blamed <= traits))
+    return sorted(trait for trait in shared - blamed if needs_a_case(trait) and not is_default(trait))
 
 
 def rules_of(

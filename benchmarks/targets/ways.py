@@ -64,6 +64,12 @@ def _with_symbols(model: ModelProto, inputs: Mapping[str, Array], axes: slice) -
     return analysis.model, {name: array for name, array in inputs.items() if name in alike}
 
 
+def _remove(model: ModelProto, name: str) -> None:
+    for held in (model.graph.initializer, model.graph.input):
+        for each in [each for each in held if each.name == name]:
+            held.remove(each)
+
+
 def _without_shapes(model: ModelProto) -> ModelProto:
     """The model without the declared shapes of its outputs, which inference fills in."""
     for value in model.graph.output:
@@ -90,21 +96,22 @@ def with_shapes(model: ModelProto, inputs: Mapping[str, Array]) -> Made | None:
     """Short lists of sizes, and sizes, computed from the shape of another input; the others are constants."""
     made, given = with_constants(model, inputs) or (model, inputs)
     given, is_changed = dict(given), False
-    for tensor in list(made.graph.initializer):
-        array = inputs.get(tensor.name)
+    for held in (*made.graph.initializer, *made.graph.input):
+        name, array = held.name, inputs.get(held.name)
         if array is None or array.dtype != np.int64 or array.ndim > 1 or not 0 < array.size <= _LONGEST:
             continue
         sizes = array.reshape(-1).tolist()
         if min(sizes) < 0 or np.prod(sizes) > _MOST_ELEMENTS:
             continue
-        made.graph.initializer.remove(tensor)
-        source = f"{tensor.name}_sizes"
-        symbols = [f"{tensor.name}{place}" for place in range(len(sizes))]
+        _remove(made, name)
+        given.pop(name, None)
+        source = f"{name}_sizes"
+        symbols = [f"{name}{place}" for place in range(len(sizes))]
         made.graph.input.append(helper.make_tensor_value_info(source, TensorProto.FLOAT, symbols))
-        nodes = [helper.make_node("Shape", [source], [tensor.name if array.ndim else f"{tensor.name}_list"])]
+        nodes = [helper.make_node("Shape", [source], [name if array.ndim else f"{name}_list"])]
         if not array.ndim:
-            made.graph.initializer.append(numpy_helper.from_array(np.array(0, np.int64), f"{tensor.name}_first"))
-            nodes.append(helper.make_node("Gather", [f"{tensor.name}_list", f"{tensor.name}_first"], [tensor.name]))
+            made.graph.initializer.append(numpy_helper.from_array(np.array(0, np.int64), f"{name}_first"))
+            nodes.append(helper.make_node("Gather", [f"{name}_list", f"{name}_first"], [name]))
         for node in reversed(nodes):
             made.graph.node.insert(0, node)
         given[source], is_changed = np.zeros(sizes, np.float32), True

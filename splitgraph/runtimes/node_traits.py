@@ -244,7 +244,9 @@ class _TraitReader:
         known = self._of_shapes.get(name)
         if known is None:
             is_short = self._type_of(name).rank in (0, 1) and not self._is_before_the_run(name)
-            known = self._of_shapes[name] = is_short and self._given(name) == "computed"
+            # What a body is given, such as the number of a turn, follows from no sizes.
+            is_computed = is_short and self.producers.node(name) is not None
+            known = self._of_shapes[name] = is_computed and self._given(name) == "computed"
         return known
 
     def _type_of(self, name: str) -> ValueType:

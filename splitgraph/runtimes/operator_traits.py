@@ -1,9 +1,9 @@
 """The traits of a node of any operator: what may decide whether a runtime reads it.
 
-Element types by type variable (`T=int64`), attributes that are not at their default (`mode=cubic`), inputs and outputs
-that may be left out (`with bias`), inputs that only the run tells (`shape computed`, or `shape from shapes` if the
-sizes of the inputs are enough to tell it), ranks, and sizes that only the run tells: of the first dimension, the
-second, or a later one (`dim 0 open`, `dim 1 open`, `dim 2 open`).
+Element types by type variable (`T=int64`), attributes that are not at their default (`mode=cubic`), what may be left
+out (`with bias`, `without axes`), inputs that only the run tells (`shape computed`, or `shape from shapes` if the sizes
+of the inputs are enough to tell it), ranks, and sizes that only the run tells: of the first dimension, the second, or a
+later one (`dim 0 open`, `dim 1 open`, `dim 2 open`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ from splitgraph.model.value_type import UNKNOWN, ValueType
 # Traits that describe the shape of the data. A runtime that reads an operator seldom depends on them, so that a node is
 # taken for measured without them.
 _SHAPES = ("rank ", "broadcast")
+_WITHOUT = "without "
+_LISTS = (AttributeProto.INTS, AttributeProto.FLOATS)
+# The types of an input that can only be a list of sizes.
+_SIZES = {"tensor(int64)"}
 # Lists that say the same as no list, if all their numbers are this one.
 _NEUTRAL = {"pads": 0, "strides": 1, "dilations": 1, "output_padding": 0}
 
@@ -25,6 +29,11 @@ _NEUTRAL = {"pads": 0, "strides": 1, "dilations": 1, "output_padding": 0}
 def needs_a_case(trait: str) -> bool:
     """Return True for a trait with which a runtime must have read a case, or it is not known to read a node with it."""
     return not trait.startswith(_SHAPES)
+
+
+def is_default(trait: str) -> bool:
+    """Return True for a trait of a node that leaves something out: if no case does so, it is taken for measured."""
+    return trait.startswith(_WITHOUT)
 
 
 def is_structure(trait: str) -> bool:
@@ -51,10 +60,15 @@ def operator_traits(
     else:
         outputs = [type_of(name) if name else UNKNOWN for name in node.output]
         traits |= _of_types(version.inputs, inputs) | _of_types(version.outputs, outputs)
-        traits |= _given(version.inputs, node.input, inputs) | _given(version.outputs, node.output, outputs)
+        left_out, fewer = _given(version.inputs, node.input, inputs), _given(version.outputs, node.output, outputs)
+        # To give less than all outputs is no more than to give them.
+        traits |= left_out | {trait for trait in fewer if not trait.startswith(_WITHOUT)}
         for position, name in enumerate(node.input):
             formal = _formal(version.inputs, position)
-            if not position or not name or formal is None or formal.option == "variadic":
+            if not name or formal is None or formal.option == "variadic":
+                continue
+            if not position and formal.types != _SIZES:
+                # The data.
                 continue
             if not is_known(name):
                 traits.add(f"{formal.name} {'from shapes' if is_of_shapes(name) else 'computed'}")
@@ -71,6 +85,11 @@ def _of_attributes(node: NodeProto, version: OperatorVersion | None) -> Iterator
         formal = None if version is None else version.attributes.get(attribute.name)
         if formal is None or formal.default is None or not _equal(attribute, formal.default):
             yield from _of_attribute(attribute)
+    given = {attribute.name for attribute in node.attribute}
+    for name, formal in ({} if version is None else version.attributes).items():
+        # What is left out may mean a list that depends on the data: all axes, strides of 1.
+        if name not in given and formal.default is None and not formal.required and formal.type in _LISTS:
+            yield f"{_WITHOUT}{name}"
 
 
 def _equal(attribute: AttributeProto, default: AttributeProto) -> bool:
@@ -114,12 +133,13 @@ def _of_types(formals: Sequence[Formal], types: Iterable[ValueType]) -> set[str]
 
 
 def _given(formals: Sequence[Formal], names: Sequence[str], types: Sequence[ValueType]) -> set[str]:
-    """Return a trait for each optional value that is there and not empty."""
-    return {
-        f"with {formal.name}"
-        for formal, name, known in zip(formals, names, types, strict=False)
-        if name and formal.option == "optional" and 0 not in (known.shape or ())
-    }
+    """Return a trait for each optional value: whether it is there, and not empty."""
+    traits = set()
+    for position, formal in enumerate(formals):
+        if formal.option == "optional":
+            is_there = position < len(names) and names[position] and 0 not in (types[position].shape or ())
+            traits.add(f"with {formal.name}" if is_there else f"{_WITHOUT}{formal.name}")
+    return traits
 
 
 def _is_broadcast(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from splitgraph.model.schemas import history, table
 from splitgraph.model.value_type import DTYPE_NUMBERS
-from splitgraph.runtimes.operator_traits import is_structure, needs_a_case
+from splitgraph.runtimes.operator_traits import is_default, needs_a_case
 
 # What is known of a node: all is read; it is refused (the process dies of it, too); results are wrong; some cases like
 # it are not read; or nothing like it was measured.
@@ -33,6 +33,9 @@ class Judged(NamedTuple):
 
 
 _FROM_SHAPES = " from shapes"
+# Where a runtime was measured with the first cases only, so many of an operator version have to fail, so that it is
+# refused: the first ones may be special, as a model of nothing but a Shape is.
+_ENOUGH = 4
 
 
 def _at_run_time(trait: str) -> str:
@@ -40,20 +43,24 @@ def _at_run_time(trait: str) -> str:
 
 
 class CaseRule(NamedTuple):
-    """Traits with which no case is read: the answer, and the number of cases; 0 if documents say so."""
+    """Traits with which no case is read: the answer, and the number of cases; 0 if documents say so. like: where the
+    traits are only of how a node stands in its model, what else all of these cases have.
+    """
 
     traits: frozenset[str]
     answer: str
     cases: int
+    like: frozenset[str] = frozenset()
 
-    @property
-    def is_weak(self) -> bool:
-        """True where a node with these traits may be read all the same: one case that is wrong, or one of how a node
-        stands in its model, may be so for another reason; and the sizes in the cases are those of an input of its own.
+    def is_weak(self, traits: frozenset[str]) -> bool:
+        """Return True where a node with these may be read all the same: one case that is wrong, or one with other
+        traits than a type or a mode, may be so for another reason; so may all cases, if the node is not like them; and
+        the sizes in the cases are those of an input of its own.
         """
-        may_be_other = self.answer in ("wrong", "rank") or any(map(is_structure, self.traits))
+        # A type or a mode is the same wherever it stands; numbers of one case may be bad ones.
+        may_be_other = self.answer in ("wrong", "rank") or not all("=" in trait for trait in self.traits)
         is_one = self.cases == 1 and may_be_other
-        return is_one or any(trait.endswith(_FROM_SHAPES) for trait in self.traits)
+        return is_one or not self.like <= traits or any(trait.endswith(_FROM_SHAPES) for trait in self.traits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,7 @@ class OperatorEntry:
     documented: "reads" or "refuses", where the runtime was not run and its documents say so; "" for what was measured.
     The documents may also tell rules, and in `said` the reason of a refusal. types: the element types of the first
     input that they name; empty if they name none. are_all_types: no other type is read; else it is not known.
+    is_sampled: the runtime was measured with the first cases of each operator version only.
     """
 
     counts: Mapping[str, int]
@@ -78,6 +86,7 @@ class OperatorEntry:
     types: frozenset[str] = frozenset()
     are_all_types: bool = True
     like: frozenset[str] = frozenset()
+    is_sampled: bool = False
 
     @property
     def cases(self) -> int:
@@ -95,14 +104,19 @@ class OperatorEntry:
         traits = traits - easier | {_at_run_time(trait) for trait in easier}
         read = self.counts.get("reads", 0)
         if not read:
-            return self._failed(f"0 of {_cases(self.cases)} of {operator} run", max(self.counts, key=_harm))
+            text = f"0 of {_cases(self.cases)} of {operator} run"
+            if self.is_sampled and self.cases < _ENOUGH:
+                return Judged("some", f"{text}{_told(self.said, ': ')}")
+            return self._failed(text, max(self.counts, key=_harm))
         for rule in self.rules:
             if rule.traits <= traits:
-                text = f"0 of {_cases(rule.cases)} of {operator} with {' and '.join(sorted(rule.traits))} run"
-                if rule.is_weak:
+                text = f"0 of {_cases(rule.cases)} of {operator} {_with(rule.traits)} run"
+                if rule.is_weak(traits):
                     return Judged("some", f"{text}{_told(self.said, ': ')}")
                 return self._failed(text, rule.answer)
-        missing = sorted(trait for trait in traits - known | traits & self.unread if needs_a_case(trait))
+        missing = sorted(
+            trait for trait in traits - known | traits & self.unread if needs_a_case(trait) and not is_default(trait)
+        )
         if missing:
             return Judged("unmeasured", f"{operator} was not measured with {' and '.join(missing)}")
         if not self.is_explained and self.like <= traits:
@@ -130,6 +144,13 @@ class OperatorEntry:
 
 def _cases(number: int) -> str:
     return f"{number} case{'' if number == 1 else 's'}"
+
+
+def _with(traits: Iterable[str]) -> str:
+    """Return "with axis<0 and mode=cubic and without axes"."""
+    left_out = sorted(filter(is_default, traits))
+    others = " and ".join(trait.removeprefix("with ") for trait in sorted(set(traits) - set(left_out)))
+    return " and ".join([*([f"with {others}"] if others else ()), *left_out])
 
 
 def _told(text: str, between: str = "") -> str:
@@ -232,12 +253,18 @@ def operator_table(key: str) -> OperatorTable:
     if not file.is_file():
         return OperatorTable(None, MappingProxyType({}))
     held = json.loads(file.read_text("utf-8"))
-    return OperatorTable(held["measured"], {name: read_entry(each) for name, each in held["operators"].items()})
+    entries = {name: read_entry(each) for name, each in held["operators"].items()}
+    if held["measured"] and held["cases"] < _ENOUGH * len(entries):
+        entries = {name: replace(entry, is_sampled=True) for name, entry in entries.items()}
+    return OperatorTable(held["measured"], entries)
 
 
 def read_entry(held: Mapping[str, Any]) -> OperatorEntry:
     """Return the entry that a line of a file describes."""
-    rules = tuple(CaseRule(frozenset(traits), answer, cases) for traits, answer, cases in held.get("rules", ()))
+    rules = tuple(
+        CaseRule(frozenset(traits), answer, cases, frozenset(*like))
+        for traits, answer, cases, *like in held.get("rules", ())
+    )
     counts = {answer: held[answer] for answer in _HARM if answer in held}
     return OperatorEntry(
         counts,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,8 @@ def has_trait(version: OperatorVersion, trait: str) -> bool:
     values = {formal.name for formal in (*version.inputs, *version.outputs)}
     if trait.endswith((" computed", " from shapes", " empty")):
         return any(trait == f"{value}{end}" for value in values for end in (" computed", " from shapes", " empty"))
-    if trait.startswith("with "):
-        return trait.removeprefix("with ") in values
+    if trait.startswith(("with ", "without ")):
+        return trait.partition(" ")[2] in values | version.attributes.keys()
     variables = {formal.type_variable for formal in (*version.inputs, *version.outputs)}
     name = re.match(r"\w+", trait)
     return name is not None and name[0] in {*version.attributes, *variables}
@@ -224,11 +225,35 @@ TYPES = {"documented": "reads", "types": ["float16", "float32"]}
             {"dim 0 open"},
             Judged("refuses", "0 of 2 cases of Op-1 with dim 0 open run"),
         ),
+        # Numbers of one case may be bad ones; a mode is not.
+        (
+            {"reads": 3, "refuses": 1, "rules": [[["pads"], "refuses", 1]], "unread": ["pads"]},
+            {"pads"},
+            Judged("some", "0 of 1 case of Op-1 with pads run"),
+        ),
+        (
+            {"reads": 3, "refuses": 1, "rules": [[["mode=cubic"], "refuses", 1]], "unread": ["mode=cubic"]},
+            {"mode=cubic"},
+            Judged("refuses", "0 of 1 case of Op-1 with mode=cubic run"),
+        ),
+        # How a node stands in its model is to blame only if the node is like the cases that have that.
+        (
+            {"reads": 3, "refuses": 2, "rules": [[["rank 3"], "refuses", 2, ["T=bool"]]]},
+            {"T=float32", "rank 3"},
+            Judged("some", "0 of 2 cases of Op-1 with rank 3 run"),
+        ),
         # A node is like cases that nothing explains only with all that they share.
         (
             {"reads": 3, "wrong": 1, "unexplained": 1, "like": ["axis<0"]},
             set(),
             Judged("reads", "3 of 4 cases of Op-1 run"),
+        ),
+        # What a node leaves out needs no case of its own; it can tell cases apart.
+        ({"reads": 3}, {"T=float32", "without K"}, Judged("reads", "3 of 3 cases of Op-1 run")),
+        (
+            {"reads": 3, "refuses": 2, "rules": [[["dim 0 open", "without axes"], "refuses", 2]]},
+            {"T=float32", "dim 0 open", "without axes"},
+            Judged("refuses", "0 of 2 cases of Op-1 with dim 0 open and without axes run"),
         ),
         # Ranks need no case of their own.
         ({"reads": 3}, {"T=float32", "rank 7", "broadcast"}, Judged("reads", "3 of 3 cases of Op-1 run")),
@@ -388,3 +413,16 @@ def test_what_documents_refuse_is_an_error() -> None:
 
 def test_a_target_without_a_file_has_an_empty_table() -> None:
     assert operator_table("nothing@1.0") == OperatorTable(None, {})
+
+
+def test_few_cases_of_a_sampled_runtime_refuse_nothing() -> None:
+    """Its first cases may be special: a model of nothing but a Shape."""
+    entry = replace(read_entry({"refuses": 3, "said": "nothing to do"}), is_sampled=True)
+    assert entry.judge("Op-1", frozenset(), frozenset()) == Judged("some", "0 of 3 cases of Op-1 run: nothing to do")
+    assert replace(entry, counts={"refuses": 4}).judge("Op-1", frozenset(), frozenset()).verdict == "refuses"
+    assert replace(entry, is_sampled=False).judge("Op-1", frozenset(), frozenset()).verdict == "refuses"
+
+
+@pytest.mark.parametrize(("key", "is_sampled"), [("rknn@2.5.0", True), ("onnxruntime@1.32.0", False)])
+def test_which_runtimes_were_measured_with_the_first_cases_only(key: str, is_sampled: bool) -> None:
+    assert {entry.is_sampled for entry in operator_table(key).entries.values()} == {is_sampled}

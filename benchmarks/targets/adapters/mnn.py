@@ -35,11 +35,18 @@ def _placeholder(array: Any) -> Any:
     kind = getattr(expr, _KINDS.get(str(array.dtype), "float"))
     held = array.astype(np.int32) if array.dtype in (np.int64, np.bool_) else array
     made = expr.placeholder(list(array.shape), expr.NCHW, kind)
-    made.write(np.ascontiguousarray(held))
+    try:
+        made.write(np.ascontiguousarray(held))
+    except SystemError as error:
+        raise RuntimeError(f"harness: the bindings of MNN take no array of {array.dtype}") from error
     return made
 
 
 def _array(value: Any) -> Any:
     # The layout of four channels side by side is one of MNN's own.
     plain = expr.convert(value, expr.NCHW) if value.data_format == expr.NC4HW4 else value
-    return np.array(plain.read()).reshape(list(plain.shape))
+    try:
+        read = plain.read()
+    except SystemError as error:
+        raise RuntimeError("harness: the bindings of MNN do not give back this type") from error
+    return np.array(read).reshape(list(plain.shape))

@@ -21,12 +21,15 @@ def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
     """Run a model; the interpreter lists the outputs in an order of its own, and their names end in their numbers."""
     with tempfile.TemporaryDirectory() as folder:
         copy = shutil.copy(path, Path(folder, "model.onnx"))
-        onnx2tf.convert(
-            input_onnx_file_path=str(copy),
-            output_folder_path=f"{folder}/converted",
-            keep_shape_absolutely_input_names=list(inputs),
-            non_verbose=True,
-        )
+        try:
+            onnx2tf.convert(
+                input_onnx_file_path=str(copy),
+                output_folder_path=f"{folder}/converted",
+                keep_shape_absolutely_input_names=list(inputs),
+                non_verbose=True,
+            )
+        except ConnectionError as error:
+            raise RuntimeError("harness: onnx2tf looks for images on the network") from error
         interpreter = tensorflow.lite.Interpreter(str(next(Path(folder, "converted").glob("*float32.tflite"))))
         details = interpreter.get_input_details()
         for detail, array in zip(details, inputs.values(), strict=True):

@@ -18,5 +18,10 @@ def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
     for name, array in inputs.items():
         # Newer releases take an array as it is; older ones need to be told that the last axis holds no channels.
         is_old = tuple(map(int, cv2.__version__.split(".")[:2])) < (4, 11)
-        net.setInput(cv2.Mat(array, wrap_channels=False) if is_old else array, name)
+        try:
+            net.setInput(cv2.Mat(array, wrap_channels=False) if is_old else array, name)
+        except cv2.error as error:
+            if "Overload resolution failed" not in str(error):
+                raise
+            raise RuntimeError(f"harness: OpenCV takes no array of {array.dtype}") from error
     return list(net.forward(outputs))
