@@ -259,6 +259,7 @@ def verify_rewrite(
     try:
         if rewrite.new_sizes is None:
             return verify(before.content, rewrite.model, rewrite.analysis)
+        import_whole("splitgraph.verification.sizes")
         from splitgraph.verification.sizes import verify_sizes
 
         return verify_sizes(before.content, rewrite.model, rewrite.new_sizes, verify)

@@ -20,6 +20,7 @@ CALLS = {
     "upgrade": ["upgrade", "bad.onnx", "--opset", "18", "--no-verify"],
     "downgrade": ["downgrade", "bad.onnx", "--opset", "11", "--no-verify"],
     "convert": ["convert", "bad.onnx", "--to", "variadic-split", "--no-verify"],
+    "reshape": ["reshape", "bad.onnx", "--input-shape", "x=M,4", "--no-verify"],
     "check": ["check", "bad.onnx", "--target", "onnxruntime"],
 }
 WRONG = {
@@ -91,7 +92,12 @@ def test_an_accepted_error_is_shown_as_accepted(command: str, folder: Path, run:
     code, out, err = run(*CALLS[command], "--accept", "SG302")
     assert code == 0, err
     assert "accepted  SG302  main/bad" in out + err
-    made = {"upgrade": "bad.opset18.onnx", "downgrade": "bad.opset11.onnx", "convert": "bad.variadic-split.onnx"}
+    made = {
+        "upgrade": "bad.opset18.onnx",
+        "downgrade": "bad.opset11.onnx",
+        "convert": "bad.variadic-split.onnx",
+        "reshape": "bad.reshaped.onnx",
+    }
     assert files(folder) == {"bad.onnx", "model.onnx", *([made[command]] if command in made else [])}
     code, out, err = run(
         *CALLS[command], "--accept", "SG302@main/*", "--json", *(["--force"] if command in made else [])

@@ -9,6 +9,7 @@ from dataclasses import replace
 from splitgraph.conversion.apply import apply_plan
 from splitgraph.conversion.inlining import inline_functions, told_inlined
 from splitgraph.conversion.plan import Plan, errors_of
+from splitgraph.conversion.repair import repaired
 from splitgraph.conversion.rewrite import Rewrite, step
 from splitgraph.conversion.sizes.follow import Follower, InputPlace, Need
 from splitgraph.conversion.sizes.origins import Origins, Stuck
@@ -42,10 +43,11 @@ def convert_to(
 ) -> Rewrite[ModelProto]:
     """Do the same with sizes that were read. follow: as in `NewSizes`."""
     plan = Plan()
-    rewrite = _without_functions(model)
+    rewrite, walked = repaired(model, leeway)
+    plan.refuse_errors(walked)
+    plan.raise_blockers("the model is wrong", rewrite.diagnostics)
+    rewrite, leeway = rewrite.then(_without_functions(rewrite.model)), walked.leeway
     model = rewrite.model
-    plan.blockers += errors_of(walk_model(model, leeway))
-    plan.raise_blockers("the model is wrong")
     labelled = relabelled(model, wanted)
     follower = Follower(wanted)
     follower.elements.update(_given_by_the_user(labelled, follow))
