@@ -63,7 +63,7 @@ def convert_to(
             plan.blockers.append(diagnostic("SG420", str(reason), root[0].location))
     plan.raise_blockers("the sizes cannot change")
     written = apply_plan(plan, labelled)
-    result = _declared_anew(written.model, model, wanted)
+    result = _declared_anew(written.model, wanted)
     return rewrite.then(replace(written, held=result))
 
 
@@ -251,7 +251,7 @@ def _holds(obligation: Obligation, sizes: Mapping[str, int]) -> bool:
 # Declared types -------------------------------------------------------------------------------------------------------
 
 
-def _declared_anew(model: ModelProto, before: ModelProto, wanted: Wanted) -> ModelProto:
+def _declared_anew(model: ModelProto, wanted: Wanted) -> ModelProto:
     """Return the model with the numbers that are wanted in its inputs, and with the types of outputs and inner values
     as they are now: those that it declared, and no others.
     """

@@ -32,8 +32,8 @@ class Wanted:
 
     shapes: the new dimensions of each input that changes, in symbols that stand for the sizes that were numbers. old:
     the former number of each of these symbols. new: the number that is wanted for a symbol, if one is. places: where a
-    run finds each symbol; the dimension there is the symbol itself. bound: values for the model's own symbols. batch:
-    the symbols that are the first dimension wherever inputs have them.
+    run finds a symbol, also one of the model's own; the dimension there is the symbol itself. bound: values for the
+    model's own symbols. batch: the symbols that are the first dimension wherever inputs have them.
     """
 
     shapes: Mapping[str, Sequence[DimLike]]
@@ -74,6 +74,8 @@ def read_wanted(model: ModelProto, sizes: NewSizes) -> Wanted:
     for value, known in zip(model.graph.input, given, strict=True):
         if known is not None and known.shape is not None:
             reader.read(value, known.shape)
+        else:
+            reader.note_places(value.name, value_type(value.type).shape or ())
     return reader.wanted()
 
 
@@ -126,6 +128,13 @@ class _SizesReader:
                 raise SplitgraphError(f"dimension {axis} of {value.name!r} needs a number or a name, and not '?'")
             dims.append(self._dim(value.name, axis, own, size))
         self._shapes[value.name] = dims
+        self.note_places(value.name, dims)
+
+    def note_places(self, name: str, shape: Sequence[DimLike | None]) -> None:
+        """Note where a run finds the symbols of an input."""
+        for axis, dim in enumerate(shape):
+            if isinstance(dim, Dim) and dim == symbol(str(dim)):
+                self._places.setdefault(str(dim), SizePlace(name, axis))
 
     def _dim(self, name: str, axis: int, own: DimLike | None, size: DimLike) -> DimLike:
         if own is None or own == size:

@@ -25,7 +25,7 @@ _INT64 = "int64"
 
 
 class NotWritable(Exception):
-    """An opset has no operator for a size. The argument says which."""
+    """A size cannot be computed by nodes. The argument says why."""
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ class SizeWriter:
 
     def _write_elements(self, draft: _SizeDraft, edited: Node, position: int, contents: Contents) -> None:
         items: list[DimLike] = [self.follower.wanted.after(item) for item in contents.items]  # type: ignore[arg-type]
-        if edited.op_type == "Split":
+        if edited.op_type == "Split" and len(set(items)) == 1:
             self._write_equal_parts(draft, edited, len(items))
             return
         if edited.op_type == "Reshape":
@@ -182,7 +182,9 @@ class _SizeDraft:
 
     def _atom(self, atom: Atom) -> str:
         if atom.kind == SYMBOL:
-            place = self.writer.follower.wanted.places[atom.name]
+            place = self.writer.follower.wanted.places.get(atom.name)
+            if place is None:
+                raise NotWritable(f"no input has the dimension {atom.name}, so that no node can compute it")
             axis = self.list_of([place.axis], "axis")
             return self.write("Gather", [self.write("Shape", [place.input], "shape"), axis], atom.name, axis=0)
         parts = [self.size(part) for part in atom.parts]

@@ -196,3 +196,19 @@ def test_items_that_depend_on_each_other_are_refused() -> None:
 def test_a_batch_is_verified(batch: Any) -> None:
     verification = splitgraph.reshape(FOLLOWING["a token in front"], batch=batch, verify=True).verification
     assert verification is not None and verification.verdict == "equal"
+
+
+def test_a_dimension_of_the_model_is_found_in_its_input() -> None:
+    made = model("""g (float[B, 1, 6] x) => (float[B, 6, 1] y) <int64[2] s = {-1, 6}, int64[3] t = {0, 6, 1}>
+        { f = Reshape (x, s) y = Reshape (f, t) }""")
+    before = drawn(2, 1, 6)
+    assert run(reshaped(made, x=["B", 1, 6]), x=before)[0].shape == (2, 6, 1)
+    after = reshaped(made, x=["B", "C", 6])
+    (found,) = run(after, x=drawn(2, 3, 6))
+    assert found.shape == (6, 6, 1)
+
+
+def test_lengths_that_the_user_says() -> None:
+    made = model("g (float[1, 5] x) => (float[1, 2] y) <int64[2] s = {2, 3}> { y, z = Split <axis = 1> (x, s) }")
+    after = reshaped(made, "main/Split#0[0]=S - 3", x=[1, "S"])
+    assert run(after, x=drawn(1, 9))[0].shape == (1, 6)
