@@ -63,8 +63,8 @@ class Follower:
 
     elements: the elements of constant inputs in terms of dimensions, found so far or given by the user. shapes: the
     shapes to which inputs are expanded. repeated: of these, what weights of more than one element are along an axis.
-    needs, doubts: what the last walk found. edits, attributes: what the last walk read
-    otherwise: elements of constant inputs by position, and attributes; None for one that is dropped.
+    needs, doubts: what the last walk found. edits, attributes: what the last walk read otherwise: elements of constant
+    inputs by position, and attributes; None for one that is dropped. own: the nodes about which something is decided.
     """
 
     wanted: Wanted
@@ -75,6 +75,7 @@ class Follower:
     attributes: dict[NodePlace, dict[str, tuple[int, ...] | None]] = field(default_factory=dict)
     needs: list[Need] = field(default_factory=list)
     doubts: list[Doubt] = field(default_factory=list)
+    own: set[NodePlace] = field(default_factory=set)
 
     def begin(self) -> None:
         """Forget what an earlier walk found."""
@@ -82,14 +83,11 @@ class Follower:
         self.attributes.clear()
         self.needs.clear()
         self.doubts.clear()
+        self.own = {place[:2] for place in (*self.elements, *self.shapes)}
 
     def is_own(self, path: GraphPath, index: int) -> bool:
         """Return True for a node that is not like others that look alike: something was decided about it."""
-        return (path, index) in self._decided
-
-    @property
-    def _decided(self) -> set[NodePlace]:
-        return {place[:2] for place in (*self.elements, *self.shapes)}
+        return (path, index) in self.own
 
     def __call__(self, ctx: NodeContext) -> None:
         """Give a node the elements and shapes that are decided, and read its constants."""

@@ -180,7 +180,7 @@ class Origins:
             raise Stuck(f"the weights {name!r} have {size} along axis {axis}")
         array = array_of(tensor)
         first = array.take([0], axis)
-        steps = np.unique(np.diff(array, axis=axis))
+        steps = np.unique(np.diff(array, axis=axis)) if array.dtype.kind in "iuf" else first
         if (array == first).all():
             self._follower.repeated[reader] = Repeated(axis)
         elif steps.size == 1 and (first == first.flat[0]).all() and _are_whole(first.flat[0], steps[0]):
@@ -191,7 +191,7 @@ class Origins:
 
 
 def _are_whole(*numbers: Any) -> bool:
-    return all(float(number).is_integer() for number in numbers)
+    return all(not isinstance(number, (str, bytes)) and float(number).is_integer() for number in numbers)
 
 
 @dataclass(frozen=True, slots=True)
