@@ -145,7 +145,7 @@ def _repeated(before: ModelProto, after: ModelProto, name: str, groups: int, wan
     for group in range(groups):
         renamed_values = {output: names.new(f"{output}_{group}") for node in nodes for output in node.output if output}
         for value in graph.input:
-            if value.name in wanted.shapes and symbols_of(wanted.shapes[value.name][0]) == {name}:
+            if _has_items(value.name, name, wanted):
                 renamed_values[value.name] = names.new(f"{value.name}_{group}")
                 _add_slice(
                     graph, names, value.name, renamed_values[value.name], group * size, (group + 1) * size, opset
@@ -160,9 +160,15 @@ def _repeated(before: ModelProto, after: ModelProto, name: str, groups: int, wan
     for value in graph.output:
         _join(graph, value, pieces[value.name], axes.get(value.name))
     for value in graph.input:
-        if value.name in wanted.shapes and symbols_of(wanted.shapes[value.name][0]) == {name}:
+        if _has_items(value.name, name, wanted):
             write_dim(size * groups, value.type.tensor_type.shape.dim[0])
     return made
+
+
+def _has_items(input: str, name: str, wanted: Wanted) -> bool:
+    """Return True for an input whose first dimension is a symbol."""
+    first = (*wanted.shapes.get(input, ()), None)[0]
+    return isinstance(first, Dim) and symbols_of(first) == {name}
 
 
 def _axes_of_outputs(model: ModelProto, name: str) -> dict[str, int]:

@@ -257,7 +257,8 @@ def _declared_anew(model: ModelProto, wanted: Wanted) -> ModelProto:
     """
     for value in model.graph.input:
         for axis, dim in enumerate(wanted.shapes.get(value.name, ())):
-            write_dim(wanted.after(dim), value.type.tensor_type.shape.dim[axis])
+            if dim is not None:
+                write_dim(wanted.after(dim), value.type.tensor_type.shape.dim[axis])
     declared: dict[GraphPath, set[str]] = {}
     for scope in scopes(model):
         if scope.is_function:

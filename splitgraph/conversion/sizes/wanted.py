@@ -30,13 +30,14 @@ class SizePlace(NamedTuple):
 class Wanted:
     """The dimensions of a model's inputs that change.
 
-    shapes: the new dimensions of each input that changes, in symbols that stand for the sizes that were numbers. old:
-    the former number of each of these symbols. new: the number that is wanted for a symbol, if one is. places: where a
-    run finds a symbol, also one of the model's own; the dimension there is the symbol itself. bound: values for the
-    model's own symbols. batch: the symbols that are the first dimension wherever inputs have them.
+    shapes: the new dimensions of each input that changes, in symbols that stand for the sizes that were numbers; None
+    for one that stays unknown. old: the former number of each of these symbols. new: the number that is wanted for a
+    symbol, if one is. places: where a run finds a symbol, also one of the model's own; the dimension there is the
+    symbol itself. bound: values for the model's own symbols. batch: the symbols that are the first dimension wherever
+    inputs have them.
     """
 
-    shapes: Mapping[str, Sequence[DimLike]]
+    shapes: Mapping[str, Sequence[DimLike | None]]
     old: Mapping[str, int]
     new: Mapping[str, int]
     places: Mapping[str, SizePlace]
@@ -79,19 +80,17 @@ def read_wanted(model: ModelProto, sizes: NewSizes) -> Wanted:
     return reader.wanted()
 
 
-def _with_batch(model: ModelProto, batch: int | str, asked: Mapping[str, object]) -> dict[str, list[DimLike | str]]:
+def _with_batch(
+    model: ModelProto, batch: int | str, asked: Mapping[str, object]
+) -> dict[str, list[DimLike | str | None]]:
     """Return the shapes of all inputs with another first dimension. Inputs of weights and scalars have none."""
-    firsts: dict[str, list[DimLike | str]] = {}
+    firsts: dict[str, list[DimLike | str | None]] = {}
     weights = {tensor.name for tensor in model.graph.initializer}
     for value in model.graph.input:
         shape = value_type(value.type).shape
         if value.name in weights or value.name in asked or not shape:
             continue
-        if any(dim is None for dim in shape):
-            raise SplitgraphError(
-                f"the shape of {value.name!r} is not known; give it with shapes (reshape --input-shape)"
-            )
-        firsts[value.name] = [batch, *(dim for dim in shape[1:] if dim is not None)]
+        firsts[value.name] = [batch, *shape[1:]]
     found = {str(value_type(value.type).shape[0]) for value in model.graph.input if value.name in firsts}  # type: ignore[index]
     if len(found) > 1:
         listed = ", ".join(sorted(found))
@@ -107,7 +106,7 @@ class _SizesReader:
 
     def __init__(self, names: set[str]) -> None:
         self._names = names
-        self._shapes: dict[str, list[DimLike]] = {}
+        self._shapes: dict[str, list[DimLike | None]] = {}
         self._old: dict[str, int] = {}
         self._new: dict[str, int] = {}
         self._places: dict[str, SizePlace] = {}
@@ -121,12 +120,12 @@ class _SizesReader:
             raise SplitgraphError(
                 f"the input {value.name!r} has {len(declared)} dimensions; a shape of {len(shape)} does not fit it"
             )
-        dims: list[DimLike] = []
+        dims: list[DimLike | None] = []
         for axis, size in enumerate(shape):
             own = None if declared is None else declared[axis]
-            if size is None:
+            if size is None and own is not None:
                 raise SplitgraphError(f"dimension {axis} of {value.name!r} needs a number or a name, and not '?'")
-            dims.append(self._dim(value.name, axis, own, size))
+            dims.append(None if size is None else self._dim(value.name, axis, own, size))
         self._shapes[value.name] = dims
         self.note_places(value.name, dims)
 
@@ -206,5 +205,6 @@ def relabelled(model: ModelProto, wanted: Wanted) -> ModelProto:
             shape = value.type.tensor_type.shape
             while len(shape.dim) <= axis:
                 shape.dim.add()
-            write_dim(dim, shape.dim[axis])
+            if dim is not None:
+                write_dim(dim, shape.dim[axis])
     return copy

@@ -212,3 +212,11 @@ def test_lengths_that_the_user_says() -> None:
     made = model("g (float[1, 5] x) => (float[1, 2] y) <int64[2] s = {2, 3}> { y, z = Split <axis = 1> (x, s) }")
     after = reshaped(made, "main/Split#0[0]=S - 3", x=[1, "S"])
     assert run(after, x=drawn(1, 9))[0].shape == (1, 6)
+
+
+def test_a_batch_beside_dimensions_without_a_name() -> None:
+    made = model("g (float[1, 4, 4] x) => (float[1, 4, 4] y) { y = Relu (x) }")
+    made.graph.input[0].type.tensor_type.shape.dim[1].Clear()
+    after = reshaped(made, batch="N")
+    first, second, _ = after.graph.input[0].type.tensor_type.shape.dim
+    assert first.dim_param == "N" and not second.HasField("dim_value")
