@@ -13,9 +13,9 @@ from math import gcd, prod
 from typing import NamedTuple
 
 from splitgraph.conversion.sizes.wanted import Wanted
-from splitgraph.dim import Dim, DimLike, evaluate, product, symbol, symbols_of
+from splitgraph.dim import Dim, DimLike, product
 
-# Stand for the symbols of the model whose sizes are not known: no dimension of a model has such a factor.
+# Stand for dimensions of unknown size: no number in a model has such a factor.
 _PRIMES = (1000003, 1000033, 1000037, 1000039, 1000081, 1000099, 1000117, 1000121)
 # The end of a slice that takes everything that is left.
 TO_THE_END = 2**63 - 1
@@ -52,12 +52,16 @@ def read_target(
     """Return the target of a Reshape in terms of the dimensions of its data; an entry of 0 or -1 stays where that says
     the same. None for a target that does not fit the old sizes.
     """
-    before = [wanted.before(dim) for dim in dims]
-    unknown = sorted(frozenset().union(*map(symbols_of, before)))
+    parts = [_parted(dim) for dim in dims]
+    before = [wanted.before(part) for _, part in parts]
+    unknown = list(dict.fromkeys(part for part in before if isinstance(part, Dim)))
     if len(unknown) > len(_PRIMES):
         return None
-    primes = dict(zip(unknown, _PRIMES, strict=False))
-    numbers = [evaluate(dim, primes) for dim in before]
+    primes: dict[DimLike, int] = dict(zip(unknown, _PRIMES, strict=False))
+    numbers = [
+        times * (part if isinstance(part, int) else primes[part])
+        for (times, _), part in zip(parts, before, strict=True)
+    ]
     out = _resolved(numbers, target, zeros_are_sizes=zeros_are_sizes)
     if out is None:
         return None
@@ -70,13 +74,21 @@ def read_target(
     return _as_written(dims, target, entries, zeros_are_sizes=zeros_are_sizes)
 
 
-def _named(number: int, primes: Mapping[str, int]) -> DimLike:
-    """Return a number with the symbols again for which primes stand."""
+def _parted(dim: DimLike) -> tuple[int, DimLike]:
+    """Return a dimension as a number times a part that no number divides; a number has the part 1."""
+    if isinstance(dim, int):
+        return dim, 1
+    times = gcd(dim.const, *(coefficient for _, coefficient in dim.terms))
+    return times, dim // times
+
+
+def _named(number: int, primes: Mapping[DimLike, int]) -> DimLike:
+    """Return a number with the dimensions again for which primes stand."""
     dims: list[DimLike] = []
-    for name, prime in primes.items():
+    for dim, prime in primes.items():
         while number and number % prime == 0:
             number //= prime
-            dims.append(symbol(name))
+            dims.append(dim)
     return product([number, *dims])
 
 
@@ -101,8 +113,7 @@ def _factors(dims: Sequence[DimLike], numbers: Sequence[int], wanted: Wanted) ->
     for axis, dim in enumerate(dims):
         if not isinstance(dim, Dim) or not wanted.moves(dim):
             continue
-        times = gcd(dim.const, *(coefficient for _, coefficient in dim.terms))
-        part = dim // times
+        times, part = _parted(dim)
         yield _MovingSize(axis, times, part, numbers[axis] // times, prod(numbers[:axis]), prod(numbers[axis + 1 :]))
 
 
