@@ -94,7 +94,11 @@ def _of_pair(
 
 def of_model(path: Path) -> tuple[str, str, str]:
     """What came out for a model with any batch."""
-    kind, model = "models", onnx.load(path)
+    kind = "models"
+    try:
+        model = onnx.load(path)
+    except Exception as error:
+        return kind, path.name, f"not run before: {str(error)[:100]}"
     weights = {tensor.name for tensor in model.graph.initializer}
     firsts = {(*sizes_of(value), 0)[0] for value in model.graph.input if value.name not in weights}
     if len(firsts) != 1 or min(firsts) < 1:
