@@ -26,7 +26,6 @@ from splitgraph.options import NewSizes, Sizes
 from splitgraph.verification.models.model_files import Model
 from splitgraph.verification.verification import Verification
 
-_OLD = "the old sizes"
 # As many groups of items are run.
 _GROUPS = (2, 3)
 # Its bounds are attributes below this opset.
@@ -49,10 +48,10 @@ def verify_sizes(before: Model, after: Model, sizes: NewSizes, verify: Verify) -
     if not isinstance(before, ModelProto) or not isinstance(after, ModelProto):
         return _of_ir(before, after, sizes, verify)
     wanted = read_wanted(before, sizes)
-    done: list[tuple[str, Verification]] = []
+    done: list[tuple[_Check, Verification]] = []
     for check in _checks(before, after, wanted, sizes):
         verification = verify(check.before, check.after, by_regions=check.is_alike)
-        done.append((check.at, verification))
+        done.append((check, verification))
         if verification.verdict != "equal":
             break
     return _joined(done, wanted)
@@ -74,7 +73,7 @@ def _checks(before: ModelProto, after: ModelProto, wanted: Wanted, sizes: NewSiz
     """Yield what is to be run. Numbers that are wanted are those of a model with names in their place."""
     named = after if not wanted.new else convert_to(before, wanted.named(), sizes.follow).model
     own = renamed(before, wanted)
-    yield _Check(_OLD, own, _fixed(named, wanted.old))
+    yield _Check("the old sizes", own, _fixed(named, wanted.old))
     for name in sorted(wanted.batch):
         for groups in _GROUPS:
             size = groups * wanted.old[name]
@@ -92,15 +91,16 @@ def _fixed(model: ModelProto, sizes: Mapping[str, int]) -> ModelProto:
     return fix_model(model, Sizes(sizes), owned=False) if sizes else model
 
 
-def _joined(done: Sequence[tuple[str, Verification]], wanted: Wanted) -> Verification:
+def _joined(done: Sequence[tuple[_Check, Verification]], wanted: Wanted) -> Verification:
     """Return one verification: the first that is not equal, or all of them together."""
-    at, last = done[-1]
+    check, last = done[-1]
     if last.verdict != "equal":
         difference = last.first_difference
         if difference is None:
             return last
-        difference = replace(difference, reason=f"at {at}: {difference.reason}")
-        if at == _OLD:
+        difference = replace(difference, reason=f"at {check.at}: {difference.reason}")
+        if check.is_alike:
+            # Not the model, but its new form is wrong.
             return replace(last, first_difference=difference)
         told = diagnostic("SG422", f"{difference.name}: {difference.reason}" if difference.name else difference.reason)
         return replace(last, first_difference=difference, diagnostics=(*last.diagnostics, told))

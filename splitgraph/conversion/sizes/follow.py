@@ -185,7 +185,11 @@ def _reshape(site: Site) -> None:
     if any(isinstance(entry, Dim) for entry in numbers):
         return
     zeros_are_sizes = site.ctx.attribute("allowzero", 0) == 1
-    read = read_target(dims, numbers, site.wanted, zeros_are_sizes=zeros_are_sizes)  # type: ignore[arg-type]
+    try:
+        read = read_target(dims, numbers, site.wanted, zeros_are_sizes=zeros_are_sizes)  # type: ignore[arg-type]
+    except Ambiguous as choices:
+        site.doubt(1, 0, str(choices))
+        return
     if read is not None and list(target) != read:
         site.restate(1, vector(read))
 

@@ -2,8 +2,8 @@
 
 A Reshape keeps the order of elements. So a dimension of the data has its place in the target where as many elements
 stand before and after it: (N, 7, 768) to [8, 7, 12, 64], with N of 8, is [N, 7, 12, 64], and to [56, 768] it is
-[7*N, 768]. Only a dimension of 1 can have several places: (N, 16) to [1, 1, 16]. Then a place of its own is preferred,
-and of these the axis that it had.
+[7*N, 768]. Only a dimension of 1 can have several places: (N, 16) to [1, 1, 16]. A
+batch gets a place of its own, on the axis that it had if it can; any other one is refused.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from math import gcd, prod
 from typing import NamedTuple
 
 from splitgraph.conversion.sizes.wanted import Wanted
-from splitgraph.dim import Dim, DimLike, product
+from splitgraph.dim import Dim, DimLike, product, symbols_of
 
 # Stand for dimensions of unknown size: no number in a model has such a factor.
 _PRIMES = (1000003, 1000033, 1000037, 1000039, 1000081, 1000099, 1000117, 1000121)
@@ -50,7 +50,8 @@ def read_target(
     dims: Sequence[DimLike], target: Sequence[int], wanted: Wanted, *, zeros_are_sizes: bool = False
 ) -> list[DimLike] | None:
     """Return the target of a Reshape in terms of the dimensions of its data; an entry of 0 or -1 stays where that says
-    the same. None for a target that does not fit the old sizes.
+    the same. None for a target that does not fit the old sizes. Raises Ambiguous for a 1 that is no batch and has
+    several places.
     """
     parts = [_parted(dim) for dim in dims]
     before = [wanted.before(part) for _, part in parts]
@@ -70,6 +71,10 @@ def read_target(
         spots = sorted(_spots(factor, out), key=lambda spot: _rank(spot, factor, dims, out))
         if not spots:
             return None
+        own = [spot for spot in spots if spot.before == spot.after == 1]
+        if factor.size == 1 and len(own) > 1 and not symbols_of(factor.part) <= wanted.batch:
+            # Items of a batch are checked one by one; of any other dimension, nothing tells which place is right.
+            raise Ambiguous(f"{factor.part} in entry {', or in '.join(str(spot.entry) for spot in own)} of the target")
         entries[spots[0].entry] = entries[spots[0].entry] // factor.size * factor.part
     return _as_written(dims, target, entries, zeros_are_sizes=zeros_are_sizes)
 
