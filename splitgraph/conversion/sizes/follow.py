@@ -15,11 +15,10 @@ from splitgraph.conversion.sizes.readings import Ambiguous, read_slice, read_tar
 from splitgraph.conversion.sizes.wanted import Wanted
 from splitgraph.dim import Dim, DimLike
 from splitgraph.inference.context import NodeContext
+from splitgraph.inference.walk_results import NodePlace
 from splitgraph.model.attributes import make_attribute
 from splitgraph.model.scopes import GraphPath
 from splitgraph.model.value_type import Contents, ValueType, vector
-
-NodePlace = tuple[GraphPath, int]
 
 
 class InputPlace(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Any
 
 from splitgraph.conversion.sizes.follow import ELEMENTWISE, Follower, InputPlace, Need, Repeated
 from splitgraph.dim import Dim, DimLike
+from splitgraph.inference.rules.onnx.elementwise import UNARY
 from splitgraph.inference.walk_results import GraphDetail
 from splitgraph.model.attributes import attribute_value
 from splitgraph.model.deferred import np
@@ -24,13 +25,12 @@ from splitgraph.model.value_type import Contents
 from splitgraph.model.values import array_of
 
 _HANDS_ON = frozenset(
-    [
-        "Abs",
+    (
+        *UNARY,
         "BatchNormalization",
         "Cast",
         "CastLike",
         "Celu",
-        "Ceil",
         "Clip",
         "Cos",
         "CumSum",
@@ -38,7 +38,6 @@ _HANDS_ON = frozenset(
         "Elu",
         "Erf",
         "Exp",
-        "Floor",
         "Gelu",
         "HardSigmoid",
         "HardSwish",
@@ -51,25 +50,20 @@ _HANDS_ON = frozenset(
         "Log",
         "LogSoftmax",
         "Mish",
-        "Neg",
-        "Not",
         "Reciprocal",
         "Relu",
-        "Round",
         "ScatterElements",
         "ScatterND",
         "Selu",
         "Sigmoid",
-        "Sign",
         "Sin",
         "Softmax",
         "Softplus",
         "Softsign",
-        "Sqrt",
         "Tanh",
         "ThresholdedRelu",
         "Trilu",
-    ]
+    )
 )
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 from splitgraph.conversion.node import Node
 from splitgraph.conversion.plan import Plan, Replacement, opset_of
-from splitgraph.conversion.sizes.follow import Follower, InputPlace, NodePlace, Repeated
+from splitgraph.conversion.sizes.follow import Follower, InputPlace, Repeated
 from splitgraph.dim import Dim, DimLike
 from splitgraph.dim.atoms import FLOOR, MAX, MOD, NESTED_MAX, PRODUCT, SUM, SYMBOL, Atom
 from splitgraph.inference import Walked
+from splitgraph.inference.walk_results import NodePlace
 from splitgraph.model.attributes import make_attribute, make_node
 from splitgraph.model.deferred import np, numpy_helper
 from splitgraph.model.names import Definitions, FreshNames
