@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from splitgraph.conversion.apply import apply_plan
@@ -90,7 +90,7 @@ def _followed(model: ModelProto, follower: Follower, leeway: Leeway) -> tuple[Wa
         walked = walk_model(model, leeway, follower)
         _repeat_for_equal_nodes(walked, follower)
         stuck: dict[Need, str] = {}
-        decided = len(follower.elements), dict(follower.elements), dict(follower.shapes)
+        decided = dict(follower.elements), dict(follower.shapes), dict(follower.outer)
         for root in roots(walked.scopes):
             paths = {scope.path for scope in root}
             origins = Origins(root, walked.graphs, follower)
@@ -100,9 +100,21 @@ def _followed(model: ModelProto, follower: Follower, leeway: Leeway) -> tuple[Wa
                         origins.follow(need)
                     except Stuck as reason:
                         stuck[need] = str(reason)
-        if decided == (len(follower.elements), follower.elements, follower.shapes):
+            _find_what_is_outside(origins, paths, follower)
+        if decided == (follower.elements, follower.shapes, follower.outer):
             break
     return walked, stuck
+
+
+def _find_what_is_outside(origins: Origins, paths: Collection[GraphPath], follower: Follower) -> None:
+    """Find out what stands outside of N in dimensions of 24*N that the last walk met."""
+    for (place, axis), name in follower.merged.items():
+        if place.path in paths and (place, axis) not in follower.outer:
+            try:
+                follower.outer[place, axis] = origins.outer(place.path, name, axis)
+            except Stuck:
+                # Then the outermost place is taken, as before.
+                follower.outer[place, axis] = None
 
 
 def _repeat_for_equal_nodes(walked: Walked, follower: Follower) -> None:
@@ -128,12 +140,24 @@ def _repeat(follower: Follower, scope: Scope, seen: int, index: int) -> None:
         place = InputPlace(*after, need.place.position)
         name = node.input[need.place.position]
         follower.needs.append(need._replace(place=place, name=name, location=location))
+    for place, axis in [asked for asked in follower.merged if asked[0][:2] == before]:
+        follower.merged[place._replace(node=index), axis] = node.input[place.position]
     for doubt in [doubt for doubt in follower.doubts if doubt.place[:2] == before]:
         follower.doubts.append(doubt._replace(place=InputPlace(*after, doubt.place.position), location=location))
 
 
 # The input that says a size, by operator.
-_SAYING = {"Reshape": 1, "Expand": 1, "Slice": 2, "Split": 1, "Resize": 3, "ConstantOfShape": 0, "Range": 1, "Tile": 1}
+_SAYING = {
+    "ConstantOfShape": 0,
+    "Expand": 1,
+    "Range": 1,
+    "Reshape": 1,
+    "Resize": 3,
+    "Slice": 2,
+    "Split": 1,
+    "Tile": 1,
+    "TopK": 1,
+}
 _PLACE = re.compile(r"(.+)\[(\d+)\]")
 
 
@@ -198,6 +222,9 @@ def _in_the_way(walked: Walked, follower: Follower, stuck: Mapping[Need, str]) -
         text = f"needs {need.name!r} to be {wanted.after(need.dim)} along axis {need.axis}, and {reason}"
         yield diagnostic("SG420", text, need.location)
     told = {need.location for need in stuck}
+    for location, text in follower.blocked.items():
+        yield diagnostic("SG420", text, location)
+        told.add(location)
     for doubt in follower.doubts:
         if doubt.place not in follower.elements:
             text = f"entry {doubt.entry} can mean {doubt.choices}"
@@ -233,7 +260,8 @@ def _forbids(obligation: Obligation, wanted: Wanted) -> bool:
     for name in names - wanted.new.keys():
         others = {**wanted.old, **wanted.new}
         tried = (size for size in (*_TRIED, wanted.old[name] * 2, wanted.old[name] * 3) if size != wanted.old[name])
-        if not any(_holds(obligation, {**others, name: size}) for size in tried):
+        # One other size is a coincidence: N == 24 where 24 items broadcast with 24 positions.
+        if sum(_holds(obligation, {**others, name: size}) for size in tried) < 2:
             return True
     return False
 

@@ -11,14 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from splitgraph.conversion.sizes.readings import Ambiguous, read_slice, read_target
+from splitgraph.conversion.sizes.readings import Ambiguous, parted, read_slice, read_target
 from splitgraph.conversion.sizes.wanted import Wanted
-from splitgraph.dim import Dim, DimLike
+from splitgraph.dim import Dim, DimLike, symbols_of
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.walk_results import NodePlace
 from splitgraph.model.attributes import make_attribute
-from splitgraph.model.scopes import GraphPath
-from splitgraph.model.value_type import Contents, ValueType, vector
+from splitgraph.model.onnx_proto import GraphProto
+from splitgraph.model.scopes import GraphPath, plain_domain
+from splitgraph.model.value_type import Contents, ValueType, tensor, vector
 
 
 class InputPlace(NamedTuple):
@@ -62,8 +63,10 @@ class Follower:
 
     elements: the elements of constant inputs in terms of dimensions, found so far or given by the user. shapes: the
     shapes to which inputs are expanded. repeated: of these, what weights of more than one element are along an axis.
-    needs, doubts: what the last walk found. edits, attributes: what the last walk read otherwise: elements of constant
-    inputs by position, and attributes; None for one that is dropped. own: the nodes about which something is decided.
+    outer: of inputs along an axis of 24*N, what stands outside of N; None where it is not known. merged: the values of
+    which the last walk asked that, by input and axis. needs, doubts: what the last walk found; blocked: what cannot
+    follow, by location. edits, attributes: what the last walk read otherwise: elements of constant inputs by position,
+    and attributes; None for one that is dropped. own: the nodes about which something is decided.
     """
 
     wanted: Wanted
@@ -72,17 +75,22 @@ class Follower:
     repeated: dict[InputPlace, Repeated] = field(default_factory=dict)
     edits: dict[NodePlace, dict[int, Contents]] = field(default_factory=dict)
     attributes: dict[NodePlace, dict[str, tuple[int, ...] | None]] = field(default_factory=dict)
+    outer: dict[tuple[InputPlace, int], int | None] = field(default_factory=dict)
+    merged: dict[tuple[InputPlace, int], str] = field(default_factory=dict)
     needs: list[Need] = field(default_factory=list)
     doubts: list[Doubt] = field(default_factory=list)
+    blocked: dict[str, str] = field(default_factory=dict)
     own: set[NodePlace] = field(default_factory=set)
 
     def begin(self) -> None:
         """Forget what an earlier walk found."""
         self.edits.clear()
         self.attributes.clear()
+        self.merged.clear()
         self.needs.clear()
         self.doubts.clear()
-        self.own = {place[:2] for place in (*self.elements, *self.shapes)}
+        self.blocked.clear()
+        self.own = {place[:2] for place in (*self.elements, *self.shapes, *(place for place, _ in self.outer))}
 
     def is_own(self, path: GraphPath, index: int) -> bool:
         """Return True for a node that is not like others that look alike: something was decided about it."""
@@ -97,8 +105,8 @@ class Follower:
                 site.expand(position, self.shapes[place])
             if place in self.elements:
                 site.restate(position, self.elements[place])
-        rule = RULES.get(ctx.node.op_type)
-        if rule is not None and ctx.node.domain in ("", "ai.onnx"):
+        rule = RULES.get((plain_domain(ctx.node.domain), ctx.node.op_type))
+        if rule is not None:
             rule(site)
 
 
@@ -165,6 +173,22 @@ class Site:
         if self.wanted.moves(dim) and isinstance(own, int) and own == self.wanted.before(dim):
             self.need(position, axis, dim)
 
+    def outer(self, position: int, dims: Sequence[DimLike]) -> Mapping[int, int]:
+        """Return what stands outside of the part of an input that changes, by axis. Asks where that is not known."""
+        known: dict[int, int] = {}
+        for axis, dim in enumerate(dims):
+            if self.wanted.moves(dim) and parted(dim)[0] > 1:
+                place = self.place(position), axis
+                self.follower.merged[place] = self.ctx.node.input[position]
+                number = self.follower.outer.get(place)
+                if number is not None:
+                    known[axis] = number
+        return known
+
+    def block(self, text: str) -> None:
+        """The node cannot follow."""
+        self.follower.blocked[self.ctx.location] = text
+
     def doubt(self, position: int, entry: int, choices: str) -> None:
         """An element of an input can mean several things."""
         self.follower.doubts.append(Doubt(self.place(position), entry, choices, self.ctx.location))
@@ -177,20 +201,52 @@ Rule = Callable[[Site], None]
 
 
 def _reshape(site: Site) -> None:
-    dims, target = site.dims(0), site.items(1)
+    dims, has_attribute = site.dims(0), site.ctx.since_version < 5
+    target = site.ctx.attribute("shape") if has_attribute else site.items(1)
     if dims is None or target is None or site.is_decided(1) or not any(map(site.wanted.moves, dims)):
         return
     numbers = [site.wanted.before(entry) for entry in target]
     if any(isinstance(entry, Dim) for entry in numbers):
         return
     zeros_are_sizes = site.ctx.attribute("allowzero", 0) == 1
+    outer = site.outer(0, dims)
     try:
-        read = read_target(dims, numbers, site.wanted, zeros_are_sizes=zeros_are_sizes)  # type: ignore[arg-type]
+        read = read_target(dims, numbers, site.wanted, outer, zeros_are_sizes=zeros_are_sizes)  # type: ignore[arg-type]
     except Ambiguous as choices:
         site.doubt(1, 0, str(choices))
         return
-    if read is not None and list(target) != read:
+    if read is None or list(target) == read:
+        return
+    if has_attribute:
+        site.set_attribute("shape", _in_numbers(site, dims, read))
+    else:
         site.restate(1, vector(read))
+
+
+def _in_numbers(site: Site, dims: Sequence[DimLike], read: Sequence[DimLike]) -> tuple[int, ...]:
+    """Return the target of a Reshape-1, which is an attribute: 0 copies a dimension, and -1 is the only other one."""
+    plain = [site.wanted.after(entry) for entry in read]
+    for axis, entry in enumerate(plain):
+        if isinstance(entry, Dim) and axis < len(dims) and dims[axis] == entry:
+            plain[axis] = 0
+    rest = [axis for axis, entry in enumerate(plain) if isinstance(entry, Dim)]
+    if len(rest) + plain.count(-1) > 1:
+        site.block(f"the target {_spelled(read)} is an attribute, which holds one dimension; upgrade the model to 5")
+    return tuple(-1 if isinstance(entry, Dim) else entry for entry in plain)
+
+
+def _spelled(dims: Sequence[DimLike]) -> str:
+    return f"[{', '.join(map(str, dims))}]"
+
+
+def _gather(site: Site) -> None:
+    """An item that is taken by its number is no batch."""
+    dims, indices = site.dims(0), site.numbers(1)
+    axis = site.ctx.attribute("axis", 0)
+    if dims is None or indices is None or not -len(dims) <= axis < len(dims):
+        return
+    if site.wanted.moves(dims[axis]) and symbols_of(dims[axis]) <= site.wanted.batch:
+        site.block(f"takes element {', '.join(map(str, indices))} of {dims[axis]}, whatever the batch")
 
 
 def _expand(site: Site) -> None:
@@ -280,6 +336,16 @@ def _resize(site: Site) -> None:
         site.restate(position, vector(read))
 
 
+def _top_k(site: Site) -> None:
+    """As many as there are can be all of them, sorted."""
+    dims, count = site.dims(0), site.numbers(1)
+    axis = site.ctx.attribute("axis", -1)
+    if dims is None or count is None or site.is_decided(1) or not -len(dims) <= axis < len(dims):
+        return
+    if site.wanted.moves(dims[axis]) and site.wanted.before(dims[axis]) == count[0]:
+        site.doubt(1, 0, f"{count[0]} whatever the size of the data, or all {dims[axis]} of it, sorted")
+
+
 # Needs ----------------------------------------------------------------------------------------------------------------
 
 
@@ -296,10 +362,13 @@ def _fit_broadcast(site: Site, positions: Sequence[int], skipped: int) -> None:
     for back in range(skipped + 1, longest + 1):
         sizes = {position: dims[-back] for position, dims in known.items() if len(dims) >= back}
         moving = next((dim for dim in sizes.values() if site.wanted.moves(dim)), None)
-        if moving is None or site.wanted.before(moving) == 1:
+        if moving is not None and site.wanted.before(moving) == 1:
+            other = next((size for size in sizes.values() if size not in (1, moving)), moving)
+            if isinstance(other, int) or (site.wanted.moves(other) and site.wanted.before(other) != 1):
+                site.block(f"{moving} was 1, and is broadcast to {other}")
             continue
-        for position, size in sizes.items():
-            site.need_if_fixed(position, len(known[position]) - back, size, moving)
+        for position, size in sizes.items() if moving is not None else ():
+            site.need_if_fixed(position, len(known[position]) - back, size, moving)  # type: ignore[arg-type]
 
 
 def _matmul(site: Site) -> None:
@@ -349,6 +418,88 @@ def _recurrent(site: Site) -> None:
             site.need_if_fixed(position, axis, own[axis], batch)
 
 
+def _reverse_sequence(site: Site) -> None:
+    """There is a length for each item."""
+    dims, lengths = site.dims(0), site.dims(1)
+    batch = site.ctx.attribute("batch_axis", 1)
+    if dims is not None and lengths is not None and -len(dims) <= batch < len(dims) and len(lengths) == 1:
+        site.need_if_fixed(1, 0, lengths[0], dims[batch])
+
+
+def _attention(site: Site) -> None:
+    """Queries, keys, values and those of the past have one batch; a mask broadcasts to batch, heads and lengths."""
+    queries, keys, past, mask = (site.dims(position) for position in (0, 1, 4, 3))
+    _fit_along(site, dict.fromkeys((0, 1, 2, 4, 5), 0))
+    if queries is None or keys is None or mask is None or len(queries) < 3 or len(keys) < 3:
+        return
+    total = keys[-2] if past is None else keys[-2] + past[-2]
+    wanted = {4: queries[0], 2: queries[-2], 1: total}
+    for back, dim in wanted.items():
+        if len(mask) >= back and mask[-back] != 1:
+            site.need_if_fixed(3, len(mask) - back, mask[-back], dim)
+
+
+def _fit_along(site: Site, axes: Mapping[int, int]) -> None:
+    """Inputs have one size along an axis each."""
+    shapes = {position: site.dims(position) for position in axes}
+    sizes = {
+        position: dims[axes[position]]
+        for position, dims in shapes.items()
+        if dims is not None and axes[position] < len(dims)
+    }
+    moving = next((dim for dim in sizes.values() if site.wanted.moves(dim)), None)
+    if moving is not None:
+        for position, size in sizes.items():
+            site.need_if_fixed(position, axes[position], size, moving)
+
+
+def _loop(site: Site) -> None:
+    """What an iteration carries on has the size that went in."""
+    ctx = site.ctx
+    counters = [tensor("int64", ()), tensor("bool", ())]
+    _fit_carried(site, counters, range(2, ctx.input_count), [], 1)
+
+
+def _scan(site: Site) -> None:
+    """What a step carries on has the size that went in."""
+    ctx, count = site.ctx, site.ctx.attribute("num_scan_inputs", 0)
+    if ctx.since_version < 9:
+        return
+    states = range(ctx.input_count - count)
+    axes = ctx.attribute("scan_input_axes", (0,) * count)
+    scanned = []
+    for position, axis in zip(range(len(states), ctx.input_count), axes, strict=False):
+        kind = ctx.input(position)
+        shape = None if kind.shape is None else list(kind.shape)
+        if shape:
+            shape.pop(axis)
+        scanned.append(kind.with_shape(shape))
+    _fit_carried(site, [], states, scanned, 0)
+
+
+def _fit_carried(
+    site: Site, before: Sequence[ValueType], states: Sequence[int], after: Sequence[ValueType], first: int
+) -> None:
+    """Walk a body once: where it carries on a dimension that changes, the value that goes in needs it. before, after:
+    the body's inputs around the states. first: the number of the first state among its outputs.
+    """
+    ctx = site.ctx
+    kinds = [ctx.complete(ctx.input(position)) for position in states]
+    graph = ctx.attribute("body")
+    if not isinstance(graph, GraphProto) or len(graph.input) != len(before) + len(kinds) + len(after):
+        return
+    with ctx.quietly():
+        body = ctx.walk_body("body", [*before, *kinds, *after])
+    if body is None:
+        return
+    for position, kind, carried in zip(states, kinds, body.types[first:], strict=False):
+        if kind.shape is None or carried.shape is None or len(kind.shape) != len(carried.shape):
+            continue
+        for axis, (own, dim) in enumerate(zip(kind.shape, carried.shape, strict=True)):
+            if own is not None and dim is not None:
+                site.need_if_fixed(position, axis, own, dim)
+
+
 def _like_the_first(site: Site) -> None:
     """Indices and updates have the size of the data along the axes that are not theirs."""
     data, indices = site.dims(0), site.dims(1)
@@ -390,7 +541,7 @@ ELEMENTWISE = [
     "Sum",
     "Xor",
 ]
-RULES: Mapping[str, Rule] = {
+_ONNX: Mapping[str, Rule] = {
     "Reshape": _reshape,
     "Expand": _expand,
     "Slice": _slice,
@@ -399,8 +550,18 @@ RULES: Mapping[str, Rule] = {
     "MatMul": _matmul,
     "Gemm": _gemm,
     "Concat": _concat,
+    "Gather": _gather,
     "GatherElements": _like_the_first,
     "Where": _where,
+    "ReverseSequence": _reverse_sequence,
+    "Attention": _attention,
+    "Loop": _loop,
+    "Scan": _scan,
+    "TopK": _top_k,
     **dict.fromkeys(("GRU", "LSTM", "RNN"), _recurrent),
     **dict.fromkeys(ELEMENTWISE, _broadcast),
+}
+RULES: Mapping[tuple[str, str], Rule] = {
+    **{("", name): rule for name, rule in _ONNX.items()},
+    ("com.microsoft", "DynamicQuantizeLSTM"): _recurrent,
 }

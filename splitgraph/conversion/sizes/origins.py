@@ -7,12 +7,13 @@ back through the nodes that only hand it on, to the number that made it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 from splitgraph.conversion.sizes.follow import ELEMENTWISE, Follower, InputPlace, Need, Repeated
-from splitgraph.dim import Dim, DimLike
+from splitgraph.conversion.sizes.readings import parted
+from splitgraph.dim import Dim, DimLike, product
 from splitgraph.inference.rules.onnx.elementwise import UNARY
 from splitgraph.inference.walk_results import GraphDetail
 from splitgraph.model.attributes import attribute_value
@@ -116,6 +117,37 @@ class Origins:
         """Decide what gives a value the dimension that a node needs. Raises Stuck where nothing can."""
         self._follow(need.place, need.name, need.axis, need.dim)
 
+    def outer(self, path: GraphPath, name: str, axis: int) -> int | None:
+        """Return what stands outside of N along an axis of 24*N, from the Reshape that made one dimension of several.
+        None if that is not known.
+        """
+        times, part = parted(self._shape(path, name)[axis])
+        if times == 1:
+            return 1
+        producer = self._producers.get((self._definitions.home(path, name), name))
+        if producer is None or plain_domain(producer.node.domain):
+            return None
+        if producer.node.op_type in ("Reshape", "Flatten"):
+            return self._outer_in_data(producer, name, axis, part)
+        rule = _RULES.get(producer.node.op_type)
+        step = _OuterStep(self, producer, name, axis, times * part, times * part)
+        if rule is not None:
+            rule(step)
+        return step.found[0] if len(set(step.found)) == 1 else None
+
+    def _outer_in_data(self, producer: _Producer, name: str, axis: int, part: DimLike) -> int | None:
+        before = self._follower.wanted.before
+        path, data = producer.scope.path, producer.node.input[0]
+        dims = self._shape(path, data)
+        axes = [at for at, dim in enumerate(dims) if parted(dim)[1] == part]
+        if len(axes) != 1:
+            return None
+        own = self.outer(path, data, axes[0])
+        left = product(map(before, dims[: axes[0]])), product(map(before, self._shape(path, name)[:axis]))
+        if own is None or isinstance(left[0], Dim) or isinstance(left[1], Dim) or not left[1] or left[0] % left[1]:
+            return None
+        return own * (left[0] // left[1])
+
     def _follow(self, reader: InputPlace, name: str, axis: int, dim: DimLike) -> None:
         """reader: where the value is read."""
         home = self._definitions.home(reader.path, name)
@@ -197,7 +229,7 @@ class _StepBack:
     name: str
     axis: int
     dim: DimLike
-    size: int
+    size: DimLike
 
     def shape(self, position: int) -> tuple[DimLike, ...]:
         return self.origins._shape(self.producer.scope.path, self.producer.node.input[position])
@@ -236,6 +268,20 @@ class _StepBack:
 
     def stuck(self) -> Stuck:
         return Stuck(f"{self.producer.location} gives {self.name!r} the size {self.size} along axis {self.axis}")
+
+
+@dataclass(frozen=True, slots=True)
+class _OuterStep(_StepBack):
+    """The same for what stands outside of a part: found in the inputs that have the dimension."""
+
+    found: list[int | None] = field(default_factory=list)
+
+    def back(self, position: int, axis: int, dim: DimLike | None = None) -> None:
+        path = self.producer.scope.path
+        self.found.append(self.origins.outer(path, self.producer.node.input[position], axis))
+
+    def state(self, position: int, entry: int, value: DimLike) -> None:
+        self.found.append(None)
 
 
 def _hand_on(step: _StepBack) -> None:
@@ -367,6 +413,26 @@ def _matmul(step: _StepBack) -> None:
         _broadcast(step)
 
 
+def _gemm(step: _StepBack) -> None:
+    transposed = step.producer.attribute("transA" if step.axis == 0 else "transB", 0)
+    step.back(step.axis, step.axis if not transposed else 1 - step.axis)
+
+
+def _items_alone(step: _StepBack) -> None:
+    """Each item is computed by itself."""
+    if step.axis:
+        raise step.stuck()
+    step.back(0, 0)
+
+
+def _recurrent(step: _StepBack) -> None:
+    """The first output has steps, directions, items, and hidden values; or items first."""
+    axes = {0: 0, 1: 1} if step.producer.attribute("layout", 0) else {0: 0, 2: 1}
+    if step.name != step.producer.node.output[0] or step.axis not in axes:
+        raise step.stuck()
+    step.back(0, axes[step.axis])
+
+
 def _unsqueeze(step: _StepBack) -> None:
     rank = len(step.origins._shape(step.producer.scope.path, step.name))
     written = step.producer.attribute("axes") or step.numbers(1)
@@ -392,6 +458,7 @@ _RULES: Mapping[str, Callable[[_StepBack], None]] = {
     "ConstantOfShape": _constant_of_shape,
     "Expand": _expand,
     "Gather": _gather,
+    "Gemm": _gemm,
     "MatMul": _matmul,
     "Range": _range,
     "Reshape": _reshape,
@@ -402,6 +469,8 @@ _RULES: Mapping[str, Callable[[_StepBack], None]] = {
     "Transpose": _transpose,
     "Unsqueeze": _unsqueeze,
     "Where": _broadcast,
+    **dict.fromkeys(("AveragePool", "Conv", "ConvTranspose", "GlobalAveragePool", "MaxPool"), _items_alone),
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), _recurrent),
     **dict.fromkeys(ELEMENTWISE, _broadcast),
     **dict.fromkeys(_HANDS_ON, _hand_on),
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import gcd, prod
+from types import MappingProxyType
 from typing import NamedTuple
 
 from splitgraph.conversion.sizes.wanted import Wanted
@@ -47,13 +48,18 @@ class _Spot(NamedTuple):
 
 
 def read_target(
-    dims: Sequence[DimLike], target: Sequence[int], wanted: Wanted, *, zeros_are_sizes: bool = False
+    dims: Sequence[DimLike],
+    target: Sequence[int],
+    wanted: Wanted,
+    outer: Mapping[int, int] = MappingProxyType({}),
+    *,
+    zeros_are_sizes: bool = False,
 ) -> list[DimLike] | None:
     """Return the target of a Reshape in terms of the dimensions of its data; an entry of 0 or -1 stays where that says
-    the same. None for a target that does not fit the old sizes. Raises Ambiguous for a 1 that is no batch and has
-    several places.
+    the same. None for a target that does not fit the old sizes. outer: of 24*N along an axis, what stands outside of N,
+    where that is known. Raises Ambiguous for a 1 that is no batch and has several places.
     """
-    parts = [_parted(dim) for dim in dims]
+    parts = [parted(dim) for dim in dims]
     before = [wanted.before(part) for _, part in parts]
     unknown = list(dict.fromkeys(part for part in before if isinstance(part, Dim)))
     if len(unknown) > len(_PRIMES):
@@ -68,7 +74,7 @@ def read_target(
         return None
     entries = [_named(number, primes) for number in out]
     for factor in _factors(dims, numbers, wanted):
-        spots = sorted(_spots(factor, out), key=lambda spot: _rank(spot, factor, dims, out))
+        spots = sorted(_spots(factor, out, outer.get(factor.axis)), key=lambda spot: _rank(spot, factor, dims, out))
         if not spots:
             return None
         own = [spot for spot in spots if spot.before == spot.after == 1]
@@ -79,7 +85,7 @@ def read_target(
     return _as_written(dims, target, entries, zeros_are_sizes=zeros_are_sizes)
 
 
-def _parted(dim: DimLike) -> tuple[int, DimLike]:
+def parted(dim: DimLike) -> tuple[int, DimLike]:
     """Return a dimension as a number times a part that no number divides; a number has the part 1."""
     if isinstance(dim, int):
         return dim, 1
@@ -118,15 +124,15 @@ def _factors(dims: Sequence[DimLike], numbers: Sequence[int], wanted: Wanted) ->
     for axis, dim in enumerate(dims):
         if not isinstance(dim, Dim) or not wanted.moves(dim):
             continue
-        times, part = _parted(dim)
+        times, part = parted(dim)
         yield _MovingSize(axis, times, part, numbers[axis] // times, prod(numbers[:axis]), prod(numbers[axis + 1 :]))
 
 
-def _spots(factor: _MovingSize, out: Sequence[int]) -> Iterator[_Spot]:
-    """Yield the places where as many elements stand before and after the part as in the data. What multiplies the part
-    may stand on either side of it, because which is outer is not known; outside first.
+def _spots(factor: _MovingSize, out: Sequence[int], outside: int | None) -> Iterator[_Spot]:
+    """Yield the places where as many elements stand before and after the part as in the data. outside: what stands
+    outside of the part in its own dimension; None if that is not known: 1 first.
     """
-    for outer in _divisors(factor.times):
+    for outer in _divisors(factor.times) if outside is None else (outside,):
         before, after = factor.before * outer, factor.after * (factor.times // outer)
         found = False
         for entry, size in enumerate(out):

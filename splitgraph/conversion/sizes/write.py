@@ -249,6 +249,7 @@ _OPERANDS = {
     "ConstantOfShape": {0: "shape"},
     "Range": {1: "limit"},
     "Tile": {1: "repeats"},
+    "TopK": {1: "k"},
 }
 
 

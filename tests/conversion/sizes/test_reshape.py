@@ -64,8 +64,29 @@ FOLLOWING = {
             { a, b = Split <axis = 1> (x, s) y = Add (a, b) }"""),
     "all of it": model("""g (float[1, 4] x) => (float[1, 2] y) <int64[2] a = {0, 1}, int64[2] b = {1, 3}>
             { y = Slice (x, a, b) }"""),
+    "lengths of sequences": model("""g (float[3, 1] x) => (float[3, 1] y) <int64[1] n = {2}>
+            { y = ReverseSequence <batch_axis = 1, time_axis = 0> (x, n) }"""),
+    "a state of a loop": model("""g (float[1, 2] x) => (float[1, 2] y)
+            <int64 m = {3}, bool go = {1}, float[1, 2] h = {1, 2}>
+            { y = Loop <body = b (int64 i, bool c, float[p, q] a) => (bool d, float[p, q] e)
+                { d = Identity (c) e = Add (a, x) }> (m, go, h) }"""),
+    "a state of a scan": model("""g (float[3, 1, 2] x) => (float[1, 2] y, float[3, 1, 2] z) <float[1, 2] h = {1, 2}>
+            { y, z = Scan <num_scan_inputs = 1, body = b (float[p, q] a, float[r, s] v)
+                => (float[p, q] e, float[r, s] w) { e = Add (a, v) w = Identity (e) }> (h, x) }"""),
+    "steps before items": model("""g (float[1, 2, 3] x) => (float[2, 1, 3] y)
+            <int64[2] s = {2, 3}, int64[3] t = {2, 1, 3}>
+            { u = Transpose <perm = [1, 0, 2]> (x) f = Reshape (u, s) r = Relu (f) y = Reshape (r, t) }"""),
     "a resize": model("""g (float[1, 1, 2, 2] x) => (float[1, 1, 4, 4] y) <int64[4] s = {1, 1, 4, 4}>
             { y = Resize <mode = "nearest"> (x, , , s) }"""),
+}
+
+
+# The axis of the items in the input and in the first output, where that is not the first one.
+_AXES_OF_ITEMS = {
+    "a state": (1, 2),
+    "lengths of sequences": (1, 1),
+    "a state of a scan": (1, 0),
+    "steps before items": (0, 1),
 }
 
 
@@ -74,11 +95,11 @@ FOLLOWING = {
 def test_each_item_gives_what_it_gives_alone(name: str, items: int) -> None:
     before = FOLLOWING[name]
     sizes = [dim.dim_value for dim in before.graph.input[0].type.tensor_type.shape.dim]
-    axis = 1 if name == "a state" else 0
+    axis = _AXES_OF_ITEMS.get(name, (0, 0))[0]
     after = reshaped(before, x=[*sizes[:axis], "N", *sizes[axis + 1 :]])
     groups = [drawn(*sizes) + number for number in range(items)]
-    (found,) = run(after, x=np.concatenate(groups, axis))
-    out = 2 if name == "a state" else 0
+    found = run(after, x=np.concatenate(groups, axis))[0]
+    out = _AXES_OF_ITEMS.get(name, (0, 0))[1]
     expected = np.concatenate([run(before, x=group)[0] for group in groups], out)
     assert found.shape == expected.shape
     np.testing.assert_allclose(found, expected, rtol=1e-5)
@@ -124,12 +145,20 @@ LARGER = model("""g (float[1, 1, 2, 2] x) => (float[1, 1, 4, 4] y) <int64[4] s =
     { y = Resize <mode = "nearest"> (x, , , s) }""")
 
 
+TAKEN = model("g (float[1, 4] x) => (float[4] y) <int64 i = {0}> { y = Gather (x, i) }")
+BROADCAST = model("g (float[1, 4] x) => (float[3, 4] y) <float[3, 1] w = {1, 2, 3}> { y = Mul (x, w) }")
+SORTED = model("g (float[3] x) => (float[3] y) <int64[1] k = {3}> { y, i = TopK <axis = 0> (x, k) }")
+
+
 @pytest.mark.parametrize(
     ("made", "shape", "code", "said"),
     [
         (WEIGHTS, [1, "C"], "SG420", "the weights 'w' have 4 along axis 0, and are not the same all along it"),
         (POSITIONS, [1, "S"], "SG420", "the weights 'p' have 3 along axis 1"),
         (GONE, ["N", 4], "SG420", "needs N == 1"),
+        (TAKEN, ["N", 4], "SG420", "takes element 0 of N"),
+        (BROADCAST, ["N", 4], "SG420", "N was 1, and is broadcast to 3"),
+        (SORTED, ["S"], "SG421", "3 whatever the size of the data, or all S of it"),
         (LENGTHS, [1, "S"], "SG421", "lengths 2, 3 of 5"),
         (LARGER, [1, 1, "H", 2], "SG421", "4 whatever the size of the data, or 2*H"),
     ],
@@ -137,6 +166,28 @@ LARGER = model("""g (float[1, 1, 2, 2] x) => (float[1, 1, 4, 4] y) <int64[4] s =
 def test_what_is_in_the_way(made: ModelProto, shape: list[Any], code: str, said: str) -> None:
     ((found, location, message),) = blockers(made, x=shape)
     assert (found, location.split("/")[0]) == (code, "main") and said in message
+
+
+def test_the_target_of_a_reshape_1_is_an_attribute() -> None:
+    made = model("g (float[1, 2, 4] x) => (float[1, 8] y) { y = Reshape <shape = [1, 8]> (x) }", 4)
+    (node,) = convert_sizes(made, NewSizes(None, "N", ())).model.graph.node
+    assert list(node.attribute[0].ints) == [0, 8]
+    two = model("g (float[1, 3, 4] x) => (float[1, 3, 2, 2] y) { y = Reshape <shape = [1, 3, 2, 2]> (x) }", 4)
+    (node,) = convert_sizes(two, NewSizes({"x": ["N", "S", 4]}, None, ())).model.graph.node
+    assert list(node.attribute[0].ints) == [0, 0, 2, 2]
+
+
+@pytest.mark.parametrize("items", [1, 2, 5])
+def test_attention_takes_its_mask_and_its_past(items: int) -> None:
+    made = model(
+        """g (float[1, 1, 3, 2] x) => (float[1, 1, 3, 2] y) <float[1, 1, 2, 2] p = {0, 0, 0, 0}, float[1, 1, 3, 5] m = {
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}> { y, k, v = Attention (x, x, x, m, p, p) }""",
+        23,
+    )
+    after = reshaped(made, x=["N", 1, 3, 2])
+    groups = [drawn(1, 1, 3, 2) + number for number in range(items)]
+    found = run(after, x=np.concatenate(groups))[0]
+    np.testing.assert_allclose(found, np.concatenate([run(made, x=group)[0] for group in groups]), rtol=1e-5)
 
 
 def test_counted_weights_are_counted_again() -> None:
