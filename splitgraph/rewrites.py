@@ -244,11 +244,14 @@ def verify_rewrite(
         rtol=own.rtol if running.rtol is None else running.rtol, atol=own.atol if running.atol is None else running.atol
     )
 
-    def verify(one: Model, other: Model, analysis: Any = None, *, by_regions: bool = True) -> Verification:
+    def verify(
+        one: Model, other: Model, analysis: Any = None, *, by_regions: bool = True, allowed: float = 1
+    ) -> Verification:
+        assert running.rtol is not None and running.atol is not None
         return verify_models(
             one,
             other,
-            running,
+            running._replace(rtol=running.rtol * allowed, atol=running.atol * allowed),
             folders=(before.folder, before.folder),
             analysis=analysis,
             by_regions=by_regions,
