@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from splitgraph.conversion.sizes.readings import Ambiguous, parted, read_slice, read_target
 from splitgraph.conversion.sizes.wanted import Wanted
@@ -48,6 +48,16 @@ class Repeated(NamedTuple):
     step: int = 0
 
 
+class Triangle(NamedTuple):
+    """What weights are along their last two axes: one value up to a diagonal, and another above it, as in a causal
+    mask. diagonal: the largest column less the row that has the first value.
+    """
+
+    diagonal: int
+    below: Any
+    above: Any
+
+
 class Doubt(NamedTuple):
     """A number that can mean several things: entry `entry` of a constant input. choices: as people read them."""
 
@@ -72,7 +82,7 @@ class Follower:
     wanted: Wanted
     elements: dict[InputPlace, Contents] = field(default_factory=dict)
     shapes: dict[InputPlace, tuple[DimLike, ...]] = field(default_factory=dict)
-    repeated: dict[InputPlace, Repeated] = field(default_factory=dict)
+    repeated: dict[InputPlace, Repeated | Triangle] = field(default_factory=dict)
     edits: dict[NodePlace, dict[int, Contents]] = field(default_factory=dict)
     attributes: dict[NodePlace, dict[str, tuple[int, ...] | None]] = field(default_factory=dict)
     outer: dict[tuple[InputPlace, int], int | None] = field(default_factory=dict)

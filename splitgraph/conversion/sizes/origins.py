@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from splitgraph.conversion.sizes.follow import ELEMENTWISE, Follower, InputPlace, Need, Repeated
+from splitgraph.conversion.sizes.follow import ELEMENTWISE, Follower, InputPlace, Need, Repeated, Triangle
 from splitgraph.conversion.sizes.readings import parted
 from splitgraph.dim import Dim, DimLike, product
 from splitgraph.inference.rules.onnx.elementwise import UNARY
@@ -200,7 +200,7 @@ class Origins:
         self._follower.shapes[reader] = (*shape[:axis], dim, *shape[axis + 1 :])
 
     def _of_weights(self, reader: InputPlace, name: str, tensor: TensorProto, axis: int, dim: DimLike) -> None:
-        """Repeat weights that are the same all along the axis."""
+        """Make weights that are the same all along the axis, are counted, or are a triangle, of another size."""
         size = tensor.dims[axis]
         if is_external(tensor):
             raise Stuck(f"the weights {name!r} have {size} along axis {axis}")
@@ -211,6 +211,8 @@ class Origins:
             self._follower.repeated[reader] = Repeated(axis)
         elif steps.size == 1 and (first == first.flat[0]).all() and _are_whole(first.flat[0], steps[0]):
             self._follower.repeated[reader] = Repeated(axis, int(first.flat[0]), int(steps[0]))
+        elif axis >= array.ndim - 2 and (triangle := _triangle(array)) is not None:
+            self._follower.repeated[reader] = triangle
         else:
             raise Stuck(f"the weights {name!r} have {size} along axis {axis}, and are not the same all along it")
         self._expand(reader, tuple(tensor.dims), axis, dim)
@@ -218,6 +220,20 @@ class Origins:
 
 def _are_whole(*numbers: Any) -> bool:
     return all(not isinstance(number, (str, bytes)) and float(number).is_integer() for number in numbers)
+
+
+def _triangle(array: Any) -> Triangle | None:
+    """Return what weights are that have one value up to a diagonal, and another above it."""
+    rows, columns = array.shape[-2:]
+    if rows != columns or array.size != rows * columns or rows < 2:
+        return None
+    square = array.reshape(rows, columns)
+    below, above = square[-1, 0], square[0, -1]
+    offsets = np.arange(columns) - np.arange(rows)[:, None]
+    if below == above or not (square == below).any():
+        return None
+    diagonal = int(offsets[square == below].max())
+    return Triangle(diagonal, below, above) if (square == np.where(offsets <= diagonal, below, above)).all() else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from splitgraph.conversion.node import Node
 from splitgraph.conversion.plan import Plan, Replacement, opset_of
-from splitgraph.conversion.sizes.follow import Follower, InputPlace, Repeated
+from splitgraph.conversion.sizes.follow import Follower, InputPlace, Repeated, Triangle
 from splitgraph.dim import Dim, DimLike
 from splitgraph.dim.atoms import FLOOR, MAX, MOD, NESTED_MAX, PRODUCT, SUM, SYMBOL, Atom
 from splitgraph.inference import Walked
@@ -210,7 +210,10 @@ class _SizeDraft:
         known = self.writer._type(self.scope, name)
         own = known.shape or ()
         wanted = [self.writer.follower.wanted.after(dim) for dim in shape]
-        if repeated is not None and repeated.step:
+        if isinstance(repeated, Triangle):
+            name = self._triangle(repeated, wanted)
+            own = (*(1 for _ in wanted[:-2]), *wanted[-2:])
+        elif repeated is not None and repeated.step:
             name = self._counted(repeated, wanted[repeated.axis], len(wanted), known.dtype or _INT64)
             own = tuple(dim if axis == repeated.axis else 1 for axis, dim in enumerate(wanted))
         elif repeated is not None:
@@ -224,16 +227,30 @@ class _SizeDraft:
 
     def _counted(self, repeated: Repeated, size: DimLike, rank: int, dtype: str) -> str:
         """Write numbers that are counted along an axis."""
-        if self.opset < _RANGE:
-            raise NotWritable(f"opset {self.opset} has no Range; upgrade the model to {_RANGE} first")
-        bounds = [repeated.start, repeated.start + size * repeated.step, repeated.step]
-        name = self.write("Range", [self.elements([bound], (), _INT64) for bound in bounds], "counted")
+        name = self._range(repeated.start, repeated.start + size * repeated.step, repeated.step)
         if dtype != _INT64:
             name = self.write("Cast", [name], "cast", to=DTYPE_NUMBERS[dtype])
         if rank == 1:
             return name
         shape = [-1 if axis == repeated.axis else 1 for axis in range(rank)]
         return self.write("Reshape", [name, self.list_of(shape, "shape")], "along_axis")
+
+    def _range(self, *bounds: DimLike) -> str:
+        if self.opset < _RANGE:
+            raise NotWritable(f"opset {self.opset} has no Range; upgrade the model to {_RANGE} first")
+        return self.write("Range", [self.elements([bound], (), _INT64) for bound in bounds], "counted")
+
+    def _triangle(self, triangle: Triangle, shape: Sequence[DimLike]) -> str:
+        """Write one value up to a diagonal, and another above it."""
+        rows, columns = (self._range(0, size, 1) for size in shape[-2:])
+        along = [self.list_of([1] * (len(shape) - 2) + last, "shape") for last in ([-1, 1], [1, -1])]
+        last = self.write("Add", [rows, self.constant(np.array(triangle.diagonal), "diagonal")], "last")
+        placed = [self.write("Reshape", pair, "along_axis") for pair in zip((columns, last), reversed(along), strict=True)]
+        above = self.write("Greater", placed, "above")
+        if triangle.above.dtype == bool:
+            return above if triangle.above else self.write("Not", [above], "below")
+        values = (self.constant(value, hint) for value, hint in ((triangle.above, "far"), (triangle.below, "near")))
+        return self.write("Where", [above, *values], "triangle")
 
     def list_of(self, numbers: Sequence[int], hint: str) -> str:
         """Write a list of numbers; returns its name."""

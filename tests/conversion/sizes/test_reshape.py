@@ -198,6 +198,34 @@ def test_counted_weights_are_counted_again() -> None:
     assert found.tolist() == [[2, 5, 8, 11, 14, 17]]
 
 
+@pytest.mark.parametrize(
+    ("weights", "larger"),
+    [
+        ("float[2, 2] m = {0, -9, 0, 0}", [[0, -9, -9], [0, 0, -9], [0, 0, 0]]),
+        ("float[2, 2] m = {-9, 5, 5, 5}", None),
+        ("float[3, 3] m = {7, 7, 5, 7, 7, 7, 7, 7, 7}", [[7, 7, 5, 5], [7, 7, 7, 5], [7, 7, 7, 7], [7, 7, 7, 7]]),
+        ("float[3, 3] m = {5, 5, 5, 0, 5, 5, 0, 1, 5}", None),
+        ("float[1, 2, 2] m = {0, 1, 1, 0}", None),
+    ],
+)
+def test_a_mask_is_made_as_large_as_what_it_masks(weights: str, larger: list[list[float]] | None) -> None:
+    size = int(weights[weights.index("]") - 1])
+    shape = weights[weights.index("[") : weights.index("]") + 1]
+    made = model(f"g (float{shape} x) => (float{shape} y) <{weights}> {{ y = Add (x, m) }}")
+    asked = ["S" if dim.dim_value == size else 1 for dim in made.graph.input[0].type.tensor_type.shape.dim]
+    if larger is None:
+        assert {code for code, *_ in blockers(made, x=asked)} == {"SG420"}
+    else:
+        (found,) = run(reshaped(made, x=asked), x=np.zeros((size + 1, size + 1), np.float32))
+        assert found.tolist() == larger
+
+
+def test_a_mask_of_booleans() -> None:
+    made = model("g (bool[2, 2] x) => (bool[2, 2] y) <bool[2, 2] m = {1, 0, 1, 1}> { y = And (x, m) }")
+    (found,) = run(reshaped(made, x=["S", "S"]), x=np.ones((3, 3), bool))
+    assert found.tolist() == np.tri(3, dtype=bool).tolist()
+
+
 def test_the_user_says_what_a_number_means() -> None:
     after = reshaped(LARGER, "main/Resize#0[2]=2*H", x=[1, 1, "H", 2])
     (found,) = run(after, x=drawn(1, 1, 3, 2))
