@@ -245,8 +245,11 @@ class _SizeDraft:
         rows, columns = (self._range(0, size, 1) for size in shape[-2:])
         along = [self.list_of([1] * (len(shape) - 2) + last, "shape") for last in ([-1, 1], [1, -1])]
         last = self.write("Add", [rows, self.constant(np.array(triangle.diagonal), "diagonal")], "last")
-        placed = [self.write("Reshape", pair, "along_axis") for pair in zip((columns, last), reversed(along), strict=True)]
-        above = self.write("Greater", placed, "above")
+        columns, last = (
+            self.write("Reshape", [value, shape], "along_axis")
+            for value, shape in ((columns, along[1]), (last, along[0]))
+        )
+        above = self.write("Greater", [columns, last], "above")
         if triangle.above.dtype == bool:
             return above if triangle.above else self.write("Not", [above], "below")
         values = (self.constant(value, hint) for value, hint in ((triangle.above, "far"), (triangle.below, "near")))
