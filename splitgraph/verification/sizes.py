@@ -25,7 +25,7 @@ from splitgraph.inference import fix_model, infer_model
 from splitgraph.model.attributes import make_node
 from splitgraph.model.names import FreshNames, used_names
 from splitgraph.model.onnx_proto import ModelProto, NodeProto, ValueInfoProto
-from splitgraph.model.scopes import model_imports, scopes
+from splitgraph.model.scopes import model_imports, node_label, scopes
 from splitgraph.model.values import int64_tensor, value_type, write_dim
 from splitgraph.options import NewSizes, Sizes
 from splitgraph.verification.models.model_files import Model
@@ -35,6 +35,8 @@ from splitgraph.verification.verification import Verification
 _GROUPS = (2, 3)
 # Between a batch and its items, where these are known to be apart, so many times the usual difference is allowed.
 _ROUNDING = 1000
+# Operators whose scale comes from all items at once.
+_OVER_ALL_ITEMS = frozenset(("DynamicQuantizeLinear", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul"))
 # Its bounds are attributes below this opset.
 _SLICE_WITH_INPUTS = 10
 # Runs two models, and returns what came out.
@@ -126,7 +128,8 @@ def _joined(done: Sequence[tuple[_Check, Verification]], wanted: Wanted) -> Veri
         if check.is_alike:
             # Not the model, but its new form is wrong.
             return replace(last, first_difference=difference)
-        told = diagnostic("SG422", f"{difference.name}: {difference.reason}" if difference.name else difference.reason)
+        text = f"{difference.name}: {difference.reason}" if difference.name else difference.reason
+        told = diagnostic("SG422", f"{text}{_cause(check.after)}")
         return replace(last, first_difference=difference, diagnostics=(*last.diagnostics, told))
     absolute = [each.max_abs_diff for _, each in done if each.max_abs_diff is not None]
     relative = [each.max_rel_diff for _, each in done if each.max_rel_diff is not None]
@@ -146,6 +149,16 @@ def _joined(done: Sequence[tuple[_Check, Verification]], wanted: Wanted) -> Veri
         proofs=done[0][1].proofs,
         regions=done[0][1].regions,
     )
+
+
+def _cause(model: ModelProto) -> str:
+    """Return what is known to let items reach each other, "" for nothing."""
+    for scope in scopes(model):
+        for index, node in enumerate(scope.nodes):
+            if node.op_type in _OVER_ALL_ITEMS:
+                location = f"{scope.location}/{node_label(node, index)}"
+                return f"; {location} ({node.op_type}) takes one scale for all items"
+    return ""
 
 
 # Models that run another one several times ----------------------------------------------------------------------------

@@ -31,13 +31,16 @@ class InputPlace(NamedTuple):
 
 
 class Need(NamedTuple):
-    """A value whose size along an axis has to become a dimension, because a node needs that. name: of the value."""
+    """A value whose size along an axis has to become a dimension, because a node needs that. name: of the value. entry:
+    of indices, which entry along their last axis counts the items.
+    """
 
     place: InputPlace
     name: str
     axis: int
     dim: DimLike
     location: str
+    entry: int | None = None
 
 
 class Repeated(NamedTuple):
@@ -46,6 +49,13 @@ class Repeated(NamedTuple):
     axis: int
     start: int = 0
     step: int = 0
+
+
+class Counted(NamedTuple):
+    """What indices are along an axis: one entry of their last axis counts from 0, and all else is the same."""
+
+    axis: int
+    entry: int
 
 
 class Triangle(NamedTuple):
@@ -82,7 +92,7 @@ class Follower:
     wanted: Wanted
     elements: dict[InputPlace, Contents] = field(default_factory=dict)
     shapes: dict[InputPlace, tuple[DimLike, ...]] = field(default_factory=dict)
-    repeated: dict[InputPlace, Repeated | Triangle] = field(default_factory=dict)
+    repeated: dict[InputPlace, Repeated | Counted | Triangle] = field(default_factory=dict)
     edits: dict[NodePlace, dict[int, Contents]] = field(default_factory=dict)
     attributes: dict[NodePlace, dict[str, tuple[int, ...] | None]] = field(default_factory=dict)
     outer: dict[tuple[InputPlace, int], int | None] = field(default_factory=dict)
@@ -172,10 +182,10 @@ class Site:
         ctx.given[position] = ctx.walk.state.knowledge.of(kind)
         ctx.inputs[position] = kind
 
-    def need(self, position: int, axis: int, dim: DimLike) -> None:
-        """An input has to get a dimension along an axis, where it has a number."""
+    def need(self, position: int, axis: int, dim: DimLike, entry: int | None = None) -> None:
+        """An input has to get a dimension along an axis, where it has a number. entry: as in `Need`."""
         ctx = self.ctx
-        found = Need(self.place(position), ctx.node.input[position], axis, dim, ctx.location)
+        found = Need(self.place(position), ctx.node.input[position], axis, dim, ctx.location, entry)
         self.follower.needs.append(found)
 
     def need_if_fixed(self, position: int, axis: int, own: DimLike, dim: DimLike) -> None:
@@ -344,6 +354,22 @@ def _resize(site: Site) -> None:
             site.doubt(position, entry, f"{size} whatever the size of the data{scaled}")
     if list(sizes) != read:
         site.restate(position, vector(read))
+
+
+def _gather_nd(site: Site) -> None:
+    """Indices that count the items of a batch go on counting."""
+    dims, indices = site.dims(0), site.dims(1)
+    if dims is None or indices is None or len(indices) < 2 or site.ctx.attribute("batch_dims", 0):
+        return
+    for entry, dim in enumerate(dims[: indices[-1]] if isinstance(indices[-1], int) else ()):
+        if not site.wanted.moves(dim) or not symbols_of(dim) <= site.wanted.batch or dim in indices:
+            continue
+        old = site.wanted.before(dim)
+        axis = next((axis for axis, size in enumerate(indices[:-1]) if size == old), None)
+        if axis is None:
+            site.block(f"takes elements along {dim} by their numbers, whatever the batch")
+        else:
+            site.need(1, axis, dim, entry)
 
 
 def _top_k(site: Site) -> None:
@@ -562,6 +588,7 @@ _ONNX: Mapping[str, Rule] = {
     "Concat": _concat,
     "Gather": _gather,
     "GatherElements": _like_the_first,
+    "GatherND": _gather_nd,
     "Where": _where,
     "ReverseSequence": _reverse_sequence,
     "Attention": _attention,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from splitgraph.conversion.sizes.follow import ELEMENTWISE, Follower, InputPlace, Need, Repeated, Triangle
+from splitgraph.conversion.sizes.follow import ELEMENTWISE, Counted, Follower, InputPlace, Need, Repeated, Triangle
 from splitgraph.conversion.sizes.readings import parted
 from splitgraph.dim import Dim, DimLike, product
 from splitgraph.inference.rules.onnx.elementwise import UNARY
@@ -115,7 +115,26 @@ class Origins:
 
     def follow(self, need: Need) -> None:
         """Decide what gives a value the dimension that a node needs. Raises Stuck where nothing can."""
-        self._follow(need.place, need.name, need.axis, need.dim)
+        if need.entry is None:
+            self._follow(need.place, need.name, need.axis, need.dim)
+        else:
+            self._count(need, need.entry)
+
+    def _count(self, need: Need, entry: int) -> None:
+        """Let indices count the items of a batch of any size."""
+        home = self._definitions.home(need.place.path, need.name)
+        tensor = self._tensor(home, need.name, self._producers.get((home, need.name)))
+        if tensor is None or is_external(tensor):
+            raise Stuck(f"takes elements along {need.dim} by numbers that {need.name!r} has")
+        array = array_of(tensor)
+        counted = np.zeros_like(array.take([0], need.axis))
+        counted[..., entry] = 1
+        steps = np.arange(array.shape[need.axis]).reshape([-1 if at == need.axis else 1 for at in range(array.ndim)])
+        first = array.take([0], need.axis)
+        if first[..., entry].any() or (array != first + counted * steps).any():
+            raise Stuck(f"the indices {need.name!r} do not count all of {need.dim}")
+        self._follower.repeated[need.place] = Counted(need.axis, entry)
+        self._expand(need.place, tuple(tensor.dims), need.axis, need.dim)
 
     def outer(self, path: GraphPath, name: str, axis: int) -> int | None:
         """Return what stands outside of N along an axis of 24*N, from the Reshape that made one dimension of several.

@@ -8,7 +8,7 @@ from typing import Any
 
 from splitgraph.conversion.node import Node
 from splitgraph.conversion.plan import Plan, Replacement, opset_of
-from splitgraph.conversion.sizes.follow import Follower, InputPlace, Repeated, Triangle
+from splitgraph.conversion.sizes.follow import Counted, Follower, InputPlace, Repeated, Triangle
 from splitgraph.dim import Dim, DimLike
 from splitgraph.dim.atoms import FLOOR, MAX, MOD, NESTED_MAX, PRODUCT, SUM, SYMBOL, Atom
 from splitgraph.inference import Walked
@@ -213,6 +213,9 @@ class _SizeDraft:
         if isinstance(repeated, Triangle):
             name = self._triangle(repeated, wanted)
             own = (*(1 for _ in wanted[:-2]), *wanted[-2:])
+        elif isinstance(repeated, Counted):
+            name = self._with_count(name, repeated, wanted, known.dtype or _INT64)
+            own = (*own[: repeated.axis], wanted[repeated.axis], *own[repeated.axis + 1 :])
         elif repeated is not None and repeated.step:
             name = self._counted(repeated, wanted[repeated.axis], len(wanted), known.dtype or _INT64)
             own = tuple(dim if axis == repeated.axis else 1 for axis, dim in enumerate(wanted))
@@ -234,6 +237,14 @@ class _SizeDraft:
             return name
         shape = [-1 if axis == repeated.axis else 1 for axis in range(rank)]
         return self.write("Reshape", [name, self.list_of(shape, "shape")], "along_axis")
+
+    def _with_count(self, name: str, counted: Counted, shape: Sequence[DimLike], dtype: str) -> str:
+        """Write the first of indices, with a count of the items in one entry."""
+        first = self.write("Gather", [name, self.list_of([0], "first")], "first_of", axis=counted.axis)
+        number = self._counted(Repeated(counted.axis, 0, 1), shape[counted.axis], len(shape), dtype)
+        entry = np.array([int(at == counted.entry) for at in range(int(shape[-1]))], dtype)
+        count = self.write("Mul", [number, self.constant(entry, "entry")], "count")
+        return self.write("Add", [first, count], "indices")
 
     def _range(self, *bounds: DimLike) -> str:
         if self.opset < _RANGE:

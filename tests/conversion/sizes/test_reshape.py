@@ -75,6 +75,8 @@ FOLLOWING = {
     "a state of a scan": model("""g (float[3, 1, 2] x) => (float[1, 2] y, float[3, 1, 2] z) <float[1, 2] h = {1, 2}>
             { y, z = Scan <num_scan_inputs = 1, body = b (float[p, q] a, float[r, s] v)
                 => (float[p, q] e, float[r, s] w) { e = Add (a, v) w = Identity (e) }> (h, x) }"""),
+    "indices that count items": model("""g (float[2, 3] x) => (float[2, 2] y)
+            <int64[2, 2, 2] i = {0, 2, 0, 0, 1, 2, 1, 0}> { y = GatherND (x, i) }"""),
     "steps before items": model("""g (float[1, 2, 3] x) => (float[2, 1, 3] y)
             <int64[2] s = {2, 3}, int64[3] t = {2, 1, 3}>
             { u = Transpose <perm = [1, 0, 2]> (x) f = Reshape (u, s) r = Relu (f) y = Reshape (r, t) }"""),
@@ -148,6 +150,8 @@ LARGER = model("""g (float[1, 1, 2, 2] x) => (float[1, 1, 4, 4] y) <int64[4] s =
 
 
 TAKEN = model("g (float[1, 4] x) => (float[4] y) <int64 i = {0}> { y = Gather (x, i) }")
+NUMBERS = model("g (float[1, 4] x) => (float[3] y) <int64[3, 2] i = {0, 1, 0, 2, 0, 3}> { y = GatherND (x, i) }")
+ITEMS = model("g (float[2, 4] x) => (float[2] y) <int64[2, 2] i = {1, 1, 0, 2}> { y = GatherND (x, i) }")
 BROADCAST = model("g (float[1, 4] x) => (float[3, 4] y) <float[3, 1] w = {1, 2, 3}> { y = Mul (x, w) }")
 SORTED = model("g (float[3] x) => (float[3] y) <int64[1] k = {3}> { y, i = TopK <axis = 0> (x, k) }")
 
@@ -159,6 +163,8 @@ SORTED = model("g (float[3] x) => (float[3] y) <int64[1] k = {3}> { y, i = TopK 
         (POSITIONS, [1, "S"], "SG420", "the weights 'p' have 3 along axis 1"),
         (GONE, ["N", 4], "SG420", "needs N == 1"),
         (TAKEN, ["N", 4], "SG420", "takes element 0 of N"),
+        (NUMBERS, ["N", 4], "SG420", "takes elements along N by their numbers"),
+        (ITEMS, ["N", 4], "SG420", "the indices 'i' do not count all of N"),
         (BROADCAST, ["N", 4], "SG420", "N was 1, and is broadcast to 3"),
         (SORTED, ["S"], "SG421", "3 whatever the size of the data, or all S of it"),
         (LENGTHS, [1, "S"], "SG421", "lengths 2, 3 of 5"),
