@@ -10,6 +10,7 @@ from xml.etree.ElementTree import Element, SubElement
 from splitgraph.conversion.rewrite import Change, Rewrite
 from splitgraph.dim import Dim
 from splitgraph.findings.diagnostics import ConversionError, Diagnostic, SplitgraphError, diagnostic
+from splitgraph.formats.openvino_ir.notation import name_of
 from splitgraph.inference.analysis import IR
 from splitgraph.inference.openvino_ir import is_split, mirror
 from splitgraph.inference.openvino_ir.infer import analyse_mirror
@@ -71,7 +72,7 @@ def convert_ir(
     locations = {scope.path: scope.location for scope in analysis.details.scopes}
     for path, layers in mirrored.layers.items():
         finding: GraphDetail = analysis.details.graphs.get(path) or GraphDetail()
-        sources = _graph_at(model.graph, path).sources
+        sources = graph_at(model.graph, path).sources
         for index, layer in enumerate(layers):
             if is_split(layer) and (only is None or (path, index) in only):
                 location = f"{locations[path]}/{layer.name}"
@@ -156,8 +157,8 @@ def _apply(plan: _Plan, model: OpenVINOModel, to: str) -> OpenVINOModel:
     editors: dict[GraphPath, tuple[GraphEditor, Graph, list[Layer]]] = {}
     for edit in plan.edits:
         if edit.path not in editors:
-            graph = _graph_at(copy.graph, edit.path)
-            editors[edit.path] = (GraphEditor(copy, graph), graph, _nodes(graph))
+            graph = graph_at(copy.graph, edit.path)
+            editors[edit.path] = (GraphEditor(copy, graph), graph, nodes_of(graph))
         editor, graph, nodes = editors[edit.path]
         if to == "split":
             _write_split(editor, graph, nodes[edit.index], edit)
@@ -167,13 +168,15 @@ def _apply(plan: _Plan, model: OpenVINOModel, to: str) -> OpenVINOModel:
     return copy
 
 
-def _nodes(graph: Graph) -> list[Layer]:
+def nodes_of(graph: Graph) -> list[Layer]:
+    """Return the layers that are nodes of the mirror, in its order."""
     return [layer for layer in graph.layers if layer.type not in ("Parameter", "Result", "Const")]
 
 
-def _graph_at(graph: Graph, path: GraphPath) -> Graph:
+def graph_at(graph: Graph, path: GraphPath) -> Graph:
+    """Return the graph at a path of the mirror."""
     for index, key in zip(path[::3], path[1::3], strict=True):
-        graph = _nodes(graph)[index].bodies[key]
+        graph = nodes_of(graph)[index].bodies[key]
     return graph
 
 
@@ -275,17 +278,18 @@ class GraphEditor:
         self._next_id = 1 + max((layer.id for layer in graph.layers), default=-1)
         self._names = {layer.name for layer in graph.layers}
 
-    def constant(self, before: Layer, hint: str, values: Sequence[int] | int) -> Place:
-        """Add a Const layer of int64: 1-D for a sequence, 0-D for a number."""
-        array = np.array(values, dtype="<i8")
+    def constant(self, before: Layer, hint: str, values: Sequence[int] | int, dtype: str = "int64") -> Place:
+        """Add a Const layer of integers: 1-D for a sequence, 0-D for a number."""
+        array = np.array(values, dtype=np.dtype(dtype).newbyteorder("<"))
         dims = [len(values)] if isinstance(values, Sequence) else []
+        element_type = name_of(dtype)
         data = {
-            "element_type": "i64",
+            "element_type": element_type,
             "shape": ", ".join(map(str, dims)),
             "offset": str(self._model.append_constant(array.tobytes())),
             "size": str(array.nbytes),
         }
-        return self.layer(before, hint, "Const", "opset1", data, [], [NewPort("I64", dims)])
+        return self.layer(before, hint, "Const", "opset1", data, [], [NewPort(element_type.upper(), dims)])
 
     def layer(
         self,
@@ -342,6 +346,11 @@ class GraphEditor:
         if len(self._edges):
             self._edges[-1].tail = self._edges.text
         self._edges.append(edge)
+
+    def reconnect(self, source: Place, reader: Place) -> None:
+        """Let a port read another value."""
+        self.disconnect(reader)
+        self.connect(source, reader)
 
     def disconnect(self, reader: Place) -> None:
         """Remove the edge into a port."""
