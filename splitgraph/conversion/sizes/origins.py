@@ -188,7 +188,10 @@ class Origins:
         is_batch = isinstance(dim, Dim) and symbols_of(dim) <= wanted.batch and wanted.before(dim) == 1
         if producer.node.op_type != "Reshape" or not is_batch or dim not in shape:
             return False
-        if place in self._follower.elements or any(size != 1 for size in _between(shape, axis, shape.index(dim))):
+        decided = self._follower.elements.get(place)
+        if decided is not None:
+            return decided.items[axis] == dim
+        if any(size != 1 for size in _between(shape, axis, shape.index(dim))):
             return False
         others = [1 if size == dim else size for size in shape]
         self._follower.elements[place] = vector([*others[:axis], dim, *others[axis + 1 :]])
