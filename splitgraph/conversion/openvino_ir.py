@@ -10,7 +10,8 @@ from xml.etree.ElementTree import Element, SubElement
 from splitgraph.conversion.rewrite import Change, Rewrite
 from splitgraph.dim import Dim
 from splitgraph.findings.diagnostics import ConversionError, Diagnostic, SplitgraphError, diagnostic
-from splitgraph.formats.openvino_ir.notation import name_of
+from splitgraph.formats.openvino_ir.notation import name_of, precision_of
+from splitgraph.formats.openvino_ir.xml_tree import copied
 from splitgraph.inference.analysis import IR
 from splitgraph.inference.openvino_ir import is_split, mirror
 from splitgraph.inference.openvino_ir.infer import analyse_mirror
@@ -282,14 +283,13 @@ class GraphEditor:
         """Add a Const layer of integers: 1-D for a sequence, 0-D for a number."""
         array = np.array(values, dtype=np.dtype(dtype).newbyteorder("<"))
         dims = [len(values)] if isinstance(values, Sequence) else []
-        element_type = name_of(dtype)
         data = {
-            "element_type": element_type,
+            "element_type": name_of(dtype),
             "shape": ", ".join(map(str, dims)),
             "offset": str(self._model.append_constant(array.tobytes())),
             "size": str(array.nbytes),
         }
-        return self.layer(before, hint, "Const", "opset1", data, [], [NewPort(element_type.upper(), dims)])
+        return self.layer(before, hint, "Const", "opset1", data, [], [NewPort(precision_of(dtype), dims)])
 
     def layer(
         self,
@@ -322,6 +322,31 @@ class GraphEditor:
             self.connect(source, (number, index))
         self._insert(made, before.element)
         return number, len(inputs)
+
+    def repeat(self, layer: Layer, suffix: str) -> int:
+        """Add a copy of a layer with a state of its own, without edges and without names of its values. Return its
+        id.
+        """
+        number, self._next_id = self._next_id, self._next_id + 1
+        made = copied(layer.element)
+        made.set("id", str(number))
+        made.set("name", layer.name + suffix)
+        data = made.find("data")
+        if data is not None and "variable_id" in data.attrib:
+            data.set("variable_id", data.attrib["variable_id"] + suffix)
+        for port in made.iterfind("output/port"):
+            port.attrib.pop("names", None)
+        self._layers.append(made)
+        return number
+
+    def move_names(self, layer: Layer, port: int, to: Place) -> None:
+        """Give the names of a value to another one."""
+        outputs = {int(each.get("id", "-1")): each for each in layer.element.iterfind("output/port")}
+        names = outputs[port].attrib.pop("names", None)
+        made = next(each for each in self._layers if each.get("id") == str(to[0]))
+        for each in made.iterfind("output/port"):
+            if names is not None and each.get("id") == str(to[1]):
+                each.set("names", names)
 
     def _insert(self, made: Element, before: Element) -> None:
         siblings = list(self._layers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+from xml.etree.ElementTree import Element
 
 from splitgraph.conversion.openvino_ir import Place, graph_at
 from splitgraph.conversion.plan import Plan
@@ -22,9 +23,9 @@ from splitgraph.inference.analysis import IR, Analysis
 from splitgraph.inference.openvino_ir import Mirror, infer_ir, mirror, walk_mirror
 from splitgraph.inference.task import BoundSizes
 from splitgraph.model.onnx_proto import TensorProto
-from splitgraph.model.scopes import MAIN, GraphPath
+from splitgraph.model.scopes import MAIN, GraphPath, scopes
 from splitgraph.model.tensor_data import is_external
-from splitgraph.model.values import array_of, value_type
+from splitgraph.model.values import array_of, value_type, write_shape
 from splitgraph.options import NewSizes
 
 _HELP = "Reshape the ONNX model, and convert it to IR again (splitgraph convert MODEL.onnx -o MODEL.xml)."
@@ -41,7 +42,7 @@ def convert_ir_sizes(model: OpenVINOModel, sizes: NewSizes) -> Rewrite[OpenVINOM
 def convert_ir_to(model: OpenVINOModel, wanted: Wanted, follow: Collection[str] = ()) -> Rewrite[OpenVINOModel]:
     """Do the same with sizes that were read. follow: as in `NewSizes`."""
     known = {finding.location for finding in infer_ir(model, fill=False).diagnostics}
-    mirrored, bound = _relabelled(mirror(model), wanted), BoundSizes(wanted.bound, ())
+    mirrored, bound = relabelled_mirror(mirror(model), wanted), BoundSizes(wanted.bound, ())
     follower, plan = Follower(wanted, LAYERS), Plan()
     follower.elements.update(given_by_the_user(lambda: walk_mirror(mirrored, bound), tuple(follow), LAYERS))
     weights = _Weights(model, mirrored)
@@ -69,11 +70,18 @@ def _new_shapes(wanted: Wanted) -> dict[str, list[DimLike | None]]:
     }
 
 
-def _relabelled(mirrored: Mirror, wanted: Wanted) -> Mirror:
-    """Return the mirror with the new shapes of its inputs."""
+def relabelled_mirror(mirrored: Mirror, wanted: Wanted) -> Mirror:
+    """Return a mirror with the new shapes of its inputs. Inputs of bodies get those that are passed to them."""
     made = relabelled(mirrored.model, wanted)
-    inputs = {value.name: value_type(value.type) for value in made.graph.input if value.name in wanted.shapes}
-    return replace(mirrored, model=made, given={**mirrored.given, MAIN: {**mirrored.given[MAIN], **inputs}})
+    given = {path: dict(types) for path, types in mirrored.given.items()}
+    for scope in scopes(made):
+        for value in scope.proto.input:
+            known = value_type(value.type)
+            if scope.path != MAIN and known.shape is not None:
+                known = known.with_shape((None,) * len(known.shape))
+                write_shape(known, value.type.tensor_type)
+            given[scope.path][value.name] = known
+    return replace(mirrored, model=made, given=given)
 
 
 class _Weights:
@@ -114,7 +122,12 @@ def with_shapes(model: OpenVINOModel, shapes: Mapping[str, Sequence[DimLike | No
             data.set("shape", _written(layer.data.get("shape", "..."), shape))
     _forget_sizes(model.graph)
     model.refresh()
-    return infer_ir(model)
+    analysis = infer_ir(model)
+    for layer in analysis.model.graph.layers:
+        for body in layer.bodies.values():
+            _tell_parameters(body)
+    analysis.model.refresh()
+    return analysis
 
 
 def _written(before: str, shape: Sequence[DimLike | None]) -> str:
@@ -136,6 +149,29 @@ def _forget_sizes(graph: Graph) -> None:
             dim.text = "-1"
         for body in layer.bodies.values():
             _forget_sizes(body)
+            for inner, data in _parameters(body):
+                data.set("shape", _shape_text([None] * len(inner.outputs[0].dims or ())))
+
+
+def _tell_parameters(graph: Graph) -> None:
+    """Write the dimensions that the inputs of a body got."""
+    for layer, data in _parameters(graph):
+        data.set("shape", _shape_text(layer.outputs[0].dims or ()))
+    for layer in graph.layers:
+        for body in layer.bodies.values():
+            _tell_parameters(body)
+
+
+def _parameters(graph: Graph) -> Iterator[tuple[Layer, Element]]:
+    """Yield the inputs of a graph whose ranks are known and not 0, with their attributes."""
+    for layer in graph.layers:
+        data = layer.element.find("data")
+        if layer.type == "Parameter" and data is not None and layer.outputs[0].dims:
+            yield layer, data
+
+
+def _shape_text(dims: Sequence[int | None]) -> str:
+    return ",".join("?" if dim is None else str(dim) for dim in dims)
 
 
 def _left_over(analysis: Analysis, wanted: Wanted, known: Collection[str]) -> Iterator[Diagnostic]:

@@ -24,6 +24,7 @@ from splitgraph.conversion.sizes.follow import (
 from splitgraph.conversion.sizes.origins_ir import ELEMENTWISE, STEPS
 from splitgraph.dim import Dim, DimLike
 from splitgraph.inference.rules.openvino.attributes import flag, number, numbers, operator_set, text
+from splitgraph.inference.rules.openvino.control_flow import ports_of
 from splitgraph.inference.rules.openvino.signal import STATES
 from splitgraph.splits.openvino_split_1 import DOMAIN
 
@@ -169,6 +170,30 @@ def _assign(site: Site) -> None:
         site.ctx.find("SG302", f"the variable has a fixed shape, and gets one with {moving[0]}")
 
 
+def _sliced(site: Site) -> None:
+    """Iterations over slices go from the first to the last one, which is counted from the end."""
+    for entry in ports_of(site.ctx, "port_map"):
+        if entry.tag != "input" or entry.external is None or entry.axis is None or entry.axis < 0:
+            continue
+        dims = site.dims(entry.external) or ()
+        last = entry.end if entry.stride > 0 else entry.start
+        if entry.axis < len(dims) and site.wanted.moves(dims[entry.axis]) and last >= 0:
+            site.ctx.find("SG302", f"the slices along axis {entry.axis} end at {last}, a number of the old size")
+
+
+def _loop(site: Site) -> None:
+    """A number of iterations that is a size may be that size."""
+    _sliced(site)
+    count = site.numbers(0)
+    if not count or site.is_decided(0):
+        return
+    for position in range(2, site.ctx.input_count):
+        for dim in site.dims(position) or ():
+            if site.wanted.moves(dim) and site.wanted.before(dim) == count[0]:
+                site.doubt(0, 0, f"{count[0]} iterations whatever the sizes, or {dim}")
+                return
+
+
 RULES: Mapping[str, Rule] = {
     "Assign": _assign,
     "Broadcast": _broadcast,
@@ -176,12 +201,14 @@ RULES: Mapping[str, Rule] = {
     "Gather": _gather,
     "GatherElements": _gather_elements,
     "Interpolate": _interpolate,
+    "Loop": _loop,
     "MatMul": _matmul,
     "Reshape": _reshape,
     "ReverseSequence": _reverse_sequence,
     "ScaledDotProductAttention": _attention,
     "Slice": _slice,
     "StridedSlice": _strided_slice,
+    "TensorIterator": _sliced,
     "VariadicSplit": _variadic_split,
     **dict.fromkeys((f"{state}{kind}" for state in STATES for kind in ("Cell", "Sequence")), _recurrent),
     **dict.fromkeys(ELEMENTWISE, _elementwise),
@@ -190,6 +217,7 @@ RULES: Mapping[str, Rule] = {
 _SAYING = {
     "Broadcast": 1,
     "Interpolate": 1,
+    "Loop": 0,
     "Range": 1,
     "Reshape": 1,
     "Slice": 2,

@@ -136,8 +136,10 @@ class Origins:
             return
         producer = self._producers.get((home, name))
         if size == 1:
-            if producer is None or not self._moved(producer, shape, axis, dim):
+            if not self._has_batch(shape, dim):
                 self._expand(reader, shape, axis, dim)
+            elif producer is None or not self._moved(producer, shape, axis, dim):
+                raise Stuck(f"it has {dim} along axis {shape.index(dim)} instead")
             return
         tensor = self._tensor(home, name, producer)
         if tensor is not None:
@@ -180,13 +182,16 @@ class Origins:
         shape = self._follower.shapes.get(reader, shape)
         self._follower.shapes[reader] = (*shape[:axis], dim, *shape[axis + 1 :])
 
+    def _has_batch(self, shape: tuple[DimLike, ...], dim: DimLike) -> bool:
+        """Return True for a shape that has a batch: it gets no second axis of items."""
+        return dim in shape and isinstance(dim, Dim) and symbols_of(dim) <= self._follower.wanted.batch
+
     def _moved(self, producer: _Producer, shape: tuple[DimLike, ...], axis: int, dim: DimLike) -> bool:
         """Put a batch of 1 where a later node needs it, if the target of a Reshape has it beside, among dimensions of
         1. Return False if that is not so.
         """
-        wanted, place = self._follower.wanted, producer.place(1)
-        is_batch = isinstance(dim, Dim) and symbols_of(dim) <= wanted.batch and wanted.before(dim) == 1
-        if producer.node.op_type != "Reshape" or not is_batch or dim not in shape:
+        place = producer.place(1)
+        if producer.node.op_type != "Reshape" or self._follower.wanted.before(dim) != 1:
             return False
         decided = self._follower.elements.get(place)
         if decided is not None:

@@ -12,7 +12,7 @@ from splitgraph.conversion.sizes.follow import Follower, InputPlace, Repeated
 from splitgraph.conversion.sizes.formulas import NotWritable, SizeFormulas, plain_target
 from splitgraph.dim import Dim, DimLike
 from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel, Port
-from splitgraph.formats.openvino_ir.notation import dtype_of, name_of
+from splitgraph.formats.openvino_ir.notation import dtype_of, name_of, precision_of
 from splitgraph.inference import Walked
 from splitgraph.inference.openvino_ir import Mirror
 from splitgraph.inference.walk_results import NodePlace
@@ -135,7 +135,7 @@ class _LayerDraft(SizeFormulas[_Value]):
     def list_of(self, numbers: Sequence[int], hint: str, dtype: str = _INT64) -> _Value:
         most = int(np.iinfo(dtype).max)
         place = self.editor.constant(self.layer, hint, [min(number, most) for number in numbers], dtype)
-        return _Value(place, NewPort(name_of(dtype).upper(), [len(numbers)]))
+        return _Value(place, NewPort(precision_of(dtype), [len(numbers)]))
 
     def number(self, number: int, hint: str) -> _Value:
         return _Value(self.editor.constant(self.layer, hint, number), NewPort("I64"))
@@ -153,7 +153,7 @@ class _LayerDraft(SizeFormulas[_Value]):
         source = next(port for port, value in self.writer.mirrored.names[MAIN].items() if value == place.input)
         known = self.writer.type_of(MAIN, source)
         dims = [dim if isinstance(dim, int) else -1 for dim in known.shape or ()]
-        given = _Value(source, NewPort(name_of(known.dtype or _INT64).upper(), dims))
+        given = _Value(source, NewPort(precision_of(known.dtype or _INT64), dims))
         shape = self.write("ShapeOf", "opset3", {"output_type": "i64"}, [given], NewPort("I64", [len(dims)]), "shape")
         inputs = [shape, self.list_of([place.axis], "axis"), self.number(0, "zero")]
         return self.write("Gather", "opset8", {"batch_dims": "0"}, inputs, NewPort("I64", [1]), name)
@@ -178,7 +178,7 @@ class _LayerDraft(SizeFormulas[_Value]):
 
     def _converted(self, value: _Value, dtype: str) -> _Value:
         name = name_of(dtype)
-        port = NewPort(name.upper(), value.port.dims)
+        port = NewPort(precision_of(dtype), value.port.dims)
         return self.write("Convert", "opset1", {"destination_type": name}, [value], port, "converted")
 
     def expanded(self, value: _Value, known: ValueType, repeated: Repeated | None, shape: Sequence[DimLike]) -> _Value:
@@ -203,7 +203,7 @@ class _LayerDraft(SizeFormulas[_Value]):
         """Write numbers that are counted along an axis."""
         bounds = [self.elements([bound], (), _INT64) for bound in _bounds(repeated, size)]
         name = name_of(dtype)
-        port = NewPort(name.upper(), [size if isinstance(size, int) else -1])
+        port = NewPort(precision_of(dtype), [size if isinstance(size, int) else -1])
         value = self.write("Range", "opset4", {"output_type": name}, bounds, port, "counted")
         if rank == 1:
             return value
