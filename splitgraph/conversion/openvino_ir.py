@@ -10,6 +10,8 @@ from xml.etree.ElementTree import Element, SubElement
 from splitgraph.conversion.rewrite import Change, Rewrite
 from splitgraph.dim import Dim
 from splitgraph.findings.diagnostics import ConversionError, Diagnostic, SplitgraphError, diagnostic
+from splitgraph.formats.openvino_ir.notation import name_of, precision_of
+from splitgraph.formats.openvino_ir.xml_tree import copied
 from splitgraph.inference.analysis import IR
 from splitgraph.inference.openvino_ir import is_split, mirror
 from splitgraph.inference.openvino_ir.infer import analyse_mirror
@@ -71,7 +73,7 @@ def convert_ir(
     locations = {scope.path: scope.location for scope in analysis.details.scopes}
     for path, layers in mirrored.layers.items():
         finding: GraphDetail = analysis.details.graphs.get(path) or GraphDetail()
-        sources = _graph_at(model.graph, path).sources
+        sources = graph_at(model.graph, path).sources
         for index, layer in enumerate(layers):
             if is_split(layer) and (only is None or (path, index) in only):
                 location = f"{locations[path]}/{layer.name}"
@@ -156,8 +158,8 @@ def _apply(plan: _Plan, model: OpenVINOModel, to: str) -> OpenVINOModel:
     editors: dict[GraphPath, tuple[GraphEditor, Graph, list[Layer]]] = {}
     for edit in plan.edits:
         if edit.path not in editors:
-            graph = _graph_at(copy.graph, edit.path)
-            editors[edit.path] = (GraphEditor(copy, graph), graph, _nodes(graph))
+            graph = graph_at(copy.graph, edit.path)
+            editors[edit.path] = (GraphEditor(copy, graph), graph, nodes_of(graph))
         editor, graph, nodes = editors[edit.path]
         if to == "split":
             _write_split(editor, graph, nodes[edit.index], edit)
@@ -167,13 +169,15 @@ def _apply(plan: _Plan, model: OpenVINOModel, to: str) -> OpenVINOModel:
     return copy
 
 
-def _nodes(graph: Graph) -> list[Layer]:
+def nodes_of(graph: Graph) -> list[Layer]:
+    """Return the layers that are nodes of the mirror, in its order."""
     return [layer for layer in graph.layers if layer.type not in ("Parameter", "Result", "Const")]
 
 
-def _graph_at(graph: Graph, path: GraphPath) -> Graph:
+def graph_at(graph: Graph, path: GraphPath) -> Graph:
+    """Return the graph at a path of the mirror."""
     for index, key in zip(path[::3], path[1::3], strict=True):
-        graph = _nodes(graph)[index].bodies[key]
+        graph = nodes_of(graph)[index].bodies[key]
     return graph
 
 
@@ -275,17 +279,17 @@ class GraphEditor:
         self._next_id = 1 + max((layer.id for layer in graph.layers), default=-1)
         self._names = {layer.name for layer in graph.layers}
 
-    def constant(self, before: Layer, hint: str, values: Sequence[int] | int) -> Place:
-        """Add a Const layer of int64: 1-D for a sequence, 0-D for a number."""
-        array = np.array(values, dtype="<i8")
+    def constant(self, before: Layer, hint: str, values: Sequence[int] | int, dtype: str = "int64") -> Place:
+        """Add a Const layer of integers: 1-D for a sequence, 0-D for a number."""
+        array = np.array(values, dtype=np.dtype(dtype).newbyteorder("<"))
         dims = [len(values)] if isinstance(values, Sequence) else []
         data = {
-            "element_type": "i64",
+            "element_type": name_of(dtype),
             "shape": ", ".join(map(str, dims)),
             "offset": str(self._model.append_constant(array.tobytes())),
             "size": str(array.nbytes),
         }
-        return self.layer(before, hint, "Const", "opset1", data, [], [NewPort("I64", dims)])
+        return self.layer(before, hint, "Const", "opset1", data, [], [NewPort(precision_of(dtype), dims)])
 
     def layer(
         self,
@@ -319,6 +323,31 @@ class GraphEditor:
         self._insert(made, before.element)
         return number, len(inputs)
 
+    def repeat(self, layer: Layer, suffix: str) -> int:
+        """Add a copy of a layer with a state of its own, without edges and without names of its values. Return its
+        id.
+        """
+        number, self._next_id = self._next_id, self._next_id + 1
+        made = copied(layer.element)
+        made.set("id", str(number))
+        made.set("name", layer.name + suffix)
+        data = made.find("data")
+        if data is not None and "variable_id" in data.attrib:
+            data.set("variable_id", data.attrib["variable_id"] + suffix)
+        for port in made.iterfind("output/port"):
+            port.attrib.pop("names", None)
+        self._layers.append(made)
+        return number
+
+    def move_names(self, layer: Layer, port: int, to: Place) -> None:
+        """Give the names of a value to another one."""
+        outputs = {int(each.get("id", "-1")): each for each in layer.element.iterfind("output/port")}
+        names = outputs[port].attrib.pop("names", None)
+        made = next(each for each in self._layers if each.get("id") == str(to[0]))
+        for each in made.iterfind("output/port"):
+            if names is not None and each.get("id") == str(to[1]):
+                each.set("names", names)
+
     def _insert(self, made: Element, before: Element) -> None:
         siblings = list(self._layers)
         position = siblings.index(before)
@@ -342,6 +371,11 @@ class GraphEditor:
         if len(self._edges):
             self._edges[-1].tail = self._edges.text
         self._edges.append(edge)
+
+    def reconnect(self, source: Place, reader: Place) -> None:
+        """Let a port read another value."""
+        self.disconnect(reader)
+        self.connect(source, reader)
 
     def disconnect(self, reader: Place) -> None:
         """Remove the edge into a port."""

@@ -390,12 +390,17 @@ def _walked(task: Task, leeway: Leeway) -> Walked:
     if misdeclared:
         # Another declaration may be wrong too, without a contradiction, and conversion would depend on it.
         state, _ = _walk(replace(task, believes_shapes=False))
+    return walked_of(state, misdeclared, leeway)
+
+
+def walked_of(state: WalkState, misdeclared: tuple[Diagnostic, ...] = (), leeway: Leeway = STRICT) -> Walked:
+    """Return the results of a walk for conversion. misdeclared, leeway: as in `Walked`."""
     record = state.record
     diagnostics, avoided = record.branches.settled(record.diagnostics, lambda error: False)
     return Walked(
         tuple(diagnostics),
         (*record.never_run, *avoided),
-        dict(task.imports),
+        dict(state.task.imports),
         record.scopes,
         record.details,
         misdeclared,

@@ -13,22 +13,27 @@ and the results may differ by more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from splitgraph.conversion.sizes.convert import convert_to
+from splitgraph.conversion.sizes.convert_ir import convert_ir_to, relabelled_mirror, with_shapes
 from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, renamed
-from splitgraph.dim import Dim, symbols_of
+from splitgraph.dim import Dim, DimLike, substitute, symbols_of
 from splitgraph.findings.diagnostics import diagnostic
+from splitgraph.formats.openvino_ir import OpenVINOModel
 from splitgraph.inference import fix_model, infer_model
+from splitgraph.inference.openvino_ir import mirror
+from splitgraph.inference.openvino_ir.infer import analyse_mirror
 from splitgraph.model.attributes import make_node
 from splitgraph.model.names import FreshNames, used_names
 from splitgraph.model.onnx_proto import ModelProto, NodeProto, ValueInfoProto
-from splitgraph.model.scopes import model_imports, node_label, scopes
+from splitgraph.model.scopes import MAIN, model_imports, node_label, scopes
 from splitgraph.model.values import int64_tensor, value_type, write_dim
 from splitgraph.options import NewSizes, Sizes
 from splitgraph.verification.models.model_files import Model
+from splitgraph.verification.models.repeated_ir import repeated_ir
 from splitgraph.verification.verification import Verification
 
 # As many groups of items are run.
@@ -44,32 +49,32 @@ Verify = Callable[..., Verification]
 
 
 class _Check(NamedTuple):
-    """Two models that have to be equal. at: the sizes, as people read them. apart: makes two more, which are equal to
-    the last bit if no item reaches another; only of models that have no nodes in common.
+    """Two models that have to be equal. at: the sizes, as people read them. is_alike: they have nodes in common. apart:
+    makes two more, which are equal to the last bit if no item reaches another.
     """
 
     at: str
-    before: ModelProto
-    after: ModelProto
-    apart: Callable[[], tuple[ModelProto, ModelProto]] | None = None
-
-    @property
-    def is_alike(self) -> bool:
-        return self.apart is None
+    before: Model
+    after: Model
+    is_alike: bool = True
+    apart: Callable[[], tuple[Model, Model]] | None = None
 
 
 def verify_sizes(before: Model, after: Model, sizes: NewSizes, verify: Verify) -> Verification:
     """Verify a model with new sizes, `after`. verify: runs two models."""
-    if not isinstance(before, ModelProto) or not isinstance(after, ModelProto):
-        return _of_ir(before, after, sizes, verify)
-    wanted = read_wanted(before, sizes)
+    case: _OnnxCase | _IrCase
+    if isinstance(before, ModelProto) and isinstance(after, ModelProto):
+        case = _OnnxCase(before, after, sizes, read_wanted(before, sizes))
+    else:
+        assert isinstance(before, OpenVINOModel) and isinstance(after, OpenVINOModel)
+        case = _IrCase(before, after, sizes, read_wanted(mirror(before).model, sizes))
     done: list[tuple[_Check, Verification]] = []
-    for check in _checks(before, after, wanted, sizes):
+    for check in _checks(case):
         verification = _verified(check, verify)
         done.append((check, verification))
         if verification.verdict != "equal":
             break
-    return _joined(done, wanted)
+    return _joined(done, case.wanted)
 
 
 def _verified(check: _Check, verify: Verify) -> Verification:
@@ -82,39 +87,91 @@ def _verified(check: _Check, verify: Verify) -> Verification:
     return verify(check.before, check.after, by_regions=False, allowed=_ROUNDING)
 
 
-def _of_ir(before: Model, after: Model, sizes: NewSizes, verify: Verify) -> Verification:
-    """Verify an IR. With dynamic dimensions it gives the same at the old sizes; at others, only that it runs can be
-    found out.
-    """
-    dims = [sizes.batch, *(dim for shape in dict(sizes.shapes or {}).values() for dim in shape)]  # type: ignore[arg-type]
-    has_names = any(isinstance(dim, (str, Dim)) and not str(dim).isdecimal() for dim in dims)
-    at_old = verify(before, after) if has_names else None
-    if at_old is not None and at_old.verdict != "equal":
-        return at_old
-    return verify(after, after)
-
-
-def _checks(before: ModelProto, after: ModelProto, wanted: Wanted, sizes: NewSizes) -> Iterator[_Check]:
+def _checks(case: _OnnxCase | _IrCase) -> Iterator[_Check]:
     """Yield what is to be run. Numbers that are wanted are those of a model with names in their place."""
-    named = after if not wanted.new else convert_to(before, wanted.named(), sizes.follow).model
-    own = renamed(before, wanted)
-    yield _Check("the old sizes", own, _fixed(named, wanted.old))
+    wanted = case.wanted
+    named: Any = case.after if not wanted.new else case.with_names()
+    own: Any = case.renamed()
+    yield _Check("the old sizes", own, case.fixed(named, wanted.old))
     for name in sorted(wanted.batch):
         for groups in _GROUPS:
             size = groups * wanted.old[name]
-            repeated = _repeated(own, named, name, groups, wanted)
-            larger = _fixed(named, {**wanted.old, name: size})
-            yield _Check(f"{name} = {size}", repeated, larger, partial(_apart, larger, named, name, groups, wanted))
+            repeated = case.repeated(own, named, name, groups)
+            larger: Any = case.fixed(named, {**wanted.old, name: size})
+            apart = partial(case.apart, larger, named, name, groups) if isinstance(case, _OnnxCase) else None
+            yield _Check(f"{name} = {size}", repeated, larger, is_alike=False, apart=apart)
     if wanted.new:
-        yield _Check("the new sizes", _fixed(named, wanted.new), after)
+        yield _Check("the new sizes", case.fixed(named, wanted.new), case.after)
     others = {name: size for name, size in wanted.old.items() if name in wanted.batch}
     if len(others) < len(wanted.old) and not wanted.new:
-        free = _fixed(named, others)
+        free = case.fixed(named, others)
         yield _Check("other sizes", free, free)
 
 
-def _fixed(model: ModelProto, sizes: Mapping[str, int]) -> ModelProto:
-    return fix_model(model, Sizes(sizes), owned=False) if sizes else model
+@dataclass(frozen=True, slots=True)
+class _OnnxCase:
+    before: ModelProto
+    after: ModelProto
+    sizes: NewSizes
+    wanted: Wanted
+
+    def with_names(self) -> ModelProto:
+        """Return the model after with names in place of numbers."""
+        return convert_to(self.before, self.wanted.named(), self.sizes.follow).model
+
+    def renamed(self) -> ModelProto:
+        """Return the model before with the values for its own symbols."""
+        return renamed(self.before, self.wanted)
+
+    def fixed(self, model: ModelProto, sizes: Mapping[str, int]) -> ModelProto:
+        """Return a model with numbers for names."""
+        return fix_model(model, Sizes(sizes), owned=False) if sizes else model
+
+    def repeated(self, before: ModelProto, named: ModelProto, name: str, groups: int) -> ModelProto:
+        """Return the model that runs the one before for each group of items."""
+        return _repeated(before, named, name, groups, self.wanted)
+
+    def apart(self, larger: ModelProto, named: ModelProto, name: str, groups: int) -> tuple[ModelProto, ModelProto]:
+        """Return two models that are equal if no item reaches another."""
+        return _apart(larger, named, name, groups, self.wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class _IrCase:
+    """The same for an IR, whose inputs have no names for dimensions."""
+
+    before: OpenVINOModel
+    after: OpenVINOModel
+    sizes: NewSizes
+    wanted: Wanted
+
+    def with_names(self) -> OpenVINOModel:
+        return convert_ir_to(self.before, self.wanted.named(), self.sizes.follow).model
+
+    def renamed(self) -> OpenVINOModel:
+        return self.fixed(self.before, self.wanted.old)
+
+    def fixed(self, model: OpenVINOModel, sizes: Mapping[str, int]) -> OpenVINOModel:
+        shapes = {name: [_number(dim, sizes) for dim in shape] for name, shape in self.wanted.shapes.items()}
+        made: OpenVINOModel = with_shapes(model.copy(), shapes).model
+        return made
+
+    def repeated(self, before: OpenVINOModel, named: OpenVINOModel, name: str, groups: int) -> OpenVINOModel:
+        mirrored = relabelled_mirror(mirror(named), self.wanted)
+        names, types, sources = mirrored.names[MAIN], analyse_mirror(mirrored).types, named.graph.sources
+        axes: dict[int, int] = {}
+        for layer in named.graph.layers:
+            source = sources.get((layer.id, layer.inputs[0].id)) if layer.type == "Result" else None
+            axis = None if source is None else _axis_of(types[names[source]].shape, name)
+            if axis is not None:
+                axes[layer.id] = axis
+        inputs = {value for value in mirrored.given[MAIN] if _has_items(value, name, self.wanted)}
+        return repeated_ir(before, inputs, axes, self.wanted.old[name], groups)
+
+
+def _number(dim: DimLike | None, sizes: Mapping[str, int]) -> int | None:
+    number = substitute(dim, sizes) if isinstance(dim, Dim) else dim
+    return number if isinstance(number, int) else None
 
 
 def _joined(done: Sequence[tuple[_Check, Verification]], wanted: Wanted) -> Verification:
@@ -151,9 +208,9 @@ def _joined(done: Sequence[tuple[_Check, Verification]], wanted: Wanted) -> Veri
     )
 
 
-def _cause(model: ModelProto) -> str:
+def _cause(model: Model) -> str:
     """Return what is known to let items reach each other, "" for nothing."""
-    for scope in scopes(model):
+    for scope in scopes(model) if isinstance(model, ModelProto) else ():
         for index, node in enumerate(scope.nodes):
             if node.op_type in _OVER_ALL_ITEMS:
                 location = f"{scope.location}/{node_label(node, index)}"
@@ -288,12 +345,20 @@ def _axes_of_outputs(model: ModelProto, name: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for value in model.graph.output:
         shape = types[value.name].shape if value.name in types else value_type(value.type).shape
-        moving = [axis for axis, dim in enumerate(shape or ()) if isinstance(dim, Dim) and name in symbols_of(dim)]
-        unknown = [axis for axis, dim in enumerate(shape or ()) if dim is None or isinstance(dim, Dim)]
-        if moving or unknown:
-            # A dimension that only the run tells is likely the one with the items; the comparison finds out.
-            found[value.name] = (moving or unknown)[0]
+        axis = _axis_of(shape, name)
+        unknown = (at for at, dim in enumerate(shape or ()) if dim is None or isinstance(dim, Dim))
+        # A dimension that only the run tells is likely the one with the items; the comparison finds out.
+        axis = next(unknown, None) if axis is None else axis
+        if axis is not None:
+            found[value.name] = axis
     return found
+
+
+def _axis_of(shape: Sequence[DimLike | None] | None, name: str) -> int | None:
+    """Return the first axis whose dimension has a symbol."""
+    return next(
+        (axis for axis, dim in enumerate(shape or ()) if isinstance(dim, Dim) and name in symbols_of(dim)), None
+    )
 
 
 def _rename(node: NodeProto, renamed: Mapping[str, str]) -> None:

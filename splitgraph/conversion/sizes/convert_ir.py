@@ -1,75 +1,187 @@
-"""An OpenVINO IR with other sizes: its Parameters get them, and the dimensions of all ports follow."""
+"""An OpenVINO IR with other sizes: its Parameters get them, and what follows from them follows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from xml.etree.ElementTree import Element
 
+from splitgraph.conversion.openvino_ir import Place, graph_at
 from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.rewrite import Rewrite
-from splitgraph.dim import Dim, DimLike
-from splitgraph.findings.diagnostics import SplitgraphError, diagnostic
-from splitgraph.formats.openvino_ir import OpenVINOModel
-from splitgraph.inference.analysis import IR
-from splitgraph.inference.openvino_ir import infer_ir, mirror
-from splitgraph.inference.task import read_sizes
-from splitgraph.model.values import value_type
-from splitgraph.options import NewSizes, Sizes
+from splitgraph.conversion.sizes.follow import Follower
+from splitgraph.conversion.sizes.follow_ir import LAYERS
+from splitgraph.conversion.sizes.formulas import NotWritable
+from splitgraph.conversion.sizes.rounds import given_by_the_user, in_the_way, walk_followed
+from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, relabelled
+from splitgraph.conversion.sizes.write_ir import LayerWriter
+from splitgraph.dim import DimLike
+from splitgraph.findings.diagnostics import Diagnostic, diagnostic
+from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel
+from splitgraph.inference.analysis import IR, Analysis
+from splitgraph.inference.openvino_ir import Mirror, infer_ir, mirror, walk_mirror
+from splitgraph.inference.task import BoundSizes
+from splitgraph.model.onnx_proto import TensorProto
+from splitgraph.model.scopes import MAIN, GraphPath, scopes
+from splitgraph.model.tensor_data import is_external
+from splitgraph.model.values import array_of, value_type, write_shape
+from splitgraph.options import NewSizes
 
-_HELP = (
-    "Constants of an IR stay as they are. Reshape the ONNX model, and convert it to IR again (splitgraph convert "
-    "MODEL.onnx -o MODEL.xml)."
-)
+_HELP = "Reshape the ONNX model, and convert it to IR again (splitgraph convert MODEL.onnx -o MODEL.xml)."
 
 
 def convert_ir_sizes(model: OpenVINOModel, sizes: NewSizes) -> Rewrite[OpenVINOModel]:
-    """Return a copy of an IR whose inputs have other sizes; a name becomes a dynamic dimension. Raises ConversionError
-    where a layer needs the old size, SplitgraphError for wrong sizes.
+    """Return a copy of an IR whose inputs have other sizes; a name becomes a dynamic dimension. Constants that say an
+    old size follow. Raises ConversionError with everything that is in the way, SplitgraphError for wrong sizes.
     """
-    if sizes.follow:
-        raise SplitgraphError("the constants of an IR stay as they are; follow is for ONNX models")
-    shapes = _wanted(model, sizes)
-    copy = model.copy()
-    names = mirror(model).names[()]
-    for layer in copy.graph.layers:
-        shape = shapes.get(names[layer.id, layer.outputs[0].id]) if layer.type == "Parameter" else None
-        data = layer.element.find("data")
-        if shape is not None and data is not None:
-            data.set("shape", ",".join(str(dim) if isinstance(dim, int) else "?" for dim in shape))
-    copy.refresh()
-    analysis = infer_ir(copy)
-    plan = Plan()
+    wanted = read_wanted(mirror(model).model, sizes)
+    return replace(convert_ir_to(model, wanted, sizes.follow), new_sizes=sizes)
+
+
+def convert_ir_to(model: OpenVINOModel, wanted: Wanted, follow: Collection[str] = ()) -> Rewrite[OpenVINOModel]:
+    """Do the same with sizes that were read. follow: as in `NewSizes`."""
     known = {finding.location for finding in infer_ir(model, fill=False).diagnostics}
-    for finding in analysis.diagnostics:
-        if finding.severity == "error" and finding.location not in known:
-            text = f"with the new sizes: {finding.message}"
-            plan.blockers.append(diagnostic("SG420", text, finding.location, help=_HELP))
-    for name, shape in shapes.items():
-        for axis, (dim, found) in enumerate(zip(shape, analysis.types[name].shape or (), strict=True)):
-            # What later layers require is known of the input.
-            if not isinstance(dim, int) and isinstance(found, int):
-                text = f"later layers need {name!r} to be {found} along axis {axis}, and not {dim}"
-                plan.blockers.append(diagnostic("SG420", text, f"main/{name}", help=_HELP))
-    given = {str(dim) for name in shapes for dim in analysis.types[name].shape or () if isinstance(dim, Dim)}
-    for obligation, locations in analysis.required_by.items():
-        if obligation.relation == "==" and len(obligation.symbols) == 1 and obligation.symbols <= given:
-            plan.blockers.append(diagnostic("SG420", f"needs {obligation}", locations[0], help=_HELP))
+    mirrored, bound = relabelled_mirror(mirror(model), wanted), BoundSizes(wanted.bound, ())
+    follower, plan = Follower(wanted, LAYERS), Plan()
+    follower.elements.update(given_by_the_user(lambda: walk_mirror(mirrored, bound), tuple(follow), LAYERS))
+    weights = _Weights(model, mirrored)
+    walked, stuck = walk_followed(lambda: walk_mirror(mirrored, bound, follower), follower, weights.read)
+    plan.blockers += in_the_way(walked, follower, stuck, known)
+    plan.raise_blockers("the sizes cannot change")
+    copy = model.copy()
+    writer = LayerWriter(copy, mirrored, walked, follower)
+    try:
+        writer.run()
+    except NotWritable as reason:
+        plan.blockers.append(diagnostic("SG420", str(reason), "main", help=_HELP))
+    plan.raise_blockers("the sizes cannot change")
+    copy.refresh()
+    analysis = with_shapes(copy, _new_shapes(wanted))
+    plan.blockers += _left_over(analysis, wanted, known)
     plan.raise_blockers("the sizes cannot change")
     version: Mapping[str, int] = {IR: model.version}
-    return Rewrite(analysis.model, (), from_opset=version, to_opset=version, new_sizes=sizes)
+    return Rewrite(analysis.model, tuple(writer.changes), from_opset=version, to_opset=version)
 
 
-def _wanted(model: OpenVINOModel, sizes: NewSizes) -> Mapping[str, Sequence[DimLike | None]]:
-    """Return the new shape of each input that changes."""
-    mirrored = mirror(model).model
-    asked = dict(sizes.shapes or {})  # type: ignore[arg-type]
-    if sizes.batch is not None:
-        for value in mirrored.graph.input:
-            shape = value_type(value.type).shape
-            if shape:
-                asked.setdefault(value.name, [sizes.batch, *shape[1:]])
-    given = read_sizes(mirrored, Sizes(None, asked)).given
+def _new_shapes(wanted: Wanted) -> dict[str, list[DimLike | None]]:
     return {
-        value.name: known.shape
-        for value, known in zip(mirrored.graph.input, given, strict=True)
-        if known is not None and known.shape is not None
+        name: [None if dim is None else wanted.after(dim) for dim in shape] for name, shape in wanted.shapes.items()
     }
+
+
+def relabelled_mirror(mirrored: Mirror, wanted: Wanted) -> Mirror:
+    """Return a mirror with the new shapes of its inputs. Inputs of bodies get those that are passed to them."""
+    made = relabelled(mirrored.model, wanted)
+    given = {path: dict(types) for path, types in mirrored.given.items()}
+    for scope in scopes(made):
+        for value in scope.proto.input:
+            known = value_type(value.type)
+            if scope.path != MAIN and known.shape is not None:
+                known = known.with_shape((None,) * len(known.shape))
+                write_shape(known, value.type.tensor_type)
+            given[scope.path][value.name] = known
+    return replace(mirrored, model=made, given=given)
+
+
+class _Weights:
+    """Reads the constants of an IR, of which the mirror has the small ones."""
+
+    def __init__(self, model: OpenVINOModel, mirrored: Mirror) -> None:
+        self._model, self._names = model, mirrored.names
+
+    def read(self, home: GraphPath, tensor: TensorProto) -> Any:
+        """Return the elements of a constant; None for strings."""
+        if tensor.data_type == TensorProto.STRING:
+            return None
+        if not is_external(tensor):
+            return array_of(tensor)
+        layers = graph_at(self._model.graph, home).layers
+        layer = next(each for each in layers if each.outputs and self._names[home][_place(each)] == tensor.name)
+        content = bytes(self._model.constant(layer))
+        return array_of(TensorProto(data_type=tensor.data_type, dims=tensor.dims, raw_data=content))
+
+
+def _place(layer: Layer) -> Place:
+    return layer.id, layer.outputs[0].id
+
+
+# Shapes of the result -------------------------------------------------------------------------------------------------
+
+
+def with_shapes(model: OpenVINOModel, shapes: Mapping[str, Sequence[DimLike | None]]) -> Analysis:
+    """Infer an IR anew, whose inputs get these shapes. `Analysis.model` has them in all ports. The model is edited.
+
+    shapes: by input; a dimension that is no number is dynamic, and None stays as it is written.
+    """
+    names = mirror(model).names[MAIN]
+    for layer in model.graph.layers:
+        shape = shapes.get(names[_place(layer)]) if layer.type == "Parameter" else None
+        data = layer.element.find("data")
+        if shape is not None and data is not None:
+            data.set("shape", _written(layer.data.get("shape", "..."), shape))
+    _forget_sizes(model.graph)
+    model.refresh()
+    analysis = infer_ir(model)
+    for layer in analysis.model.graph.layers:
+        for body in layer.bodies.values():
+            _tell_parameters(body)
+    analysis.model.refresh()
+    return analysis
+
+
+def _written(before: str, shape: Sequence[DimLike | None]) -> str:
+    parts = before.strip().removeprefix("[").removesuffix("]").split(",")
+    kept = parts if len(parts) == len(shape) and before.strip() != "..." else ["?"] * len(shape)
+    return ",".join(
+        str(dim) if isinstance(dim, int) else part if dim is None or not part.strip().isdecimal() else "?"
+        for dim, part in zip(shape, kept, strict=True)
+    )
+
+
+def _forget_sizes(graph: Graph) -> None:
+    """Make the dimensions of all ports dynamic: those of layers that inference does not know are of the old sizes."""
+    for layer in graph.layers:
+        if layer.type != "Const":
+            for dim in layer.element.iterfind("output/port/dim"):
+                dim.text = "-1"
+        for dim in layer.element.iterfind("input/port/dim"):
+            dim.text = "-1"
+        for body in layer.bodies.values():
+            _forget_sizes(body)
+            for inner, data in _parameters(body):
+                data.set("shape", _shape_text([None] * len(inner.outputs[0].dims or ())))
+
+
+def _tell_parameters(graph: Graph) -> None:
+    """Write the dimensions that the inputs of a body got."""
+    for layer, data in _parameters(graph):
+        data.set("shape", _shape_text(layer.outputs[0].dims or ()))
+    for layer in graph.layers:
+        for body in layer.bodies.values():
+            _tell_parameters(body)
+
+
+def _parameters(graph: Graph) -> Iterator[tuple[Layer, Element]]:
+    """Yield the inputs of a graph whose ranks are known and not 0, with their attributes."""
+    for layer in graph.layers:
+        data = layer.element.find("data")
+        if layer.type == "Parameter" and data is not None and layer.outputs[0].dims:
+            yield layer, data
+
+
+def _shape_text(dims: Sequence[int | None]) -> str:
+    return ",".join("?" if dim is None else str(dim) for dim in dims)
+
+
+def _left_over(analysis: Analysis, wanted: Wanted, known: Collection[str]) -> Iterator[Diagnostic]:
+    """Yield what the result needs to be of the old size, after all."""
+    for finding in analysis.diagnostics:
+        if finding.severity == "error" and finding.location not in known:
+            yield diagnostic("SG420", f"with the new sizes: {finding.message}", finding.location, help=_HELP)
+    for name, shape in wanted.shapes.items():
+        for axis, (dim, found) in enumerate(zip(shape, analysis.types[name].shape or (), strict=True)):
+            # What later layers require is known of the input.
+            if dim is not None and not isinstance(wanted.after(dim), int) and isinstance(found, int):
+                text = f"later layers need {name!r} to be {found} along axis {axis}, and not {dim}"
+                yield diagnostic("SG420", text, f"main/{name}", help=_HELP)

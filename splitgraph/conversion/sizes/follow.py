@@ -21,6 +21,9 @@ from splitgraph.model.onnx_proto import GraphProto
 from splitgraph.model.scopes import GraphPath, plain_domain
 from splitgraph.model.value_type import Contents, ValueType, tensor, vector
 
+# Reads a node.
+Rule = Callable[["Site"], None]
+
 
 class InputPlace(NamedTuple):
     """An input of a node: its graph, the number of the node there, and of the input."""
@@ -77,19 +80,35 @@ class Doubt(NamedTuple):
     location: str
 
 
+@dataclass(frozen=True, slots=True)
+class Operators:
+    """What the operators of a format say about sizes.
+
+    domain: that of the operators. rules: read a node, by domain and operator. steps: follow a size of a node's output
+    back (`origins.py`). saying: the input that says a size.
+    """
+
+    domain: str
+    rules: Mapping[tuple[str, str], Rule]
+    steps: Mapping[str, Callable[[Any], None]]
+    saying: Mapping[str, int]
+
+
 @dataclass(slots=True)
 class Follower:
     """What the walk calls for each node before it is inferred.
 
-    elements: the elements of constant inputs in terms of dimensions, found so far or given by the user. shapes: the
-    shapes to which inputs are expanded. repeated: of these, what weights of more than one element are along an axis.
-    outer: of inputs along an axis of 24*N, what stands outside of N; None where it is not known. merged: the values of
-    which the last walk asked that, by input and axis. needs, doubts: what the last walk found; blocked: what cannot
-    follow, by location. edits, attributes: what the last walk read otherwise: elements of constant inputs by position,
-    and attributes; None for one that is dropped. own: the nodes about which something is decided.
+    operators: those of the model's format. elements: the elements of constant inputs in terms of dimensions, found so
+    far or given by the user. shapes: the shapes to which inputs are expanded. repeated: of these, what weights of more
+    than one element are along an axis. outer: of inputs along an axis of 24*N, what stands outside of N; None where it
+    is not known. merged: the values of which the last walk asked that, by input and axis. needs, doubts: what the last
+    walk found; blocked: what cannot follow, by location. edits, attributes: what the last walk read otherwise: elements
+    of constant inputs by position, and attributes; None for one that is dropped. own: the nodes about which something
+    is decided.
     """
 
     wanted: Wanted
+    operators: Operators
     elements: dict[InputPlace, Contents] = field(default_factory=dict)
     shapes: dict[InputPlace, tuple[DimLike, ...]] = field(default_factory=dict)
     repeated: dict[InputPlace, Repeated | Counted | Triangle] = field(default_factory=dict)
@@ -125,7 +144,7 @@ class Follower:
                 site.expand(position, self.shapes[place])
             if place in self.elements:
                 site.restate(position, self.elements[place])
-        rule = RULES.get((plain_domain(ctx.node.domain), ctx.node.op_type))
+        rule = self.operators.rules.get((plain_domain(ctx.node.domain), ctx.node.op_type))
         if rule is not None:
             rule(site)
 
@@ -149,6 +168,12 @@ class Site:
         shape = self.ctx.input(position).shape if self.ctx.has_input(position) else None
         return None if shape is None or None in shape else shape  # type: ignore[return-value]
 
+    def moving_dim(self, axis: int) -> Dim | None:
+        """Return the dimension of the data along an axis, if it changes."""
+        dims = self.dims(0) or ()
+        dim = dims[axis] if -len(dims) <= axis < len(dims) else None
+        return dim if isinstance(dim, Dim) and self.wanted.moves(dim) else None
+
     def numbers(self, position: int) -> tuple[int, ...] | None:
         """Return the elements of an input that are numbers in any run."""
         known = self.ctx.contents(position) if self.ctx.has_input(position) else None
@@ -168,6 +193,11 @@ class Site:
         ctx = self.ctx
         ctx.given[position] = ctx.walk.state.knowledge.of(ctx.input(position), contents)
         self.follower.edits.setdefault((ctx.walk.path, ctx.index), {})[position] = contents
+
+    def restate_if_other(self, position: int, before: Sequence[DimLike], after: Sequence[DimLike]) -> None:
+        """Read a list as these elements, if they are others than before."""
+        if list(before) != list(after):
+            self.restate(position, vector(after))
 
     def set_attribute(self, name: str, numbers: tuple[int, ...] | None) -> None:
         """Read an attribute as these numbers, or as if it were not there."""
@@ -209,38 +239,59 @@ class Site:
         """The node cannot follow."""
         self.follower.blocked[self.ctx.location] = text
 
+    def bounds(self, dim: DimLike, written: tuple[int, int, int], entry: int) -> tuple[int, int]:
+        """Return the start and the end of a slice along a dimension. written: start, end and step."""
+        old = self.wanted.before(dim)
+        if self.wanted.moves(dim) and isinstance(old, int):
+            try:
+                return read_slice(*written, old)
+            except Ambiguous as choices:
+                self.doubt(self.follower.operators.saying[self.ctx.node.op_type], entry, str(choices))
+        return written[:2]
+
     def doubt(self, position: int, entry: int, choices: str) -> None:
         """An element of an input can mean several things."""
         self.follower.doubts.append(Doubt(self.place(position), entry, choices, self.ctx.location))
-
-
-Rule = Callable[[Site], None]
 
 
 # Constants ------------------------------------------------------------------------------------------------------------
 
 
 def _reshape(site: Site) -> None:
-    dims, has_attribute = site.dims(0), site.ctx.since_version < 5
-    target = site.ctx.attribute("shape") if has_attribute else site.items(1)
-    if dims is None or target is None or site.is_decided(1) or not any(map(site.wanted.moves, dims)):
+    if site.ctx.since_version < 5:
+        _reshape_1(site)
         return
+    read_shape(site, zeros_are_sizes=site.ctx.attribute("allowzero", 0) == 1)
+
+
+def read_shape(site: Site, *, zeros_are_sizes: bool) -> None:
+    """The target of a Reshape, in terms of the dimensions of the data."""
+    target = site.items(1)
+    if target is not None and not site.is_decided(1):
+        read = _read_target(site, target, zeros_are_sizes=zeros_are_sizes)
+        site.restate_if_other(1, target, target if read is None else read)
+
+
+def _read_target(site: Site, target: Sequence[DimLike], *, zeros_are_sizes: bool) -> list[DimLike] | None:
+    dims = site.dims(0)
+    if dims is None or not any(map(site.wanted.moves, dims)):
+        return None
     numbers = [site.wanted.before(entry) for entry in target]
     if any(isinstance(entry, Dim) for entry in numbers):
-        return
-    zeros_are_sizes = site.ctx.attribute("allowzero", 0) == 1
+        return None
     outer = site.outer(0, dims)
     try:
-        read = read_target(dims, numbers, site.wanted, outer, zeros_are_sizes=zeros_are_sizes)  # type: ignore[arg-type]
+        return read_target(dims, numbers, site.wanted, outer, zeros_are_sizes=zeros_are_sizes)  # type: ignore[arg-type]
     except Ambiguous as choices:
         site.doubt(1, 0, str(choices))
-        return
-    if read is None or list(target) == read:
-        return
-    if has_attribute:
+        return None
+
+
+def _reshape_1(site: Site) -> None:
+    dims, target = site.dims(0), site.ctx.attribute("shape")
+    read = None if target is None else _read_target(site, target, zeros_are_sizes=False)
+    if read is not None and dims is not None and list(target) != read:
         site.set_attribute("shape", _in_numbers(site, dims, read))
-    else:
-        site.restate(1, vector(read))
 
 
 def _in_numbers(site: Site, dims: Sequence[DimLike], read: Sequence[DimLike]) -> tuple[int, ...]:
@@ -279,70 +330,82 @@ def _expand(site: Site) -> None:
         dim = dims[-back]
         if site.wanted.moves(dim) and target[-back] == site.wanted.before(dim):
             read[-back] = 1
-    if list(target) != read:
-        site.restate(1, vector(read))
+    site.restate_if_other(1, target, read)
 
 
 def _slice(site: Site) -> None:
-    """An end at the end of the data is the end of any data."""
-    ctx, dims = site.ctx, site.dims(0)
-    has_attributes = ctx.since_version < 10
-    if has_attributes:
-        starts, ends, axes = (ctx.attribute(name) for name in ("starts", "ends", "axes"))
-    else:
-        starts, ends, axes = map(site.numbers, (1, 2, 3))
-    if dims is None or starts is None or ends is None or site.is_decided(2) or (axes is None and ctx.has_input(3)):
+    if site.ctx.since_version >= 10:
+        read_bounds(site, (1, 2, 4, 3))
         return
-    axes = tuple(range(len(starts))) if axes is None else axes
-    steps = site.numbers(4) if ctx.has_input(4) else (1,) * len(starts)
-    if steps is None or len({len(starts), len(ends), len(axes), len(steps)}) > 1:
+    starts, ends, axes = (site.ctx.attribute(name) for name in ("starts", "ends", "axes"))
+    dims = site.dims(0)
+    if dims is None or starts is None or ends is None:
         return
-    first, last = list(starts), list(ends)
-    for entry, axis in enumerate(axes):
-        if not -len(dims) <= axis < len(dims) or not site.wanted.moves(dims[axis]):
-            continue
-        old = site.wanted.before(dims[axis])
-        if not isinstance(old, int):
-            continue
-        try:
-            first[entry], last[entry] = read_slice(starts[entry], ends[entry], steps[entry], old)
-        except Ambiguous as choices:
-            site.doubt(2, entry, str(choices))
-    for position, name, before, after in ((1, "starts", starts, first), (2, "ends", ends, last)):
-        if list(before) != after and has_attributes:
+    first, last = _bounds(site, starts, ends, (1,) * len(starts), tuple(range(len(starts))) if axes is None else axes)
+    for name, before, after in (("starts", starts, first), ("ends", ends, last)):
+        if list(before) != after:
             site.set_attribute(name, tuple(after))
-        elif list(before) != after:
-            site.restate(position, vector(after))
+
+
+def read_bounds(site: Site, positions: tuple[int, int, int, int]) -> None:
+    """The bounds of a slice. positions: of starts, ends, steps and axes."""
+    starts, ends, steps, axes = (
+        site.numbers(position) if site.ctx.has_input(position) else () for position in positions
+    )
+    if site.dims(0) is None or not starts or ends is None or steps is None or axes is None:
+        return
+    if not site.is_decided(positions[1]):
+        first, last = _bounds(site, starts, ends, steps or (1,) * len(starts), axes or tuple(range(len(starts))))
+        site.restate_if_other(positions[0], starts, first)
+        site.restate_if_other(positions[1], ends, last)
+
+
+def _bounds(
+    site: Site, starts: Sequence[int], ends: Sequence[int], steps: Sequence[int], axes: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """Return the starts and ends: an end at the end of the data is the end of any data."""
+    dims, first, last = site.dims(0) or (), list(starts), list(ends)
+    if len({len(starts), len(ends), len(axes), len(steps)}) > 1:
+        return first, last
+    for entry, axis in enumerate(axes):
+        if -len(dims) <= axis < len(dims):
+            bounds = site.bounds(dims[axis], (starts[entry], ends[entry], steps[entry]), entry)
+            first[entry], last[entry] = bounds
+    return first, last
 
 
 def _split(site: Site) -> None:
-    """Parts of one length stay equal parts."""
-    dims, has_attribute = site.dims(0), site.ctx.since_version < 13
+    has_attribute = site.ctx.since_version < 13
     lengths = site.ctx.attribute("split") if has_attribute else site.numbers(1)
-    if dims is None or lengths is None or site.is_decided(1):
+    if lengths is None or site.is_decided(1):
         return
-    axis = site.ctx.attribute("axis", 0)
-    if not -len(dims) <= axis < len(dims) or not site.wanted.moves(dims[axis]):
-        return
-    if len(set(lengths)) == 1 and has_attribute:
+    dim = site.moving_dim(site.ctx.attribute("axis", 0))
+    if dim is not None and has_attribute and len(set(lengths)) == 1:
         site.set_attribute("split", None)
-        return
+    elif dim is not None:
+        read_lengths(site, 1, lengths, dim)
+
+
+def read_lengths(site: Site, position: int, lengths: Sequence[int], dim: Dim) -> None:
+    """Parts of one length stay equal parts of a dimension."""
     if len(set(lengths)) == 1:
-        site.restate(1, vector([dims[axis] // len(lengths)] * len(lengths)))
+        site.restate(position, vector([dim // len(lengths)] * len(lengths)))
         return
-    old = site.wanted.before(dims[axis])
-    site.doubt(1, 0, f"lengths {', '.join(map(str, lengths))} of {old}: which of them change with {dims[axis]}")
+    old = site.wanted.before(dim)
+    site.doubt(position, 0, f"lengths {', '.join(map(str, lengths))} of {old}: which of them change with {dim}")
 
 
 def _resize(site: Site) -> None:
-    """Sizes that are the data's own stay so; another one may be fixed, or a multiple."""
-    position = 3
+    read_sides(site, 3, site.ctx.attribute("axes"))
+
+
+def read_sides(site: Site, position: int, axes: Sequence[int] | None) -> None:
+    """Sizes that are the data's own stay so; another one may be fixed, or a multiple. axes: None for all."""
     dims, sizes = site.dims(0), site.items(position)
     if dims is None or not sizes or site.is_decided(position):
         return
-    axes = site.ctx.attribute("axes") or tuple(range(len(dims)))
     read: list[DimLike] = list(sizes)
-    for entry, (axis, size) in enumerate(zip(axes, sizes, strict=False)):
+    for entry, (axis, size) in enumerate(zip(axes or range(len(dims)), sizes, strict=False)):
         dim = dims[axis]
         if not site.wanted.moves(dim) or isinstance(size, Dim):
             continue
@@ -352,8 +415,7 @@ def _resize(site: Site) -> None:
         elif isinstance(old, int) and old:
             scaled = f", or {dim * (size // old)}" if size % old == 0 else ""
             site.doubt(position, entry, f"{size} whatever the size of the data{scaled}")
-    if list(sizes) != read:
-        site.restate(position, vector(read))
+    site.restate_if_other(position, sizes, read)
 
 
 def _gather_nd(site: Site) -> None:
@@ -386,12 +448,11 @@ def _top_k(site: Site) -> None:
 
 
 def _broadcast(site: Site) -> None:
-    """Operands that are not 1 have one size."""
-    _fit_broadcast(site, range(site.ctx.input_count), 0)
+    fit_broadcast(site, range(site.ctx.input_count))
 
 
-def _fit_broadcast(site: Site, positions: Sequence[int], skipped: int) -> None:
-    """skipped: how many last axes do not broadcast."""
+def fit_broadcast(site: Site, positions: Sequence[int], skipped: int = 0) -> None:
+    """Operands that are not 1 have one size. skipped: how many last axes do not broadcast."""
     shapes = {position: site.dims(position) for position in positions}
     known = {position: dims for position, dims in shapes.items() if dims is not None}
     longest = max((len(dims) for dims in known.values()), default=0)
@@ -408,29 +469,37 @@ def _fit_broadcast(site: Site, positions: Sequence[int], skipped: int) -> None:
 
 
 def _matmul(site: Site) -> None:
-    one, other = site.dims(0), site.dims(1)
-    if one is None or other is None:
-        return
-    _fit_broadcast(site, (0, 1), 2)
-    inner = -2 if len(other) > 1 else -1
-    site.need_if_fixed(1, len(other) + inner, other[inner], one[-1])
-    site.need_if_fixed(0, len(one) - 1, one[-1], other[inner])
+    fit_product(site, transposed=(False, False))
 
 
-def _gemm(site: Site) -> None:
+def fit_product(site: Site, transposed: tuple[bool, bool]) -> None:
+    """The inner dimensions of a matrix product are equal, and the outer ones broadcast."""
     one, other = site.dims(0), site.dims(1)
-    if one is None or other is None or len(one) != 2 or len(other) != 2:
+    if not one or not other:
         return
-    inner = 0 if site.ctx.attribute("transA", 0) else 1, 1 if site.ctx.attribute("transB", 0) else 0
+    fit_broadcast(site, (0, 1), 2)
+    inner = (
+        len(one) - (2 if transposed[0] and len(one) > 1 else 1),
+        len(other) - (2 if not transposed[1] and len(other) > 1 else 1),
+    )
     site.need_if_fixed(1, inner[1], other[inner[1]], one[inner[0]])
     site.need_if_fixed(0, inner[0], one[inner[0]], other[inner[1]])
 
 
+def _gemm(site: Site) -> None:
+    one, other = site.dims(0), site.dims(1)
+    if one is not None and other is not None and len(one) == len(other) == 2:
+        fit_product(site, (bool(site.ctx.attribute("transA", 0)), bool(site.ctx.attribute("transB", 0))))
+
+
 def _concat(site: Site) -> None:
+    fit_joined(site, site.ctx.attribute("axis", 1))
+
+
+def fit_joined(site: Site, axis: int) -> None:
     """All inputs have one size along the other axes."""
     shapes = [site.dims(position) for position in range(site.ctx.input_count)]
     rank = next((len(dims) for dims in shapes if dims is not None), 0)
-    axis = site.ctx.attribute("axis", 1)
     for other in range(rank):
         if other == axis % rank:
             continue
@@ -442,16 +511,19 @@ def _concat(site: Site) -> None:
 
 
 def _recurrent(site: Site) -> None:
-    """Lengths and states have the batch of the data."""
-    dims = site.dims(0)
-    if dims is None or len(dims) != 3:
-        return
     first = site.ctx.attribute("layout", 0) == 1
-    batch = dims[0 if first else 1]
-    for position, axis in ((4, 0), (5, 0 if first else 1), (6, 0 if first else 1)):
+    axis = 0 if first else 1
+    if len(site.dims(0) or ()) == 3:
+        fit_axes(site, axis, {4: 0, 5: axis, 6: axis})
+
+
+def fit_axes(site: Site, axis: int, others: Mapping[int, int]) -> None:
+    """Other inputs have the size of the data along an axis: lengths and states the batch. others: their axes."""
+    dim = site.moving_dim(axis)
+    for position, other in others.items():
         own = site.dims(position)
-        if own is not None and axis < len(own):
-            site.need_if_fixed(position, axis, own[axis], batch)
+        if dim is not None and own is not None and other < len(own):
+            site.need_if_fixed(position, other, own[other], dim)
 
 
 def _reverse_sequence(site: Site) -> None:
@@ -537,11 +609,14 @@ def _fit_carried(
 
 
 def _like_the_first(site: Site) -> None:
+    fit_gathered(site, site.ctx.attribute("axis", 0))
+
+
+def fit_gathered(site: Site, axis: int) -> None:
     """Indices and updates have the size of the data along the axes that are not theirs."""
     data, indices = site.dims(0), site.dims(1)
     if data is None or indices is None or len(data) != len(indices):
         return
-    axis = site.ctx.attribute("axis", 0)
     for other, (one, size) in enumerate(zip(data, indices, strict=True)):
         if other != axis % len(data):
             site.need_if_fixed(1, other, size, one)
@@ -549,7 +624,7 @@ def _like_the_first(site: Site) -> None:
 
 
 def _where(site: Site) -> None:
-    _fit_broadcast(site, (0, 1, 2), 0)
+    fit_broadcast(site, (0, 1, 2))
 
 
 ELEMENTWISE = [
@@ -601,4 +676,16 @@ _ONNX: Mapping[str, Rule] = {
 RULES: Mapping[tuple[str, str], Rule] = {
     **{("", name): rule for name, rule in _ONNX.items()},
     ("com.microsoft", "DynamicQuantizeLSTM"): _recurrent,
+}
+# The input that says a size, by operator.
+SAYING = {
+    "ConstantOfShape": 0,
+    "Expand": 1,
+    "Range": 1,
+    "Reshape": 1,
+    "Resize": 3,
+    "Slice": 2,
+    "Split": 1,
+    "Tile": 1,
+    "TopK": 1,
 }

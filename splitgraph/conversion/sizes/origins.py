@@ -13,7 +13,7 @@ from typing import Any
 
 from splitgraph.conversion.sizes.follow import ELEMENTWISE, Counted, Follower, InputPlace, Need, Repeated, Triangle
 from splitgraph.conversion.sizes.readings import parted
-from splitgraph.dim import Dim, DimLike, product
+from splitgraph.dim import Dim, DimLike, product, symbols_of
 from splitgraph.inference.rules.onnx.elementwise import UNARY
 from splitgraph.inference.walk_results import GraphDetail
 from splitgraph.model.attributes import attribute_value
@@ -22,8 +22,11 @@ from splitgraph.model.names import Definitions
 from splitgraph.model.onnx_proto import NodeProto, TensorProto
 from splitgraph.model.scopes import GraphPath, Scope, node_label, plain_domain
 from splitgraph.model.tensor_data import is_external
-from splitgraph.model.value_type import Contents
+from splitgraph.model.value_type import Contents, vector
 from splitgraph.model.values import array_of
+
+# Reads the elements of weights of a graph; None for those that cannot be read.
+ReadWeights = Callable[[GraphPath, TensorProto], Any]
 
 _HANDS_ON = frozenset(
     (
@@ -98,7 +101,14 @@ class _Producer:
 class Origins:
     """Follows sizes back in one model, as the last walk saw it."""
 
-    def __init__(self, root: Sequence[Scope], graphs: Mapping[GraphPath, GraphDetail], follower: Follower) -> None:
+    def __init__(
+        self,
+        root: Sequence[Scope],
+        graphs: Mapping[GraphPath, GraphDetail],
+        follower: Follower,
+        read_weights: ReadWeights,
+    ) -> None:
+        self._read_weights = read_weights
         self._definitions = Definitions(root)
         self._graphs = graphs
         self._follower = follower
@@ -144,11 +154,11 @@ class Origins:
         if times == 1:
             return 1
         producer = self._producers.get((self._definitions.home(path, name), name))
-        if producer is None or plain_domain(producer.node.domain):
+        if producer is None or plain_domain(producer.node.domain) != self._follower.operators.domain:
             return None
         if producer.node.op_type in ("Reshape", "Flatten"):
             return self._outer_in_data(producer, name, axis, part)
-        rule = _RULES.get(producer.node.op_type)
+        rule = self._follower.operators.steps.get(producer.node.op_type)
         step = _OuterStep(self, producer, name, axis, times * part, times * part)
         if rule is not None:
             rule(step)
@@ -177,18 +187,23 @@ class Origins:
             return
         producer = self._producers.get((home, name))
         if size == 1:
-            self._expand(reader, shape, axis, dim)
+            if not self._has_batch(shape, dim):
+                self._expand(reader, shape, axis, dim)
+            elif producer is None or not self._moved(producer, shape, axis, dim):
+                raise Stuck(f"it has {dim} along axis {shape.index(dim)} instead")
             return
         tensor = self._tensor(home, name, producer)
         if tensor is not None:
-            self._of_weights(reader, name, tensor, axis, dim)
+            self._of_weights(reader, self._read_weights(home, tensor), name, axis, dim)
             return
         if producer is None:
             raise Stuck(f"the input {name!r} has {size} along axis {axis}; give it {dim} there, too")
-        rule = _RULES.get(producer.node.op_type) if not plain_domain(producer.node.domain) else None
-        if rule is None:
+        operators = self._follower.operators
+        is_known = plain_domain(producer.node.domain) == operators.domain
+        step = operators.steps.get(producer.node.op_type) if is_known else None
+        if step is None:
             raise Stuck(f"{producer.location} gives {name!r} the size {size} along axis {axis}")
-        rule(_StepBack(self, producer, name, axis, dim, size))
+        step(StepBack(self, producer, name, axis, dim, size))
 
     def _shape(self, path: GraphPath, name: str) -> tuple[DimLike, ...]:
         home = self._definitions.home(path, name)
@@ -218,12 +233,31 @@ class Origins:
         shape = self._follower.shapes.get(reader, shape)
         self._follower.shapes[reader] = (*shape[:axis], dim, *shape[axis + 1 :])
 
-    def _of_weights(self, reader: InputPlace, name: str, tensor: TensorProto, axis: int, dim: DimLike) -> None:
-        """Make weights that are the same all along the axis, are counted, or are a triangle, of another size."""
-        size = tensor.dims[axis]
-        if is_external(tensor):
+    def _has_batch(self, shape: tuple[DimLike, ...], dim: DimLike) -> bool:
+        """Return True for a shape that has a batch: it gets no second axis of items."""
+        return dim in shape and isinstance(dim, Dim) and symbols_of(dim) <= self._follower.wanted.batch
+
+    def _moved(self, producer: _Producer, shape: tuple[DimLike, ...], axis: int, dim: DimLike) -> bool:
+        """Put a batch of 1 where a later node needs it, if the target of a Reshape has it beside, among dimensions of
+        1. Return False if that is not so.
+        """
+        place = producer.place(1)
+        if producer.node.op_type != "Reshape" or self._follower.wanted.before(dim) != 1:
+            return False
+        decided = self._follower.elements.get(place)
+        if decided is not None:
+            return decided.items[axis] == dim
+        if any(size != 1 for size in _between(shape, axis, shape.index(dim))):
+            return False
+        others = [1 if size == dim else size for size in shape]
+        self._follower.elements[place] = vector([*others[:axis], dim, *others[axis + 1 :]])
+        return True
+
+    def _of_weights(self, reader: InputPlace, array: Any, name: str, axis: int, dim: DimLike) -> None:
+        """Repeat weights that are the same all along the axis. array: None for weights that cannot be read."""
+        size = self._shape(reader.path, name)[axis]
+        if array is None:
             raise Stuck(f"the weights {name!r} have {size} along axis {axis}")
-        array = array_of(tensor)
         first = array.take([0], axis)
         steps = np.unique(np.diff(array, axis=axis)) if array.dtype.kind in "iuf" else first
         if (array == first).all():
@@ -234,7 +268,16 @@ class Origins:
             self._follower.repeated[reader] = triangle
         else:
             raise Stuck(f"the weights {name!r} have {size} along axis {axis}, and are not the same all along it")
-        self._expand(reader, tuple(tensor.dims), axis, dim)
+        self._expand(reader, array.shape, axis, dim)
+
+
+def _between(shape: tuple[DimLike, ...], one: int, other: int) -> tuple[DimLike, ...]:
+    return shape[min(one, other) + 1 : max(one, other)]
+
+
+def read_tensor(home: GraphPath, tensor: TensorProto) -> Any:
+    """Return the elements of a tensor in the model."""
+    return None if is_external(tensor) else array_of(tensor)
 
 
 def _are_whole(*numbers: Any) -> bool:
@@ -256,7 +299,7 @@ def _triangle(array: Any) -> Triangle | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _StepBack:
+class StepBack:
     """A node that gives a value its size, and the dimension that it has to be."""
 
     origins: Origins
@@ -265,6 +308,11 @@ class _StepBack:
     axis: int
     dim: DimLike
     size: DimLike
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions of the value."""
+        return len(self.origins._shape(self.producer.scope.path, self.name))
 
     def shape(self, position: int) -> tuple[DimLike, ...]:
         return self.origins._shape(self.producer.scope.path, self.producer.node.input[position])
@@ -306,7 +354,7 @@ class _StepBack:
 
 
 @dataclass(frozen=True, slots=True)
-class _OuterStep(_StepBack):
+class _OuterStep(StepBack):
     """The same for what stands outside of a part: found in the inputs that have the dimension."""
 
     found: list[int | None] = field(default_factory=list)
@@ -319,12 +367,12 @@ class _OuterStep(_StepBack):
         self.found.append(None)
 
 
-def _hand_on(step: _StepBack) -> None:
+def hand_on(step: StepBack) -> None:
     step.back(0, step.axis)
 
 
-def _broadcast(step: _StepBack) -> None:
-    rank = len(step.origins._shape(step.producer.scope.path, step.name))
+def broadcast(step: StepBack) -> None:
+    rank = step.rank
     found = False
     for position in range(len(step.producer.node.input)):
         shape = step.shape(position)
@@ -336,14 +384,17 @@ def _broadcast(step: _StepBack) -> None:
         raise step.stuck()
 
 
-def _transpose(step: _StepBack) -> None:
-    rank = len(step.shape(0))
-    order = step.producer.attribute("perm", tuple(reversed(range(rank))))
-    step.back(0, order[step.axis])  # type: ignore[index]
+def _transpose(step: StepBack) -> None:
+    transpose(step, step.producer.attribute("perm"))  # type: ignore[arg-type]
 
 
-def _expand(step: _StepBack) -> None:
-    data, rank = step.shape(0), len(step.origins._shape(step.producer.scope.path, step.name))
+def transpose(step: StepBack, order: Sequence[int] | None) -> None:
+    """order: None for the reverse one."""
+    step.back(0, order[step.axis] if order else len(step.shape(0)) - 1 - step.axis)
+
+
+def expand(step: StepBack) -> None:
+    data, rank = step.shape(0), step.rank
     axis = step.axis - (rank - len(data))
     if axis >= 0 and data[axis] != 1:
         step.back(0, axis)
@@ -353,41 +404,51 @@ def _expand(step: _StepBack) -> None:
         step.state(1, entry, step.dim)
 
 
-def _constant_of_shape(step: _StepBack) -> None:
+def _constant_of_shape(step: StepBack) -> None:
     step.state(0, step.axis, step.dim)
 
 
-def _range(step: _StepBack) -> None:
+def range_back(step: StepBack) -> None:
     start, delta = step.numbers(0), step.numbers(2)
     if start is None or delta is None:
         raise step.stuck()
     step.state(1, 0, start[0] + step.dim * delta[0])
 
 
-def _slice(step: _StepBack) -> None:
-    starts, ends = step.numbers(1), step.numbers(2)
+def _slice(step: StepBack) -> None:
+    cut(step, (1, 2, 4, 3))
+
+
+def cut(step: StepBack, positions: tuple[int, int, int, int]) -> None:
+    """A slice. positions: of starts, ends, steps and axes."""
+    starts, ends, steps, axes = map(step.numbers, positions)
     data = step.shape(0)
-    axes = step.numbers(3) or tuple(range(len(starts or ())))
-    steps = step.numbers(4) or (1,) * len(axes)
     if starts is None or ends is None:
         raise step.stuck()
+    axes = axes or tuple(range(len(starts)))
+    steps = steps or (1,) * len(axes)
     entry = next((at for at, axis in enumerate(axes) if axis % len(data) == step.axis), None)
     if entry is None or data[step.axis] == step.size:
         step.back(0, step.axis)
         return
     if starts[entry] < 0 or steps[entry] != 1:
         raise step.stuck()
-    step.state(2, entry, starts[entry] + step.dim)
+    step.state(positions[1], entry, starts[entry] + step.dim)
 
 
-def _resize(step: _StepBack) -> None:
-    axes = step.producer.attribute("axes") or tuple(range(len(step.shape(0))))
-    if step.axis not in axes or not step.items(3):  # type: ignore[operator]
+def _resize(step: StepBack) -> None:
+    resize(step, 3, step.producer.attribute("axes"))  # type: ignore[arg-type]
+
+
+def resize(step: StepBack, position: int, axes: Sequence[int] | None) -> None:
+    """position: of the sizes. axes: None for all."""
+    where = [axis % step.rank for axis in axes or range(step.rank)]
+    if step.axis not in where or not step.items(position):
         raise step.stuck()
-    step.state(3, list(axes).index(step.axis), step.dim)  # type: ignore[call-overload]
+    step.state(position, where.index(step.axis), step.dim)
 
 
-def _tile(step: _StepBack) -> None:
+def tile(step: StepBack) -> None:
     data, repeats = step.shape(0), step.numbers(1)
     if repeats is None:
         raise step.stuck()
@@ -399,7 +460,7 @@ def _tile(step: _StepBack) -> None:
         raise step.stuck()
 
 
-def _reshape(step: _StepBack) -> None:
+def reshape(step: StepBack) -> None:
     """The size stands in the data where as many elements are before and after it."""
     data, out = step.shape(0), step.origins._shape(step.producer.scope.path, step.name)
     if any(isinstance(dim, Dim) for dim in (*data, *out)):
@@ -416,17 +477,26 @@ def _reshape(step: _StepBack) -> None:
     raise step.stuck()
 
 
-def _concat(step: _StepBack) -> None:
-    rank = len(step.shape(0))
-    if step.axis == step.producer.attribute("axis", 1) % rank:  # type: ignore[operator]
+def _concat(step: StepBack) -> None:
+    join(step, step.producer.attribute("axis", 1))  # type: ignore[arg-type]
+
+
+def join(step: StepBack, axis: int) -> None:
+    """A Concat along the axis."""
+    if step.axis == axis % step.rank:
         raise step.stuck()
     for position in range(len(step.producer.node.input)):
         step.back(position, step.axis)
 
 
-def _gather(step: _StepBack) -> None:
+def _gather(step: StepBack) -> None:
+    gather(step, step.producer.attribute("axis", 0))  # type: ignore[arg-type]
+
+
+def gather(step: StepBack, along: int) -> None:
+    """The indices' dimensions stand in place of the axis."""
     data, indices = step.shape(0), step.shape(1)
-    axis = step.producer.attribute("axis", 0) % len(data)  # type: ignore[operator]
+    axis = along % len(data)
     if step.axis < axis:
         step.back(0, step.axis)
     elif step.axis < axis + len(indices):
@@ -435,32 +505,36 @@ def _gather(step: _StepBack) -> None:
         step.back(0, step.axis - len(indices) + 1)
 
 
-def _matmul(step: _StepBack) -> None:
+def _matmul(step: StepBack) -> None:
+    multiply(step, transposed=(False, False))
+
+
+def multiply(step: StepBack, transposed: tuple[bool, bool]) -> None:
+    """A product of matrices, some of them transposed."""
     one, other = step.shape(0), step.shape(1)
-    rank = len(step.origins._shape(step.producer.scope.path, step.name))
     if len(one) < 2 or len(other) < 2:
         raise step.stuck()
-    if step.axis == rank - 1:
-        step.back(1, len(other) - 1)
-    elif step.axis == rank - 2:
-        step.back(0, len(one) - 2)
+    if step.axis == step.rank - 1:
+        step.back(1, len(other) - (2 if transposed[1] else 1))
+    elif step.axis == step.rank - 2:
+        step.back(0, len(one) - (1 if transposed[0] else 2))
     else:
-        _broadcast(step)
+        broadcast(step)
 
 
-def _gemm(step: _StepBack) -> None:
+def _gemm(step: StepBack) -> None:
     transposed = step.producer.attribute("transA" if step.axis == 0 else "transB", 0)
     step.back(step.axis, step.axis if not transposed else 1 - step.axis)
 
 
-def _items_alone(step: _StepBack) -> None:
+def _items_alone(step: StepBack) -> None:
     """Each item is computed by itself."""
     if step.axis:
         raise step.stuck()
     step.back(0, 0)
 
 
-def _recurrent(step: _StepBack) -> None:
+def _recurrent(step: StepBack) -> None:
     """The first output has steps, directions, items, and hidden values; or items first."""
     axes = {0: 0, 1: 1} if step.producer.attribute("layout", 0) else {0: 0, 2: 1}
     if step.name != step.producer.node.output[0] or step.axis not in axes:
@@ -468,44 +542,49 @@ def _recurrent(step: _StepBack) -> None:
     step.back(0, axes[step.axis])
 
 
-def _unsqueeze(step: _StepBack) -> None:
-    rank = len(step.origins._shape(step.producer.scope.path, step.name))
-    written = step.producer.attribute("axes") or step.numbers(1)
-    if written is None:
+def _unsqueeze(step: StepBack) -> None:
+    unsqueeze(step, step.producer.attribute("axes") or step.numbers(1))  # type: ignore[arg-type]
+
+
+def unsqueeze(step: StepBack, axes: Sequence[int] | None) -> None:
+    """axes: those that are added, None for unknown ones."""
+    if axes is None:
         raise step.stuck()
-    added = {axis % rank for axis in written}  # type: ignore[attr-defined]
+    added = {axis % step.rank for axis in axes}
     step.back(0, step.axis - sum(axis < step.axis for axis in added))
 
 
-def _squeeze(step: _StepBack) -> None:
+def _squeeze(step: StepBack) -> None:
+    squeeze(step, step.producer.attribute("axes") or step.numbers(1))  # type: ignore[arg-type]
+
+
+def squeeze(step: StepBack, axes: Sequence[int] | None) -> None:
+    """axes: those that are removed, None for all of 1."""
     data = step.shape(0)
-    written = step.producer.attribute("axes") or step.numbers(1)
     gone = (
-        {axis for axis, size in enumerate(data) if size == 1}
-        if written is None
-        else {axis % len(data) for axis in written}  # type: ignore[attr-defined]
+        {axis for axis, size in enumerate(data) if size == 1} if axes is None else {axis % len(data) for axis in axes}
     )
     step.back(0, [axis for axis in range(len(data)) if axis not in gone][step.axis])
 
 
-_RULES: Mapping[str, Callable[[_StepBack], None]] = {
+STEPS: Mapping[str, Callable[[StepBack], None]] = {
     "Concat": _concat,
     "ConstantOfShape": _constant_of_shape,
-    "Expand": _expand,
+    "Expand": expand,
     "Gather": _gather,
     "Gemm": _gemm,
     "MatMul": _matmul,
-    "Range": _range,
-    "Reshape": _reshape,
+    "Range": range_back,
+    "Reshape": reshape,
     "Resize": _resize,
     "Slice": _slice,
     "Squeeze": _squeeze,
-    "Tile": _tile,
+    "Tile": tile,
     "Transpose": _transpose,
     "Unsqueeze": _unsqueeze,
-    "Where": _broadcast,
+    "Where": broadcast,
     **dict.fromkeys(("AveragePool", "Conv", "ConvTranspose", "GlobalAveragePool", "MaxPool"), _items_alone),
     **dict.fromkeys(("GRU", "LSTM", "RNN"), _recurrent),
-    **dict.fromkeys(ELEMENTWISE, _broadcast),
-    **dict.fromkeys(_HANDS_ON, _hand_on),
+    **dict.fromkeys(ELEMENTWISE, broadcast),
+    **dict.fromkeys(_HANDS_ON, hand_on),
 }

@@ -9,8 +9,8 @@ from typing import Any
 from splitgraph.conversion.node import Node
 from splitgraph.conversion.plan import Plan, Replacement, opset_of
 from splitgraph.conversion.sizes.follow import Counted, Follower, InputPlace, Repeated, Triangle
+from splitgraph.conversion.sizes.formulas import NotWritable, SizeFormulas, plain_target
 from splitgraph.dim import Dim, DimLike
-from splitgraph.dim.atoms import FLOOR, MAX, MOD, NESTED_MAX, PRODUCT, SUM, SYMBOL, Atom
 from splitgraph.inference import Walked
 from splitgraph.inference.walk_results import NodePlace
 from splitgraph.model.attributes import make_attribute, make_node
@@ -25,10 +25,6 @@ _EXPAND, _RANGE, _INTEGER_MAX = 8, 11, 12
 _INT64 = "int64"
 
 
-class NotWritable(Exception):
-    """A size cannot be computed by nodes. The argument says why."""
-
-
 @dataclass(slots=True)
 class SizeWriter:
     """Plans the edits of a root of a model."""
@@ -39,7 +35,7 @@ class SizeWriter:
     names: FreshNames
     root: Sequence[Scope]
     _definitions: Definitions = field(init=False)
-    _computed: dict[tuple[GraphPath, DimLike], str] = field(default_factory=dict, init=False)
+    _computed: dict[GraphPath, dict[DimLike, str]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self._definitions = Definitions(self.root)
@@ -88,7 +84,8 @@ class SizeWriter:
             self._write_equal_parts(draft, edited, len(items))
             return
         if edited.op_type == "Reshape":
-            items = self._plain_target(draft.scope, edited, items)
+            copies = "allowzero" not in edited.attributes or edited.attributes["allowzero"].i != 1
+            items = plain_target(items, self._type(draft.scope, edited.inputs[0]).shape or (), zeros_copy=copies)
         edited.inputs[position] = draft.elements(
             items, contents.shape, self._dtype(draft.scope, edited.inputs[position])
         )
@@ -98,19 +95,6 @@ class SizeWriter:
         if draft.opset >= 18:
             edited.attributes["num_outputs"] = make_attribute("num_outputs", parts)
 
-    def _plain_target(self, scope: Scope, edited: Node, items: list[DimLike]) -> list[DimLike]:
-        """Return the target of a Reshape with 0 for a dimension of the data, and -1 for the only other one."""
-        allows_zero = "allowzero" in edited.attributes and edited.attributes["allowzero"].i == 1
-        data = self._type(scope, edited.inputs[0]).shape or ()
-        plain = [
-            0 if not allows_zero and isinstance(item, Dim) and axis < len(data) and data[axis] == item else item
-            for axis, item in enumerate(items)
-        ]
-        symbolic = [axis for axis, item in enumerate(items) if isinstance(item, Dim)]
-        if len(symbolic) == 1 and -1 not in items and (0 not in items or not allows_zero):
-            plain[symbolic[0]] = -1
-        return plain
-
     def _type(self, scope: Scope, name: str) -> ValueType:
         detail = self.walked.graphs.get(self._definitions.home(scope.path, name))
         return UNKNOWN if detail is None else detail.types.get(name, UNKNOWN)
@@ -119,15 +103,14 @@ class SizeWriter:
         return self._type(scope, name).dtype or _INT64
 
 
-@dataclass(slots=True)
-class _SizeDraft:
+class _SizeDraft(SizeFormulas[str]):
     """The nodes and constants that stand before one node."""
 
-    writer: SizeWriter
-    scope: Scope
-    prefix: str
-    nodes: list[NodeProto] = field(default_factory=list)
-    constants: list[TensorProto] = field(default_factory=list)
+    def __init__(self, writer: SizeWriter, scope: Scope, prefix: str) -> None:
+        super().__init__(writer.follower.wanted, writer._computed.setdefault(scope.path, {}))
+        self.writer, self.scope, self.prefix = writer, scope, prefix
+        self.nodes: list[NodeProto] = []
+        self.constants: list[TensorProto] = []
 
     @property
     def opset(self) -> int:
@@ -159,50 +142,15 @@ class _SizeDraft:
             name = self.write("Cast", [name], "cast", to=DTYPE_NUMBERS[dtype])
         return name
 
-    def size(self, dim: DimLike) -> str:
-        """Write a size as a list of one; returns its name. A size that the graph has computed is not computed again."""
-        if isinstance(dim, int):
-            return self.list_of([dim], "number")
-        key = (self.scope.path, dim)
-        name = self.writer._computed.get(key)
-        if name is None:
-            name = self.writer._computed[key] = self._sum(dim)
-        return name
+    def dimension(self, name: str) -> str:
+        place = self.place_of(name)
+        axis = self.list_of([place.axis], "axis")
+        return self.write("Gather", [self.write("Shape", [place.input], "shape"), axis], name, axis=0)
 
-    def _sum(self, dim: Dim) -> str:
-        total = ""
-        for monomial, coefficient in dim.terms:
-            term = ""
-            for atom in monomial:
-                factor = self._atom(atom)
-                term = self.write("Mul", [term, factor], "product") if term else factor
-            if coefficient != 1:
-                term = self.write("Mul", [term, self.size(coefficient)], "multiple")
-            total = self.write("Add", [total, term], "sum") if total else term
-        return self.write("Add", [total, self.size(dim.const)], "sum") if dim.const else total
-
-    def _atom(self, atom: Atom) -> str:
-        if atom.kind == SYMBOL:
-            place = self.writer.follower.wanted.places.get(atom.name)
-            if place is None:
-                raise NotWritable(f"no input has the dimension {atom.name}, so that no node can compute it")
-            axis = self.list_of([place.axis], "axis")
-            return self.write("Gather", [self.write("Shape", [place.input], "shape"), axis], atom.name, axis=0)
-        parts = [self.size(part) for part in atom.parts]
-        if atom.kind == FLOOR:
-            return self.write("Div", parts, "quotient")
-        if atom.kind == MOD:
-            multiple = self.write("Mul", [self.write("Div", parts, "quotient"), parts[1]], "multiple")
-            return self.write("Sub", [parts[0], multiple], "rest")
-        if atom.kind in (MAX, NESTED_MAX):
-            if self.opset < _INTEGER_MAX:
-                raise NotWritable(f"opset {self.opset} has no Max of integers; upgrade the model to 12 first")
-            return self.write("Max", parts, "larger")
-        assert atom.kind in (SUM, PRODUCT)
-        total = parts[0]
-        for part in parts[1:]:
-            total = self.write("Add" if atom.kind == SUM else "Mul", [total, part], "sum")
-        return total
+    def operate(self, operator: str, parts: Sequence[str], hint: str) -> str:
+        if operator == "Max" and self.opset < _INTEGER_MAX:
+            raise NotWritable(f"opset {self.opset} has no Max of integers; upgrade the model to 12 first")
+        return self.write(operator, parts, hint)
 
     def expanded(self, place: InputPlace, name: str, shape: Sequence[DimLike]) -> str:
         """Write a value that is repeated along axes where it has one element; returns its name."""

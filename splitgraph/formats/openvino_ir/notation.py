@@ -70,6 +70,17 @@ def dtype_of(name: str) -> str | None:
     return None if element is None else element.dtype
 
 
+def name_of(dtype: str) -> str:
+    """Return the element_type that our name for a type has in an IR."""
+    return next(name for name, element in _TYPES.items() if element.dtype == dtype)
+
+
+def precision_of(dtype: str) -> str:
+    """Return the precision that a port of our type has in an IR."""
+    name = name_of(dtype)
+    return next((precision for precision, known in _PRECISIONS.items() if known == name), name).upper()
+
+
 def byte_size(name: str, elements: int) -> int | None:
     """Return bytes that a constant of this many elements takes; None for strings and for types that are not known."""
     element = element_type(name)

@@ -14,9 +14,10 @@ from splitgraph.inference.accepted import analyse_accepting
 from splitgraph.inference.analysis import IR, Analysis
 from splitgraph.inference.build_analysis import build_analysis
 from splitgraph.inference.declared_types import define_graph_values, settle_size_conditions
+from splitgraph.inference.infer import Walked, walked_of
 from splitgraph.inference.openvino_ir.mirror import Mirror, mirror
 from splitgraph.inference.rules import load_openvino_rules
-from splitgraph.inference.task import UNBOUND, BoundSizes, Task, bound_type, read_sizes
+from splitgraph.inference.task import UNBOUND, BoundSizes, Follow, Task, bound_type, read_sizes
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.model.scopes import MAIN, GraphPath
@@ -25,6 +26,8 @@ from splitgraph.options import NO_SIZES, STRICT, Leeway, Sizes
 
 if TYPE_CHECKING:
     from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel
+
+Types = Mapping[GraphPath, Mapping[str, ValueType]]
 
 
 def infer_ir(
@@ -56,11 +59,35 @@ def analyse_mirror(
     return analyse_accepting(task, leeway, partial(_analyse, mirrored))
 
 
+def walk_mirror(mirrored: Mirror, sizes: BoundSizes = UNBOUND, follow: Follow | None = None) -> Walked:
+    """Infer every value of the mirror for a conversion. follow: as for `walk_model`; of the declared shapes of other
+    layers than inputs and constants, only the ranks are believed then.
+    """
+    declared = mirrored.declared if follow is None else _without_sizes(mirrored.declared)
+    task = Task(
+        mirrored.model,
+        sizes=sizes,
+        is_reported=False,
+        given_types=mirrored.given,
+        declared_types=declared,
+        follow=follow,
+    )
+    state, _ = _settled_walk(mirrored, task)
+    return walked_of(state)
+
+
+def _without_sizes(declared: Types) -> Types:
+    return {
+        path: {
+            name: known if known.shape is None else known.with_shape((None,) * len(known.shape))
+            for name, known in types.items()
+        }
+        for path, types in declared.items()
+    }
+
+
 def _analyse(mirrored: Mirror, task: Task) -> Analysis:
-    state, main = _walk(mirrored, task)
-    if state.find_scopes():
-        state, main = _walk(mirrored, replace(task, reserved=frozenset(state.symbols.reserved)))
-        state.find_scopes()
+    state, main = _settled_walk(mirrored, task)
     _report_impossible_layers(state, mirrored)
     return build_analysis(state, main)
 
@@ -76,8 +103,19 @@ def _report_impossible_layers(state: WalkState, mirrored: Mirror) -> None:
                 state.record.report(warning)
 
 
+def _settled_walk(mirrored: Mirror, task: Task) -> tuple[WalkState, Walk]:
+    """Walk the mirror, and again if the model has names of generated symbols."""
+    state, main = _walk(mirrored, task)
+    if state.find_scopes():
+        state, main = _walk(mirrored, replace(task, reserved=frozenset(state.symbols.reserved)))
+        state.find_scopes()
+    return state, main
+
+
 def _walk(mirrored: Mirror, task: Task) -> tuple[WalkState, Walk]:
     state = WalkState(task)
+    if task.follow is not None:
+        task.follow.begin()
     load_openvino_rules()
     facts = Facts()
     main = Walk(state, MAIN, "main", state.task.imports, facts, bindings={})
@@ -100,9 +138,6 @@ def _require_intervals(
             text = f"the dimension {name} is given as {dim}, but declared as {declared}"
             help = f"Give it a size within {declared}, or correct the shape that the model declares."
             main.report(diagnostic("SG304", text, "main", help=help))
-
-
-Types = Mapping[GraphPath, Mapping[str, ValueType]]
 
 
 def fill_ir(analysis: Analysis, mirrored: Mirror, model: OpenVINOModel, sizes: BoundSizes = UNBOUND) -> OpenVINOModel:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from splitgraph.formats.openvino_ir import Graph, Layer
 
 
-def _ports(ctx: NodeContext, key: str) -> list[PortEntry]:
+def ports_of(ctx: NodeContext, key: str) -> list[PortEntry]:
+    """Return the entries of a port map."""
     return read_ports(str(ctx.attribute(key, "[]")))
 
 
@@ -63,7 +64,7 @@ def _bound_between(ctx: NodeContext, value: ValueType, given: Sequence[ValueType
 
 
 def _branch(ctx: NodeContext, name: str) -> Body:
-    graph, ports = _graph(ctx, f"{name}_body"), _ports(ctx, f"{name}_port_map")
+    graph, ports = _graph(ctx, f"{name}_body"), ports_of(ctx, f"{name}_port_map")
     given: list[ValueType | None] = [None] * len(graph.input)
     known: list[Contents | None] = [None] * len(graph.input)
     for entry in ports:
@@ -84,10 +85,10 @@ def _branch(ctx: NodeContext, name: str) -> Body:
 @layer("TensorIterator", "Loop")
 def iterations(ctx: NodeContext) -> Sequence[ValueType]:
     """Walk the body until the values that it carries between iterations settle."""
-    graph, ports = _graph(ctx, "body"), _ports(ctx, "port_map")
+    graph, ports = _graph(ctx, "body"), ports_of(ctx, "port_map")
     back = {
         edge.internal: edge.external
-        for edge in _ports(ctx, "back_edges")
+        for edge in ports_of(ctx, "back_edges")
         if edge.internal is not None and edge.external is not None
     }
     given: list[ValueType | None] = [None] * len(graph.input)

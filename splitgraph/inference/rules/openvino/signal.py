@@ -129,13 +129,13 @@ def short_inverse(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 # How many states there are besides the data: the hidden one, and the cell of an LSTM.
-_STATES = {"LSTM": 2, "GRU": 1, "RNN": 1, "AUGRU": 1}
+STATES = {"LSTM": 2, "GRU": 1, "RNN": 1, "AUGRU": 1}
 
 
 @layer("LSTMCell", "GRUCell", "RNNCell", "AUGRUCell", gives=(0, 0))
 def cell(ctx: NodeContext) -> Sequence[ValueType]:
     """Compute the next states, for each batch."""
-    states = _STATES[ctx.node.op_type.removesuffix("Cell")]
+    states = STATES[ctx.node.op_type.removesuffix("Cell")]
     hidden, batches = number(ctx, "hidden_size", 0) or None, [ranked_dims(ctx, i, 2)[0] for i in range(1 + states)]
     batch = batches[0]
     for other in batches[1:]:
@@ -146,7 +146,7 @@ def cell(ctx: NodeContext) -> Sequence[ValueType]:
 @layer("LSTMSequence", "GRUSequence", "RNNSequence", "AUGRUSequence", gives=(0, 0, 0))
 def sequence(ctx: NodeContext) -> Sequence[ValueType]:
     """Compute all hidden states for each batch and direction, and the last states."""
-    states = _STATES[ctx.node.op_type.removesuffix("Sequence")]
+    states = STATES[ctx.node.op_type.removesuffix("Sequence")]
     batch, length, _ = ranked_dims(ctx, 0, 3)
     batches = [ranked_dims(ctx, 1 + index, 3)[0] for index in range(states)]
     directions = 2 if ctx.attribute("direction", "forward") == "bidirectional" else 1

@@ -1,0 +1,228 @@
+"""What the layers of OpenVINO say about sizes: the rules of ONNX, with attributes and inputs where a layer has them.
+
+Nodes are those of the mirror of an IR, whose attributes are texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from splitgraph.conversion.sizes.follow import (
+    Operators,
+    Rule,
+    Site,
+    fit_axes,
+    fit_broadcast,
+    fit_gathered,
+    fit_joined,
+    fit_product,
+    read_bounds,
+    read_lengths,
+    read_shape,
+    read_sides,
+)
+from splitgraph.conversion.sizes.origins_ir import ELEMENTWISE, STEPS
+from splitgraph.dim import Dim, DimLike
+from splitgraph.inference.rules.openvino.attributes import flag, number, numbers, operator_set, text
+from splitgraph.inference.rules.openvino.control_flow import ports_of
+from splitgraph.inference.rules.openvino.signal import STATES
+from splitgraph.splits.openvino_split_1 import DOMAIN
+
+
+def _reshape(site: Site) -> None:
+    read_shape(site, zeros_are_sizes=not flag(site.ctx, "special_zero", False))
+
+
+def _broadcast(site: Site) -> None:
+    """A target of the data's own size is the data's size at any size."""
+    dims, target, mode = site.dims(0), site.numbers(1), text(site.ctx, "mode", "numpy")
+    if dims is None or target is None or site.is_decided(1):
+        return
+    first = len(target) - len(dims)
+    entries = site.numbers(2) if mode == "explicit" else tuple(range(first, len(target)))
+    read: list[DimLike] = list(target)
+    for dim, entry in zip(dims, entries or (), strict=False):
+        if 0 <= entry < len(read) and site.wanted.moves(dim) and read[entry] == site.wanted.before(dim):
+            read[entry] = dim
+    site.restate_if_other(1, target, read)
+
+
+def _slice(site: Site) -> None:
+    read_bounds(site, (1, 2, 3, 4))
+
+
+def _strided_slice(site: Site) -> None:
+    """An end at the end of the data is the end of any data."""
+    dims, begin, end = site.dims(0), site.numbers(1), site.numbers(2)
+    steps = site.numbers(3) if site.ctx.has_input(3) else (1,) * len(begin or ())
+    if dims is None or begin is None or end is None or steps is None or site.is_decided(2):
+        return
+    first, last = list(begin), list(end)
+    for entry, axis in _axes_of_entries(site, len(begin), len(dims)):
+        if entry < min(len(end), len(steps)):
+            masked = _has(site, "begin_mask", entry), _has(site, "end_mask", entry)
+            if masked == (False, False) or (masked == (True, False) and steps[entry] > 0):
+                start = 0 if masked[0] else begin[entry]
+                start, last[entry] = site.bounds(dims[axis], (start, end[entry], steps[entry]), entry)
+                first[entry] = begin[entry] if masked[0] else start
+    site.restate_if_other(1, begin, first)
+    site.restate_if_other(2, end, last)
+
+
+def _axes_of_entries(site: Site, count: int, rank: int) -> list[tuple[int, int]]:
+    """Return each entry of a StridedSlice that cuts an axis, and the axis."""
+    found, axis = [], 0
+    for entry in range(count):
+        if _has(site, "ellipsis_mask", entry):
+            taken = sum(not _has(site, "new_axis_mask", later) for later in range(entry + 1, count))
+            axis += max(rank - axis - taken, 0)
+        elif not _has(site, "new_axis_mask", entry):
+            if axis < rank and not _has(site, "shrink_axis_mask", entry):
+                found.append((entry, axis))
+            axis += 1
+    return found
+
+
+def _has(site: Site, mask: str, entry: int) -> bool:
+    bits = numbers(site.ctx, mask) or ()
+    return entry < len(bits) and bits[entry] != 0
+
+
+def _variadic_split(site: Site) -> None:
+    """Parts of one length stay equal parts; -1 is what the others leave."""
+    axis, lengths = site.numbers(1), site.numbers(2)
+    if not axis or lengths is None or len(lengths) < 2 or site.is_decided(2):
+        return
+    dim = site.moving_dim(axis[0])
+    old = None if dim is None else site.wanted.before(dim)
+    if dim is None or not isinstance(old, int):
+        return
+    rest = old - sum(length for length in lengths if length != -1)
+    if -1 not in lengths:
+        read_lengths(site, 2, lengths, dim)
+    elif {rest} == {length for length in lengths if length != -1}:
+        site.doubt(2, lengths.index(-1), f"one of {len(lengths)} equal parts of {dim}, or what the others leave")
+
+
+def _interpolate(site: Site) -> None:
+    version = operator_set(site.ctx)
+    position = 3 if version < 11 else 2
+    if version < 4:
+        read_sides(site, 1, numbers(site.ctx, "axes"))
+    elif text(site.ctx, "shape_calculation_mode") == "sizes" and not site.ctx.has_input(position):
+        read_sides(site, 1, None)
+    elif text(site.ctx, "shape_calculation_mode") == "sizes":
+        axes = site.numbers(position)
+        if axes is not None:
+            read_sides(site, 1, axes)
+
+
+def _elementwise(site: Site) -> None:
+    if text(site.ctx, "auto_broadcast", "numpy") in ("numpy", "none", "explicit"):
+        fit_broadcast(site, range(site.ctx.input_count))
+
+
+def _concat(site: Site) -> None:
+    fit_joined(site, number(site.ctx, "axis", 0))
+
+
+def _matmul(site: Site) -> None:
+    fit_product(site, (flag(site.ctx, "transpose_a", False), flag(site.ctx, "transpose_b", False)))
+
+
+def _recurrent(site: Site) -> None:
+    """States have the batch of the data, and so have the lengths of sequences."""
+    kind = site.ctx.node.op_type
+    states = STATES[kind.removesuffix("Cell").removesuffix("Sequence")]
+    count = states + kind.endswith("Sequence")
+    fit_axes(site, 0, dict.fromkeys(range(1, 1 + count), 0))
+
+
+def _gather_elements(site: Site) -> None:
+    fit_gathered(site, number(site.ctx, "axis", 0))
+
+
+def _gather(site: Site) -> None:
+    """Indices have the batches of the data."""
+    for axis in range(number(site.ctx, "batch_dims", 0)):
+        fit_axes(site, axis, {1: axis})
+
+
+def _reverse_sequence(site: Site) -> None:
+    fit_axes(site, number(site.ctx, "batch_axis", 0), {1: 0})
+
+
+def _attention(site: Site) -> None:
+    """The mask broadcasts to the batches, and to the lengths of query and key."""
+    query, key, mask = site.dims(0), site.dims(1), site.dims(3)
+    fit_broadcast(site, (0, 1, 2), 2)
+    if query is None or key is None or mask is None or min(len(query), len(key)) < 2:
+        return
+    scores: Sequence[DimLike] = (*query[:-1], key[-2])
+    for back in range(1, min(len(scores), len(mask)) + 1):
+        site.need_if_fixed(3, len(mask) - back, mask[-back], scores[-back])
+
+
+def _assign(site: Site) -> None:
+    """A variable keeps its size from one run to the next."""
+    moving = [dim for dim in site.dims(0) or () if isinstance(dim, Dim) and site.wanted.moves(dim)]
+    if moving:
+        site.ctx.find("SG302", f"the variable has a fixed shape, and gets one with {moving[0]}")
+
+
+def _sliced(site: Site) -> None:
+    """Iterations over slices go from the first to the last one, which is counted from the end."""
+    for entry in ports_of(site.ctx, "port_map"):
+        if entry.tag != "input" or entry.external is None or entry.axis is None or entry.axis < 0:
+            continue
+        dims = site.dims(entry.external) or ()
+        last = entry.end if entry.stride > 0 else entry.start
+        if entry.axis < len(dims) and site.wanted.moves(dims[entry.axis]) and last >= 0:
+            site.ctx.find("SG302", f"the slices along axis {entry.axis} end at {last}, a number of the old size")
+
+
+def _loop(site: Site) -> None:
+    """A number of iterations that is a size may be that size."""
+    _sliced(site)
+    count = site.numbers(0)
+    if not count or site.is_decided(0):
+        return
+    for position in range(2, site.ctx.input_count):
+        for dim in site.dims(position) or ():
+            if site.wanted.moves(dim) and site.wanted.before(dim) == count[0]:
+                site.doubt(0, 0, f"{count[0]} iterations whatever the sizes, or {dim}")
+                return
+
+
+RULES: Mapping[str, Rule] = {
+    "Assign": _assign,
+    "Broadcast": _broadcast,
+    "Concat": _concat,
+    "Gather": _gather,
+    "GatherElements": _gather_elements,
+    "Interpolate": _interpolate,
+    "Loop": _loop,
+    "MatMul": _matmul,
+    "Reshape": _reshape,
+    "ReverseSequence": _reverse_sequence,
+    "ScaledDotProductAttention": _attention,
+    "Slice": _slice,
+    "StridedSlice": _strided_slice,
+    "TensorIterator": _sliced,
+    "VariadicSplit": _variadic_split,
+    **dict.fromkeys((f"{state}{kind}" for state in STATES for kind in ("Cell", "Sequence")), _recurrent),
+    **dict.fromkeys(ELEMENTWISE, _elementwise),
+}
+# The input that says a size, by layer.
+_SAYING = {
+    "Broadcast": 1,
+    "Interpolate": 1,
+    "Loop": 0,
+    "Range": 1,
+    "Reshape": 1,
+    "Slice": 2,
+    "StridedSlice": 2,
+    "Tile": 1,
+    "VariadicSplit": 2,
+}
+LAYERS = Operators(DOMAIN, {(DOMAIN, name): rule for name, rule in RULES.items()}, STEPS, _SAYING)

@@ -1,0 +1,99 @@
+"""Sizes as formulas that a run computes from the shapes of the inputs, in any format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+from splitgraph.conversion.sizes.wanted import SizePlace, Wanted
+from splitgraph.dim import Dim, DimLike
+from splitgraph.dim.atoms import FLOOR, MAX, MOD, NESTED_MAX, PRODUCT, SUM, SYMBOL, Atom
+
+# A value of the format, as its writer knows it.
+Value = TypeVar("Value")
+
+
+class NotWritable(Exception):
+    """A size cannot be computed by nodes. The argument says why."""
+
+
+class SizeFormulas(Generic[Value]):
+    """Writes sizes as lists of one number. A format says how a number, a dimension and an operation are written."""
+
+    def __init__(self, wanted: Wanted, computed: dict[DimLike, Value]) -> None:
+        """computed: the sizes that the graph has computed, which are not computed again."""
+        self.wanted = wanted
+        self._computed = computed
+
+    def list_of(self, numbers: Sequence[int], hint: str) -> Value:
+        """Write a list of numbers."""
+        raise NotImplementedError
+
+    def dimension(self, name: str) -> Value:
+        """Write the dimension of an input with this name. Raises NotWritable."""
+        raise NotImplementedError
+
+    def operate(self, operator: str, parts: Sequence[Value], hint: str) -> Value:
+        """Write an operation, by its name in ONNX: Add, Sub, Mul, Div (rounded down) or Max. Raises NotWritable."""
+        raise NotImplementedError
+
+    def place_of(self, name: str) -> SizePlace:
+        """Return where a run finds a dimension. Raises NotWritable."""
+        place = self.wanted.places.get(name)
+        if place is None:
+            raise NotWritable(f"no input has the dimension {name}, so that no node can compute it")
+        return place
+
+    def size(self, dim: DimLike) -> Value:
+        """Write a size. Raises NotWritable."""
+        if isinstance(dim, int):
+            return self.list_of([dim], "number")
+        known = self._computed.get(dim)
+        if known is None:
+            known = self._computed[dim] = self._sum(dim)
+        return known
+
+    def _sum(self, dim: Dim) -> Value:
+        total: Value | None = None
+        for monomial, coefficient in dim.terms:
+            factors = [self._atom(atom) for atom in monomial]
+            if coefficient != 1:
+                factors.append(self.size(coefficient))
+            term = self._chain("Mul", factors, "product")
+            total = term if total is None else self.operate("Add", [total, term], "sum")
+        assert total is not None
+        return self.operate("Add", [total, self.size(dim.const)], "sum") if dim.const else total
+
+    def _chain(self, operator: str, parts: Sequence[Value], hint: str) -> Value:
+        result = parts[0]
+        for part in parts[1:]:
+            result = self.operate(operator, [result, part], hint)
+        return result
+
+    def _atom(self, atom: Atom) -> Value:
+        if atom.kind == SYMBOL:
+            return self.dimension(atom.name)
+        parts = [self.size(part) for part in atom.parts]
+        if atom.kind == FLOOR:
+            return self.operate("Div", parts, "quotient")
+        if atom.kind == MOD:
+            multiple = self.operate("Mul", [self.operate("Div", parts, "quotient"), parts[1]], "multiple")
+            return self.operate("Sub", [parts[0], multiple], "rest")
+        if atom.kind in (MAX, NESTED_MAX):
+            return self.operate("Max", parts, "larger")
+        assert atom.kind in (SUM, PRODUCT)
+        return self._chain("Add" if atom.kind == SUM else "Mul", parts, "sum")
+
+
+def plain_target(items: Sequence[DimLike], data: Sequence[object], *, zeros_copy: bool) -> list[DimLike]:
+    """Return the target of a Reshape with 0 for a dimension of the data, if zeros copy, and -1 for the only other
+    one.
+    """
+    plain = [
+        0 if zeros_copy and isinstance(item, Dim) and axis < len(data) and data[axis] == item else item
+        for axis, item in enumerate(items)
+    ]
+    symbolic = [axis for axis, item in enumerate(items) if isinstance(item, Dim)]
+    if len(symbolic) == 1 and -1 not in items and (0 not in items or zeros_copy):
+        plain[symbolic[0]] = -1
+    return plain

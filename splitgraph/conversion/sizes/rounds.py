@@ -1,0 +1,208 @@
+"""The rounds in which sizes are followed, what the user says of them, and what is in the way in the end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+from splitgraph.conversion.plan import errors_of
+from splitgraph.conversion.sizes.follow import Follower, InputPlace, Need, Operators
+from splitgraph.conversion.sizes.origins import Origins, ReadWeights, Stuck, read_tensor
+from splitgraph.conversion.sizes.wanted import Wanted
+from splitgraph.dim import Dim, DimLike, Obligation, parse_given_dim, substitute
+from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic, meant
+from splitgraph.inference import Walked
+from splitgraph.model.scopes import GraphPath, Scope, node_label, roots
+from splitgraph.model.value_type import Contents
+
+# Each round decides about the sizes that the last one found in the way.
+_MOST_ROUNDS = 40
+# Sizes at which a requirement may hold, besides the old one.
+_TRIED = (*range(1, 18), *(2**power for power in range(5, 13)), *(96, 160, 192, 224, 320, 384, 640, 768, 1280))
+
+
+def walk_followed(
+    walk: Callable[[], Walked], follower: Follower, read_weights: ReadWeights = read_tensor
+) -> tuple[Walked, dict[Need, str]]:
+    """Walk a model until nothing more can be decided. Return the last walk, and the needs that are left, with why."""
+    for _ in range(_MOST_ROUNDS):
+        walked = walk()
+        _repeat_for_equal_nodes(walked, follower)
+        stuck: dict[Need, str] = {}
+        decided = dict(follower.elements), dict(follower.shapes), dict(follower.outer)
+        for root in roots(walked.scopes):
+            paths = {scope.path for scope in root}
+            origins = Origins(root, walked.graphs, follower, read_weights)
+            for need in follower.needs:
+                if need.place.path in paths:
+                    try:
+                        origins.follow(need)
+                    except Stuck as reason:
+                        stuck[need] = str(reason)
+            _find_what_is_outside(origins, paths, follower)
+        if decided == (follower.elements, follower.shapes, follower.outer):
+            break
+    return walked, stuck
+
+
+def _find_what_is_outside(origins: Origins, paths: Collection[GraphPath], follower: Follower) -> None:
+    """Find out what stands outside of N in dimensions of 24*N that the last walk met."""
+    for (place, axis), name in follower.merged.items():
+        if place.path in paths and (place, axis) not in follower.outer:
+            try:
+                follower.outer[place, axis] = origins.outer(place.path, name, axis)
+            except Stuck:
+                # Then the outermost place is taken first.
+                follower.outer[place, axis] = None
+
+
+def _repeat_for_equal_nodes(walked: Walked, follower: Follower) -> None:
+    """A walk sees the first of equal nodes only; what it found there holds for the others."""
+    for scope in walked.scopes:
+        first: dict[int, int] = {}
+        for index, visit in enumerate(walked.visits(scope)):
+            if visit is None:
+                continue
+            seen = first.setdefault(id(visit), index)
+            if seen != index:
+                _repeat(follower, scope, seen, index)
+
+
+def _repeat(follower: Follower, scope: Scope, seen: int, index: int) -> None:
+    before, after = (scope.path, seen), (scope.path, index)
+    for held in (follower.edits, follower.attributes):
+        if before in held:
+            held[after] = held[before]  # type: ignore[assignment]
+    node = scope.nodes[index]
+    location = f"{scope.location}/{node_label(node, index)}"
+    for need in [need for need in follower.needs if need.place[:2] == before]:
+        place = InputPlace(*after, need.place.position)
+        name = node.input[need.place.position]
+        follower.needs.append(need._replace(place=place, name=name, location=location))
+    for place, axis in [asked for asked in follower.merged if asked[0][:2] == before]:
+        follower.merged[place._replace(node=index), axis] = node.input[place.position]
+    for doubt in [doubt for doubt in follower.doubts if doubt.place[:2] == before]:
+        follower.doubts.append(doubt._replace(place=InputPlace(*after, doubt.place.position), location=location))
+
+
+_PLACE = re.compile(r"(.+)\[(\d+)\]")
+
+
+def given_by_the_user(
+    walk: Callable[[], Walked], given: Sequence[str], operators: Operators
+) -> dict[InputPlace, Contents]:
+    """Return the elements of constants that the user says in terms of dimensions. Raises SplitgraphError."""
+    said = dict(map(_as_pair, given))
+    if not said:
+        return {}
+    walked = walk()
+    nodes = {
+        f"{scope.location}/{node_label(node, index)}": (scope, index)
+        for scope in walked.scopes
+        for index, node in enumerate(scope.nodes)
+    }
+    found: dict[InputPlace, Contents] = {}
+    for text, dim in said.items():
+        match = _PLACE.fullmatch(text)
+        if match is None or match[1] not in nodes:
+            near = "" if match is None else meant(match[1], nodes)
+            raise SplitgraphError(f"{text!r} names no number of a node{near}; write NODE[ENTRY], as in main/reshape[0]")
+        scope, index = nodes[match[1]]
+        node, entry = scope.nodes[index], int(match[2])
+        position = operators.saying.get(node.op_type, -1)
+        if not 0 <= position < len(node.input):
+            raise SplitgraphError(f"{match[1]} is a {node.op_type}, which has no input that says a size")
+        place = InputPlace(scope.path, index, position)
+        known = found.get(place) or walked.graphs[scope.path].constants.get(node.input[position])
+        if not isinstance(known, Contents) or not entry < len(known.items):
+            raise SplitgraphError(f"{text!r}: there is no constant with an entry {entry}")
+        items = list(known.items)
+        items[entry] = _read_dim(dim, text)
+        found[place] = Contents(known.shape, tuple(items))
+    return found
+
+
+def _read_dim(written: str, place: str) -> DimLike:
+    try:
+        dim = parse_given_dim(written, ())
+    except ValueError as error:
+        raise SplitgraphError(f"{place}: {written!r} is no dimension: {error}") from None
+    if dim is None:
+        raise SplitgraphError(f"{place} needs a dimension, and not '?'")
+    return dim
+
+
+def _as_pair(text: str) -> tuple[str, str]:
+    place, sign, dim = text.rpartition("=")
+    if not sign:
+        raise SplitgraphError(
+            f"reshape --follow {text} is not of the form NODE[ENTRY]=DIMENSION, such as main/reshape[0]=N"
+        )
+    return place, dim
+
+
+# What is in the way ---------------------------------------------------------------------------------------------------
+
+
+def in_the_way(
+    walked: Walked, follower: Follower, stuck: Mapping[Need, str], known: Collection[str] = ()
+) -> Iterator[Diagnostic]:
+    """Yield what is left in the way of the new sizes. known: where the model has errors without them."""
+    wanted = follower.wanted
+    for need, reason in stuck.items():
+        text = f"needs {need.name!r} to be {wanted.after(need.dim)} along axis {need.axis}, and {reason}"
+        yield diagnostic("SG420", text, need.location)
+    told = {need.location for need in stuck}
+    for location, text in follower.blocked.items():
+        yield diagnostic("SG420", text, location)
+        told.add(location)
+    for doubt in follower.doubts:
+        if doubt.place not in follower.elements:
+            text = f"entry {doubt.entry} can mean {doubt.choices}"
+            help = f"Say it: reshape --follow {doubt.location}[{doubt.entry}]=N, in terms of the new dimensions."
+            yield diagnostic("SG421", text, doubt.location, help=help)
+            told.add(doubt.location)
+    told.update(known)
+    for error in errors_of(walked):
+        if error.location not in told:
+            yield diagnostic("SG420", f"with the new sizes: {error.message}", error.location)
+            told.add(error.location)
+    for requirement in walked.requirements:
+        obligation = requirement.obligation
+        if requirement.location not in told and _forbids(obligation, wanted):
+            told.add(requirement.location)
+            yield diagnostic("SG420", f"needs {_spelled(obligation, wanted)}", requirement.location)
+
+
+def _spelled(obligation: Obligation, wanted: Wanted) -> str:
+    places = {name: f"{wanted.places[name].input}[{wanted.places[name].axis}]" for name in wanted.new}
+    text = str(obligation)
+    for name, place in places.items():
+        text = text.replace(name, place)
+    return text
+
+
+def _forbids(obligation: Obligation, wanted: Wanted) -> bool:
+    """Return True for a requirement that does not hold at the wanted numbers, or at the old size of a symbol only."""
+    names = obligation.symbols & wanted.old.keys()
+    if not names or (obligation.relation == ">=" and not names <= wanted.new.keys()):
+        return False
+    if names <= wanted.new.keys():
+        return not _holds(obligation, wanted.new)
+    for name in names - wanted.new.keys():
+        others = {**wanted.old, **wanted.new}
+        tried = (size for size in (*_TRIED, wanted.old[name] * 2, wanted.old[name] * 3) if size != wanted.old[name])
+        # One other size is a coincidence: N == 24 where 24 items broadcast with 24 positions.
+        if sum(_holds(obligation, {**others, name: size}) for size in tried) < 2:
+            return True
+    return False
+
+
+def _holds(obligation: Obligation, sizes: Mapping[str, int]) -> bool:
+    """Return False if an obligation cannot hold at these sizes; True also where other symbols decide."""
+    left, right = (
+        substitute(side, sizes) if isinstance(side, Dim) else side for side in (obligation.lhs, obligation.rhs)
+    )
+    if isinstance(left, Dim) or isinstance(right, Dim):
+        return True
+    return left == right if obligation.relation == "==" else left >= right

@@ -1,0 +1,218 @@
+"""Writes what a walk with new sizes found into an IR: constants, and layers that compute sizes from the Parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from splitgraph.conversion.openvino_ir import GraphEditor, NewPort, Place, graph_at, nodes_of, set_data
+from splitgraph.conversion.rewrite import Change
+from splitgraph.conversion.sizes.follow import Counted, Follower, InputPlace, Repeated, Triangle
+from splitgraph.conversion.sizes.formulas import NotWritable, SizeFormulas, plain_target
+from splitgraph.dim import Dim, DimLike
+from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel, Port
+from splitgraph.formats.openvino_ir.notation import dtype_of, name_of, precision_of
+from splitgraph.inference import Walked
+from splitgraph.inference.openvino_ir import Mirror
+from splitgraph.inference.walk_results import NodePlace
+from splitgraph.model.deferred import np
+from splitgraph.model.scopes import MAIN, GraphPath
+from splitgraph.model.value_type import UNKNOWN, Contents, ValueType
+
+_INT64 = "int64"
+_OPERATIONS = {"Add": "Add", "Sub": "Subtract", "Mul": "Multiply", "Div": "Divide", "Max": "Maximum"}
+# What the layers are told that compute elementwise.
+_NUMPY = {"auto_broadcast": "numpy"}
+
+
+class _Value(NamedTuple):
+    """A value of the IR: the port that gives it, and what stands in a port that reads it."""
+
+    place: Place
+    port: NewPort
+
+
+@dataclass(slots=True)
+class LayerWriter:
+    """Edits a copy of an IR. mirrored: the mirror of the IR, in which the nodes were walked."""
+
+    copy: OpenVINOModel
+    mirrored: Mirror
+    walked: Walked
+    follower: Follower
+    changes: list[Change] = field(default_factory=list)
+    _computed: dict[GraphPath, dict[DimLike, _Value]] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Edit the layers in graph order. Raises NotWritable."""
+        locations = {scope.path: scope.location for scope in self.walked.scopes}
+        graphs = {path: graph_at(self.copy.graph, path) for path in self.mirrored.layers}
+        for path, graph in graphs.items():
+            edited = self._edited(path)
+            editor, layers = GraphEditor(self.copy, graph), nodes_of(graph)
+            for index in sorted(edited):
+                layer = layers[index]
+                draft = _LayerDraft(self, editor, layer, path)
+                try:
+                    why = self._edit(draft, graph, (path, index))
+                except NotWritable as reason:
+                    raise NotWritable(f"{layer.name}: {reason}") from None
+                if why:
+                    text = f"follows the sizes: {', '.join(why)}"
+                    self.changes.append(Change(f"{locations[path]}/{layer.name}", layer.type, layer.type, text))
+            editor.remove_unread(layer for layer in graph.layers if edited)
+
+    def _edited(self, path: GraphPath) -> set[int]:
+        places: list[NodePlace] = [*self.follower.edits, *(each[:2] for each in self.follower.shapes)]
+        return {index for where, index in places if where == path}
+
+    def _edit(self, draft: _LayerDraft, graph: Graph, place: NodePlace) -> list[str]:
+        """Edit a layer. Return what changes, as people read it."""
+        layer, why = draft.layer, list[str]()
+        for position, contents in sorted(self.follower.edits.get(place, {}).items()):
+            source = self._elements(draft, graph, position, contents)
+            draft.editor.reconnect(source.place, (layer.id, layer.inputs[position].id))
+            why.append(f"input {position} [{', '.join(map(str, contents.items))}]")
+        for position, port in enumerate(layer.inputs):
+            shape = self.follower.shapes.get(InputPlace(*place, position))
+            if shape is not None:
+                source = _Value(graph.sources[layer.id, port.id], _as_read(port))
+                known = self.type_of(place[0], source.place)
+                how = self.follower.repeated.get(InputPlace(*place, position))
+                if isinstance(how, (Counted, Triangle)):
+                    raise NotWritable(f"input {position} has weights that no layer makes of another size")
+                repeated = draft.expanded(source, known, how, shape)
+                draft.editor.reconnect(repeated.place, (layer.id, port.id))
+                why.append(f"input {position} is repeated to [{', '.join(map(str, shape))}]")
+        return why
+
+    def _elements(self, draft: _LayerDraft, graph: Graph, position: int, contents: Contents) -> _Value:
+        layer = draft.layer
+        items: list[DimLike] = [self.follower.wanted.after(item) for item in contents.items]  # type: ignore[arg-type]
+        if layer.type == "Reshape":
+            items = self._target(draft, graph, items)
+        elif layer.type == "VariadicSplit":
+            items = _with_rest(items)
+        dtype = dtype_of(layer.inputs[position].precision) or _INT64
+        return draft.elements(items, contents.shape, dtype)
+
+    def _target(self, draft: _LayerDraft, graph: Graph, items: list[DimLike]) -> list[DimLike]:
+        """Return the target of a Reshape with 0 and -1. A layer whose zeros copy nothing learns to, if it has none."""
+        layer = draft.layer
+        copies = layer.data.get("special_zero", "").strip().lower() in ("true", "1")
+        data = self.type_of(draft.path, graph.sources[layer.id, layer.inputs[0].id]).shape or ()
+        plain = plain_target(items, data, zeros_copy=copies or 0 not in items)
+        if not copies and 0 in plain and 0 not in items:
+            set_data(layer, {**layer.data, "special_zero": "true"})
+        return plain
+
+    def type_of(self, path: GraphPath, place: Place) -> ValueType:
+        """Return the type of a value, as the walk found it."""
+        name = self.mirrored.names[path].get(place, "")
+        detail = self.walked.graphs.get(path)
+        return UNKNOWN if detail is None else detail.types.get(name, UNKNOWN)
+
+
+def _as_read(port: Port) -> NewPort:
+    return NewPort(port.precision, [-1 if dim is None else dim for dim in port.dims or ()])
+
+
+def _with_rest(items: list[DimLike]) -> list[DimLike]:
+    """Return the lengths of a split with -1 for the only one that a run has to tell."""
+    open_ones = [index for index, item in enumerate(items) if isinstance(item, Dim)]
+    if len(open_ones) != 1 or -1 in items:
+        return items
+    return [-1 if index == open_ones[0] else item for index, item in enumerate(items)]
+
+
+class _LayerDraft(SizeFormulas[_Value]):
+    """The layers that stand before one layer."""
+
+    def __init__(self, writer: LayerWriter, editor: GraphEditor, layer: Layer, path: GraphPath) -> None:
+        super().__init__(writer.follower.wanted, writer._computed.setdefault(path, {}))
+        self.writer, self.editor, self.layer, self.path = writer, editor, layer, path
+
+    def list_of(self, numbers: Sequence[int], hint: str, dtype: str = _INT64) -> _Value:
+        most = int(np.iinfo(dtype).max)
+        place = self.editor.constant(self.layer, hint, [min(number, most) for number in numbers], dtype)
+        return _Value(place, NewPort(precision_of(dtype), [len(numbers)]))
+
+    def number(self, number: int, hint: str) -> _Value:
+        return _Value(self.editor.constant(self.layer, hint, number), NewPort("I64"))
+
+    def write(
+        self, type_: str, version: str, data: dict[str, str], inputs: Sequence[_Value], port: NewPort, hint: str
+    ) -> _Value:
+        """Write a layer with one output."""
+        return _Value(self.editor.layer(self.layer, hint, type_, version, data, inputs, [port]), port)
+
+    def dimension(self, name: str) -> _Value:
+        if self.path != MAIN:
+            raise NotWritable(f"it is in a body, which cannot read the dimension {name} of an input")
+        place = self.place_of(name)
+        source = next(port for port, value in self.writer.mirrored.names[MAIN].items() if value == place.input)
+        known = self.writer.type_of(MAIN, source)
+        dims = [dim if isinstance(dim, int) else -1 for dim in known.shape or ()]
+        given = _Value(source, NewPort(precision_of(known.dtype or _INT64), dims))
+        shape = self.write("ShapeOf", "opset3", {"output_type": "i64"}, [given], NewPort("I64", [len(dims)]), "shape")
+        inputs = [shape, self.list_of([place.axis], "axis"), self.number(0, "zero")]
+        return self.write("Gather", "opset8", {"batch_dims": "0"}, inputs, NewPort("I64", [1]), name)
+
+    def operate(self, operator: str, parts: Sequence[_Value], hint: str) -> _Value:
+        data = {**_NUMPY, "m_pythondiv": "true"} if operator == "Div" else _NUMPY
+        return self.write(_OPERATIONS[operator], "opset1", data, parts, NewPort("I64", [1]), hint)
+
+    def elements(self, items: Sequence[DimLike], shape: tuple[int, ...], dtype: str) -> _Value:
+        """Write a list of sizes, or one size."""
+        numbers = [item for item in items if isinstance(item, int)]
+        if len(numbers) == len(items) and shape:
+            return self.list_of(numbers, "sizes", dtype)
+        parts = [self.size(item) for item in items]
+        joined = parts[0]
+        if len(parts) > 1:
+            joined = self.write("Concat", "opset1", {"axis": "0"}, parts, NewPort("I64", [len(parts)]), "sizes")
+        if not shape:
+            inputs = [joined, self.number(0, "first")]
+            joined = self.write("Squeeze", "opset1", {}, inputs, NewPort("I64"), "size")
+        return joined if dtype == _INT64 else self._converted(joined, dtype)
+
+    def _converted(self, value: _Value, dtype: str) -> _Value:
+        name = name_of(dtype)
+        port = NewPort(precision_of(dtype), value.port.dims)
+        return self.write("Convert", "opset1", {"destination_type": name}, [value], port, "converted")
+
+    def expanded(self, value: _Value, known: ValueType, repeated: Repeated | None, shape: Sequence[DimLike]) -> _Value:
+        """Write a value that is repeated along axes where it has one element."""
+        own: tuple[object, ...] = known.shape or ()
+        wanted = [self.wanted.after(dim) for dim in shape]
+        if repeated is not None and repeated.step:
+            value = self._counted(repeated, wanted[repeated.axis], len(wanted), known.dtype or _INT64)
+            own = tuple(dim if axis == repeated.axis else 1 for axis, dim in enumerate(wanted))
+        elif repeated is not None:
+            own = (*own[: repeated.axis], 1, *own[repeated.axis + 1 :])
+            inputs = [value, self.list_of([0], "first"), self.number(repeated.axis, "axis")]
+            port = NewPort(value.port.precision, [dim if isinstance(dim, int) else -1 for dim in own])
+            value = self.write("Gather", "opset8", {"batch_dims": "0"}, inputs, port, "first_of")
+        if all(before == after for before, after in zip(own, wanted, strict=True)):
+            return value
+        port = NewPort(value.port.precision, [dim if isinstance(dim, int) else -1 for dim in wanted])
+        target = self.elements(wanted, (len(wanted),), _INT64)
+        return self.write("Broadcast", "opset3", {"mode": "numpy"}, [value, target], port, "repeated")
+
+    def _counted(self, repeated: Repeated, size: DimLike, rank: int, dtype: str) -> _Value:
+        """Write numbers that are counted along an axis."""
+        bounds = [self.elements([bound], (), _INT64) for bound in _bounds(repeated, size)]
+        name = name_of(dtype)
+        port = NewPort(precision_of(dtype), [size if isinstance(size, int) else -1])
+        value = self.write("Range", "opset4", {"output_type": name}, bounds, port, "counted")
+        if rank == 1:
+            return value
+        along = [-1 if axis == repeated.axis else 1 for axis in range(rank)]
+        port = NewPort(port.precision, [port.dims[0] if entry == -1 else 1 for entry in along])
+        inputs = [value, self.list_of(along, "shape")]
+        return self.write("Reshape", "opset1", {"special_zero": "false"}, inputs, port, "along_axis")
+
+
+def _bounds(repeated: Repeated, size: DimLike) -> list[DimLike]:
+    return [repeated.start, repeated.start + size * repeated.step, repeated.step]
