@@ -10,10 +10,11 @@ from splitgraph.conversion.inlining import inline_functions, told_inlined
 from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.repair import repaired
 from splitgraph.conversion.rewrite import Rewrite, step
-from splitgraph.conversion.sizes.follow import RULES, SAYING, Follower, Operators
+from splitgraph.conversion.sizes.follow import Follower, Operators
 from splitgraph.conversion.sizes.formulas import NotWritable
-from splitgraph.conversion.sizes.origins import STEPS
 from splitgraph.conversion.sizes.rounds import given_by_the_user, in_the_way, walk_followed
+from splitgraph.conversion.sizes.rules import RULES, SAYING
+from splitgraph.conversion.sizes.steps import STEPS
 from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, relabelled
 from splitgraph.conversion.sizes.write import SizeWriter
 from splitgraph.findings.diagnostics import diagnostic

@@ -11,9 +11,9 @@ from splitgraph.conversion.openvino_ir import Place, graph_at
 from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.conversion.sizes.follow import Follower
-from splitgraph.conversion.sizes.follow_ir import LAYERS
 from splitgraph.conversion.sizes.formulas import NotWritable
 from splitgraph.conversion.sizes.rounds import given_by_the_user, in_the_way, walk_followed
+from splitgraph.conversion.sizes.rules_ir import LAYERS
 from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, relabelled
 from splitgraph.conversion.sizes.write_ir import LayerWriter
 from splitgraph.dim import DimLike

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from splitgraph.conversion.sizes.follow import (
-    Operators,
-    Rule,
-    Site,
+from splitgraph.conversion.sizes.follow import Operators, Rule, Site
+from splitgraph.conversion.sizes.rules import (
     fit_axes,
     fit_broadcast,
     fit_gathered,
@@ -21,7 +19,7 @@ from splitgraph.conversion.sizes.follow import (
     read_shape,
     read_sides,
 )
-from splitgraph.conversion.sizes.origins_ir import ELEMENTWISE, STEPS
+from splitgraph.conversion.sizes.steps_ir import ELEMENTWISE, STEPS
 from splitgraph.dim import Dim, DimLike
 from splitgraph.inference.rules.openvino.attributes import flag, number, numbers, operator_set, text
 from splitgraph.inference.rules.openvino.control_flow import ports_of

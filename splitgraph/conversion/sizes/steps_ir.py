@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from splitgraph.conversion.sizes.origins import (
-    StepBack,
+from splitgraph.conversion.sizes.origins import StepBack
+from splitgraph.conversion.sizes.steps import (
     broadcast,
     cut,
     expand,

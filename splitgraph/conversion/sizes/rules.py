@@ -1,0 +1,451 @@
+"""What the operators of onnx say about sizes: constants are read as dimensions, and what a node needs is noted.
+
+Each rule sees one node (`Site`). It may give constants of the node other elements, so that what follows has the right
+dimensions, and it says which other values have a size that the node needs to change (`Need`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from splitgraph.conversion.sizes.follow import Rule, Site
+from splitgraph.conversion.sizes.readings import Ambiguous, read_target
+from splitgraph.dim import Dim, DimLike, symbols_of
+from splitgraph.model.onnx_proto import GraphProto
+from splitgraph.model.value_type import ValueType, tensor, vector
+
+# Constants ------------------------------------------------------------------------------------------------------------
+
+
+def _reshape(site: Site) -> None:
+    if site.ctx.since_version < 5:
+        _reshape_1(site)
+        return
+    read_shape(site, zeros_are_sizes=site.ctx.attribute("allowzero", 0) == 1)
+
+
+def read_shape(site: Site, *, zeros_are_sizes: bool) -> None:
+    """The target of a Reshape, in terms of the dimensions of the data."""
+    target = site.items(1)
+    if target is not None and not site.is_decided(1):
+        read = _read_target(site, target, zeros_are_sizes=zeros_are_sizes)
+        site.restate_if_other(1, target, target if read is None else read)
+
+
+def _read_target(site: Site, target: Sequence[DimLike], *, zeros_are_sizes: bool) -> list[DimLike] | None:
+    dims = site.dims(0)
+    if dims is None or not any(map(site.wanted.moves, dims)):
+        return None
+    numbers = [site.wanted.before(entry) for entry in target]
+    if any(isinstance(entry, Dim) for entry in numbers):
+        return None
+    outer = site.outer(0, dims)
+    try:
+        return read_target(dims, numbers, site.wanted, outer, zeros_are_sizes=zeros_are_sizes)  # type: ignore[arg-type]
+    except Ambiguous as choices:
+        site.doubt(1, 0, str(choices))
+        return None
+
+
+def _reshape_1(site: Site) -> None:
+    dims, target = site.dims(0), site.ctx.attribute("shape")
+    read = None if target is None else _read_target(site, target, zeros_are_sizes=False)
+    if read is not None and dims is not None and list(target) != read:
+        site.set_attribute("shape", _in_numbers(site, dims, read))
+
+
+def _in_numbers(site: Site, dims: Sequence[DimLike], read: Sequence[DimLike]) -> tuple[int, ...]:
+    """Return the target of a Reshape-1, which is an attribute: 0 copies a dimension, and -1 is the only other one."""
+    plain = [site.wanted.after(entry) for entry in read]
+    for axis, entry in enumerate(plain):
+        if isinstance(entry, Dim) and axis < len(dims) and dims[axis] == entry:
+            plain[axis] = 0
+    rest = [axis for axis, entry in enumerate(plain) if isinstance(entry, Dim)]
+    if len(rest) + plain.count(-1) > 1:
+        site.block(f"the target {_spelled(read)} is an attribute, which holds one dimension; upgrade the model to 5")
+    return tuple(-1 if isinstance(entry, Dim) else entry for entry in plain)
+
+
+def _spelled(dims: Sequence[DimLike]) -> str:
+    return f"[{', '.join(map(str, dims))}]"
+
+
+def _gather(site: Site) -> None:
+    """An item that is taken by its number is no batch."""
+    dims, indices = site.dims(0), site.numbers(1)
+    axis = site.ctx.attribute("axis", 0)
+    if dims is None or indices is None or not -len(dims) <= axis < len(dims):
+        return
+    if site.wanted.moves(dims[axis]) and symbols_of(dims[axis]) <= site.wanted.batch:
+        site.block(f"takes element {', '.join(map(str, indices))} of {dims[axis]}, whatever the batch")
+
+
+def _expand(site: Site) -> None:
+    """A target of the data's own size is one of 1: the data has that size at any size."""
+    dims, target = site.dims(0), site.numbers(1)
+    if dims is None or target is None or site.is_decided(1):
+        return
+    read: list[DimLike] = list(target)
+    for back in range(1, min(len(dims), len(target)) + 1):
+        dim = dims[-back]
+        if site.wanted.moves(dim) and target[-back] == site.wanted.before(dim):
+            read[-back] = 1
+    site.restate_if_other(1, target, read)
+
+
+def _slice(site: Site) -> None:
+    if site.ctx.since_version >= 10:
+        read_bounds(site, (1, 2, 4, 3))
+        return
+    starts, ends, axes = (site.ctx.attribute(name) for name in ("starts", "ends", "axes"))
+    dims = site.dims(0)
+    if dims is None or starts is None or ends is None:
+        return
+    first, last = _bounds(site, starts, ends, (1,) * len(starts), tuple(range(len(starts))) if axes is None else axes)
+    for name, before, after in (("starts", starts, first), ("ends", ends, last)):
+        if list(before) != after:
+            site.set_attribute(name, tuple(after))
+
+
+def read_bounds(site: Site, positions: tuple[int, int, int, int]) -> None:
+    """The bounds of a slice. positions: of starts, ends, steps and axes."""
+    starts, ends, steps, axes = (
+        site.numbers(position) if site.ctx.has_input(position) else () for position in positions
+    )
+    if site.dims(0) is None or not starts or ends is None or steps is None or axes is None:
+        return
+    if not site.is_decided(positions[1]):
+        first, last = _bounds(site, starts, ends, steps or (1,) * len(starts), axes or tuple(range(len(starts))))
+        site.restate_if_other(positions[0], starts, first)
+        site.restate_if_other(positions[1], ends, last)
+
+
+def _bounds(
+    site: Site, starts: Sequence[int], ends: Sequence[int], steps: Sequence[int], axes: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """Return the starts and ends: an end at the end of the data is the end of any data."""
+    dims, first, last = site.dims(0) or (), list(starts), list(ends)
+    if len({len(starts), len(ends), len(axes), len(steps)}) > 1:
+        return first, last
+    for entry, axis in enumerate(axes):
+        if -len(dims) <= axis < len(dims):
+            bounds = site.bounds(dims[axis], (starts[entry], ends[entry], steps[entry]), entry)
+            first[entry], last[entry] = bounds
+    return first, last
+
+
+def _split(site: Site) -> None:
+    has_attribute = site.ctx.since_version < 13
+    lengths = site.ctx.attribute("split") if has_attribute else site.numbers(1)
+    if lengths is None or site.is_decided(1):
+        return
+    dim = site.moving_dim(site.ctx.attribute("axis", 0))
+    if dim is not None and has_attribute and len(set(lengths)) == 1:
+        site.set_attribute("split", None)
+    elif dim is not None:
+        read_lengths(site, 1, lengths, dim)
+
+
+def read_lengths(site: Site, position: int, lengths: Sequence[int], dim: Dim) -> None:
+    """Parts of one length stay equal parts of a dimension."""
+    if len(set(lengths)) == 1:
+        site.restate(position, vector([dim // len(lengths)] * len(lengths)))
+        return
+    old = site.wanted.before(dim)
+    site.doubt(position, 0, f"lengths {', '.join(map(str, lengths))} of {old}: which of them change with {dim}")
+
+
+def _resize(site: Site) -> None:
+    read_sides(site, 3, site.ctx.attribute("axes"))
+
+
+def read_sides(site: Site, position: int, axes: Sequence[int] | None) -> None:
+    """Sizes that are the data's own stay so; another one may be fixed, or a multiple. axes: None for all."""
+    dims, sizes = site.dims(0), site.items(position)
+    if dims is None or not sizes or site.is_decided(position):
+        return
+    read: list[DimLike] = list(sizes)
+    for entry, (axis, size) in enumerate(zip(axes or range(len(dims)), sizes, strict=False)):
+        dim = dims[axis]
+        if not site.wanted.moves(dim) or isinstance(size, Dim):
+            continue
+        old = site.wanted.before(dim)
+        if size == old:
+            read[entry] = dim
+        elif isinstance(old, int) and old:
+            scaled = f", or {dim * (size // old)}" if size % old == 0 else ""
+            site.doubt(position, entry, f"{size} whatever the size of the data{scaled}")
+    site.restate_if_other(position, sizes, read)
+
+
+def _gather_nd(site: Site) -> None:
+    """Indices that count the items of a batch go on counting."""
+    dims, indices = site.dims(0), site.dims(1)
+    if dims is None or indices is None or len(indices) < 2 or site.ctx.attribute("batch_dims", 0):
+        return
+    for entry, dim in enumerate(dims[: indices[-1]] if isinstance(indices[-1], int) else ()):
+        if not site.wanted.moves(dim) or not symbols_of(dim) <= site.wanted.batch or dim in indices:
+            continue
+        old = site.wanted.before(dim)
+        axis = next((axis for axis, size in enumerate(indices[:-1]) if size == old), None)
+        if axis is None:
+            site.block(f"takes elements along {dim} by their numbers, whatever the batch")
+        else:
+            site.need(1, axis, dim, entry)
+
+
+def _top_k(site: Site) -> None:
+    """As many as there are can be all of them, sorted."""
+    dims, count = site.dims(0), site.numbers(1)
+    axis = site.ctx.attribute("axis", -1)
+    if dims is None or count is None or site.is_decided(1) or not -len(dims) <= axis < len(dims):
+        return
+    if site.wanted.moves(dims[axis]) and site.wanted.before(dims[axis]) == count[0]:
+        site.doubt(1, 0, f"{count[0]} whatever the size of the data, or all {dims[axis]} of it, sorted")
+
+
+# Needs ----------------------------------------------------------------------------------------------------------------
+
+
+def _broadcast(site: Site) -> None:
+    fit_broadcast(site, range(site.ctx.input_count))
+
+
+def fit_broadcast(site: Site, positions: Sequence[int], skipped: int = 0) -> None:
+    """Operands that are not 1 have one size. skipped: how many last axes do not broadcast."""
+    shapes = {position: site.dims(position) for position in positions}
+    known = {position: dims for position, dims in shapes.items() if dims is not None}
+    longest = max((len(dims) for dims in known.values()), default=0)
+    for back in range(skipped + 1, longest + 1):
+        sizes = {position: dims[-back] for position, dims in known.items() if len(dims) >= back}
+        moving = next((dim for dim in sizes.values() if site.wanted.moves(dim)), None)
+        if moving is not None and site.wanted.before(moving) == 1:
+            other = next((size for size in sizes.values() if size not in (1, moving)), moving)
+            if isinstance(other, int) or (site.wanted.moves(other) and site.wanted.before(other) != 1):
+                site.block(f"{moving} was 1, and is broadcast to {other}")
+            continue
+        for position, size in sizes.items() if moving is not None else ():
+            site.need_if_fixed(position, len(known[position]) - back, size, moving)  # type: ignore[arg-type]
+
+
+def _matmul(site: Site) -> None:
+    fit_product(site, transposed=(False, False))
+
+
+def fit_product(site: Site, transposed: tuple[bool, bool]) -> None:
+    """The inner dimensions of a matrix product are equal, and the outer ones broadcast."""
+    one, other = site.dims(0), site.dims(1)
+    if not one or not other:
+        return
+    fit_broadcast(site, (0, 1), 2)
+    inner = (
+        len(one) - (2 if transposed[0] and len(one) > 1 else 1),
+        len(other) - (2 if not transposed[1] and len(other) > 1 else 1),
+    )
+    site.need_if_fixed(1, inner[1], other[inner[1]], one[inner[0]])
+    site.need_if_fixed(0, inner[0], one[inner[0]], other[inner[1]])
+
+
+def _gemm(site: Site) -> None:
+    one, other = site.dims(0), site.dims(1)
+    if one is not None and other is not None and len(one) == len(other) == 2:
+        fit_product(site, (bool(site.ctx.attribute("transA", 0)), bool(site.ctx.attribute("transB", 0))))
+
+
+def _concat(site: Site) -> None:
+    fit_joined(site, site.ctx.attribute("axis", 1))
+
+
+def fit_joined(site: Site, axis: int) -> None:
+    """All inputs have one size along the other axes."""
+    shapes = [site.dims(position) for position in range(site.ctx.input_count)]
+    rank = next((len(dims) for dims in shapes if dims is not None), 0)
+    for other in range(rank):
+        if other == axis % rank:
+            continue
+        sizes = {position: dims[other] for position, dims in enumerate(shapes) if dims is not None}
+        moving = next((dim for dim in sizes.values() if site.wanted.moves(dim)), None)
+        if moving is not None:
+            for position, size in sizes.items():
+                site.need_if_fixed(position, other, size, moving)
+
+
+def _recurrent(site: Site) -> None:
+    first = site.ctx.attribute("layout", 0) == 1
+    axis = 0 if first else 1
+    if len(site.dims(0) or ()) == 3:
+        fit_axes(site, axis, {4: 0, 5: axis, 6: axis})
+
+
+def fit_axes(site: Site, axis: int, others: Mapping[int, int]) -> None:
+    """Other inputs have the size of the data along an axis: lengths and states the batch. others: their axes."""
+    dim = site.moving_dim(axis)
+    for position, other in others.items():
+        own = site.dims(position)
+        if dim is not None and own is not None and other < len(own):
+            site.need_if_fixed(position, other, own[other], dim)
+
+
+def _reverse_sequence(site: Site) -> None:
+    """There is a length for each item."""
+    dims, lengths = site.dims(0), site.dims(1)
+    batch = site.ctx.attribute("batch_axis", 1)
+    if dims is not None and lengths is not None and -len(dims) <= batch < len(dims) and len(lengths) == 1:
+        site.need_if_fixed(1, 0, lengths[0], dims[batch])
+
+
+def _attention(site: Site) -> None:
+    """Queries, keys, values and those of the past have one batch; a mask broadcasts to batch, heads and lengths."""
+    queries, keys, past, mask = (site.dims(position) for position in (0, 1, 4, 3))
+    _fit_along(site, dict.fromkeys((0, 1, 2, 4, 5), 0))
+    if queries is None or keys is None or mask is None or len(queries) < 3 or len(keys) < 3:
+        return
+    total = keys[-2] if past is None else keys[-2] + past[-2]
+    wanted = {4: queries[0], 2: queries[-2], 1: total}
+    for back, dim in wanted.items():
+        if len(mask) >= back and mask[-back] != 1:
+            site.need_if_fixed(3, len(mask) - back, mask[-back], dim)
+
+
+def _fit_along(site: Site, axes: Mapping[int, int]) -> None:
+    """Inputs have one size along an axis each."""
+    shapes = {position: site.dims(position) for position in axes}
+    sizes = {
+        position: dims[axes[position]]
+        for position, dims in shapes.items()
+        if dims is not None and axes[position] < len(dims)
+    }
+    moving = next((dim for dim in sizes.values() if site.wanted.moves(dim)), None)
+    if moving is not None:
+        for position, size in sizes.items():
+            site.need_if_fixed(position, axes[position], size, moving)
+
+
+def _loop(site: Site) -> None:
+    """What an iteration carries on has the size that went in."""
+    ctx = site.ctx
+    counters = [tensor("int64", ()), tensor("bool", ())]
+    _fit_carried(site, counters, range(2, ctx.input_count), [], 1)
+
+
+def _scan(site: Site) -> None:
+    """What a step carries on has the size that went in."""
+    ctx, count = site.ctx, site.ctx.attribute("num_scan_inputs", 0)
+    if ctx.since_version < 9:
+        return
+    states = range(ctx.input_count - count)
+    axes = ctx.attribute("scan_input_axes", (0,) * count)
+    scanned = []
+    for position, axis in zip(range(len(states), ctx.input_count), axes, strict=False):
+        kind = ctx.input(position)
+        shape = None if kind.shape is None else list(kind.shape)
+        if shape:
+            shape.pop(axis)
+        scanned.append(kind.with_shape(shape))
+    _fit_carried(site, [], states, scanned, 0)
+
+
+def _fit_carried(
+    site: Site, before: Sequence[ValueType], states: Sequence[int], after: Sequence[ValueType], first: int
+) -> None:
+    """Walk a body once: where it carries on a dimension that changes, the value that goes in needs it. before, after:
+    the body's inputs around the states. first: the number of the first state among its outputs.
+    """
+    ctx = site.ctx
+    kinds = [ctx.complete(ctx.input(position)) for position in states]
+    graph = ctx.attribute("body")
+    if not isinstance(graph, GraphProto) or len(graph.input) != len(before) + len(kinds) + len(after):
+        return
+    with ctx.quietly():
+        body = ctx.walk_body("body", [*before, *kinds, *after])
+    if body is None:
+        return
+    for position, kind, carried in zip(states, kinds, body.types[first:], strict=False):
+        if kind.shape is None or carried.shape is None or len(kind.shape) != len(carried.shape):
+            continue
+        for axis, (own, dim) in enumerate(zip(kind.shape, carried.shape, strict=True)):
+            if own is not None and dim is not None:
+                site.need_if_fixed(position, axis, own, dim)
+
+
+def _like_the_first(site: Site) -> None:
+    fit_gathered(site, site.ctx.attribute("axis", 0))
+
+
+def fit_gathered(site: Site, axis: int) -> None:
+    """Indices and updates have the size of the data along the axes that are not theirs."""
+    data, indices = site.dims(0), site.dims(1)
+    if data is None or indices is None or len(data) != len(indices):
+        return
+    for other, (one, size) in enumerate(zip(data, indices, strict=True)):
+        if other != axis % len(data):
+            site.need_if_fixed(1, other, size, one)
+            site.need_if_fixed(0, other, one, size)
+
+
+def _where(site: Site) -> None:
+    fit_broadcast(site, (0, 1, 2))
+
+
+ELEMENTWISE = [
+    "Add",
+    "And",
+    "BitShift",
+    "BitwiseAnd",
+    "BitwiseOr",
+    "BitwiseXor",
+    "Div",
+    "Equal",
+    "Greater",
+    "GreaterOrEqual",
+    "Less",
+    "LessOrEqual",
+    "Max",
+    "Mean",
+    "Min",
+    "Mod",
+    "Mul",
+    "Or",
+    "PRelu",
+    "Pow",
+    "Sub",
+    "Sum",
+    "Xor",
+]
+_ONNX: Mapping[str, Rule] = {
+    "Reshape": _reshape,
+    "Expand": _expand,
+    "Slice": _slice,
+    "Split": _split,
+    "Resize": _resize,
+    "MatMul": _matmul,
+    "Gemm": _gemm,
+    "Concat": _concat,
+    "Gather": _gather,
+    "GatherElements": _like_the_first,
+    "GatherND": _gather_nd,
+    "Where": _where,
+    "ReverseSequence": _reverse_sequence,
+    "Attention": _attention,
+    "Loop": _loop,
+    "Scan": _scan,
+    "TopK": _top_k,
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), _recurrent),
+    **dict.fromkeys(ELEMENTWISE, _broadcast),
+}
+RULES: Mapping[tuple[str, str], Rule] = {
+    **{("", name): rule for name, rule in _ONNX.items()},
+    ("com.microsoft", "DynamicQuantizeLSTM"): _recurrent,
+}
+# The input that says a size, by operator.
+SAYING = {
+    "ConstantOfShape": 0,
+    "Expand": 1,
+    "Range": 1,
+    "Reshape": 1,
+    "Resize": 3,
+    "Slice": 2,
+    "Split": 1,
+    "Tile": 1,
+    "TopK": 1,
+}
