@@ -40,6 +40,13 @@ class Tolerance(NamedTuple):
     atol: float
 
 
+class GivenSizes(NamedTuple):
+    """The sizes that `reshape` gave a model. items: the new dimensions along which items stand apart."""
+
+    asked: NewSizes
+    items: frozenset[str]
+
+
 @dataclass(frozen=True, slots=True)
 class Rewrite(Generic[M_co]):
     """The result of `upgrade`, `downgrade`, `convert` and `reshape`.
@@ -65,7 +72,7 @@ class Rewrite(Generic[M_co]):
     accepted: tuple[Diagnostic, ...] = ()
     assumed_defaults: tuple[str, ...] = ()
     analysis: Any = field(default=None, repr=False, compare=False)
-    new_sizes: NewSizes | None = field(default=None, repr=False, compare=False)
+    new_sizes: GivenSizes | None = field(default=None, repr=False, compare=False)
     # The functions of the API set one that also converts to OpenVINO IR.
     writer: Callable[..., None] = field(default=save_held, repr=False, compare=False)
 

@@ -17,22 +17,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
+from splitgraph.conversion.rewrite import GivenSizes
 from splitgraph.conversion.sizes.convert import convert_to
 from splitgraph.conversion.sizes.convert_ir import convert_ir_to, relabelled_mirror, with_shapes
 from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, renamed
 from splitgraph.dim import Dim, DimLike, substitute, symbols_of
 from splitgraph.findings.diagnostics import diagnostic
 from splitgraph.formats.openvino_ir import OpenVINOModel
-from splitgraph.inference import fix_model, infer_model
+from splitgraph.inference import fix_model
 from splitgraph.inference.openvino_ir import mirror
 from splitgraph.inference.openvino_ir.infer import analyse_mirror
-from splitgraph.model.attributes import make_node
-from splitgraph.model.names import FreshNames, used_names
-from splitgraph.model.onnx_proto import ModelProto, NodeProto, ValueInfoProto
-from splitgraph.model.scopes import MAIN, model_imports, node_label, scopes
-from splitgraph.model.values import int64_tensor, value_type, write_dim
+from splitgraph.model.onnx_proto import ModelProto
+from splitgraph.model.scopes import MAIN, node_label, scopes
 from splitgraph.options import NewSizes, Sizes
 from splitgraph.verification.models.model_files import Model
+from splitgraph.verification.models.repeated import apart, axis_of, repeated
 from splitgraph.verification.models.repeated_ir import repeated_ir
 from splitgraph.verification.verification import Verification
 
@@ -42,8 +41,6 @@ _GROUPS = (2, 3)
 _ROUNDING = 1000
 # Operators whose scale comes from all items at once.
 _OVER_ALL_ITEMS = frozenset(("DynamicQuantizeLinear", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul"))
-# Its bounds are attributes below this opset.
-_SLICE_WITH_INPUTS = 10
 # Runs two models, and returns what came out.
 Verify = Callable[..., Verification]
 
@@ -60,14 +57,16 @@ class _Check(NamedTuple):
     apart: Callable[[], tuple[Model, Model]] | None = None
 
 
-def verify_sizes(before: Model, after: Model, sizes: NewSizes, verify: Verify) -> Verification:
+def verify_sizes(before: Model, after: Model, given: GivenSizes, verify: Verify) -> Verification:
     """Verify a model with new sizes, `after`. verify: runs two models."""
+    sizes = given.asked
     case: _OnnxCase | _IrCase
     if isinstance(before, ModelProto) and isinstance(after, ModelProto):
-        case = _OnnxCase(before, after, sizes, read_wanted(before, sizes))
+        case = _OnnxCase(before, after, sizes, replace(read_wanted(before, sizes), batch=given.items))
     else:
         assert isinstance(before, OpenVINOModel) and isinstance(after, OpenVINOModel)
-        case = _IrCase(before, after, sizes, read_wanted(mirror(before).model, sizes))
+        wanted = read_wanted(mirror(before).model, sizes)
+        case = _IrCase(before, after, sizes, replace(wanted, batch=given.items))
     done: list[tuple[_Check, Verification]] = []
     for check in _checks(case):
         verification = _verified(check, verify)
@@ -117,7 +116,7 @@ class _OnnxCase:
 
     def with_names(self) -> ModelProto:
         """Return the model after with names in place of numbers."""
-        return convert_to(self.before, self.wanted.named(), self.sizes.follow).model
+        return convert_to(self.before, self.wanted.named(), self.sizes.follow)[0].model
 
     def renamed(self) -> ModelProto:
         """Return the model before with the values for its own symbols."""
@@ -129,11 +128,11 @@ class _OnnxCase:
 
     def repeated(self, before: ModelProto, named: ModelProto, name: str, groups: int) -> ModelProto:
         """Return the model that runs the one before for each group of items."""
-        return _repeated(before, named, name, groups, self.wanted)
+        return repeated(before, named, name, groups, self.wanted)
 
     def apart(self, larger: ModelProto, named: ModelProto, name: str, groups: int) -> tuple[ModelProto, ModelProto]:
         """Return two models that are equal if no item reaches another."""
-        return _apart(larger, named, name, groups, self.wanted)
+        return apart(larger, named, name, groups, self.wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +145,7 @@ class _IrCase:
     wanted: Wanted
 
     def with_names(self) -> OpenVINOModel:
-        return convert_ir_to(self.before, self.wanted.named(), self.sizes.follow).model
+        return convert_ir_to(self.before, self.wanted.named(), self.sizes.follow)[0].model
 
     def renamed(self) -> OpenVINOModel:
         return self.fixed(self.before, self.wanted.old)
@@ -162,7 +161,7 @@ class _IrCase:
         axes: dict[int, int] = {}
         for layer in named.graph.layers:
             source = sources.get((layer.id, layer.inputs[0].id)) if layer.type == "Result" else None
-            axis = None if source is None else _axis_of(types[names[source]].shape, name)
+            axis = None if source is None else axis_of(types[names[source]].shape, name)
             if axis is not None:
                 axes[layer.id] = axis
         inputs = {value for value in mirrored.given[MAIN] if _has_items(value, name, self.wanted)}
@@ -218,159 +217,7 @@ def _cause(model: Model) -> str:
     return ""
 
 
-# Models that run another one several times ----------------------------------------------------------------------------
-
-
-def _repeated(before: ModelProto, after: ModelProto, name: str, groups: int, wanted: Wanted) -> ModelProto:
-    """Return a model that splits its inputs into groups of items, runs the model before on each, and joins the outputs
-    along the dimension that has the symbol `name` in the model after.
-    """
-    copies = _Copies(before)
-    axes, size = _axes_of_outputs(after, name), wanted.old[name]
-    inputs = [value for value in copies.graph.input if _has_items(value.name, name, wanted)]
-    runs = [
-        copies.run({value.name: copies.part(value.name, group * size, (group + 1) * size) for value in inputs})
-        for group in range(groups)
-    ]
-    for value in copies.graph.output:
-        axis = axes.get(value.name)
-        copies.give(value, [each[value.name] for each in (runs if axis is not None else runs[:1])], axis or 0)
-    for value in inputs:
-        write_dim(size * groups, value.type.tensor_type.shape.dim[0])
-    return copies.model
-
-
-def _apart(
-    larger: ModelProto, after: ModelProto, name: str, groups: int, wanted: Wanted
-) -> tuple[ModelProto, ModelProto]:
-    """Return two models that give the same if no item reaches another: the model at a larger size, and one that runs it
-    twice, with other items behind the first group and with another first group. Both read the other items, too.
-    """
-    plain, mixed = _Copies(larger), _Copies(larger)
-    axes, first = _axes_of_outputs(after, name), wanted.old[name]
-    total = groups * first
-    inputs = [value.name for value in larger.graph.input if _has_items(value.name, name, wanted)]
-    others = {each: mixed.names.new(f"{each}_other") for each in inputs}
-    for copies in (plain, mixed):
-        for value in list(copies.graph.input):
-            if value.name in others:
-                copies.graph.input.add().CopyFrom(value)
-                copies.graph.input[-1].name = others[value.name]
-    alone = plain.run({})
-    for value in plain.graph.output:
-        plain.give(value, [alone[value.name]])
-    heads, tails = (
-        mixed.run(
-            {
-                each: mixed.joined([mixed.part(one, 0, first), mixed.part(other, first, total)])
-                for each, one, other in of
-            }
-        )
-        for of in ([(each, each, others[each]) for each in inputs], [(each, others[each], each) for each in inputs])
-    )
-    sizes = infer_model(larger, fill=False).types
-    for value in mixed.graph.output:
-        axis, shape = axes.get(value.name), sizes[value.name].shape if value.name in sizes else None
-        size = None if axis is None or shape is None else shape[axis]
-        if axis is None or not isinstance(size, int):
-            mixed.give(value, [heads[value.name]])
-            continue
-        length = size // groups
-        pieces = [mixed.part(heads[value.name], 0, length, axis), mixed.part(tails[value.name], length, size, axis)]
-        mixed.give(value, pieces, axis)
-    return plain.model, mixed.model
-
-
-class _Copies:
-    """A model whose nodes are written several times, with other inputs. model, graph: what is made; names: for more."""
-
-    def __init__(self, model: ModelProto) -> None:
-        self.model = ModelProto()
-        self.model.CopyFrom(model)
-        self.graph = self.model.graph
-        self.names = FreshNames(used_names(model, tuple(scopes(model))))
-        self._nodes = model.graph.node
-        self._opset = model_imports(model).get("", 1)
-        self._count = 0
-        del self.graph.node[:], self.graph.value_info[:]
-
-    def run(self, inputs: Mapping[str, str]) -> Mapping[str, str]:
-        """Write the nodes once more, with other values for inputs; return the names of the outputs."""
-        number, self._count = self._count, self._count + 1
-        renamed = dict(inputs)
-        for node in self._nodes:
-            renamed.update((output, self.names.new(f"{output}_{number}")) for output in node.output if output)
-        for node in self._nodes:
-            copy = self.graph.node.add()
-            copy.CopyFrom(node)
-            copy.name = self.names.new(f"{node.name or node.op_type}_{number}")
-            _rename(copy, renamed)
-        return {value.name: renamed.get(value.name, value.name) for value in self.graph.output}
-
-    def part(self, name: str, start: int, end: int, axis: int = 0) -> str:
-        """Write a slice; return its name."""
-        output = self.names.new(f"{name}_part")
-        if self._opset < _SLICE_WITH_INPUTS:
-            node = make_node("Slice", [name], [output], output, axes=[axis], starts=[start], ends=[end])
-        else:
-            bounds = [self.names.new(f"{output}_{hint}") for hint in ("start", "end", "axis")]
-            for bound, number in zip(bounds, (start, end, axis), strict=True):
-                self.graph.initializer.append(int64_tensor(bound, [number]))
-            node = make_node("Slice", [name, *bounds], [output], output)
-        self.graph.node.append(node)
-        return output
-
-    def joined(self, pieces: Sequence[str], axis: int = 0) -> str:
-        """Write a Concat; return its name."""
-        output = self.names.new(f"{pieces[0]}_joined")
-        self.graph.node.append(make_node("Concat", pieces, [output], output, axis=axis))
-        return output
-
-    def give(self, value: ValueInfoProto, pieces: Sequence[str], axis: int = 0) -> None:
-        """Write an output: the pieces one after the other."""
-        value.type.tensor_type.ClearField("shape")
-        whole = pieces[0] if len(pieces) == 1 else self.joined(pieces, axis)
-        self.graph.node.append(make_node("Identity", [whole], [value.name], self.names.new(f"{value.name}_given")))
-
-
 def _has_items(input: str, name: str, wanted: Wanted) -> bool:
     """Return True for an input whose first dimension is a symbol."""
     first = (*wanted.shapes.get(input, ()), None)[0]
     return isinstance(first, Dim) and symbols_of(first) == {name}
-
-
-def _axes_of_outputs(model: ModelProto, name: str) -> dict[str, int]:
-    """Return the axis of each output whose dimension has a symbol, or is not known."""
-    types = infer_model(model, fill=False).types
-    found: dict[str, int] = {}
-    for value in model.graph.output:
-        shape = types[value.name].shape if value.name in types else value_type(value.type).shape
-        axis = _axis_of(shape, name)
-        unknown = (at for at, dim in enumerate(shape or ()) if dim is None or isinstance(dim, Dim))
-        # A dimension that only the run tells is likely the one with the items; the comparison finds out.
-        axis = next(unknown, None) if axis is None else axis
-        if axis is not None:
-            found[value.name] = axis
-    return found
-
-
-def _axis_of(shape: Sequence[DimLike | None] | None, name: str) -> int | None:
-    """Return the first axis whose dimension has a symbol."""
-    return next(
-        (axis for axis, dim in enumerate(shape or ()) if isinstance(dim, Dim) and name in symbols_of(dim)), None
-    )
-
-
-def _rename(node: NodeProto, renamed: Mapping[str, str]) -> None:
-    """Rename what a node reads and gives, also in its subgraphs."""
-    node.input[:] = [renamed.get(name, name) for name in node.input]
-    node.output[:] = [renamed.get(name, name) for name in node.output]
-    for attribute in node.attribute:
-        for graph in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs):
-            own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
-            own |= {output for inner in graph.node for output in inner.output}
-            outer = {name: new for name, new in renamed.items() if name not in own}
-            for inner in graph.node:
-                _rename(inner, outer)
-            for value in graph.output:
-                value.name = outer.get(value.name, value.name)

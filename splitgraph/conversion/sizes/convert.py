@@ -9,11 +9,13 @@ from splitgraph.conversion.apply import apply_plan
 from splitgraph.conversion.inlining import inline_functions, told_inlined
 from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.repair import repaired
-from splitgraph.conversion.rewrite import Rewrite, step
-from splitgraph.conversion.sizes.follow import Follower, Operators
+from splitgraph.conversion.rewrite import GivenSizes, Rewrite, step
+from splitgraph.conversion.sizes.follow import Operators
 from splitgraph.conversion.sizes.formulas import NotWritable
-from splitgraph.conversion.sizes.rounds import given_by_the_user, in_the_way, walk_followed
+from splitgraph.conversion.sizes.over import OVER
+from splitgraph.conversion.sizes.rounds import given_by_the_user
 from splitgraph.conversion.sizes.rules import RULES, SAYING
+from splitgraph.conversion.sizes.search import find_reading
 from splitgraph.conversion.sizes.steps import STEPS
 from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, relabelled
 from splitgraph.conversion.sizes.write import SizeWriter
@@ -25,20 +27,23 @@ from splitgraph.model.scopes import MAIN, GraphPath, roots, scopes
 from splitgraph.model.values import write_dim
 from splitgraph.options import STRICT, Leeway, NewSizes
 
-_OPERATORS = Operators("", RULES, STEPS, SAYING)
+_OPERATORS = Operators("", RULES, STEPS, SAYING, OVER)
 
 
 def convert_sizes(model: ModelProto, sizes: NewSizes, leeway: Leeway = STRICT) -> Rewrite[ModelProto]:
     """Return a copy of the model whose inputs have other sizes. Constants that say an old size say it in terms of the
     new dimension. Raises ConversionError with everything that is in the way, SplitgraphError for wrong sizes.
     """
-    return replace(convert_to(model, read_wanted(model, sizes), sizes.follow, leeway), new_sizes=sizes)
+    rewrite, items = convert_to(model, read_wanted(model, sizes), sizes.follow, leeway)
+    return replace(rewrite, new_sizes=GivenSizes(sizes, items))
 
 
 def convert_to(
     model: ModelProto, wanted: Wanted, follow: Sequence[str] = (), leeway: Leeway = STRICT
-) -> Rewrite[ModelProto]:
-    """Do the same with sizes that were read. follow: as in `NewSizes`."""
+) -> tuple[Rewrite[ModelProto], frozenset[str]]:
+    """Do the same with sizes that were read. Return also the symbols along which items stand apart. follow: as in
+    `NewSizes`.
+    """
     plan = Plan()
     rewrite, walked = repaired(model, leeway)
     plan.refuse_errors(walked)
@@ -46,10 +51,10 @@ def convert_to(
     rewrite, leeway = rewrite.then(_without_functions(rewrite.model)), walked.leeway
     model = rewrite.model
     labelled = relabelled(model, wanted)
-    follower = Follower(wanted, _OPERATORS)
-    follower.elements.update(given_by_the_user(lambda: walk_model(labelled), follow, _OPERATORS))
-    walked, stuck = walk_followed(lambda: walk_model(labelled, leeway, follower), follower)
-    plan.blockers += in_the_way(walked, follower, stuck)
+    entries = given_by_the_user(lambda: walk_model(labelled), follow, _OPERATORS)
+    found = find_reading(wanted, _OPERATORS, entries, lambda follower: walk_model(labelled, leeway, follower))
+    walked, follower = found.walked, found.follower
+    plan.blockers += found.in_the_way()
     plan.raise_blockers("the sizes cannot change")
     names = FreshNames(used_names(labelled, walked.scopes))
     for root in roots(walked.scopes):
@@ -61,7 +66,7 @@ def convert_to(
     plan.raise_blockers("the sizes cannot change")
     written = apply_plan(plan, labelled)
     result = _declared_anew(written.model, wanted)
-    return rewrite.then(replace(written, held=result))
+    return rewrite.then(replace(written, held=result)), found.wanted.batch
 
 
 def _without_functions(model: ModelProto) -> Rewrite[ModelProto]:

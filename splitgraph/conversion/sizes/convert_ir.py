@@ -9,11 +9,11 @@ from xml.etree.ElementTree import Element
 
 from splitgraph.conversion.openvino_ir import Place, graph_at
 from splitgraph.conversion.plan import Plan
-from splitgraph.conversion.rewrite import Rewrite
-from splitgraph.conversion.sizes.follow import Follower
+from splitgraph.conversion.rewrite import GivenSizes, Rewrite
 from splitgraph.conversion.sizes.formulas import NotWritable
-from splitgraph.conversion.sizes.rounds import given_by_the_user, in_the_way, walk_followed
+from splitgraph.conversion.sizes.rounds import given_by_the_user
 from splitgraph.conversion.sizes.rules_ir import LAYERS
+from splitgraph.conversion.sizes.search import find_reading
 from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, relabelled
 from splitgraph.conversion.sizes.write_ir import LayerWriter
 from splitgraph.dim import DimLike
@@ -36,18 +36,24 @@ def convert_ir_sizes(model: OpenVINOModel, sizes: NewSizes) -> Rewrite[OpenVINOM
     old size follow. Raises ConversionError with everything that is in the way, SplitgraphError for wrong sizes.
     """
     wanted = read_wanted(mirror(model).model, sizes)
-    return replace(convert_ir_to(model, wanted, sizes.follow), new_sizes=sizes)
+    rewrite, items = convert_ir_to(model, wanted, sizes.follow)
+    return replace(rewrite, new_sizes=GivenSizes(sizes, items))
 
 
-def convert_ir_to(model: OpenVINOModel, wanted: Wanted, follow: Collection[str] = ()) -> Rewrite[OpenVINOModel]:
-    """Do the same with sizes that were read. follow: as in `NewSizes`."""
+def convert_ir_to(
+    model: OpenVINOModel, wanted: Wanted, follow: Collection[str] = ()
+) -> tuple[Rewrite[OpenVINOModel], frozenset[str]]:
+    """Do the same with sizes that were read. Return also the symbols along which items stand apart. follow: as in
+    `NewSizes`.
+    """
     known = {finding.location for finding in infer_ir(model, fill=False).diagnostics}
     mirrored, bound = relabelled_mirror(mirror(model), wanted), BoundSizes(wanted.bound, ())
-    follower, plan = Follower(wanted, LAYERS), Plan()
-    follower.elements.update(given_by_the_user(lambda: walk_mirror(mirrored, bound), tuple(follow), LAYERS))
+    plan = Plan()
+    entries = given_by_the_user(lambda: walk_mirror(mirrored, bound), tuple(follow), LAYERS)
     weights = _Weights(model, mirrored)
-    walked, stuck = walk_followed(lambda: walk_mirror(mirrored, bound, follower), follower, weights.read)
-    plan.blockers += in_the_way(walked, follower, stuck, known)
+    found = find_reading(wanted, LAYERS, entries, lambda follower: walk_mirror(mirrored, bound, follower), weights.read)
+    walked, follower = found.walked, found.follower
+    plan.blockers += found.in_the_way(known)
     plan.raise_blockers("the sizes cannot change")
     copy = model.copy()
     writer = LayerWriter(copy, mirrored, walked, follower)
@@ -61,7 +67,7 @@ def convert_ir_to(model: OpenVINOModel, wanted: Wanted, follow: Collection[str] 
     plan.blockers += _left_over(analysis, wanted, known)
     plan.raise_blockers("the sizes cannot change")
     version: Mapping[str, int] = {IR: model.version}
-    return Rewrite(analysis.model, tuple(writer.changes), from_opset=version, to_opset=version)
+    return Rewrite(analysis.model, tuple(writer.changes), from_opset=version, to_opset=version), found.wanted.batch
 
 
 def _new_shapes(wanted: Wanted) -> dict[str, list[DimLike | None]]:

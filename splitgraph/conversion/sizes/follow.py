@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from splitgraph.conversion.sizes.over import Over
 from splitgraph.conversion.sizes.readings import Ambiguous, parted, read_slice
 from splitgraph.conversion.sizes.wanted import Wanted
-from splitgraph.dim import Dim, DimLike
+from splitgraph.dim import Dim, DimLike, symbols_of
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.walk_results import NodePlace
 from splitgraph.model.attributes import make_attribute
@@ -70,6 +71,18 @@ class Triangle(NamedTuple):
     above: Any
 
 
+# A Reshape as it is read: the dimensions of the data, the target, and the axis of the batch.
+Reading = tuple[tuple[DimLike, ...], tuple[DimLike, ...], int]
+
+
+class Alternative(NamedTuple):
+    """A Reshape in which a batch has several places: how many, its symbols, and the first node."""
+
+    places: int
+    symbols: frozenset[str]
+    location: str
+
+
 class Doubt(NamedTuple):
     """A number that can mean several things: entry `entry` of a constant input. choices: as people read them."""
 
@@ -84,33 +97,38 @@ class Operators:
     """What the operators of a format say about sizes.
 
     domain: that of the operators. rules: read a node, by domain and operator. steps: follow a size of a node's output
-    back (`origins.py`). saying: the input that says a size.
+    back (`origins.py`). saying: the input that says a size. over: the axes along which a node computes, by domain and
+    operator; None if that is not known.
     """
 
     domain: str
     rules: Mapping[tuple[str, str], Rule]
     steps: Mapping[str, Callable[[Any], None]]
     saying: Mapping[str, int]
+    over: Mapping[tuple[str, str], Over] | None = None
 
 
 @dataclass(slots=True)
 class Follower:
     """What the walk calls for each node before it is inferred.
 
-    operators: those of the model's format. elements: the elements of constant inputs in terms of dimensions, found so
-    far or given by the user. shapes: the shapes to which inputs are expanded. repeated: of these, what weights of more
-    than one element are along an axis. outer: of inputs along an axis of 24*N, what stands outside of N; None where it
-    is not known. merged: the values of which the last walk asked that, by input and axis. needs, doubts: what the last
-    walk found; blocked: what cannot follow, by location. edits, attributes: what the last walk read otherwise: elements
-    of constant inputs by position, and attributes; None for one that is dropped. own: the nodes about which something
-    is decided.
+    operators: those of the model's format. entries: of constant inputs, the entries that are decided, in terms of
+    dimensions, found so far or given by the user. expanded: the dimensions that inputs get, by axis. repeated: of
+    these, what weights of more than one element are along an axis; patterns: along several. outer: of inputs along an
+    axis of 24*N, what stands outside of N; None where it is not known. merged: the values of which the last walk asked
+    that, by input and axis. needs, doubts: what the last walk found; blocked: what cannot follow, by location. edits,
+    attributes: what the last walk read otherwise: elements of constant inputs by position, and attributes; None for one
+    that is dropped. own: the nodes about which something is decided. choices: the place that is taken for a batch in a
+    Reshape that has several; alternatives: those that the last walk met. over: where the last walk computed over a
+    dimension, by symbol.
     """
 
     wanted: Wanted
     operators: Operators
-    elements: dict[InputPlace, Contents] = field(default_factory=dict)
-    shapes: dict[InputPlace, tuple[DimLike, ...]] = field(default_factory=dict)
-    repeated: dict[InputPlace, Repeated | Counted | Triangle] = field(default_factory=dict)
+    entries: dict[InputPlace, dict[int, DimLike]] = field(default_factory=dict)
+    expanded: dict[InputPlace, dict[int, DimLike]] = field(default_factory=dict)
+    repeated: dict[InputPlace, dict[int, Repeated]] = field(default_factory=dict)
+    patterns: dict[InputPlace, Counted | Triangle] = field(default_factory=dict)
     edits: dict[NodePlace, dict[int, Contents]] = field(default_factory=dict)
     attributes: dict[NodePlace, dict[str, tuple[int, ...] | None]] = field(default_factory=dict)
     outer: dict[tuple[InputPlace, int], int | None] = field(default_factory=dict)
@@ -119,6 +137,9 @@ class Follower:
     doubts: list[Doubt] = field(default_factory=list)
     blocked: dict[str, str] = field(default_factory=dict)
     own: set[NodePlace] = field(default_factory=set)
+    choices: Mapping[Reading, int] = field(default_factory=dict)
+    alternatives: dict[Reading, Alternative] = field(default_factory=dict)
+    over: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def begin(self) -> None:
         """Forget what an earlier walk found."""
@@ -128,7 +149,9 @@ class Follower:
         self.needs.clear()
         self.doubts.clear()
         self.blocked.clear()
-        self.own = {place[:2] for place in (*self.elements, *self.shapes, *(place for place, _ in self.outer))}
+        self.alternatives.clear()
+        self.over.clear()
+        self.own = {place[:2] for place in (*self.entries, *self.expanded, *(place for place, _ in self.outer))}
 
     def is_own(self, path: GraphPath, index: int) -> bool:
         """Return True for a node that is not like others that look alike: something was decided about it."""
@@ -139,13 +162,26 @@ class Follower:
         site = Site(self, ctx)
         for position in range(ctx.input_count):
             place = site.place(position)
-            if place in self.shapes:
-                site.expand(position, self.shapes[place])
-            if place in self.elements:
-                site.restate(position, self.elements[place])
+            if place in self.expanded:
+                site.expand(position, self.expanded[place])
         rule = self.operators.rules.get((plain_domain(ctx.node.domain), ctx.node.op_type))
         if rule is not None:
             rule(site)
+        self._note_over(site)
+        for position in range(ctx.input_count):
+            if site.place(position) in self.entries:
+                site.restate_entries(position, self.entries[site.place(position)])
+
+    def _note_over(self, site: Site) -> None:
+        """Note over which dimensions a node computes."""
+        node = site.ctx.node
+        over = (
+            None if self.operators.over is None else self.operators.over.get((plain_domain(node.domain), node.op_type))
+        )
+        for position, axis in () if over is None else over(site):
+            dims = site.dims(position) or ()
+            if axis < len(dims) and self.wanted.moves(dims[axis]):
+                site.computes_over(dims[axis])
 
 
 @dataclass(slots=True)
@@ -185,7 +221,7 @@ class Site:
         return None if known is None or None in items else items  # type: ignore[return-value]
 
     def is_decided(self, position: int) -> bool:
-        return self.place(position) in self.follower.elements
+        return self.place(position) in self.follower.entries
 
     def restate(self, position: int, contents: Contents) -> None:
         """Read an input as these elements."""
@@ -204,10 +240,21 @@ class Site:
         ctx.repair((name,), None if numbers is None else make_attribute(name, numbers), 0)
         self.follower.attributes.setdefault((ctx.walk.path, ctx.index), {})[name] = numbers
 
-    def expand(self, position: int, shape: Sequence[DimLike]) -> None:
-        """Read an input as one of this shape."""
+    def restate_entries(self, position: int, entries: Mapping[int, DimLike]) -> None:
+        """Read some entries of an input as decided."""
+        place = self.ctx.walk.path, self.ctx.index
+        known = self.follower.edits.get(place, {}).get(position) or self.ctx.contents(position)
+        if known is not None:
+            items = [entries.get(entry, item) for entry, item in enumerate(known.items)]
+            self.restate(position, Contents(known.shape, tuple(items)))
+
+    def expand(self, position: int, axes: Mapping[int, DimLike]) -> None:
+        """Read an input as one that has these dimensions along axes."""
         ctx = self.ctx
-        kind: ValueType = ctx.input(position).with_shape(shape)
+        shape = ctx.input(position).shape
+        if shape is None:
+            return
+        kind: ValueType = ctx.input(position).with_shape([axes.get(axis, dim) for axis, dim in enumerate(shape)])
         ctx.given[position] = ctx.walk.state.knowledge.of(kind)
         ctx.inputs[position] = kind
 
@@ -234,6 +281,18 @@ class Site:
                     known[axis] = number
         return known
 
+    def computes_over(self, dim: DimLike, text: str = "") -> None:
+        """What stands along a dimension is not apart. text: why, if the operator does not say it."""
+        told = text or f"{self.ctx.node.op_type} computes over {dim}"
+        for name in symbols_of(dim) & self.wanted.old.keys() if isinstance(dim, Dim) else ():
+            self.follower.over.setdefault(name, (self.ctx.location, told))
+
+    def choose(self, dims: Sequence[DimLike], target: Sequence[DimLike], axis: int, places: int) -> int:
+        """Return the number of the place that is taken for a batch in the target of a Reshape."""
+        reading = tuple(dims), tuple(target), axis
+        self.follower.alternatives[reading] = Alternative(places, symbols_of(dims[axis]), self.ctx.location)
+        return min(self.follower.choices.get(reading, 0), places - 1)
+
     def block(self, text: str) -> None:
         """The node cannot follow."""
         self.follower.blocked[self.ctx.location] = text
@@ -249,5 +308,7 @@ class Site:
         return written[:2]
 
     def doubt(self, position: int, entry: int, choices: str) -> None:
-        """An element of an input can mean several things."""
+        """An element of an input can mean several things, if nothing is decided about the input."""
+        if self.is_decided(position):
+            return
         self.follower.doubts.append(Doubt(self.place(position), entry, choices, self.ctx.location))

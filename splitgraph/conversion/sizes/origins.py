@@ -20,7 +20,7 @@ from splitgraph.model.names import Definitions
 from splitgraph.model.onnx_proto import NodeProto, TensorProto
 from splitgraph.model.scopes import GraphPath, Scope, node_label, plain_domain
 from splitgraph.model.tensor_data import is_external
-from splitgraph.model.value_type import Contents, vector
+from splitgraph.model.value_type import Contents
 from splitgraph.model.values import array_of
 
 # Reads the elements of weights of a graph; None for those that cannot be read.
@@ -99,7 +99,7 @@ class Origins:
         first = array.take([0], need.axis)
         if first[..., entry].any() or (array != first + counted * steps).any():
             raise Stuck(f"the indices {need.name!r} do not count all of {need.dim}")
-        self._follower.repeated[need.place] = Counted(need.axis, entry)
+        self._follower.patterns[need.place] = Counted(need.axis, entry)
         self._expand(need.place, tuple(tensor.dims), need.axis, need.dim)
 
     def outer(self, path: GraphPath, name: str, axis: int) -> int | None:
@@ -186,8 +186,7 @@ class Origins:
         return next((each.t for each in producer.node.attribute if each.name == "value"), None)
 
     def _expand(self, reader: InputPlace, shape: tuple[DimLike, ...], axis: int, dim: DimLike) -> None:
-        shape = self._follower.shapes.get(reader, shape)
-        self._follower.shapes[reader] = (*shape[:axis], dim, *shape[axis + 1 :])
+        self._follower.expanded.setdefault(reader, {})[axis] = dim
 
     def _has_batch(self, shape: tuple[DimLike, ...], dim: DimLike) -> bool:
         """Return True for a shape that has a batch: it gets no second axis of items."""
@@ -200,13 +199,13 @@ class Origins:
         place = producer.place(1)
         if producer.node.op_type != "Reshape" or self._follower.wanted.before(dim) != 1:
             return False
-        decided = self._follower.elements.get(place)
+        decided = self._follower.entries.get(place)
         if decided is not None:
-            return decided.items[axis] == dim
+            return decided.get(axis) == dim
         if any(size != 1 for size in _between(shape, axis, shape.index(dim))):
             return False
         others = [1 if size == dim else size for size in shape]
-        self._follower.elements[place] = vector([*others[:axis], dim, *others[axis + 1 :]])
+        self._follower.entries[place] = dict(enumerate([*others[:axis], dim, *others[axis + 1 :]]))
         return True
 
     def _of_weights(self, reader: InputPlace, array: Any, name: str, axis: int, dim: DimLike) -> None:
@@ -214,14 +213,16 @@ class Origins:
         size = self._shape(reader.path, name)[axis]
         if array is None:
             raise Stuck(f"the weights {name!r} have {size} along axis {axis}")
+        repeated = self._follower.repeated
         first = array.take([0], axis)
-        steps = np.unique(np.diff(array, axis=axis)) if array.dtype.kind in "iuf" else first
+        is_finite = array.dtype.kind in "iu" or (array.dtype.kind == "f" and np.isfinite(array).all())
+        steps = np.unique(np.diff(array, axis=axis)) if is_finite else first
         if (array == first).all():
-            self._follower.repeated[reader] = Repeated(axis)
+            repeated.setdefault(reader, {})[axis] = Repeated(axis)
         elif steps.size == 1 and (first == first.flat[0]).all() and _are_whole(first.flat[0], steps[0]):
-            self._follower.repeated[reader] = Repeated(axis, int(first.flat[0]), int(steps[0]))
+            repeated.setdefault(reader, {})[axis] = Repeated(axis, int(first.flat[0]), int(steps[0]))
         elif axis >= array.ndim - 2 and (triangle := _triangle(array)) is not None:
-            self._follower.repeated[reader] = triangle
+            self._follower.patterns[reader] = triangle
         else:
             raise Stuck(f"the weights {name!r} have {size} along axis {axis}, and are not the same all along it")
         self._expand(reader, array.shape, axis, dim)
@@ -293,14 +294,9 @@ class StepBack:
 
     def state(self, position: int, entry: int, value: DimLike) -> None:
         """Decide an element of a constant input."""
-        known = self.items(position)
-        if known is None:
+        if self.items(position) is None:
             raise self.stuck()
-        elements = self.origins._follower.elements
-        place = self.producer.place(position)
-        items: list[Any] = list(elements[place].items) if place in elements else list(known)
-        items[entry] = value
-        elements[place] = Contents((len(items),) if self.is_list(position) else (), tuple(items))
+        self.origins._follower.entries.setdefault(self.producer.place(position), {})[entry] = value
 
     def is_list(self, position: int) -> bool:
         return bool(self.shape(position))

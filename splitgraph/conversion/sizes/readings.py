@@ -8,7 +8,7 @@ batch gets a place of its own, on the axis that it had if it can; any other one 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import gcd, prod
 from types import MappingProxyType
 from typing import NamedTuple
@@ -54,10 +54,15 @@ def read_target(
     outer: Mapping[int, int] = MappingProxyType({}),
     *,
     zeros_are_sizes: bool = False,
+    decided: Mapping[int, DimLike] = MappingProxyType({}),
+    choose: Callable[[int, int], int] | None = None,
 ) -> list[DimLike] | None:
     """Return the target of a Reshape in terms of the dimensions of its data; an entry of 0 or -1 stays where that says
-    the same. None for a target that does not fit the old sizes. outer: of 24*N along an axis, what stands outside of N,
-    where that is known. Raises Ambiguous for a 1 that is no batch and has several places.
+    the same. None for a target that does not fit the old sizes.
+
+    outer: of 24*N along an axis, what stands outside of N, where that is known. decided: entries that are known.
+    choose: asked where a batch has several places; gets the axis of the data and how many there are, and returns the
+    number of one. Raises Ambiguous for other dimensions that have several places.
     """
     parts = [parted(dim) for dim in dims]
     before = [wanted.before(part) for _, part in parts]
@@ -77,12 +82,22 @@ def read_target(
         spots = sorted(_spots(factor, out, outer.get(factor.axis)), key=lambda spot: _rank(spot, factor, dims, out))
         if not spots:
             return None
-        own = [spot for spot in spots if spot.before == spot.after == 1]
-        if factor.size == 1 and len(own) > 1 and not symbols_of(factor.part) <= wanted.batch:
+        if any(isinstance(each, Dim) and symbols_of(each) & symbols_of(factor.part) for each in decided.values()):
+            continue
+        taken = 0
+        if not symbols_of(factor.part) <= wanted.batch:
             # Items of a batch are checked one by one; of any other dimension, nothing tells which place is right.
-            raise Ambiguous(f"{factor.part} in entry {', or in '.join(str(spot.entry) for spot in own)} of the target")
-        entries[spots[0].entry] = entries[spots[0].entry] // factor.size * factor.part
+            likely = [spot for spot in spots if spot.before == spot.after == 1] or spots
+            if len(likely) > 1:
+                raise Ambiguous(", or ".join(_told(spot, factor, entries[spot.entry]) for spot in likely))
+        elif len(spots) > 1 and choose is not None:
+            taken = choose(factor.axis, len(spots))
+        entries[spots[taken].entry] = entries[spots[taken].entry] // factor.size * factor.part
     return _as_written(dims, target, entries, zeros_are_sizes=zeros_are_sizes)
+
+
+def _told(spot: _Spot, factor: _MovingSize, entry: DimLike) -> str:
+    return f"{entry // factor.size * factor.part} in entry {spot.entry} of the target"
 
 
 def parted(dim: DimLike) -> tuple[int, DimLike]:
@@ -132,19 +147,17 @@ def _spots(factor: _MovingSize, out: Sequence[int], outside: int | None) -> Iter
     """Yield the places where as many elements stand before and after the part as in the data. outside: what stands
     outside of the part in its own dimension; None if that is not known: 1 first.
     """
+    seen: set[int] = set()
     for outer in _divisors(factor.times) if outside is None else (outside,):
         before, after = factor.before * outer, factor.after * (factor.times // outer)
-        found = False
         for entry, size in enumerate(out):
             left, right = prod(out[:entry]), prod(out[entry + 1 :])
-            if before % left or after % right:
+            if entry in seen or before % left or after % right:
                 continue
             inside = before // left, after // right
             if inside[0] * factor.size * inside[1] == size:
-                found = True
+                seen.add(entry)
                 yield _Spot(entry, *inside)
-        if found:
-            return
 
 
 def _divisors(number: int) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from copy import deepcopy
 
 from splitgraph.conversion.plan import errors_of
 from splitgraph.conversion.sizes.follow import Follower, InputPlace, Need, Operators
@@ -29,7 +30,7 @@ def walk_followed(
         walked = walk()
         _repeat_for_equal_nodes(walked, follower)
         stuck: dict[Need, str] = {}
-        decided = dict(follower.elements), dict(follower.shapes), dict(follower.outer)
+        decided = deepcopy((follower.entries, follower.expanded, follower.outer))
         for root in roots(walked.scopes):
             paths = {scope.path for scope in root}
             origins = Origins(root, walked.graphs, follower, read_weights)
@@ -40,7 +41,7 @@ def walk_followed(
                     except Stuck as reason:
                         stuck[need] = str(reason)
             _find_what_is_outside(origins, paths, follower)
-        if decided == (follower.elements, follower.shapes, follower.outer):
+        if decided == (follower.entries, follower.expanded, follower.outer):
             break
     return walked, stuck
 
@@ -90,8 +91,8 @@ _PLACE = re.compile(r"(.+)\[(\d+)\]")
 
 def given_by_the_user(
     walk: Callable[[], Walked], given: Sequence[str], operators: Operators
-) -> dict[InputPlace, Contents]:
-    """Return the elements of constants that the user says in terms of dimensions. Raises SplitgraphError."""
+) -> dict[InputPlace, dict[int, DimLike]]:
+    """Return the entries of constants that the user says in terms of dimensions. Raises SplitgraphError."""
     said = dict(map(_as_pair, given))
     if not said:
         return {}
@@ -101,7 +102,7 @@ def given_by_the_user(
         for scope in walked.scopes
         for index, node in enumerate(scope.nodes)
     }
-    found: dict[InputPlace, Contents] = {}
+    found: dict[InputPlace, dict[int, DimLike]] = {}
     for text, dim in said.items():
         match = _PLACE.fullmatch(text)
         if match is None or match[1] not in nodes:
@@ -113,12 +114,10 @@ def given_by_the_user(
         if not 0 <= position < len(node.input):
             raise SplitgraphError(f"{match[1]} is a {node.op_type}, which has no input that says a size")
         place = InputPlace(scope.path, index, position)
-        known = found.get(place) or walked.graphs[scope.path].constants.get(node.input[position])
+        known = walked.graphs[scope.path].constants.get(node.input[position])
         if not isinstance(known, Contents) or not entry < len(known.items):
             raise SplitgraphError(f"{text!r}: there is no constant with an entry {entry}")
-        items = list(known.items)
-        items[entry] = _read_dim(dim, text)
-        found[place] = Contents(known.shape, tuple(items))
+        found.setdefault(place, {})[entry] = _read_dim(dim, text)
     return found
 
 
@@ -157,11 +156,10 @@ def in_the_way(
         yield diagnostic("SG420", text, location)
         told.add(location)
     for doubt in follower.doubts:
-        if doubt.place not in follower.elements:
-            text = f"entry {doubt.entry} can mean {doubt.choices}"
-            help = f"Say it: reshape --follow {doubt.location}[{doubt.entry}]=N, in terms of the new dimensions."
-            yield diagnostic("SG421", text, doubt.location, help=help)
-            told.add(doubt.location)
+        text = f"entry {doubt.entry} can mean {doubt.choices}"
+        help = f"Say it: reshape --follow {doubt.location}[{doubt.entry}]=N, in terms of the new dimensions."
+        yield diagnostic("SG421", text, doubt.location, help=help)
+        told.add(doubt.location)
     told.update(known)
     for error in errors_of(walked):
         if error.location not in told:

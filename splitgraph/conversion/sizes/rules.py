@@ -7,6 +7,7 @@ dimensions, and it says which other values have a size that the node needs to ch
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from splitgraph.conversion.sizes.follow import Rule, Site
 from splitgraph.conversion.sizes.readings import Ambiguous, read_target
@@ -27,7 +28,7 @@ def _reshape(site: Site) -> None:
 def read_shape(site: Site, *, zeros_are_sizes: bool) -> None:
     """The target of a Reshape, in terms of the dimensions of the data."""
     target = site.items(1)
-    if target is not None and not site.is_decided(1):
+    if target is not None:
         read = _read_target(site, target, zeros_are_sizes=zeros_are_sizes)
         site.restate_if_other(1, target, target if read is None else read)
 
@@ -41,7 +42,15 @@ def _read_target(site: Site, target: Sequence[DimLike], *, zeros_are_sizes: bool
         return None
     outer = site.outer(0, dims)
     try:
-        return read_target(dims, numbers, site.wanted, outer, zeros_are_sizes=zeros_are_sizes)  # type: ignore[arg-type]
+        return read_target(
+            dims,
+            numbers,  # type: ignore[arg-type]
+            site.wanted,
+            outer,
+            zeros_are_sizes=zeros_are_sizes,
+            decided=site.follower.entries.get(site.place(1), {}),
+            choose=partial(site.choose, dims, numbers),
+        )
     except Ambiguous as choices:
         site.doubt(1, 0, str(choices))
         return None
@@ -70,20 +79,10 @@ def _spelled(dims: Sequence[DimLike]) -> str:
     return f"[{', '.join(map(str, dims))}]"
 
 
-def _gather(site: Site) -> None:
-    """An item that is taken by its number is no batch."""
-    dims, indices = site.dims(0), site.numbers(1)
-    axis = site.ctx.attribute("axis", 0)
-    if dims is None or indices is None or not -len(dims) <= axis < len(dims):
-        return
-    if site.wanted.moves(dims[axis]) and symbols_of(dims[axis]) <= site.wanted.batch:
-        site.block(f"takes element {', '.join(map(str, indices))} of {dims[axis]}, whatever the batch")
-
-
 def _expand(site: Site) -> None:
     """A target of the data's own size is one of 1: the data has that size at any size."""
     dims, target = site.dims(0), site.numbers(1)
-    if dims is None or target is None or site.is_decided(1):
+    if dims is None or target is None:
         return
     read: list[DimLike] = list(target)
     for back in range(1, min(len(dims), len(target)) + 1):
@@ -114,10 +113,9 @@ def read_bounds(site: Site, positions: tuple[int, int, int, int]) -> None:
     )
     if site.dims(0) is None or not starts or ends is None or steps is None or axes is None:
         return
-    if not site.is_decided(positions[1]):
-        first, last = _bounds(site, starts, ends, steps or (1,) * len(starts), axes or tuple(range(len(starts))))
-        site.restate_if_other(positions[0], starts, first)
-        site.restate_if_other(positions[1], ends, last)
+    first, last = _bounds(site, starts, ends, steps or (1,) * len(starts), axes or tuple(range(len(starts))))
+    site.restate_if_other(positions[0], starts, first)
+    site.restate_if_other(positions[1], ends, last)
 
 
 def _bounds(
@@ -137,7 +135,7 @@ def _bounds(
 def _split(site: Site) -> None:
     has_attribute = site.ctx.since_version < 13
     lengths = site.ctx.attribute("split") if has_attribute else site.numbers(1)
-    if lengths is None or site.is_decided(1):
+    if lengths is None:
         return
     dim = site.moving_dim(site.ctx.attribute("axis", 0))
     if dim is not None and has_attribute and len(set(lengths)) == 1:
@@ -162,7 +160,7 @@ def _resize(site: Site) -> None:
 def read_sides(site: Site, position: int, axes: Sequence[int] | None) -> None:
     """Sizes that are the data's own stay so; another one may be fixed, or a multiple. axes: None for all."""
     dims, sizes = site.dims(0), site.items(position)
-    if dims is None or not sizes or site.is_decided(position):
+    if dims is None or not sizes:
         return
     read: list[DimLike] = list(sizes)
     for entry, (axis, size) in enumerate(zip(axes or range(len(dims)), sizes, strict=False)):
@@ -189,7 +187,7 @@ def _gather_nd(site: Site) -> None:
         old = site.wanted.before(dim)
         axis = next((axis for axis, size in enumerate(indices[:-1]) if size == old), None)
         if axis is None:
-            site.block(f"takes elements along {dim} by their numbers, whatever the batch")
+            site.computes_over(dim, f"takes elements along {dim} by their numbers")
         else:
             site.need(1, axis, dim, entry)
 
@@ -198,7 +196,7 @@ def _top_k(site: Site) -> None:
     """As many as there are can be all of them, sorted."""
     dims, count = site.dims(0), site.numbers(1)
     axis = site.ctx.attribute("axis", -1)
-    if dims is None or count is None or site.is_decided(1) or not -len(dims) <= axis < len(dims):
+    if dims is None or count is None or not -len(dims) <= axis < len(dims):
         return
     if site.wanted.moves(dims[axis]) and site.wanted.before(dims[axis]) == count[0]:
         site.doubt(1, 0, f"{count[0]} whatever the size of the data, or all {dims[axis]} of it, sorted")
@@ -421,7 +419,6 @@ _ONNX: Mapping[str, Rule] = {
     "MatMul": _matmul,
     "Gemm": _gemm,
     "Concat": _concat,
-    "Gather": _gather,
     "GatherElements": _like_the_first,
     "GatherND": _gather_nd,
     "Where": _where,

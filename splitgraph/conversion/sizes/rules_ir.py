@@ -34,7 +34,7 @@ def _reshape(site: Site) -> None:
 def _broadcast(site: Site) -> None:
     """A target of the data's own size is the data's size at any size."""
     dims, target, mode = site.dims(0), site.numbers(1), text(site.ctx, "mode", "numpy")
-    if dims is None or target is None or site.is_decided(1):
+    if dims is None or target is None:
         return
     first = len(target) - len(dims)
     entries = site.numbers(2) if mode == "explicit" else tuple(range(first, len(target)))
@@ -53,7 +53,7 @@ def _strided_slice(site: Site) -> None:
     """An end at the end of the data is the end of any data."""
     dims, begin, end = site.dims(0), site.numbers(1), site.numbers(2)
     steps = site.numbers(3) if site.ctx.has_input(3) else (1,) * len(begin or ())
-    if dims is None or begin is None or end is None or steps is None or site.is_decided(2):
+    if dims is None or begin is None or end is None or steps is None:
         return
     first, last = list(begin), list(end)
     for entry, axis in _axes_of_entries(site, len(begin), len(dims)):
@@ -89,7 +89,7 @@ def _has(site: Site, mask: str, entry: int) -> bool:
 def _variadic_split(site: Site) -> None:
     """Parts of one length stay equal parts; -1 is what the others leave."""
     axis, lengths = site.numbers(1), site.numbers(2)
-    if not axis or lengths is None or len(lengths) < 2 or site.is_decided(2):
+    if not axis or lengths is None or len(lengths) < 2:
         return
     dim = site.moving_dim(axis[0])
     old = None if dim is None else site.wanted.before(dim)
@@ -183,7 +183,7 @@ def _loop(site: Site) -> None:
     """A number of iterations that is a size may be that size."""
     _sliced(site)
     count = site.numbers(0)
-    if not count or site.is_decided(0):
+    if not count:
         return
     for position in range(2, site.ctx.input_count):
         for dim in site.dims(position) or ():

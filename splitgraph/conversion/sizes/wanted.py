@@ -33,8 +33,8 @@ class Wanted:
     shapes: the new dimensions of each input that changes, in symbols that stand for the sizes that were numbers; None
     for one that stays unknown. old: the former number of each of these symbols. new: the number that is wanted for a
     symbol, if one is. places: where a run finds a symbol, also one of the model's own; the dimension there is the
-    symbol itself. bound: values for the model's own symbols. batch: the symbols that are the first dimension wherever
-    inputs have them.
+    symbol itself. bound: values for the model's own symbols. axes: where each of the new symbols stands, by input.
+    batch: those of them along which items stand apart, as far as is known. asked: those that the caller calls a batch.
     """
 
     shapes: Mapping[str, Sequence[DimLike | None]]
@@ -42,7 +42,9 @@ class Wanted:
     new: Mapping[str, int]
     places: Mapping[str, SizePlace]
     bound: Mapping[str, DimLike]
+    axes: Mapping[str, Mapping[str, int]]
     batch: frozenset[str]
+    asked: frozenset[str] = frozenset()
 
     def named(self) -> Wanted:
         """Return the same dimensions with names in place of the numbers that are wanted."""
@@ -71,7 +73,7 @@ def read_wanted(model: ModelProto, sizes: NewSizes) -> Wanted:
     if not asked:
         raise SplitgraphError("reshape needs the shape of an input (shapes), or a batch")
     given = read_sizes(model, Sizes(None, asked)).given
-    reader = _SizesReader(set(dimension_names(model)))
+    reader = _SizesReader(set(dimension_names(model)), is_batch=sizes.batch is not None)
     for value, known in zip(model.graph.input, given, strict=True):
         if known is not None and known.shape is not None:
             reader.read(value, known.shape)
@@ -104,14 +106,14 @@ def _with_batch(
 class _SizesReader:
     """Collects the dimensions that change, input by input."""
 
-    def __init__(self, names: set[str]) -> None:
-        self._names = names
+    def __init__(self, names: set[str], *, is_batch: bool) -> None:
+        self._names, self._is_batch = names, is_batch
         self._shapes: dict[str, list[DimLike | None]] = {}
         self._old: dict[str, int] = {}
         self._new: dict[str, int] = {}
         self._places: dict[str, SizePlace] = {}
         self._bound: dict[str, DimLike] = {}
-        self._axes: dict[str, set[int]] = {}
+        self._axes: dict[str, dict[str, list[int]]] = {}
         self._stand_ins: dict[tuple[int, int], str] = {}
 
     def read(self, value: ValueInfoProto, shape: Sequence[DimLike | None]) -> None:
@@ -178,11 +180,22 @@ class _SizesReader:
                 f"{text!r} would stand for {self._old[text]} and {own} at once; take two names, as in N and M"
             )
         self._places.setdefault(text, SizePlace(name, axis))
-        self._axes.setdefault(text, set()).add(axis)
+        self._axes.setdefault(text, {}).setdefault(name, []).append(axis)
 
     def wanted(self) -> Wanted:
-        batch = frozenset(name for name, axes in self._axes.items() if axes == {0})
-        return Wanted(self._shapes, self._old, self._new, self._places, self._bound, batch)
+        once = {name: axes for name, axes in self._axes.items() if all(len(each) == 1 for each in axes.values())}
+        axes = {name: {input: each[0] for input, each in inputs.items()} for name, inputs in once.items()}
+        first = frozenset(name for name, inputs in axes.items() if set(inputs.values()) == {0})
+        return Wanted(
+            self._shapes,
+            self._old,
+            self._new,
+            self._places,
+            self._bound,
+            axes,
+            frozenset(axes),
+            first if self._is_batch else frozenset(),
+        )
 
 
 def renamed(model: ModelProto, wanted: Wanted) -> ModelProto:

@@ -52,7 +52,7 @@ class SizeWriter:
 
     def _edited(self, path: GraphPath) -> set[int]:
         follower = self.follower
-        places: list[NodePlace] = [*follower.edits, *follower.attributes, *(each[:2] for each in follower.shapes)]
+        places: list[NodePlace] = [*follower.edits, *follower.attributes, *(each[:2] for each in follower.expanded)]
         return {index for where, index in places if where == path}
 
     def _replacement(self, scope: Scope, index: int) -> Replacement | None:
@@ -68,8 +68,10 @@ class SizeWriter:
                 edited.attributes[name] = make_attribute(name, numbers)
             why.append("equal parts" if numbers is None else f"{name} {list(numbers)}")
         for position in range(len(node.input)):
-            shape = self.follower.shapes.get(InputPlace(scope.path, index, position))
-            if shape is not None:
+            axes = self.follower.expanded.get(InputPlace(scope.path, index, position))
+            if axes:
+                own = self._type(scope, node.input[position]).shape or ()
+                shape: list[Any] = [axes.get(axis, dim) for axis, dim in enumerate(own)]
                 why.append(f"{node.input[position]!r} is repeated to {_spelled(shape)}")
                 edited.inputs[position] = draft.expanded(
                     InputPlace(scope.path, index, position), node.input[position], shape
@@ -154,22 +156,26 @@ class _SizeDraft(SizeFormulas[str]):
 
     def expanded(self, place: InputPlace, name: str, shape: Sequence[DimLike]) -> str:
         """Write a value that is repeated along axes where it has one element; returns its name."""
-        repeated = self.writer.follower.repeated.get(place)
+        repeated = self.writer.follower.repeated.get(place, {})
         known = self.writer._type(self.scope, name)
+        dtype = known.dtype or _INT64
         own = known.shape or ()
         wanted = [self.writer.follower.wanted.after(dim) for dim in shape]
-        if isinstance(repeated, Triangle):
-            name = self._triangle(repeated, wanted)
+        counted = next((each for each in repeated.values() if each.step), None)
+        pattern = self.writer.follower.patterns.get(place)
+        if isinstance(pattern, Triangle):
+            name = self._triangle(pattern, wanted)
             own = (*(1 for _ in wanted[:-2]), *wanted[-2:])
-        elif isinstance(repeated, Counted):
-            name = self._with_count(name, repeated, wanted, known.dtype or _INT64)
-            own = (*own[: repeated.axis], wanted[repeated.axis], *own[repeated.axis + 1 :])
-        elif repeated is not None and repeated.step:
-            name = self._counted(repeated, wanted[repeated.axis], len(wanted), known.dtype or _INT64)
-            own = tuple(dim if axis == repeated.axis else 1 for axis, dim in enumerate(wanted))
-        elif repeated is not None:
-            name = self.write("Gather", [name, self.list_of([0], "first")], "first_of", axis=repeated.axis)
-            own = (*own[: repeated.axis], 1, *own[repeated.axis + 1 :])
+        elif isinstance(pattern, Counted):
+            name = self._with_count(name, pattern, wanted, dtype)
+            own = (*own[: pattern.axis], wanted[pattern.axis], *own[pattern.axis + 1 :])
+        elif counted is not None:
+            name = self._counted(counted, wanted[counted.axis], len(wanted), dtype)
+            own = tuple(dim if axis == counted.axis else 1 for axis, dim in enumerate(wanted))
+        else:
+            for axis in repeated:
+                name = self.write("Gather", [name, self.list_of([0], "first")], "first_of", axis=axis)
+                own = (*own[:axis], 1, *own[axis + 1 :])
         target = [1 if before == after else after for before, after in zip(own, wanted, strict=True)]
         if all(size == 1 for size in target):
             return name

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from splitgraph.conversion.openvino_ir import GraphEditor, NewPort, Place, graph_at, nodes_of, set_data
 from splitgraph.conversion.rewrite import Change
-from splitgraph.conversion.sizes.follow import Counted, Follower, InputPlace, Repeated, Triangle
+from splitgraph.conversion.sizes.follow import Follower, InputPlace, Repeated
 from splitgraph.conversion.sizes.formulas import NotWritable, SizeFormulas, plain_target
 from splitgraph.dim import Dim, DimLike
 from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel, Port
@@ -64,7 +64,7 @@ class LayerWriter:
             editor.remove_unread(layer for layer in graph.layers if edited)
 
     def _edited(self, path: GraphPath) -> set[int]:
-        places: list[NodePlace] = [*self.follower.edits, *(each[:2] for each in self.follower.shapes)]
+        places: list[NodePlace] = [*self.follower.edits, *(each[:2] for each in self.follower.expanded)]
         return {index for where, index in places if where == path}
 
     def _edit(self, draft: _LayerDraft, graph: Graph, place: NodePlace) -> list[str]:
@@ -75,12 +75,13 @@ class LayerWriter:
             draft.editor.reconnect(source.place, (layer.id, layer.inputs[position].id))
             why.append(f"input {position} [{', '.join(map(str, contents.items))}]")
         for position, port in enumerate(layer.inputs):
-            shape = self.follower.shapes.get(InputPlace(*place, position))
-            if shape is not None:
+            axes = self.follower.expanded.get(InputPlace(*place, position))
+            if axes:
                 source = _Value(graph.sources[layer.id, port.id], _as_read(port))
                 known = self.type_of(place[0], source.place)
-                how = self.follower.repeated.get(InputPlace(*place, position))
-                if isinstance(how, (Counted, Triangle)):
+                shape: list[Any] = [axes.get(axis, dim) for axis, dim in enumerate(known.shape or ())]
+                how = self.follower.repeated.get(InputPlace(*place, position), {})
+                if InputPlace(*place, position) in self.follower.patterns:
                     raise NotWritable(f"input {position} has weights that no layer makes of another size")
                 repeated = draft.expanded(source, known, how, shape)
                 draft.editor.reconnect(repeated.place, (layer.id, port.id))
@@ -182,16 +183,19 @@ class _LayerDraft(SizeFormulas[_Value]):
         port = NewPort(precision_of(dtype), value.port.dims)
         return self.write("Convert", "opset1", {"destination_type": name}, [value], port, "converted")
 
-    def expanded(self, value: _Value, known: ValueType, repeated: Repeated | None, shape: Sequence[DimLike]) -> _Value:
+    def expanded(
+        self, value: _Value, known: ValueType, repeated: Mapping[int, Repeated], shape: Sequence[DimLike]
+    ) -> _Value:
         """Write a value that is repeated along axes where it has one element."""
         own: tuple[object, ...] = known.shape or ()
         wanted = [self.wanted.after(dim) for dim in shape]
-        if repeated is not None and repeated.step:
-            value = self._counted(repeated, wanted[repeated.axis], len(wanted), known.dtype or _INT64)
-            own = tuple(dim if axis == repeated.axis else 1 for axis, dim in enumerate(wanted))
-        elif repeated is not None:
-            own = (*own[: repeated.axis], 1, *own[repeated.axis + 1 :])
-            inputs = [value, self.list_of([0], "first"), self.number(repeated.axis, "axis")]
+        counted = next((each for each in repeated.values() if each.step), None)
+        if counted is not None:
+            value = self._counted(counted, wanted[counted.axis], len(wanted), known.dtype or _INT64)
+            own = tuple(dim if axis == counted.axis else 1 for axis, dim in enumerate(wanted))
+        for axis in repeated if counted is None else ():
+            own = (*own[:axis], 1, *own[axis + 1 :])
+            inputs = [value, self.list_of([0], "first"), self.number(axis, "axis")]
             port = NewPort(value.port.precision, [dim if isinstance(dim, int) else -1 for dim in own])
             value = self.write("Gather", "opset8", {"batch_dims": "0"}, inputs, port, "first_of")
         if all(before == after for before, after in zip(own, wanted, strict=True)):

@@ -16,7 +16,7 @@ from splitgraph.dim import Dim, DimLike, evaluate, parse_dim, parse_expression
 
 
 def wanted(**old: int) -> Wanted:
-    return Wanted({}, old, {}, {}, {}, frozenset({"N"}))
+    return Wanted({}, old, {}, {}, {}, {}, frozenset({"N"}))
 
 
 def dims(text: str) -> list[DimLike]:
@@ -116,5 +116,5 @@ def test_all_sizes_of_a_dimension_are_told_apart() -> None:
 
 def test_a_one_that_is_no_batch_has_one_place_only() -> None:
     assert read_target(dims("4, H"), (4, 1), wanted(H=1)) == dims("4, H")
-    with pytest.raises(Ambiguous, match="in entry 1, or in 2"):
+    with pytest.raises(Ambiguous, match="in entry 1 of the target, or H in entry 2"):
         read_target(dims("4, H, 5"), (4, 1, 1, 5), wanted(H=1))

@@ -11,6 +11,7 @@ from onnx import ModelProto, numpy_helper, parser
 from onnx.reference import ReferenceEvaluator
 
 import splitgraph
+from splitgraph.conversion.rewrite import GivenSizes
 from splitgraph.conversion.sizes.convert import convert_sizes
 from splitgraph.options import NewSizes
 from splitgraph.verification.sizes import verify_sizes
@@ -149,9 +150,6 @@ LARGER = model("""g (float[1, 1, 2, 2] x) => (float[1, 1, 4, 4] y) <int64[4] s =
     { y = Resize <mode = "nearest"> (x, , , s) }""")
 
 
-TAKEN = model("g (float[1, 4] x) => (float[4] y) <int64 i = {0}> { y = Gather (x, i) }")
-NUMBERS = model("g (float[1, 4] x) => (float[3] y) <int64[3, 2] i = {0, 1, 0, 2, 0, 3}> { y = GatherND (x, i) }")
-ITEMS = model("g (float[2, 4] x) => (float[2] y) <int64[2, 2] i = {1, 1, 0, 2}> { y = GatherND (x, i) }")
 BROADCAST = model("g (float[1, 4] x) => (float[3, 4] y) <float[3, 1] w = {1, 2, 3}> { y = Mul (x, w) }")
 SORTED = model("g (float[3] x) => (float[3] y) <int64[1] k = {3}> { y, i = TopK <axis = 0> (x, k) }")
 
@@ -162,9 +160,6 @@ SORTED = model("g (float[3] x) => (float[3] y) <int64[1] k = {3}> { y, i = TopK 
         (WEIGHTS, [1, "C"], "SG420", "the weights 'w' have 4 along axis 0, and are not the same all along it"),
         (POSITIONS, [1, "S"], "SG420", "the weights 'p' have 3 along axis 1"),
         (GONE, ["N", 4], "SG420", "needs N == 1"),
-        (TAKEN, ["N", 4], "SG420", "takes element 0 of N"),
-        (NUMBERS, ["N", 4], "SG420", "takes elements along N by their numbers"),
-        (ITEMS, ["N", 4], "SG420", "the indices 'i' do not count all of N"),
         (BROADCAST, ["N", 4], "SG420", "N was 1, and is broadcast to 3"),
         (SORTED, ["S"], "SG421", "3 whatever the size of the data, or all S of it"),
         (LENGTHS, [1, "S"], "SG421", "lengths 2, 3 of 5"),
@@ -272,11 +267,60 @@ def test_wrong_sizes(made: ModelProto, sizes: NewSizes, said: str) -> None:
         convert_sizes(made, sizes)
 
 
-def test_items_that_depend_on_each_other_are_refused() -> None:
-    made = model("g (float[1, 4] x) => (float[1, 4] y) { y = Softmax <axis = 0> (x) }")
-    with pytest.raises(splitgraph.VerificationError) as caught:
-        splitgraph.reshape(made, batch="N", verify=True)
-    assert [found.code for found in caught.value.diagnostics] == ["SG422"]
+# What computes over the first dimension of x, or loses it.
+MIXED = {
+    "Softmax": "y = Softmax <axis = 0> (x)",
+    "ReduceMean": "y = ReduceMean <axes = [0]> (x)",
+    "CumSum": "z = Constant <value = int64 {0}> () y = CumSum (x, z)",
+    "MatMul": "t = Transpose (x) s = MatMul (t, x) y = MatMul (x, s)",
+    "Gemm": "s = Gemm <transA = 1> (x, x) y = MatMul (x, s)",
+    "Einsum": 'y = Einsum <equation = "ni,nj->ij"> (x, x)',
+    "Gather": "z = Constant <value = int64 {0}> () y = Gather (x, z)",
+    "Slice": "z = Constant <value = int64[1] {0}> () o = Constant <value = int64[1] {1}> () y = Slice (x, z, o, z)",
+    "Concat": "t = Concat <axis = 0> (x, x) y = Softmax (t)",
+    "LayerNormalization": "s = Constant <value = float[4] {1, 2, 3, 4}> () y = LayerNormalization <axis = 0> (x, s)",
+    "GatherND": "i = Constant <value = int64[2, 2] {0, 1, 0, 2}> () y = GatherND (x, i)",
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_items_that_reach_each_other_are_no_batch(name: str) -> None:
+    made = model(f"g (float[3, 4] x) => (float[p, q] y) {{ {MIXED[name]} }}", 17)
+    if name in ("Gather", "GatherND"):
+        made = model(f"g (float[3, 4] x) => (float[p] y) {{ {MIXED[name]} }}")
+    ((code, _, message),) = blockers(made, batch="N")
+    assert (code == "SG420" and f"{name} computes over N" in message) or "takes elements along N" in message
+
+
+def test_indices_of_items_have_to_count_them() -> None:
+    made = model("g (float[2, 4] x) => (float[2] y) <int64[2, 2] i = {1, 1, 0, 2}> { y = GatherND (x, i) }")
+    assert any("the indices 'i' do not count all of N" in message for *_, message in blockers(made, batch="N"))
+
+
+def test_an_output_without_the_batch_has_lost_items() -> None:
+    made = model("""g (float[2, 1, 4, 4] x) => (float[1, 1, 2, 2] y) <float[1, 5] r = {0, 0, 0, 3, 3}>
+        { y = MaxRoiPool <pooled_shape = [2, 2]> (x, r) }""")
+    ((code, location, _),) = blockers(made, batch="N")
+    assert (code, location) == ("SG420", "main/y")
+
+
+def test_a_first_dimension_that_is_no_batch_is_a_length() -> None:
+    """Steps of a sequence, where --batch says nothing of them."""
+    made = FOLLOWING["a state"]
+    rewrite = splitgraph.reshape(made, {"x": ["S", "N", 1]}, verify=True)
+    assert rewrite.new_sizes is not None and rewrite.new_sizes.items == {"N"}
+    assert rewrite.verification is not None and rewrite.verification.verdict == "equal"
+
+
+@pytest.mark.parametrize("items", [1, 2, 3])
+def test_a_batch_beside_the_heads(items: int) -> None:
+    """Attention over steps: with a batch of 1, the heads take the place of the batch in the target."""
+    made = model("""g (float[3, 1, 8] x) => (float[3, 1, 8] y) <int64[3] s = {3, 2, 4}, int64[3] t = {3, 1, 8}>
+        { q = Reshape (x, s) a = Transpose <perm = [1, 0, 2]> (q) b = Transpose <perm = [1, 2, 0]> (q) c = MatMul (a, b)
+          p = Softmax (c) o = MatMul (p, a) r = Transpose <perm = [1, 0, 2]> (o) y = Reshape (r, t) }""")
+    groups = [drawn(3, 1, 8) + number for number in range(items)]
+    (found,) = run(reshaped(made, x=[3, "N", 8]), x=np.concatenate(groups, 1))
+    np.testing.assert_allclose(found, np.concatenate([run(made, x=group)[0] for group in groups], 1), rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -304,7 +348,9 @@ def test_only_rounding_may_differ_by_more(made: ModelProto, is_apart: bool) -> N
         equal = by_regions or (allowed != 1 and np.array_equal(results[0][0], results[1][0]))
         return Verification("equal" if equal else "different", "", 1, 0.0, 0.0, None, ())
 
-    verify_sizes(made, reshaped(made, batch="N"), NewSizes(None, "N", ()), verify)
+    sizes = NewSizes({"x": ["N", *(dim.dim_value for dim in made.graph.input[0].type.tensor_type.shape.dim[1:])]})
+    # Also what is known to compute over items is asked.
+    verify_sizes(made, convert_sizes(made, sizes).model, GivenSizes(sizes, frozenset("N")), verify)
     assert asked[:3] == [1, 1, 0] and (1000 in asked) == is_apart
 
 

@@ -343,7 +343,7 @@ REFUSED: dict[str, tuple[Callable[[], ov.Model], list[Any], str, str]] = {
         lambda: model_of(called(ops.reshape(x(6, 1), ints(6, 1, 1), False), "rows")),
         [6, "S"],
         "SG421 main/rows",
-        "S in entry 2, or in 1",
+        "S in entry 2 of the target, or S in entry 1",
     ),
     "a number of iterations": (counted_loop, ["T", 4], "SG421 main/rows", "3 iterations whatever the sizes, or T"),
     "slices up to a number": (lambda: loop(1, 4, last=2), ["T", 4], "SG420 main/rows", "end at 2, a number"),
@@ -392,7 +392,6 @@ def less_the_mean() -> Any:
 MIXED: dict[str, Callable[[], ov.Model]] = {
     "softmax": lambda: model_of(ops.softmax(x(2, 4), 0)),
     "a mean": lambda: model_of(less_the_mean()),
-    "an output without items": lambda: model_of(ops.reduce_sum(x(2, 4), ints(0), False)),
 }
 
 

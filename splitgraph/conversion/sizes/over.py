@@ -1,0 +1,189 @@
+"""Along which axes a node computes over what stands there: sums, sorts, normalises, or takes by its number.
+
+Along such an axis the places are not apart: it is none of a batch. Operators of onnx that are not listed handle each
+place of every axis by itself, or combine the places of several inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from splitgraph.conversion.sizes.follow import Site
+
+# An input, and an axis of it.
+Place = tuple[int, int]
+Over = Callable[["Site"], Iterable[Place]]
+
+
+def _of_data(site: Site, axes: Iterable[int]) -> list[Place]:
+    rank = len(site.dims(0) or ())
+    return [(0, axis % rank) for axis in axes if -rank <= axis < rank]
+
+
+def _axis(default: int) -> Over:
+    return lambda site: _of_data(site, [site.ctx.attribute("axis", default)])
+
+
+def _from(first: int) -> Over:
+    """All axes from one on."""
+    return lambda site: _of_data(site, range(first, len(site.dims(0) or ())))
+
+
+def _softmax(site: Site) -> list[Place]:
+    """Below 13, all axes from the given one on."""
+    if site.ctx.since_version >= 13:
+        return _of_data(site, [site.ctx.attribute("axis", -1)])
+    return _to_the_end(1)(site)
+
+
+def _to_the_end(default: int) -> Callable[[Site], list[Place]]:
+    def over(site: Site) -> list[Place]:
+        rank = len(site.dims(0) or ())
+        axis = site.ctx.attribute("axis", default)
+        return _of_data(site, range(axis % rank, rank)) if -rank <= axis < rank else []
+
+    return over
+
+
+def _reduce(site: Site) -> list[Place]:
+    axes = site.ctx.attribute("axes")
+    if axes is None and site.ctx.has_input(1):
+        axes = site.numbers(1)
+        if axes is None:
+            return []
+    if not axes:
+        axes = () if site.ctx.attribute("noop_with_empty_axes", 0) else range(len(site.dims(0) or ()))
+    return _of_data(site, axes)
+
+
+def _matmul(site: Site) -> list[Place]:
+    one, other = len(site.dims(0) or ()), len(site.dims(1) or ())
+    return [*([(0, one - 1)] if one else []), *([(1, max(other - 2, 0))] if other else [])]
+
+
+def _gemm(site: Site) -> list[Place]:
+    return [(0, 0 if site.ctx.attribute("transA", 0) else 1), (1, 1 if site.ctx.attribute("transB", 0) else 0)]
+
+
+def _einsum(site: Site) -> list[Place]:
+    """Letters that the output does not have are summed."""
+    equation = site.ctx.attribute("equation", "")
+    text = (equation.decode() if isinstance(equation, bytes) else equation).replace(" ", "")
+    terms, arrow, out = text.partition("->")
+    parts = terms.split(",")
+    if not arrow:
+        out = "".join(letter for letter in terms if letter.isalpha() and terms.count(letter) == 1)
+    found = []
+    for position, term in enumerate(parts):
+        rank = len(site.dims(position) or ())
+        before, dots, after = term.partition("...")
+        letters = [*enumerate(before), *enumerate(after, rank - len(after))] if dots else [*enumerate(term)]
+        found += [(position, axis) for axis, letter in letters if letter not in out]
+    return found
+
+
+def _recurrent(site: Site) -> list[Place]:
+    steps = 1 if site.ctx.attribute("layout", 0) else 0
+    return [(0, steps), (0, 2)]
+
+
+def _attention(site: Site) -> list[Place]:
+    ranks = [len(site.dims(position) or ()) for position in range(3)]
+    return [(position, axis) for position, rank in enumerate(ranks) if rank > 2 for axis in (rank - 2, rank - 1)]
+
+
+def _indexed(site: Site) -> list[Place]:
+    """Elements that are taken by their numbers, which the model has as constants."""
+    return _axis(0)(site) if site.numbers(1) is not None else []  # type: ignore[return-value]
+
+
+def _slice(site: Site) -> list[Place]:
+    """A part of a dimension; all of it is none."""
+    ctx, dims = site.ctx, site.dims(0) or ()
+    if ctx.since_version < 10:
+        starts, ends, axes = (ctx.attribute(name) for name in ("starts", "ends", "axes"))
+        steps = None
+    else:
+        starts, ends, axes, steps = map(site.numbers, (1, 2, 3, 4))
+    if starts is None or ends is None:
+        return []
+    axes = tuple(range(len(starts))) if axes is None else axes
+    steps = (1,) * len(starts) if steps is None else steps
+    parts = []
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=False):
+        old = site.wanted.before(dims[axis]) if -len(dims) <= axis < len(dims) else None
+        is_whole = start == 0 and step == 1 and isinstance(old, int) and end >= old
+        parts += [] if is_whole else [axis]
+    return _of_data(site, parts)
+
+
+def _scan(site: Site) -> list[Place]:
+    count = site.ctx.attribute("num_scan_inputs", 0)
+    axes = site.ctx.attribute("scan_input_axes") or (0,) * count
+    first = site.ctx.input_count - count
+    return [(first + at, axis % max(len(site.dims(first + at) or ()), 1)) for at, axis in enumerate(axes)]
+
+
+def _cumulated(site: Site) -> list[Place]:
+    return _of_data(site, site.numbers(1) or ())
+
+
+def _reversed(site: Site) -> list[Place]:
+    return _of_data(site, [site.ctx.attribute("time_axis", 0)])
+
+
+def _padded(site: Site) -> list[Place]:
+    pads = site.ctx.attribute("pads") or site.numbers(1) or ()
+    axes = site.numbers(3) or range(len(pads) // 2)
+    half = len(pads) // 2
+    return _of_data(site, [axis for at, axis in enumerate(axes) if at < half and (pads[at] or pads[at + half])])
+
+
+_REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
+_ONNX: Mapping[str, Over] = {
+    "ArgMax": _axis(0),
+    "ArgMin": _axis(0),
+    "Attention": _attention,
+    "AveragePool": _from(2),
+    "Concat": _axis(1),
+    "Conv": _from(1),
+    "ConvInteger": _from(1),
+    "ConvTranspose": _from(1),
+    "CumSum": _cumulated,
+    "Einsum": _einsum,
+    "Gather": _indexed,
+    "GatherElements": _axis(0),
+    "Gemm": _gemm,
+    "GlobalAveragePool": _from(2),
+    "GlobalLpPool": _from(2),
+    "GlobalMaxPool": _from(2),
+    "GroupNormalization": _from(1),
+    "Hardmax": _softmax,
+    "InstanceNormalization": _from(2),
+    "LRN": _from(1),
+    "LSTM": _recurrent,
+    "GRU": _recurrent,
+    "LayerNormalization": _to_the_end(-1),
+    "LogSoftmax": _softmax,
+    "LpNormalization": _axis(-1),
+    "LpPool": _from(2),
+    "MatMul": _matmul,
+    "MatMulInteger": _matmul,
+    "MaxPool": _from(2),
+    "Pad": _padded,
+    "QLinearConv": _from(1),
+    "QLinearMatMul": lambda site: [(0, len(site.dims(0) or ()) - 1)] if site.dims(0) else [],
+    "RMSNormalization": _to_the_end(-1),
+    "RNN": _recurrent,
+    "ReverseSequence": _reversed,
+    "Scan": _scan,
+    "ScatterElements": _axis(0),
+    "Slice": _slice,
+    "Softmax": _softmax,
+    "Split": _axis(0),
+    "TopK": _axis(-1),
+    **dict.fromkeys((f"Reduce{kind}" for kind in _REDUCTIONS), _reduce),
+}
+OVER: Mapping[tuple[str, str], Over] = {("", name): over for name, over in _ONNX.items()}
