@@ -22,18 +22,19 @@ from splitgraph.conversion.sizes.convert import convert_to
 from splitgraph.conversion.sizes.convert_ir import convert_ir_to, relabelled_mirror, with_shapes
 from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, renamed
 from splitgraph.dim import Dim, DimLike, substitute, symbols_of
-from splitgraph.findings.diagnostics import diagnostic
+from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.formats.openvino_ir import OpenVINOModel
-from splitgraph.inference import fix_model
-from splitgraph.inference.openvino_ir import mirror
+from splitgraph.inference import fix_model, infer_model
+from splitgraph.inference.openvino_ir import infer_ir, mirror
 from splitgraph.inference.openvino_ir.infer import analyse_mirror
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import MAIN, node_label, scopes
+from splitgraph.model.values import value_type
 from splitgraph.options import NewSizes, Sizes
 from splitgraph.verification.models.model_files import Model
-from splitgraph.verification.models.repeated import apart, axis_of, repeated
+from splitgraph.verification.models.repeated import apart, axis_of, repeated, without_passed_on
 from splitgraph.verification.models.repeated_ir import repeated_ir
-from splitgraph.verification.verification import Verification
+from splitgraph.verification.verification import Difference, Verification
 
 # As many groups of items are run.
 _GROUPS = (2, 3)
@@ -46,14 +47,16 @@ Verify = Callable[..., Verification]
 
 
 class _Check(NamedTuple):
-    """Two models that have to be equal. at: the sizes, as people read them. is_alike: they have nodes in common. apart:
-    makes two more, which are equal to the last bit if no item reaches another.
+    """Two models that have to be equal. at: the sizes, as people read them. is_alike: they have nodes in common. name:
+    of the dimension whose items are checked. apart: makes two more models, which are equal to the last bit if no item
+    reaches another.
     """
 
     at: str
     before: Model
     after: Model
     is_alike: bool = True
+    name: str = ""
     apart: Callable[[], tuple[Model, Model]] | None = None
 
 
@@ -62,18 +65,57 @@ def verify_sizes(before: Model, after: Model, given: GivenSizes, verify: Verify)
     sizes = given.asked
     case: _OnnxCase | _IrCase
     if isinstance(before, ModelProto) and isinstance(after, ModelProto):
-        case = _OnnxCase(before, after, sizes, replace(read_wanted(before, sizes), batch=given.items))
+        wanted = replace(read_wanted(before, sizes), batch=given.items)
+        case = _OnnxCase(without_passed_on(before), without_passed_on(after), sizes, wanted)
     else:
         assert isinstance(before, OpenVINOModel) and isinstance(after, OpenVINOModel)
         wanted = read_wanted(mirror(before).model, sizes)
         case = _IrCase(before, after, sizes, replace(wanted, batch=given.items))
+    wanted = case.wanted
+    named: Any = case.after if not wanted.new else case.with_names()
     done: list[tuple[_Check, Verification]] = []
-    for check in _checks(case):
+    for check in _checks(case, named):
+        if check.name and check.name not in wanted.batch:
+            continue
         verification = _verified(check, verify)
+        if verification.verdict == "different" and check.name and not _is_batch(check.name, wanted):
+            # It only looked as if its items were apart.
+            wanted = replace(wanted, batch=wanted.batch - {check.name})
+            continue
         done.append((check, verification))
         if verification.verdict != "equal":
-            break
-    return _joined(done, case.wanted)
+            return _refused(check, verification)
+    lengths = sorted(wanted.old.keys() - wanted.batch)
+    if not lengths or wanted.new:
+        return _joined([verification for _, verification in done], ())
+    told = _told_at_others(replace(case, wanted=wanted), named, verify)
+    if told is None:
+        text = f"the model with any {', '.join(lengths)} runs at none of the other sizes that were tried"
+        finding = diagnostic("SG422", text)
+        return replace(
+            done[0][1], verdict="different", first_difference=Difference("", 0, text), diagnostics=(finding,)
+        )
+    return _joined([verification for _, verification in done], told)
+
+
+def _is_batch(name: str, wanted: Wanted) -> bool:
+    """Return True for a dimension that has to have items apart: the caller calls it a batch, or it is the first one."""
+    return name in wanted.asked or set(wanted.axes[name].values()) == {0}
+
+
+def _told_at_others(case: _OnnxCase | _IrCase, named: Any, verify: Verify) -> tuple[Diagnostic, ...] | None:
+    """Run a model at other sizes of its lengths, and return what is to be said. None if it runs at none of them."""
+    old = {name: size for name, size in case.wanted.old.items() if name in case.wanted.batch}
+    for sizes in case.wanted.others():
+        fixed: Any = case.fixed_if_right(named, {**old, **sizes})
+        if fixed is None:
+            continue
+        verification = verify(fixed, fixed, by_regions=False)
+        if verification.verdict == "equal" or verification.cases:
+            at = ", ".join(f"{name} = {size}" for name, size in sorted(sizes.items()))
+            text = f"at {at} the model runs; nothing says what it should give at other than the old sizes"
+            return (diagnostic("SG512", text, severity="info"),)
+    return None
 
 
 def _verified(check: _Check, verify: Verify) -> Verification:
@@ -86,10 +128,9 @@ def _verified(check: _Check, verify: Verify) -> Verification:
     return verify(check.before, check.after, by_regions=False, allowed=_ROUNDING)
 
 
-def _checks(case: _OnnxCase | _IrCase) -> Iterator[_Check]:
-    """Yield what is to be run. Numbers that are wanted are those of a model with names in their place."""
+def _checks(case: _OnnxCase | _IrCase, named: Any) -> Iterator[_Check]:
+    """Yield what is to be run. named: the model after, with names in place of the numbers that are wanted."""
     wanted = case.wanted
-    named: Any = case.after if not wanted.new else case.with_names()
     own: Any = case.renamed()
     yield _Check("the old sizes", own, case.fixed(named, wanted.old))
     for name in sorted(wanted.batch):
@@ -98,13 +139,9 @@ def _checks(case: _OnnxCase | _IrCase) -> Iterator[_Check]:
             repeated = case.repeated(own, named, name, groups)
             larger: Any = case.fixed(named, {**wanted.old, name: size})
             apart = partial(case.apart, larger, named, name, groups) if isinstance(case, _OnnxCase) else None
-            yield _Check(f"{name} = {size}", repeated, larger, is_alike=False, apart=apart)
+            yield _Check(f"{name} = {size}", repeated, larger, is_alike=False, name=name, apart=apart)
     if wanted.new:
         yield _Check("the new sizes", case.fixed(named, wanted.new), case.after)
-    others = {name: size for name, size in wanted.old.items() if name in wanted.batch}
-    if len(others) < len(wanted.old) and not wanted.new:
-        free = case.fixed(named, others)
-        yield _Check("other sizes", free, free)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +157,18 @@ class _OnnxCase:
 
     def renamed(self) -> ModelProto:
         """Return the model before with the values for its own symbols."""
-        return renamed(self.before, self.wanted)
+        model = renamed(self.before, self.wanted)
+        known = {str(dim) for value in model.graph.input for dim in value_type(value.type).shape or ()}
+        return self.fixed(model, {name: size for name, size in self.wanted.old.items() if name in known})
 
     def fixed(self, model: ModelProto, sizes: Mapping[str, int]) -> ModelProto:
         """Return a model with numbers for names."""
         return fix_model(model, Sizes(sizes), owned=False) if sizes else model
+
+    def fixed_if_right(self, model: ModelProto, sizes: Mapping[str, int]) -> ModelProto | None:
+        """Return a model with numbers for names; None if these have errors."""
+        found = infer_model(model, Sizes(sizes), fill=False).diagnostics
+        return None if any(finding.severity == "error" for finding in found) else self.fixed(model, sizes)
 
     def repeated(self, before: ModelProto, named: ModelProto, name: str, groups: int) -> ModelProto:
         """Return the model that runs the one before for each group of items."""
@@ -155,6 +199,11 @@ class _IrCase:
         made: OpenVINOModel = with_shapes(model.copy(), shapes).model
         return made
 
+    def fixed_if_right(self, model: OpenVINOModel, sizes: Mapping[str, int]) -> OpenVINOModel | None:
+        fixed = self.fixed(model, sizes)
+        found = infer_ir(fixed, fill=False).diagnostics
+        return None if any(finding.severity == "error" for finding in found) else fixed
+
     def repeated(self, before: OpenVINOModel, named: OpenVINOModel, name: str, groups: int) -> OpenVINOModel:
         mirrored = relabelled_mirror(mirror(named), self.wanted)
         names, types, sources = mirrored.names[MAIN], analyse_mirror(mirrored).types, named.graph.sources
@@ -173,37 +222,33 @@ def _number(dim: DimLike | None, sizes: Mapping[str, int]) -> int | None:
     return number if isinstance(number, int) else None
 
 
-def _joined(done: Sequence[tuple[_Check, Verification]], wanted: Wanted) -> Verification:
-    """Return one verification: the first that is not equal, or all of them together."""
-    check, last = done[-1]
-    if last.verdict != "equal":
-        difference = last.first_difference
-        if difference is None:
-            return last
-        difference = replace(difference, reason=f"at {check.at}: {difference.reason}")
-        if check.is_alike:
-            # Not the model, but its new form is wrong.
-            return replace(last, first_difference=difference)
-        text = f"{difference.name}: {difference.reason}" if difference.name else difference.reason
-        told = diagnostic("SG422", f"{text}{_cause(check.after)}")
-        return replace(last, first_difference=difference, diagnostics=(*last.diagnostics, told))
-    absolute = [each.max_abs_diff for _, each in done if each.max_abs_diff is not None]
-    relative = [each.max_rel_diff for _, each in done if each.max_rel_diff is not None]
-    notes = dict.fromkeys(finding for _, each in done for finding in each.diagnostics)
-    others = sorted(wanted.old.keys() - wanted.batch)
-    if others:
-        text = (
-            f"at sizes of {', '.join(others)} other than the old ones, the model runs; nothing says what it should give"
-        )
-        notes[diagnostic("SG512", text, severity="info")] = None
+def _refused(check: _Check, verification: Verification) -> Verification:
+    """Return what is to be said of two models that are not equal, or could not be compared."""
+    difference = verification.first_difference
+    if verification.verdict == "not-run" or difference is None:
+        return verification
+    difference = replace(difference, reason=f"at {check.at}: {difference.reason}")
+    if check.is_alike:
+        # Not the model, but its new form is wrong.
+        return replace(verification, first_difference=difference)
+    text = f"{difference.name}: {difference.reason}" if difference.name else difference.reason
+    told = diagnostic("SG422", f"{text}{_cause(check.after)}")
+    return replace(verification, first_difference=difference, diagnostics=(*verification.diagnostics, told))
+
+
+def _joined(done: Sequence[Verification], told: Sequence[Diagnostic]) -> Verification:
+    """Return several verifications, all of them equal, as one. told: what else is to be said."""
+    absolute = [each.max_abs_diff for each in done if each.max_abs_diff is not None]
+    relative = [each.max_rel_diff for each in done if each.max_rel_diff is not None]
+    notes = dict.fromkeys((*(finding for each in done for finding in each.diagnostics), *told))
     return replace(
-        last,
-        cases=sum(each.cases for _, each in done),
+        done[-1],
+        cases=sum(each.cases for each in done),
         max_abs_diff=max(absolute, default=None),
         max_rel_diff=max(relative, default=None),
         diagnostics=tuple(notes),
-        proofs=done[0][1].proofs,
-        regions=done[0][1].regions,
+        proofs=done[0].proofs,
+        regions=done[0].regions,
     )
 
 

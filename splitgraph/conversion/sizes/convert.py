@@ -19,13 +19,13 @@ from splitgraph.conversion.sizes.search import find_reading
 from splitgraph.conversion.sizes.steps import STEPS
 from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, relabelled
 from splitgraph.conversion.sizes.write import SizeWriter
-from splitgraph.findings.diagnostics import diagnostic
+from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference import infer_model, walk_model
 from splitgraph.model.names import FreshNames, used_names
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import MAIN, GraphPath, roots, scopes
 from splitgraph.model.values import write_dim
-from splitgraph.options import STRICT, Leeway, NewSizes
+from splitgraph.options import STRICT, Leeway, NewSizes, Sizes
 
 _OPERATORS = Operators("", RULES, STEPS, SAYING, OVER)
 
@@ -66,7 +66,32 @@ def convert_to(
     plan.raise_blockers("the sizes cannot change")
     written = apply_plan(plan, labelled)
     result = _declared_anew(written.model, wanted)
+    plan.blockers += _errors_at_sizes(model, result, found.wanted)
+    plan.raise_blockers("the sizes cannot change")
     return rewrite.then(replace(written, held=result)), found.wanted.batch
+
+
+def _errors_at_sizes(before: ModelProto, after: ModelProto, wanted: Wanted) -> Sequence[Diagnostic]:
+    """Return the errors that a model has with its new sizes: with the numbers that are wanted, or, for names, at each
+    of some sizes that are tried.
+    """
+    known = {finding.location for finding in infer_model(before, fill=False).diagnostics}
+    tried = [{}] if wanted.new else [{}, *wanted.others()]
+    first: list[Diagnostic] = []
+    for sizes in tried:
+        sizes = {name: size for name, size in sizes.items() if name not in wanted.new}
+        at = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+        errors = [
+            diagnostic("SG420", f"with {at or 'the new sizes'}: {finding.message}", finding.location)
+            for finding in infer_model(after, Sizes(sizes), fill=False).diagnostics
+            if finding.severity == "error" and finding.location not in known
+        ]
+        if not sizes and errors:
+            return errors
+        if sizes and not errors:
+            return ()
+        first = first or errors
+    return first
 
 
 def _without_functions(model: ModelProto) -> Rewrite[ModelProto]:

@@ -153,10 +153,10 @@ def in_the_way(
         yield diagnostic("SG420", text, need.location)
     told = {need.location for need in stuck}
     for location, text in follower.blocked.items():
-        yield diagnostic("SG420", text, location)
+        yield diagnostic("SG420", wanted.spelled(text), location)
         told.add(location)
     for doubt in follower.doubts:
-        text = f"entry {doubt.entry} can mean {doubt.choices}"
+        text = f"entry {doubt.entry} can mean {wanted.spelled(doubt.choices)}"
         help = f"Say it: reshape --follow {doubt.location}[{doubt.entry}]=N, in terms of the new dimensions."
         yield diagnostic("SG421", text, doubt.location, help=help)
         told.add(doubt.location)
@@ -169,15 +169,7 @@ def in_the_way(
         obligation = requirement.obligation
         if requirement.location not in told and _forbids(obligation, wanted):
             told.add(requirement.location)
-            yield diagnostic("SG420", f"needs {_spelled(obligation, wanted)}", requirement.location)
-
-
-def _spelled(obligation: Obligation, wanted: Wanted) -> str:
-    places = {name: f"{wanted.places[name].input}[{wanted.places[name].axis}]" for name in wanted.new}
-    text = str(obligation)
-    for name, place in places.items():
-        text = text.replace(name, place)
-    return text
+            yield diagnostic("SG420", f"needs {wanted.spelled(str(obligation))}", requirement.location)
 
 
 def _forbids(obligation: Obligation, wanted: Wanted) -> bool:

@@ -240,8 +240,14 @@ def fit_product(site: Site, transposed: tuple[bool, bool]) -> None:
         len(one) - (2 if transposed[0] and len(one) > 1 else 1),
         len(other) - (2 if not transposed[1] and len(other) > 1 else 1),
     )
-    site.need_if_fixed(1, inner[1], other[inner[1]], one[inner[0]])
-    site.need_if_fixed(0, inner[0], one[inner[0]], other[inner[1]])
+    for position, axis, own, dim in (
+        (1, inner[1], other[inner[1]], one[inner[0]]),
+        (0, inner[0], one[inner[0]], other[inner[1]]),
+    ):
+        if own == 1 and site.wanted.moves(dim) and site.wanted.before(dim) == 1:
+            site.block(f"multiplies {dim}, which was 1, with weights for one")
+        else:
+            site.need_if_fixed(position, axis, own, dim)
 
 
 def _gemm(site: Site) -> None:

@@ -45,7 +45,7 @@ class Found(NamedTuple):
         for name in sorted(self.wanted.batch & self.wanted.asked):
             if name in self.over:
                 location, text = self.over[name]
-                told = f"{text}, where the items of a batch have to stay apart"
+                told = f"{self.wanted.spelled(text)}, where the items of a batch have to stay apart"
                 yield diagnostic("SG420", told, location, help=_ITEMS_HELP)
 
 

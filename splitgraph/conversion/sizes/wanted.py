@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -57,6 +57,18 @@ class Wanted:
     def after(self, dim: DimLike) -> DimLike:
         """Return a dimension at the new sizes: numbers where numbers are wanted."""
         return substitute(dim, self.new) if isinstance(dim, Dim) else dim
+
+    def others(self) -> Iterator[Mapping[str, int]]:
+        """Yield other sizes of the dimensions along which nothing stands apart, one after the other."""
+        lengths = {name: size for name, size in self.old.items() if name not in self.batch}
+        for times, parts, more in ((2, 1, 0), (3, 1, 0), (1, 2, 0), (1, 1, 1)) if lengths else ():
+            yield {name: max(size * times // parts + more, 1) for name, size in lengths.items()}
+
+    def spelled(self, text: str) -> str:
+        """Return a text with the dimensions of inputs in place of the symbols that stand for numbers."""
+        for name in self.new:
+            text = text.replace(name, f"{self.places[name].input}[{self.places[name].axis}]")
+        return text
 
     def moves(self, dim: object) -> bool:
         """Return True for a dimension that changes with the sizes."""

@@ -80,6 +80,19 @@ def apart(
     return plain.model, mixed.model
 
 
+def without_passed_on(model: ModelProto) -> ModelProto:
+    """Return a model without the outputs that nothing computes: its own inputs or weights. They stay if all are so."""
+    given = {value.name for value in model.graph.input} | {tensor.name for tensor in model.graph.initializer}
+    kept = [value for value in model.graph.output if value.name not in given]
+    if not kept or len(kept) == len(model.graph.output):
+        return model
+    made = ModelProto()
+    made.CopyFrom(model)
+    del made.graph.output[:]
+    made.graph.output.extend(kept)
+    return made
+
+
 class _Copies:
     """A model whose nodes are written several times, with other inputs. model, graph: what is made; names: for more."""
 
