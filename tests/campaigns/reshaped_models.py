@@ -1,11 +1,12 @@
 """Models with new sizes against what they have to give, in onnxruntime.
 
     python tests/campaigns/sized_models.py FOLDER                  (with a Python that has torch)
-    python tests/campaigns/reshaped_models.py --pairs FOLDER
+    python tests/campaigns/reshaped_models.py --pairs FOLDER [--ir] [--every N]
     python tests/campaigns/reshaped_models.py MODEL...
 
 Of pairs, the model with fixed sizes gets the names of the other one, the batch alone and all axes: at five sizes each
-its results have to be those of the model that was exported with dynamic axes. Of a model, one with a fixed batch gets
+its results have to be those of the model that was exported with dynamic axes. With --ir it is converted to OpenVINO IR
+before it gets the names, and runs in OpenVINO. Of a model, one with a fixed batch gets
 any batch: at 1, 2, 3 and 7 times the old one its results have to be those of the model for each group of items. Ends
 with 1 where a result differs, or a model does not load or run; a refusal is printed with its reasons.
 """
@@ -13,11 +14,14 @@ with 1 where a result differs, or a model does not load or run; a refusal is pri
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
+import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +37,9 @@ _OTHERS = {1: (1, 1), 2: (2, 1), 3: (3, 2), 5: (3, 1), 7: (1, 2)}
 _GROUPS = (1, 2, 3, 7)
 _TYPES = {"float": "float32", "double": "float64", "float16": "float16", "bool": "bool"}
 _TYPES |= {name: name for name in ("int8", "int16", "int32", "int64", "uint8", "uint16")}
+Shapes = Mapping[str, Sequence[int | str]]
+# Gives a model other sizes, and returns what runs it.
+Reshaped = Callable[[onnx.ModelProto, Shapes], Any]
 
 
 def main() -> int:
@@ -40,11 +47,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", type=Path)
     parser.add_argument("--pairs", type=Path, help="a folder of sized_models.py")
+    parser.add_argument("--ir", action="store_true", help="reshape OpenVINO IRs of the pairs")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="take every Nth pair")
     given = parser.parse_args()
     warnings.filterwarnings("ignore")
     found = Counter[tuple[str, str]]()
-    trials = [*(of_pairs(given.pairs) if given.pairs else ()), *map(of_model, given.models)]
-    for kind, name, answer in trials:
+    reshaped = IrSession if given.ir else reshaped_onnx
+    pairs = of_pairs(given.pairs, reshaped, given.every) if given.pairs else ()
+    for kind, name, answer in itertools.chain(pairs, map(of_model, given.models)):
         word = answer.partition(":")[0]
         found[kind, word] += 1
         if word not in ("equal", "no fixed batch"):
@@ -54,9 +64,9 @@ def main() -> int:
     return 1 if any(word in ("differs", "does not run") for _, word in found) else 0
 
 
-def of_pairs(folder: Path) -> Iterator[tuple[str, str, str]]:
+def of_pairs(folder: Path, reshaped: Reshaped, every: int) -> Iterator[tuple[str, str, str]]:
     """What came out for each pair: kind, name, and the answer."""
-    for entry in json.loads((folder / "index.json").read_text()):
+    for entry in json.loads((folder / "index.json").read_text())[::every]:
         fixed = onnx.load(folder / f"{entry['name']}.fixed.onnx")
         dynamic = session(onnx.load(folder / f"{entry['name']}.dynamic.onnx"))
         old = {value.name: sizes_of(value) for value in fixed.graph.input}
@@ -66,16 +76,43 @@ def of_pairs(folder: Path) -> Iterator[tuple[str, str, str]]:
             shapes = {
                 name: [asked.get((name, axis), size) for axis, size in enumerate(sizes)] for name, sizes in old.items()
             }
-            yield f"{entry['kind']}, {only}", f"{entry['name']} ({only})", _of_pair(fixed, dynamic, shapes, old)
+            yield (
+                f"{entry['kind']}, {only}",
+                f"{entry['name']} ({only})",
+                _of_pair(partial(reshaped, fixed, shapes), dynamic, shapes, old),
+            )
 
 
-def _of_pair(
-    fixed: onnx.ModelProto, dynamic: Any, shapes: Mapping[str, Sequence[int | str]], old: Mapping[str, Sequence[int]]
-) -> str:
+def reshaped_onnx(fixed: onnx.ModelProto, shapes: Shapes) -> Any:
+    """The reshaped model in onnxruntime."""
+    return session(splitgraph.reshape(fixed, shapes).model)
+
+
+class IrSession:
+    """The reshaped IR of a model, in OpenVINO."""
+
+    def __init__(self, fixed: onnx.ModelProto, shapes: Shapes) -> None:
+        import openvino
+
+        with tempfile.TemporaryDirectory() as folder:
+            onnx.save(fixed, f"{folder}/m.onnx")
+            openvino.save_model(openvino.convert_model(f"{folder}/m.onnx"), f"{folder}/m.xml", compress_to_fp16=False)
+            splitgraph.reshape(f"{folder}/m.xml", shapes).save(f"{folder}/after.xml")
+            settings = {"INFERENCE_PRECISION_HINT": "f32"}
+            self._compiled = openvino.Core().compile_model(f"{folder}/after.xml", "CPU", settings)
+
+    def run(self, _: None, inputs: Mapping[str, Any]) -> list[Any]:
+        """The outputs, in order."""
+        return list(self._compiled(dict(inputs)).values())
+
+
+def _of_pair(make: Callable[[], Any], dynamic: Any, shapes: Shapes, old: Mapping[str, Sequence[int]]) -> str:
     try:
-        made = session(splitgraph.reshape(fixed, shapes).model)
+        made = make()
     except splitgraph.ConversionError as refused:
         return f"refused: {refused.diagnostics[0].message}"
+    except RuntimeError as error:
+        return f"does not run: {str(error)[:200]}"
     random = np.random.default_rng(0)
     for batch in _BATCHES:
         up, down = _OTHERS[batch]

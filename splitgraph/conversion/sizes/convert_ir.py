@@ -25,7 +25,7 @@ from splitgraph.inference.task import BoundSizes
 from splitgraph.model.onnx_proto import TensorProto
 from splitgraph.model.scopes import MAIN, GraphPath, scopes
 from splitgraph.model.tensor_data import is_external
-from splitgraph.model.values import array_of, value_type, write_shape
+from splitgraph.model.values import array_of, value_type
 from splitgraph.options import NewSizes
 
 _HELP = "Reshape the ONNX model, and convert it to IR again (splitgraph convert MODEL.onnx -o MODEL.xml)."
@@ -46,7 +46,8 @@ def convert_ir_to(
     """Do the same with sizes that were read. Return also the symbols along which items stand apart. follow: as in
     `NewSizes`.
     """
-    known = {finding.location for finding in infer_ir(model, fill=False).diagnostics}
+    before = infer_ir(model, fill=False).diagnostics
+    known = {finding.location for finding in before if finding.severity == "error"}
     mirrored, bound = relabelled_mirror(mirror(model), wanted), BoundSizes(wanted.bound, ())
     plan = Plan()
     entries = given_by_the_user(lambda: walk_mirror(mirrored, bound), tuple(follow), LAYERS)
@@ -82,11 +83,12 @@ def relabelled_mirror(mirrored: Mirror, wanted: Wanted) -> Mirror:
     given = {path: dict(types) for path, types in mirrored.given.items()}
     for scope in scopes(made):
         for value in scope.proto.input:
-            known = value_type(value.type)
-            if scope.path != MAIN and known.shape is not None:
-                known = known.with_shape((None,) * len(known.shape))
-                write_shape(known, value.type.tensor_type)
-            given[scope.path][value.name] = known
+            shape = value_type(value.type).shape
+            if scope.path != MAIN and shape is not None:
+                shape = (None,) * len(shape)
+                for dim in value.type.tensor_type.shape.dim:
+                    dim.Clear()
+            given[scope.path][value.name] = given[scope.path][value.name].with_shape(shape)
     return replace(mirrored, model=made, given=given)
 
 

@@ -325,6 +325,16 @@ def _fit_along(site: Site, axes: Mapping[int, int]) -> None:
             site.need_if_fixed(position, axes[position], size, moving)
 
 
+def _rotary(site: Site) -> None:
+    """Tables for each item, and positions, have the batch of the data."""
+    tables = [position for position in (1, 2, 3) if len(site.dims(position) or ()) == (2 if position == 3 else 3)]
+    _fit_along(site, dict.fromkeys((0, *tables), 0))
+
+
+def _grid_sample(site: Site) -> None:
+    _fit_along(site, {0: 0, 1: 0})
+
+
 def _loop(site: Site) -> None:
     """What an iteration carries on has the size that went in."""
     ctx = site.ctx
@@ -379,7 +389,7 @@ def _like_the_first(site: Site) -> None:
 def fit_gathered(site: Site, axis: int) -> None:
     """Indices and updates have the size of the data along the axes that are not theirs."""
     data, indices = site.dims(0), site.dims(1)
-    if data is None or indices is None or len(data) != len(indices):
+    if not data or indices is None or len(data) != len(indices):
         return
     for other, (one, size) in enumerate(zip(data, indices, strict=True)):
         if other != axis % len(data):
@@ -429,6 +439,9 @@ _ONNX: Mapping[str, Rule] = {
     "GatherND": _gather_nd,
     "Where": _where,
     "ReverseSequence": _reverse_sequence,
+    "RotaryEmbedding": _rotary,
+    "GridSample": _grid_sample,
+    "ScatterElements": _like_the_first,
     "Attention": _attention,
     "Loop": _loop,
     "Scan": _scan,

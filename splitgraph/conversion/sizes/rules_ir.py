@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from splitgraph.conversion.sizes.follow import Operators, Rule, Site
+from splitgraph.conversion.sizes.readings import TO_THE_END
 from splitgraph.conversion.sizes.rules import (
     fit_axes,
     fit_broadcast,
@@ -57,12 +58,14 @@ def _strided_slice(site: Site) -> None:
         return
     first, last = list(begin), list(end)
     for entry, axis in _axes_of_entries(site, len(begin), len(dims)):
-        if entry < min(len(end), len(steps)):
-            masked = _has(site, "begin_mask", entry), _has(site, "end_mask", entry)
-            if masked == (False, False) or (masked == (True, False) and steps[entry] > 0):
-                start = 0 if masked[0] else begin[entry]
-                start, last[entry] = site.bounds(dims[axis], (start, end[entry], steps[entry]), entry)
-                first[entry] = begin[entry] if masked[0] else start
+        if entry >= min(len(end), len(steps)):
+            return
+        masked = _has(site, "begin_mask", entry), _has(site, "end_mask", entry)
+        if steps[entry] < 0 and True in masked:
+            continue
+        written = (0 if masked[0] else begin[entry], TO_THE_END if masked[1] else end[entry], steps[entry])
+        start, stop = site.bounds(dims[axis], written, entry)
+        first[entry], last[entry] = begin[entry] if masked[0] else start, end[entry] if masked[1] else stop
     site.restate_if_other(1, begin, first)
     site.restate_if_other(2, end, last)
 

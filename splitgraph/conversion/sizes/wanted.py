@@ -154,6 +154,8 @@ class _SizesReader:
             return size
         if isinstance(own, Dim):
             self._bind(own, size, f"dimension {axis} of {name!r}")
+            if isinstance(size, Dim):
+                self._axes.setdefault(str(size), {}).setdefault(name, []).append(axis)
             return size
         if isinstance(size, int):
             stand_in = self._stand_in(own, size)
@@ -195,7 +197,8 @@ class _SizesReader:
         self._axes.setdefault(text, {}).setdefault(name, []).append(axis)
 
     def wanted(self) -> Wanted:
-        once = {name: axes for name, axes in self._axes.items() if all(len(each) == 1 for each in axes.values())}
+        placed = {name: axes for name, axes in self._axes.items() if name in self._old}
+        once = {name: axes for name, axes in placed.items() if all(len(each) == 1 for each in axes.values())}
         axes = {name: {input: each[0] for input, each in inputs.items()} for name, inputs in once.items()}
         first = frozenset(name for name, inputs in axes.items() if set(inputs.values()) == {0})
         return Wanted(

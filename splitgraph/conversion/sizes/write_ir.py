@@ -26,7 +26,7 @@ _OPERATIONS = {"Add": "Add", "Sub": "Subtract", "Mul": "Multiply", "Div": "Divid
 _NUMPY = {"auto_broadcast": "numpy"}
 
 
-class _Value(NamedTuple):
+class _LayerValue(NamedTuple):
     """A value of the IR: the port that gives it, and what stands in a port that reads it."""
 
     place: Place
@@ -42,7 +42,7 @@ class LayerWriter:
     walked: Walked
     follower: Follower
     changes: list[Change] = field(default_factory=list)
-    _computed: dict[GraphPath, dict[DimLike, _Value]] = field(default_factory=dict)
+    _computed: dict[GraphPath, dict[DimLike, _LayerValue]] = field(default_factory=dict)
 
     def run(self) -> None:
         """Edit the layers in graph order. Raises NotWritable."""
@@ -77,7 +77,7 @@ class LayerWriter:
         for position, port in enumerate(layer.inputs):
             axes = self.follower.expanded.get(InputPlace(*place, position))
             if axes:
-                source = _Value(graph.sources[layer.id, port.id], _as_read(port))
+                source = _LayerValue(graph.sources[layer.id, port.id], _as_read(port))
                 known = self.type_of(place[0], source.place)
                 shape: list[Any] = [axes.get(axis, dim) for axis, dim in enumerate(known.shape or ())]
                 how = self.follower.repeated.get(InputPlace(*place, position), {})
@@ -88,7 +88,7 @@ class LayerWriter:
                 why.append(f"input {position} is repeated to [{', '.join(map(str, shape))}]")
         return why
 
-    def _elements(self, draft: _LayerDraft, graph: Graph, position: int, contents: Contents) -> _Value:
+    def _elements(self, draft: _LayerDraft, graph: Graph, position: int, contents: Contents) -> _LayerValue:
         layer = draft.layer
         items: list[DimLike] = [self.follower.wanted.after(item) for item in contents.items]  # type: ignore[arg-type]
         if layer.type == "Reshape":
@@ -127,44 +127,44 @@ def _with_rest(items: list[DimLike]) -> list[DimLike]:
     return [-1 if index == open_ones[0] else item for index, item in enumerate(items)]
 
 
-class _LayerDraft(SizeFormulas[_Value]):
+class _LayerDraft(SizeFormulas[_LayerValue]):
     """The layers that stand before one layer."""
 
     def __init__(self, writer: LayerWriter, editor: GraphEditor, layer: Layer, path: GraphPath) -> None:
         super().__init__(writer.follower.wanted, writer._computed.setdefault(path, {}))
         self.writer, self.editor, self.layer, self.path = writer, editor, layer, path
 
-    def list_of(self, numbers: Sequence[int], hint: str, dtype: str = _INT64) -> _Value:
+    def list_of(self, numbers: Sequence[int], hint: str, dtype: str = _INT64) -> _LayerValue:
         most = int(np.iinfo(dtype).max)
         place = self.editor.constant(self.layer, hint, [min(number, most) for number in numbers], dtype)
-        return _Value(place, NewPort(precision_of(dtype), [len(numbers)]))
+        return _LayerValue(place, NewPort(precision_of(dtype), [len(numbers)]))
 
-    def number(self, number: int, hint: str) -> _Value:
-        return _Value(self.editor.constant(self.layer, hint, number), NewPort("I64"))
+    def number(self, number: int, hint: str) -> _LayerValue:
+        return _LayerValue(self.editor.constant(self.layer, hint, number), NewPort("I64"))
 
     def write(
-        self, type_: str, version: str, data: dict[str, str], inputs: Sequence[_Value], port: NewPort, hint: str
-    ) -> _Value:
+        self, type_: str, version: str, data: dict[str, str], inputs: Sequence[_LayerValue], port: NewPort, hint: str
+    ) -> _LayerValue:
         """Write a layer with one output."""
-        return _Value(self.editor.layer(self.layer, hint, type_, version, data, inputs, [port]), port)
+        return _LayerValue(self.editor.layer(self.layer, hint, type_, version, data, inputs, [port]), port)
 
-    def dimension(self, name: str) -> _Value:
+    def dimension(self, name: str) -> _LayerValue:
         if self.path != MAIN:
             raise NotWritable(f"it is in a body, which cannot read the dimension {name} of an input")
         place = self.place_of(name)
         source = next(port for port, value in self.writer.mirrored.names[MAIN].items() if value == place.input)
         known = self.writer.type_of(MAIN, source)
         dims = [dim if isinstance(dim, int) else -1 for dim in known.shape or ()]
-        given = _Value(source, NewPort(precision_of(known.dtype or _INT64), dims))
+        given = _LayerValue(source, NewPort(precision_of(known.dtype or _INT64), dims))
         shape = self.write("ShapeOf", "opset3", {"output_type": "i64"}, [given], NewPort("I64", [len(dims)]), "shape")
         inputs = [shape, self.list_of([place.axis], "axis"), self.number(0, "zero")]
         return self.write("Gather", "opset8", {"batch_dims": "0"}, inputs, NewPort("I64", [1]), name)
 
-    def operate(self, operator: str, parts: Sequence[_Value], hint: str) -> _Value:
+    def operate(self, operator: str, parts: Sequence[_LayerValue], hint: str) -> _LayerValue:
         data = {**_NUMPY, "m_pythondiv": "true"} if operator == "Div" else _NUMPY
         return self.write(_OPERATIONS[operator], "opset1", data, parts, NewPort("I64", [1]), hint)
 
-    def elements(self, items: Sequence[DimLike], shape: tuple[int, ...], dtype: str) -> _Value:
+    def elements(self, items: Sequence[DimLike], shape: tuple[int, ...], dtype: str) -> _LayerValue:
         """Write a list of sizes, or one size."""
         numbers = [item for item in items if isinstance(item, int)]
         if len(numbers) == len(items) and shape:
@@ -178,14 +178,14 @@ class _LayerDraft(SizeFormulas[_Value]):
             joined = self.write("Squeeze", "opset1", {}, inputs, NewPort("I64"), "size")
         return joined if dtype == _INT64 else self._converted(joined, dtype)
 
-    def _converted(self, value: _Value, dtype: str) -> _Value:
+    def _converted(self, value: _LayerValue, dtype: str) -> _LayerValue:
         name = name_of(dtype)
         port = NewPort(precision_of(dtype), value.port.dims)
         return self.write("Convert", "opset1", {"destination_type": name}, [value], port, "converted")
 
     def expanded(
-        self, value: _Value, known: ValueType, repeated: Mapping[int, Repeated], shape: Sequence[DimLike]
-    ) -> _Value:
+        self, value: _LayerValue, known: ValueType, repeated: Mapping[int, Repeated], shape: Sequence[DimLike]
+    ) -> _LayerValue:
         """Write a value that is repeated along axes where it has one element."""
         own: tuple[object, ...] = known.shape or ()
         wanted = [self.wanted.after(dim) for dim in shape]
@@ -204,7 +204,7 @@ class _LayerDraft(SizeFormulas[_Value]):
         target = self.elements(wanted, (len(wanted),), _INT64)
         return self.write("Broadcast", "opset3", {"mode": "numpy"}, [value, target], port, "repeated")
 
-    def _counted(self, repeated: Repeated, size: DimLike, rank: int, dtype: str) -> _Value:
+    def _counted(self, repeated: Repeated, size: DimLike, rank: int, dtype: str) -> _LayerValue:
         """Write numbers that are counted along an axis."""
         bounds = [self.elements([bound], (), _INT64) for bound in _bounds(repeated, size)]
         name = name_of(dtype)

@@ -135,6 +135,20 @@ def test_nothing_changes_where_nothing_is_asked() -> None:
     assert rewrite.model == HEAD and not rewrite.changes
 
 
+def test_a_batch_of_one_goes_where_a_later_node_needs_it() -> None:
+    made = model("""g (float[1, 1, 4] x) => (float[1, 1, 8] y) <int64[3] s = {1, 1, 4}>
+        { r = Reshape (x, s) t = Transpose <perm = [1, 0, 2]> (x) y = Concat <axis = 2> (r, t) }""")
+    after = reshaped(made, batch="N")
+    assert run(after, x=drawn(3, 1, 4))[0].shape == (1, 3, 8)
+    assert splitgraph.reshape(made, batch="N", verify=True).verified
+
+
+def test_items_get_no_second_axis() -> None:
+    made = model("""g (float[1, 1, 4] x) => (float[1, 1, 4] y)
+        { t = Transpose <perm = [1, 0, 2]> (x) y = Concat <axis = 2> (x, t) }""")
+    assert {code for code, _, _ in blockers(made, batch="N")} == {"SG420"}
+
+
 def test_the_callers_model_stays() -> None:
     copy = ModelProto()
     copy.CopyFrom(HEAD)

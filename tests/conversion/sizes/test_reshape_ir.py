@@ -336,6 +336,12 @@ REFUSED: dict[str, tuple[Callable[[], ov.Model], list[Any], str, str]] = {
         "SG421 main/cut",
         "half of the dimension, or 3 elements",
     ),
+    "the second half, strided": (
+        lambda: model_of(called(ops.strided_slice(x(1, 6), ints(0, 3), ints(0, 0), ints(1, 1), [1, 0], [1, 1]), "cut")),
+        S,
+        "SG421 main/cut",
+        "half of the dimension, or 3 elements",
+    ),
     "parts of several lengths": (lambda: parts(2, 4), S, "SG421 main/split", "which of them change"),
     "the rest of equal parts": (lambda: parts(3, -1), S, "SG421 main/split", "one of 2 equal parts"),
     "the size of an image": (lambda: model_of(called(larger(), "larger")), [1, 1, "H", 4], "SG421 main/larger", "2*H"),
