@@ -261,6 +261,8 @@ def reshape(
     arguments, and with `verify` VerificationError if the results differ.
     """
     running = Running(verify, samples, seed, None, inputs, custom_ops, providers, engine, rtol, atol, timeout)
+    if isinstance(follow, str) or not isinstance(follow, Sequence) or not all(isinstance(each, str) for each in follow):
+        raise SplitgraphError(f'follow is {follow!r}; give a list of texts such as ["main/reshape[0]=N"]')
     goal = Goal(new_sizes=NewSizes(shapes, batch, tuple(follow)))
     return rewritten(model, goal, leeway_of(accept, assume_defaults), Sizes(bind), running)
 

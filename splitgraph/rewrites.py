@@ -112,7 +112,8 @@ def _converted(model: Model, goal: Goal, leeway: Leeway, *, owned: bool) -> Rewr
         import_whole("splitgraph.conversion.sizes.convert")
         from splitgraph.conversion.sizes.convert import convert_sizes
 
-        return convert_sizes(model, goal.new_sizes, leeway)
+        sizes = goal.new_sizes
+        return _with_remedy(model, leeway, lambda given: convert_sizes(model, sizes, given))
     if goal.target is not None:
         import_whole("splitgraph.conversion.targets.convert")
         from splitgraph.conversion.targets.convert import convert_for_target

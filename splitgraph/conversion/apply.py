@@ -12,10 +12,14 @@ from splitgraph.conversion.rewrite import Rewrite, step
 from splitgraph.model.onnx_proto import FunctionProto, GraphProto, ModelProto, NodeProto
 from splitgraph.model.schemas.table import minimum_ir_version
 from splitgraph.model.scopes import graph_at, implies_opset, model_imports, plain_domain, write_implied_opset
+from splitgraph.model.value_type import ValueType
+from splitgraph.model.values import write_shape
 from splitgraph.splits.variadic_split_1 import DOMAIN, variadic_function
 
 # Model-local functions exist from this IR version on.
 _FUNCTION_IR_VERSION = 8
+# Below this IR version, every initializer is an input, too.
+_LONE_INITIALIZERS = 4
 
 
 def apply_plan(plan: Plan, model: ModelProto, *, owned: bool = False) -> Rewrite[ModelProto]:
@@ -26,10 +30,11 @@ def apply_plan(plan: Plan, model: ModelProto, *, owned: bool = False) -> Rewrite
     if not owned:
         copy = ModelProto()
         copy.CopyFrom(model)
+    version = model.ir_version if plan.opset is None else max(model.ir_version, minimum_ir_version(plan.opset))
     # Inner graphs first: editing a graph's list of nodes copies them, with what they contain.
     for path in sorted(plan.edits, key=len, reverse=True):
         graph = graph_at(copy, path)
-        _edit_graph(graph, plan.edits[path])
+        _edit_graph(graph, plan.edits[path], constants_are_inputs=not path and version < _LONE_INITIALIZERS)
         if plan.finish is not None and isinstance(graph, GraphProto):
             plan.finish(graph)
     if implies_opset(copy) and (plan.opset is not None or plan.variadic_parts):
@@ -40,7 +45,7 @@ def apply_plan(plan: Plan, model: ModelProto, *, owned: bool = False) -> Rewrite
     return step(copy, plan.changes, plan.notes, rounding=plan.rounding)
 
 
-def _edit_graph(proto: Any, edits: GraphEdits) -> None:
+def _edit_graph(proto: Any, edits: GraphEdits, *, constants_are_inputs: bool) -> None:
     changed = [*edits.replaced, *edits.unread]
     lost = {name for index in changed for name in proto.node[index].output[:]} if proto.value_info else set()
     if edits.unread or any(len(nodes) != 1 for nodes in edits.replaced.values()):
@@ -62,6 +67,11 @@ def _edit_graph(proto: Any, edits: GraphEdits) -> None:
     if edits.gone_initializers:
         _remove(proto.initializer, lambda tensor: tensor.name in edits.gone_initializers)
     proto.initializer.extend(edits.constants)
+    if constants_are_inputs:
+        for tensor in edits.constants:
+            value = proto.input.add(name=tensor.name)
+            value.type.tensor_type.elem_type = tensor.data_type
+            write_shape(ValueType("tensor", None, tuple(tensor.dims)), value.type.tensor_type)
 
 
 def _exchange_nodes(nodes: Any, edits: GraphEdits) -> None:

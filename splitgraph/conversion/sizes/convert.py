@@ -22,8 +22,9 @@ from splitgraph.conversion.sizes.write import SizeWriter
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference import infer_model, walk_model
 from splitgraph.model.names import FreshNames, used_names
-from splitgraph.model.onnx_proto import ModelProto
-from splitgraph.model.scopes import MAIN, GraphPath, roots, scopes
+from splitgraph.model.onnx_proto import ModelProto, ValueInfoProto
+from splitgraph.model.scopes import MAIN, roots, scopes
+from splitgraph.model.value_type import UNKNOWN, Shape
 from splitgraph.model.values import write_dim
 from splitgraph.options import STRICT, Leeway, NewSizes, Sizes
 
@@ -51,8 +52,9 @@ def convert_to(
     rewrite, leeway = rewrite.then(_without_functions(rewrite.model)), walked.leeway
     model = rewrite.model
     labelled = relabelled(model, wanted)
-    entries = given_by_the_user(lambda: walk_model(labelled), follow, _OPERATORS)
-    found = find_reading(wanted, _OPERATORS, entries, lambda follower: walk_model(labelled, leeway, follower))
+    entries = given_by_the_user(lambda: walk_model(labelled), follow, _OPERATORS, wanted)
+    bare = _undeclared(labelled)
+    found = find_reading(wanted, _OPERATORS, entries, lambda follower: walk_model(bare, leeway, follower))
     walked, follower = found.walked, found.follower
     plan.blockers += found.in_the_way()
     plan.raise_blockers("the sizes cannot change")
@@ -111,28 +113,49 @@ def _without_functions(model: ModelProto) -> Rewrite[ModelProto]:
 # Declared types -------------------------------------------------------------------------------------------------------
 
 
+def _undeclared(model: ModelProto) -> ModelProto:
+    """Return a copy of a model that says nothing of the types of its values but those of the inputs: what it says is of
+    the old sizes.
+    """
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    for scope in scopes(copy):
+        if not scope.is_function:
+            del scope.proto.value_info[:]
+            for value in scope.proto.output if scope.path == MAIN else ():
+                if value.type.HasField("tensor_type"):
+                    value.type.tensor_type.ClearField("shape")
+    return copy
+
+
 def _declared_anew(model: ModelProto, wanted: Wanted) -> ModelProto:
     """Return the model with the numbers that are wanted in its inputs, and with the types of outputs and inner values
-    as they are now: those that it declared, and no others.
+    as they are now: of those that it declared, and no others. What is not known keeps its name.
     """
     for value in model.graph.input:
         for axis, dim in enumerate(wanted.shapes.get(value.name, ())):
             if dim is not None:
                 write_dim(wanted.after(dim), value.type.tensor_type.shape.dim[axis])
-    declared: dict[GraphPath, set[str]] = {}
+    types = infer_model(_undeclared(model), fill=False).details.types
     for scope in scopes(model):
-        if scope.is_function:
-            continue
-        declared[scope.path] = {value.name for value in scope.proto.value_info}
-        del scope.proto.value_info[:]
-        if scope.path == MAIN:
-            for value in scope.proto.output:
-                value.type.tensor_type.ClearField("shape")
-    filled: ModelProto = infer_model(model).model
-    for scope in scopes(filled):
-        if scope.is_function:
-            continue
-        kept = [value for value in scope.proto.value_info if value.name in declared.get(scope.path, ())]
-        del scope.proto.value_info[:]
-        scope.proto.value_info.extend(kept)
-    return filled
+        known = types.get(scope.path, {})
+        if not scope.is_function:
+            for value in (*scope.proto.value_info, *(scope.proto.output if scope.path == MAIN else ())):
+                _declare(value, known.get(value.name, UNKNOWN).shape)
+    return model
+
+
+def _declare(value: ValueInfoProto, shape: Shape | None) -> None:
+    """Write the dimensions of a tensor that are known into its declared shape."""
+    if not value.type.HasField("tensor_type"):
+        return
+    written = value.type.tensor_type.shape.dim
+    if shape is not None and len(written) != len(shape):
+        del written[:]
+        for _ in shape:
+            written.add()
+    for entry, dim in zip(written, shape or [None] * len(written), strict=True):
+        if dim is not None:
+            write_dim(dim, entry)
+        elif not entry.HasField("dim_param"):
+            entry.ClearField("dim_value")

@@ -50,7 +50,7 @@ def convert_ir_to(
     known = {finding.location for finding in before if finding.severity == "error"}
     mirrored, bound = relabelled_mirror(mirror(model), wanted), BoundSizes(wanted.bound, ())
     plan = Plan()
-    entries = given_by_the_user(lambda: walk_mirror(mirrored, bound), tuple(follow), LAYERS)
+    entries = given_by_the_user(lambda: walk_mirror(mirrored, bound), tuple(follow), LAYERS, wanted)
     weights = _Weights(model, mirrored)
     found = find_reading(wanted, LAYERS, entries, lambda follower: walk_mirror(mirrored, bound, follower), weights.read)
     walked, follower = found.walked, found.follower

@@ -10,11 +10,11 @@ from splitgraph.conversion.plan import errors_of
 from splitgraph.conversion.sizes.follow import Follower, InputPlace, Need, Operators
 from splitgraph.conversion.sizes.origins import Origins, ReadWeights, Stuck, read_tensor
 from splitgraph.conversion.sizes.wanted import Wanted
-from splitgraph.dim import Dim, DimLike, Obligation, parse_given_dim, substitute
+from splitgraph.dim import Dim, DimLike, Obligation, parse_given_dim, substitute, symbols_of
 from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic, meant
 from splitgraph.inference import Walked
 from splitgraph.model.scopes import GraphPath, Scope, node_label, roots
-from splitgraph.model.value_type import Contents
+from splitgraph.model.value_type import UNKNOWN, Contents, ValueType
 
 # Each round decides about the sizes that the last one found in the way.
 _MOST_ROUNDS = 40
@@ -90,35 +90,53 @@ _PLACE = re.compile(r"(.+)\[(\d+)\]")
 
 
 def given_by_the_user(
-    walk: Callable[[], Walked], given: Sequence[str], operators: Operators
+    walk: Callable[[], Walked], given: Sequence[str], operators: Operators, wanted: Wanted
 ) -> dict[InputPlace, dict[int, DimLike]]:
     """Return the entries of constants that the user says in terms of dimensions. Raises SplitgraphError."""
     said = dict(map(_as_pair, given))
     if not said:
         return {}
     walked = walk()
-    nodes = {
-        f"{scope.location}/{node_label(node, index)}": (scope, index)
-        for scope in walked.scopes
-        for index, node in enumerate(scope.nodes)
-    }
+    nodes: dict[str, tuple[Scope, int]] = {}
+    twice = set[str]()
+    for scope in walked.scopes:
+        for index, node in enumerate(scope.nodes):
+            location = f"{scope.location}/{node_label(node, index)}"
+            twice.update([location] if location in nodes else [])
+            nodes[location] = scope, index
     found: dict[InputPlace, dict[int, DimLike]] = {}
     for text, dim in said.items():
         match = _PLACE.fullmatch(text)
         if match is None or match[1] not in nodes:
             near = "" if match is None else meant(match[1], nodes)
             raise SplitgraphError(f"{text!r} names no number of a node{near}; write NODE[ENTRY], as in main/reshape[0]")
+        if match[1] in twice:
+            raise SplitgraphError(f"{text!r}: several nodes are called {match[1]}; give them names of their own first")
         scope, index = nodes[match[1]]
         node, entry = scope.nodes[index], int(match[2])
         position = operators.saying.get(node.op_type, -1)
         if not 0 <= position < len(node.input):
-            raise SplitgraphError(f"{match[1]} is a {node.op_type}, which has no input that says a size")
+            raise SplitgraphError(
+                f"{match[1]} is a {node.op_type} without an input that says a size; where an attribute says it, "
+                f"upgrade the model first"
+            )
         place = InputPlace(scope.path, index, position)
         known = walked.graphs[scope.path].constants.get(node.input[position])
         if not isinstance(known, Contents) or not entry < len(known.items):
             raise SplitgraphError(f"{text!r}: there is no constant with an entry {entry}")
-        found.setdefault(place, {})[entry] = _read_dim(dim, text)
+        found.setdefault(place, {})[entry] = _checked(_read_dim(dim, text), known.items[entry], text, wanted)
     return found
+
+
+def _checked(dim: DimLike, before: object, text: str, wanted: Wanted) -> DimLike:
+    """Return a dimension that says at the old sizes what the constant says. Raises SplitgraphError."""
+    unknown = sorted(symbols_of(dim) - wanted.old.keys() - wanted.places.keys()) if isinstance(dim, Dim) else []
+    if unknown:
+        raise SplitgraphError(f"{text}={dim}: no input has a dimension {unknown[0]}{meant(unknown[0], wanted.places)}")
+    old = wanted.before(dim)
+    if isinstance(old, int) and isinstance(before, int) and before > 0 and old != before:
+        raise SplitgraphError(f"{text}={dim} is {old} at the old sizes, where the model has {before}")
+    return dim
 
 
 def _read_dim(written: str, place: str) -> DimLike:
@@ -160,6 +178,10 @@ def in_the_way(
         help = f"Say it: reshape --follow {doubt.location}[{doubt.entry}]=N, in terms of the new dimensions."
         yield diagnostic("SG421", text, doubt.location, help=help)
         told.add(doubt.location)
+    for location, text in _unknown_results(walked, wanted):
+        if location not in told:
+            told.add(location)
+            yield diagnostic("SG420", wanted.spelled(text), location)
     told.update(known)
     for error in errors_of(walked):
         if error.location not in told:
@@ -170,6 +192,23 @@ def in_the_way(
         if requirement.location not in told and _forbids(obligation, wanted):
             told.add(requirement.location)
             yield diagnostic("SG420", f"needs {wanted.spelled(str(obligation))}", requirement.location)
+
+
+def _unknown_results(walked: Walked, wanted: Wanted) -> Iterator[tuple[str, str]]:
+    """Yield the nodes that read a dimension that changes, and of whose results nothing is known."""
+    for scope in walked.scopes:
+        types = walked.graphs[scope.path].types if scope.path in walked.graphs else {}
+        for index, node in enumerate(scope.nodes):
+            read = [types[name].shape or () for name in node.input if name in types]
+            given = [types.get(name, UNKNOWN) for name in node.output if name]
+            moving = next((dim for shape in read for dim in shape if wanted.moves(dim)), None)
+            if moving is not None and given and all(kind.kind == "unknown" or _is_open(kind) for kind in given):
+                location = f"{scope.location}/{node_label(node, index)}"
+                yield location, f"what {node.op_type} makes of {moving} is not known"
+
+
+def _is_open(kind: ValueType) -> bool:
+    return kind.kind == "tensor" and kind.shape is None
 
 
 def _forbids(obligation: Obligation, wanted: Wanted) -> bool:

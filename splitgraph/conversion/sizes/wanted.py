@@ -80,6 +80,9 @@ def read_wanted(model: ModelProto, sizes: NewSizes) -> Wanted:
     shape of an input, and for a batch that its inputs do not share.
     """
     asked: dict[str, Sequence[DimLike | str | None]] = dict(sizes.shapes or {})  # type: ignore[arg-type]
+    for name, shape in asked.items():
+        if shape is None or isinstance(shape, int):
+            raise SplitgraphError(f"the shape of {name!r} is {shape}; give a list of numbers and names")
     if sizes.batch is not None:
         asked = {**_with_batch(model, sizes.batch, asked), **asked}
     if not asked:
@@ -105,6 +108,11 @@ def _with_batch(
         if value.name in weights or value.name in asked or not shape:
             continue
         firsts[value.name] = [batch, *shape[1:]]
+    ranks = {name: len(shape) for name, shape in firsts.items()}
+    for name in ranks:
+        # A list of one number beside tensors is a threshold or a size, and no batch.
+        if ranks[name] == 1 and max(ranks.values()) > 1 and value_type(_input(model, name).type).shape == (1,):
+            del firsts[name]
     found = {str(value_type(value.type).shape[0]) for value in model.graph.input if value.name in firsts}  # type: ignore[index]
     if len(found) > 1:
         listed = ", ".join(sorted(found))
@@ -113,6 +121,10 @@ def _with_batch(
             f"each input (shapes, reshape --input-shape)"
         )
     return firsts
+
+
+def _input(model: ModelProto, name: str) -> ValueInfoProto:
+    return next(value for value in model.graph.input if value.name == name)
 
 
 class _SizesReader:

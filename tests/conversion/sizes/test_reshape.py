@@ -207,6 +207,87 @@ def test_attention_takes_its_mask_and_its_past(items: int) -> None:
     np.testing.assert_allclose(found, np.concatenate([run(made, x=group)[0] for group in groups]), rtol=1e-5)
 
 
+def test_what_an_unknown_operator_gives_is_not_guessed() -> None:
+    made = parser.parse_model("""<ir_version: 8, opset_import: ["": 17, "of.mine": 1]>
+        g (float[1, 4] x) => (float[1, 4] y) <float[1, 4] u> { u = of.mine.Op (x) y = Relu (u) }""")
+    ((code, location, message),) = blockers(made, batch="N")
+    assert (code, location) == ("SG420", "main/Op#0") and "what Op makes of N is not known" in message
+
+
+def test_a_threshold_beside_a_batch_stays() -> None:
+    made = model("g (float[1, 4] x, float[1] t) => (float[1, 4] y) { y = Max (x, t) }")
+    shapes = [value.type.tensor_type.shape.dim for value in reshaped(made, batch="N").graph.input]
+    assert [[dim.dim_param or dim.dim_value for dim in shape] for shape in shapes] == [["N", 4], [1]]
+
+
+def test_one_batch_for_a_name_and_a_number() -> None:
+    made = model("g (float[B, 4] x, float[1, 4] z) => (float[B, 4] y) { y = Add (x, z) }")
+    verification = splitgraph.reshape(made, {"x": ["N", 4], "z": ["N", 4]}, verify=True).verification
+    assert verification is not None and verification.verdict == "equal"
+
+
+def test_an_output_that_is_an_input_is_left_alone() -> None:
+    made = model("g (float[1, 4] x) => (float[1, 4] y, float[1, 4] x) { y = Relu (x) }")
+    verification = splitgraph.reshape(made, batch="N", verify=True).verification
+    assert verification is not None and verification.verdict == "equal"
+
+
+def test_nothing_else_of_the_model_is_lost() -> None:
+    made = model("""g (float[1, 4] x, seq(float[2]) s) => (float[1, 4] y, seq(float[2]) t, int64[2, nonzeros] z)
+        <float[1, 4] u> { u = Relu (x) y = Sigmoid (u) t = SequenceErase (s) z = NonZero (u) }""")
+    made.graph.value_info[0].doc_string = "hidden"
+    made.graph.output[0].type.tensor_type.shape.dim[0].denotation = "DATA_BATCH"
+    after = convert_sizes(made, NewSizes({"x": ["N", 4]})).model
+    y, t, z = after.graph.output
+    assert (y.type.tensor_type.shape.dim[0].dim_param, y.type.tensor_type.shape.dim[0].denotation) == (
+        "N",
+        "DATA_BATCH",
+    )
+    assert t.type == made.graph.output[1].type
+    assert z.type.tensor_type.shape.dim[1].dim_param == "nonzeros"
+    assert after.graph.value_info[0].doc_string == "hidden"
+    assert after.graph.value_info[0].type.tensor_type.shape.dim[0].dim_param == "N"
+
+
+def test_constants_of_an_old_ir_version_are_inputs_too() -> None:
+    made = parser.parse_model("""<ir_version: 3, opset_import: ["": 8]>
+        g (float[1, 2, 4] x, int64[2] s) => (float[1, 8] y) <int64[2] s = {1, 8}> { y = Reshape (x, s) }""")
+    after = reshaped(made, batch=3)
+    *_, constant = after.graph.initializer
+    assert [value.name for value in after.graph.input] == ["x", "s", constant.name] and after.ir_version == 3
+    assert run(after, x=drawn(3, 2, 4))[0].shape == (3, 8)
+    verification = splitgraph.reshape(made, batch=3, assume_defaults=True, verify=True).verification
+    assert verification is not None and verification.verdict == "equal"
+
+
+def test_equal_parts_stay_equal() -> None:
+    made = model(
+        """g (float[1, 4] x) => (float[1, 2] y) <int64[2] s = {2, 2}>
+        { a, b = Split <axis = 1> (x, s) y = Add (a, b) }""",
+        18,
+    )
+    after = reshaped(made, x=[1, "S"])
+    assert run(after, x=drawn(1, 6))[0].shape == (1, 3)
+    # Two lengths of 1, and not 2 and 1: a run with 3 fails.
+    (split,) = [node for node in after.graph.node if node.op_type == "Split"]
+    assert len(split.input) == 2 and not any(each.name == "num_outputs" for each in split.attribute)
+
+
+def test_two_axes_of_equal_weights() -> None:
+    made = model("g (float[1, 2, 2] x) => (float[1, 2, 2] y) <float[1, 2, 2] w = {5, 5, 5, 5}> { y = Add (x, w) }")
+    (found,) = run(reshaped(made, x=[1, "S", "S"]), x=np.zeros((1, 3, 3), np.float32))
+    assert found.tolist() == [[[5.0] * 3] * 3]
+
+
+def test_sizes_that_no_dimension_fits_are_refused() -> None:
+    made = model("""g (float[12] x) => (float[4] y)
+        <int64[1] a = {0}, int64[1] b = {4}, int64[1] c = {8}, int64[1] d = {12}>
+        { p = Slice (x, a, b) q = Slice (x, b, c) r = Slice (x, c, d) s = Add (p, q) y = Add (s, r) }""")
+    ((code, location, message),) = blockers(made, x=["S"])
+    assert (code, location) == ("SG420", "main/Add#4") and "with S = 24" in message
+    assert [code for code, *_ in blockers(made, x=[24])] == ["SG420"]
+
+
 def test_counted_weights_are_counted_again() -> None:
     made = model("g (float[1, 4] x) => (float[1, 4] y) <float[1, 4] p = {2, 5, 8, 11}> { y = Add (x, p) }")
     (found,) = run(reshaped(made, x=[1, "S"]), x=np.zeros((1, 6), np.float32))
@@ -254,6 +335,8 @@ def test_the_user_says_what_a_number_means() -> None:
         ("main/Resize[2]=H", "names no number of a node"),
         ("main/Resize#0[7]=H", "no constant with an entry 7"),
         ("main/Resize#0[2]=?", "needs a dimension"),
+        ("main/Resize#0[2]=3*H", "is 6 at the old sizes, where the model has 4"),
+        ("main/Resize#0[2]=2*Q", "no input has a dimension Q"),
     ],
 )
 def test_a_wrong_word_of_the_user(follow: str, said: str) -> None:
