@@ -120,11 +120,16 @@ def _undeclared(model: ModelProto) -> ModelProto:
     copy = ModelProto()
     copy.CopyFrom(model)
     for scope in scopes(copy):
-        if not scope.is_function:
-            del scope.proto.value_info[:]
-            for value in scope.proto.output if scope.path == MAIN else ():
-                if value.type.HasField("tensor_type"):
-                    value.type.tensor_type.ClearField("shape")
+        if scope.is_function:
+            continue
+        del scope.proto.value_info[:]
+        for value in scope.proto.output:
+            if value.type.HasField("tensor_type"):
+                value.type.tensor_type.ClearField("shape")
+        for value in scope.proto.input if scope.path != MAIN else ():
+            # The rank says how a body is called.
+            for dim in value.type.tensor_type.shape.dim if value.type.HasField("tensor_type") else ():
+                dim.Clear()
     return copy
 
 
@@ -140,7 +145,8 @@ def _declared_anew(model: ModelProto, wanted: Wanted) -> ModelProto:
     for scope in scopes(model):
         known = types.get(scope.path, {})
         if not scope.is_function:
-            for value in (*scope.proto.value_info, *(scope.proto.output if scope.path == MAIN else ())):
+            inputs = () if scope.path == MAIN else scope.proto.input
+            for value in (*inputs, *scope.proto.value_info, *scope.proto.output):
                 _declare(value, known.get(value.name, UNKNOWN).shape)
     return model
 

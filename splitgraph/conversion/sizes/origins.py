@@ -84,23 +84,42 @@ class Origins:
         if need.entry is None:
             self._follow(need.place, need.name, need.axis, need.dim)
         else:
-            self._count(need, need.entry)
+            self._count(need.place, need.name, need.axis, need.dim, need.entry)
 
-    def _count(self, need: Need, entry: int) -> None:
-        """Let indices count the items of a batch of any size."""
-        home = self._definitions.home(need.place.path, need.name)
-        tensor = self._tensor(home, need.name, self._producers.get((home, need.name)))
-        if tensor is None or is_external(tensor):
-            raise Stuck(f"takes elements along {need.dim} by numbers that {need.name!r} has")
-        array = array_of(tensor)
-        counted = np.zeros_like(array.take([0], need.axis))
+    def _count(self, place: InputPlace, name: str, axis: int, dim: DimLike, entry: int) -> None:
+        """Let indices count the items of a batch of any size. entry: which of their last axis counts."""
+        home = self._definitions.home(place.path, name)
+        producer = self._producers.get((home, name))
+        tensor = self._tensor(home, name, producer)
+        if tensor is None and producer is not None and producer.node.op_type == "Concat":
+            self._count_in_part(producer, axis, dim, entry)
+            return
+        array = None if tensor is None else self._read_weights(home, tensor)
+        if array is None:
+            # What is computed has the items, or not.
+            if self._shape(place.path, name)[axis] != dim:
+                raise Stuck(f"takes elements along {dim} by numbers that {name!r} has")
+            return
+        first = array.take([0], axis)
+        counted = np.zeros_like(first)
         counted[..., entry] = 1
-        steps = np.arange(array.shape[need.axis]).reshape([-1 if at == need.axis else 1 for at in range(array.ndim)])
-        first = array.take([0], need.axis)
+        steps = np.arange(array.shape[axis]).reshape([-1 if at == axis else 1 for at in range(array.ndim)])
         if first[..., entry].any() or (array != first + counted * steps).any():
-            raise Stuck(f"the indices {need.name!r} do not count all of {need.dim}")
-        self._follower.patterns[need.place] = Counted(need.axis, entry)
-        self._expand(need.place, tuple(tensor.dims), need.axis, need.dim)
+            raise Stuck(f"the indices {name!r} do not count all of {dim}")
+        self._follower.patterns[place] = Counted(axis, entry)
+        self._expand(place, axis, dim)
+
+    def _count_in_part(self, producer: _Producer, axis: int, dim: DimLike, entry: int) -> None:
+        """The same for what is put together of parts along the last axis."""
+        path = producer.scope.path
+        for position, name in enumerate(producer.node.input):
+            size = self._shape(path, name)[-1]
+            if not isinstance(size, int):
+                break
+            if entry < size:
+                self._count(producer.place(position), name, axis, dim, entry)
+                return
+            entry -= size
 
     def outer(self, path: GraphPath, name: str, axis: int) -> int | None:
         """Return what stands outside of N along an axis of 24*N, from the Reshape that made one dimension of several.
@@ -144,7 +163,7 @@ class Origins:
         producer = self._producers.get((home, name))
         if size == 1:
             if not self._has_batch(shape, dim):
-                self._expand(reader, shape, axis, dim)
+                self._expand(reader, axis, dim)
             elif producer is None or not self._moved(producer, shape, axis, dim):
                 raise Stuck(f"it has {dim} along axis {shape.index(dim)} instead")
             return
@@ -185,7 +204,7 @@ class Origins:
             return None
         return next((each.t for each in producer.node.attribute if each.name == "value"), None)
 
-    def _expand(self, reader: InputPlace, shape: tuple[DimLike, ...], axis: int, dim: DimLike) -> None:
+    def _expand(self, reader: InputPlace, axis: int, dim: DimLike) -> None:
         self._follower.expanded.setdefault(reader, {})[axis] = dim
 
     def _has_batch(self, shape: tuple[DimLike, ...], dim: DimLike) -> bool:
@@ -212,7 +231,7 @@ class Origins:
         """Repeat weights that are the same all along the axis. array: None for weights that cannot be read."""
         size = self._shape(reader.path, name)[axis]
         if array is None:
-            raise Stuck(f"the weights {name!r} have {size} along axis {axis}")
+            raise Stuck(f"the weights {name!r} have {size} along axis {axis}, and are in a file of their own")
         repeated = self._follower.repeated
         first = array.take([0], axis)
         is_finite = array.dtype.kind in "iu" or (array.dtype.kind == "f" and np.isfinite(array).all())
@@ -225,7 +244,7 @@ class Origins:
             self._follower.patterns[reader] = triangle
         else:
             raise Stuck(f"the weights {name!r} have {size} along axis {axis}, and are not the same all along it")
-        self._expand(reader, array.shape, axis, dim)
+        self._expand(reader, axis, dim)
 
 
 def _between(shape: tuple[DimLike, ...], one: int, other: int) -> tuple[DimLike, ...]:

@@ -13,7 +13,7 @@ from splitgraph.conversion.sizes.wanted import Wanted
 from splitgraph.dim import Dim, DimLike, Obligation, parse_given_dim, substitute, symbols_of
 from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic, meant
 from splitgraph.inference import Walked
-from splitgraph.model.scopes import GraphPath, Scope, node_label, roots
+from splitgraph.model.scopes import MAIN, GraphPath, Scope, node_label, roots
 from splitgraph.model.value_type import UNKNOWN, Contents, ValueType
 
 # Each round decides about the sizes that the last one found in the way.
@@ -178,7 +178,10 @@ def in_the_way(
         help = f"Say it: reshape --follow {doubt.location}[{doubt.entry}]=N, in terms of the new dimensions."
         yield diagnostic("SG421", text, doubt.location, help=help)
         told.add(doubt.location)
-    for location, text in _unknown_results(walked, wanted):
+    for location, text in (
+        *_replaceable_sizes(walked, wanted, follower.operators),
+        *_unknown_results(walked, wanted),
+    ):
         if location not in told:
             told.add(location)
             yield diagnostic("SG420", wanted.spelled(text), location)
@@ -205,6 +208,22 @@ def _unknown_results(walked: Walked, wanted: Wanted) -> Iterator[tuple[str, str]
             if moving is not None and given and all(kind.kind == "unknown" or _is_open(kind) for kind in given):
                 location = f"{scope.location}/{node_label(node, index)}"
                 yield location, f"what {node.op_type} makes of {moving} is not known"
+
+
+def _replaceable_sizes(walked: Walked, wanted: Wanted, operators: Operators) -> Iterator[tuple[str, str]]:
+    """Yield the nodes whose sizes stand in a default that a caller may replace."""
+    main = next((scope for scope in walked.scopes if scope.path == MAIN), None)
+    if main is None or main.is_function:
+        return
+    detail = walked.graphs[MAIN]
+    defaults = {value.name for value in main.proto.input} & {tensor.name for tensor in main.proto.initializer}
+    for index, node in enumerate(main.nodes) if defaults else ():
+        position = operators.saying.get(node.op_type, len(node.input))
+        name = node.input[position] if position < len(node.input) else ""
+        data = detail.types.get(node.input[0], UNKNOWN).shape if node.input else None
+        if name in defaults and name not in detail.constants and any(map(wanted.moves, data or ())):
+            text = f"{name!r} says a size, and is a default that a caller may replace"
+            yield f"{main.location}/{node_label(node, index)}", text
 
 
 def _is_open(kind: ValueType) -> bool:

@@ -182,10 +182,10 @@ def _gather_nd(site: Site) -> None:
     if dims is None or indices is None or len(indices) < 2 or site.ctx.attribute("batch_dims", 0):
         return
     for entry, dim in enumerate(dims[: indices[-1]] if isinstance(indices[-1], int) else ()):
-        if not site.wanted.moves(dim) or not symbols_of(dim) <= site.wanted.batch or dim in indices:
+        if not site.wanted.moves(dim) or not symbols_of(dim) <= site.wanted.batch:
             continue
-        old = site.wanted.before(dim)
-        axis = next((axis for axis, size in enumerate(indices[:-1]) if size == old), None)
+        sizes = dim, site.wanted.before(dim)
+        axis = next((axis for axis, size in enumerate(indices[:-1]) if size in sizes), None)
         if axis is None:
             site.computes_over(dim, f"takes elements along {dim} by their numbers")
         else:

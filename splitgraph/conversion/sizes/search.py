@@ -30,7 +30,7 @@ _ITEMS_HELP = "Name the dimension in reshape --input-shape, and not with --batch
 
 class Found(NamedTuple):
     """A walk with new sizes. stuck: the needs that nothing gives, with why. over: where a dimension is computed over,
-    by symbol.
+    by symbol; lost: the outputs that do not have one.
     """
 
     wanted: Wanted
@@ -38,13 +38,21 @@ class Found(NamedTuple):
     follower: Follower
     stuck: Mapping[Need, str]
     over: Mapping[str, tuple[str, str]]
+    lost: Mapping[str, tuple[str, str]]
+
+    def not_apart(self) -> Mapping[str, tuple[str, str]]:
+        """Return why items do not stand apart along a dimension, by symbol: the node, and what it does."""
+        return {**self.lost, **self.over}
 
     def in_the_way(self, known: Collection[str] = ()) -> Iterator[Diagnostic]:
         """Yield what is in the way of the new sizes. known: where the model has errors without them."""
-        yield from in_the_way(self.walked, self.follower, self.stuck, known)
+        others = [*in_the_way(self.walked, self.follower, self.stuck, known)]
+        yield from others
+        # An output may miss a dimension only because of these.
+        reasons = self.over if others else self.not_apart()
         for name in sorted(self.wanted.batch & self.wanted.asked):
-            if name in self.over:
-                location, text = self.over[name]
+            if name in reasons:
+                location, text = reasons[name]
                 told = f"{self.wanted.spelled(text)}, where the items of a batch have to stay apart"
                 yield diagnostic("SG420", told, location, help=_ITEMS_HELP)
 
@@ -64,10 +72,7 @@ def find_reading(
         decided = {place: dict(each) for place, each in entries.items()}
         follower = Follower(wanted, operators, decided, choices=choices)
         walked, stuck = walk_followed(lambda: walk(follower), follower, read_weights)
-        over = dict(follower.over)
-        for name, told in _lost(walked, wanted).items():
-            over.setdefault(name, told)
-        return Found(wanted, walked, follower, stuck, over)
+        return Found(wanted, walked, follower, stuck, dict(follower.over), _lost(walked, wanted))
 
     if operators.over is None:
         first = {name for name, inputs in wanted.axes.items() if set(inputs.values()) == {0}}
@@ -75,10 +80,10 @@ def find_reading(
     while True:
         found = follow(wanted, {})
         read = {name for each in found.follower.alternatives.values() for name in each.symbols}
-        lengths = wanted.batch & found.over.keys() - read - wanted.asked
+        lengths = wanted.batch & found.not_apart().keys() - read - wanted.asked
         if not lengths:
             found = _with_best_reading(found, follow)
-            lengths = wanted.batch & found.over.keys() - wanted.asked
+            lengths = wanted.batch & found.not_apart().keys() - wanted.asked
         if not lengths:
             return found
         wanted = replace(wanted, batch=wanted.batch - lengths)
@@ -124,7 +129,8 @@ def _first_problem(found: Found) -> tuple[object, ...] | None:
     """Return the place of the first node that is in the way, or that computes over a batch."""
     order = _order(found.walked)
     locations = [each.location for each in found.in_the_way()]
-    locations += [found.over[name][0] for name in found.wanted.batch & found.over.keys()]
+    reasons = found.not_apart()
+    locations += [reasons[name][0] for name in found.wanted.batch & reasons.keys()]
     # What has no place of its own, such as an output, comes last.
     return min((order.get(location, (len(order),)) for location in locations), default=None)
 

@@ -78,6 +78,8 @@ FOLLOWING = {
                 => (float[p, q] e, float[r, s] w) { e = Add (a, v) w = Identity (e) }> (h, x) }"""),
     "indices that count items": model("""g (float[2, 3] x) => (float[2, 2] y)
             <int64[2, 2, 2] i = {0, 2, 0, 0, 1, 2, 1, 0}> { y = GatherND (x, i) }"""),
+    "indices put together": model("""g (float[1, 3] x) => (float[1] y) <int64[1, 1] r = {0}, int64[1, 1] c = {2}>
+            { i = Concat <axis = -1> (r, c) y = GatherND (x, i) }"""),
     "steps before items": model("""g (float[1, 2, 3] x) => (float[2, 1, 3] y)
             <int64[2] s = {2, 3}, int64[3] t = {2, 1, 3}>
             { u = Transpose <perm = [1, 0, 2]> (x) f = Reshape (u, s) r = Relu (f) y = Reshape (r, t) }"""),
@@ -258,6 +260,14 @@ def test_constants_of_an_old_ir_version_are_inputs_too() -> None:
     assert run(after, x=drawn(3, 2, 4))[0].shape == (3, 8)
     verification = splitgraph.reshape(made, batch=3, assume_defaults=True, verify=True).verification
     assert verification is not None and verification.verdict == "equal"
+
+
+def test_a_size_in_a_default_is_not_taken_for_granted() -> None:
+    made = model("g (float[1, 2, 4] x, int64[2] s) => (float[1, 8] y) <int64[2] s = {1, 8}> { y = Reshape (x, s) }")
+    ((code, _, message),) = blockers(made, x=["N", 2, 4])
+    assert code == "SG420" and "a default that a caller may replace" in message
+    after = splitgraph.reshape(made, {"x": ["N", 2, 4]}, assume_defaults=True).model
+    assert run(after, x=drawn(3, 2, 4))[0].shape == (3, 8)
 
 
 def test_equal_parts_stay_equal() -> None:
