@@ -7,11 +7,10 @@ such a size comes from; then the model is walked again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from splitgraph.conversion.sizes.over import Over
 from splitgraph.conversion.sizes.readings import Ambiguous, parted, read_slice
 from splitgraph.conversion.sizes.wanted import Wanted
 from splitgraph.dim import Dim, DimLike, symbols_of
@@ -23,6 +22,8 @@ from splitgraph.model.value_type import Contents, ValueType, vector
 
 # Reads a node.
 Rule = Callable[["Site"], None]
+# Yields the inputs over which a node computes, each with an axis.
+Over = Callable[["Site"], Iterable[tuple[int, int]]]
 
 
 class InputPlace(NamedTuple):

@@ -7,14 +7,11 @@ place of every axis by itself, or combine the places of several inputs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from splitgraph.conversion.sizes.follow import Site
+from splitgraph.conversion.sizes.follow import Over, Site
 
 # An input, and an axis of it.
 Place = tuple[int, int]
-Over = Callable[["Site"], Iterable[Place]]
 
 
 def _of_data(site: Site, axes: Iterable[int]) -> list[Place]:
