@@ -24,7 +24,7 @@ from splitgraph.model.scopes import MAIN, node_label
 # So many readings are tried.
 _MOST_TRIALS = 24
 # Operators that read nothing of a value but its shape.
-_READ_SHAPES = frozenset(("Shape", "Size"))
+_READ_SHAPES = frozenset(("SequenceLength", "Shape", "Size"))
 _ITEMS_HELP = "Name the dimension in reshape --input-shape, and not with --batch, if it is no batch."
 
 

@@ -108,11 +108,6 @@ def _with_batch(
         if value.name in weights or value.name in asked or not shape:
             continue
         firsts[value.name] = [batch, *shape[1:]]
-    ranks = {name: len(shape) for name, shape in firsts.items()}
-    for name in ranks:
-        # A list of one number beside tensors is a threshold or a size, and no batch.
-        if ranks[name] == 1 and max(ranks.values()) > 1 and value_type(_input(model, name).type).shape == (1,):
-            del firsts[name]
     found = {str(value_type(value.type).shape[0]) for value in model.graph.input if value.name in firsts}  # type: ignore[index]
     if len(found) > 1:
         listed = ", ".join(sorted(found))
@@ -121,10 +116,6 @@ def _with_batch(
             f"each input (shapes, reshape --input-shape)"
         )
     return firsts
-
-
-def _input(model: ModelProto, name: str) -> ValueInfoProto:
-    return next(value for value in model.graph.input if value.name == name)
 
 
 class _SizesReader:

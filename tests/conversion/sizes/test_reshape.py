@@ -216,9 +216,10 @@ def test_what_an_unknown_operator_gives_is_not_guessed() -> None:
     assert (code, location) == ("SG420", "main/Op#0") and "what Op makes of N is not known" in message
 
 
-def test_a_threshold_beside_a_batch_stays() -> None:
+def test_a_threshold_is_no_batch() -> None:
     made = model("g (float[1, 4] x, float[1] t) => (float[1, 4] y) { y = Max (x, t) }")
-    shapes = [value.type.tensor_type.shape.dim for value in reshaped(made, batch="N").graph.input]
+    assert [message for *_, message in blockers(made, batch="N")] == ["N was 1, and is broadcast to 4"]
+    shapes = [value.type.tensor_type.shape.dim for value in reshaped(made, batch="N", t=[1]).graph.input]
     assert [[dim.dim_param or dim.dim_value for dim in shape] for shape in shapes] == [["N", 4], [1]]
 
 
