@@ -25,7 +25,7 @@ from splitgraph.model.scopes import MAIN, node_label
 _MOST_TRIALS = 24
 # Operators that read nothing of a value but its shape.
 _READ_SHAPES = frozenset(("SequenceLength", "Shape", "Size"))
-_ITEMS_HELP = "Name the dimension in reshape --input-shape, and not with --batch, if it is no batch."
+_ITEMS_HELP = "If it is no batch, name the dimension with reshape --input-shape, and not with reshape --batch."
 
 
 class Found(NamedTuple):
