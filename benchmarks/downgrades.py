@@ -74,7 +74,7 @@ def networks() -> list[dict[str, Any]]:
 
 
 def converted(converter: Converter, source: Path, target: Path, opset: int) -> str:
-    """Convert a file in a process; return the last line that a failed process printed, and "" for one that ended well."""
+    """Convert a file in a process; return the last line that it printed if it failed, and "" if it did not."""
     try:
         done = subprocess.run(
             [sys.executable, "-c", _ARGUMENTS + converter.program, source, target, str(opset)],
