@@ -259,7 +259,7 @@ def _empty_at_run_time(examined: Examined, target: Target) -> Iterator[Diagnosti
     ]
     if failure is not None and open_lengths:
         text = f"{target.label} {_VERBS[failure.answer]} parts that are empty at run time"
-        advice = "Run the model with dimensions of which each part gets something."
+        advice = "Run the model with dimensions that leave no part empty."
         yield diagnostic(_CODES[failure.answer], text, open_lengths[0].location, severity="info", help=advice)
 
 
