@@ -25,7 +25,7 @@ def test_explain_lists_all_codes(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "hint"), [("SG299", "did you mean SG2"), ("2030", "did you mean SG203"), ("x", "lists all")]
+    ("code", "hint"), [("SG299", "did you mean 'SG2"), ("2030", "did you mean 'SG203'"), ("x", "lists all")]
 )
 def test_explain_an_unknown_code(code: str, hint: str, run: Run) -> None:
     exit_code, out, err = run("explain", code)
@@ -41,4 +41,5 @@ def test_explain_a_code_as_people_write_it(code: str, run: Run) -> None:
 
 @pytest.mark.parametrize("code", ["", " "])
 def test_explain_no_code(code: str, run: Run) -> None:
-    assert run("explain", code) == (2, "", f"error: there is no code {code!r}; 'splitgraph explain' lists all codes\n")
+    told = f"error: there is no code {code!r}; 'splitgraph explain' lists all codes [SG601]\n"
+    assert run("explain", code) == (2, "", told)

@@ -21,6 +21,10 @@ def test_infer(run: Run, folder: Path) -> None:
     assert out == (
         "model.onnx · opset 13 · 1 node · 1 split\n"
         "\n"
+        "  input   x   float32[N, 6]\n"
+        "  output  p0  float32[N, 3]\n"
+        "  output  p1  float32[N, 3]\n"
+        "\n"
         "  node  operator  axis  input          parts\n"
         "  s     Split-13  1     float32[N, 6]  3 | 3\n"
         "\n"
