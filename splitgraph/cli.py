@@ -430,8 +430,7 @@ def diff(**options: Any) -> int:
 @parameters.optional_models_argument
 @parameters.model_option("--before", "The model before a rewrite; with --after.")
 @parameters.model_option("--after", "The model after a rewrite; with --before.")
-@takes("output", required=True)
-@takes("force")
+@takes("output", "force")
 @click.option("--svg", metavar="NODE", help="Draw one split as SVG instead: its name, or its location if names repeat.")
 @click.option("--title", metavar="TEXT", help="The title of the page. Default: the name of the model.")
 @click.option("--verify", is_flag=True, help="Verify the two models, and show what became of each part that differs.")

@@ -69,7 +69,7 @@ class _ValueAt(NamedTuple):
     name: str
 
 
-class _Giver(NamedTuple):
+class _Source(NamedTuple):
     """What gives a value. place: of the node in the graph of that scope. inside: the path from there to the graph of
     the value, for an input of a body; () for an output of the node.
     """
@@ -102,24 +102,27 @@ class _Why:
         self._analysis, self._details = analysis, analysis.details
         self._scopes = {scope.path: scope for scope in self._details.scopes if not scope.in_function}
         self._definitions = Definitions([*self._scopes.values()])
-        self._sources = dict(_givers(self._scopes))
+        self._sources = dict(_sources(self._scopes))
         self._alone = _Alone(analysis, self._definitions)
         self._wanted: dict[_ValueAt, dict[_Part, None]] = {}
 
     def steps(self, wanted: str) -> list[Step]:
         """Return the steps of a value."""
         first = self._find(wanted)
-        self._wanted[first] = dict.fromkeys(_dims(self._alone.type_of(first)))
+        type, contents = self._alone.type_of(first), self._alone.contents_of(first)
+        # Of a shape, people ask for its elements.
+        elements = [] if contents is None else _parts(type, contents)
+        self._wanted[first] = dict.fromkeys([*_dims(type), *elements])
         waiting, steps = [self._place(first)], dict[_ValueAt, Step]()
         while waiting:
             *_, value = heappop(waiting)
             if value in steps:
                 continue
             steps[value], found = self._step(value)
-            for read, slot in found:
+            for read, part in found:
                 if read not in self._wanted:
                     heappush(waiting, self._place(read))
-                self._wanted.setdefault(read, {})[slot] = None
+                self._wanted.setdefault(read, {})[part] = None
         return list(steps.values())
 
     def _place(self, value: _ValueAt) -> tuple[tuple[int, ...], str, _ValueAt]:
@@ -148,10 +151,10 @@ class _Why:
 
     def _step(self, value: _ValueAt) -> tuple[Step, list[tuple[_ValueAt, _Part]]]:
         """Return the step of a value, and what it depends on."""
-        slots, graph = [*self._wanted[value]], self._scopes[value.path].location
+        parts, graph = [*self._wanted[value]], self._scopes[value.path].location
         shown, contents = self._shown_type(value), self._alone.contents_of(value)
         step = Step(value.name, shown, graph, "constant")
-        if contents is not None and any(slot.kind == "element" for slot in slots):
+        if contents is not None and any(part.kind == "element" for part in parts):
             step = replace(step, elements=tuple(map(self._shown, contents.dims)))
         source = self._sources.get(value)
         if source is None:
@@ -161,9 +164,9 @@ class _Why:
             reason = "the model does not name it" if unnamed else ""
             return replace(step, source="input", enters=tuple(map(_mark, unnamed)), reason=reason), []
         found, enters = dict[tuple[_ValueAt, _Part], None](), dict[str, None]()
-        for slot in slots:
-            needed = self._alone.needed(value, slot, source)
-            new = self._entering(value, slot, needed)
+        for part in parts:
+            needed = self._alone.needed(value, part, source)
+            new = self._entering(value, part, needed)
             if new is not None:
                 enters[new] = None
             found.update(dict.fromkeys(needed))
@@ -173,7 +176,7 @@ class _Why:
         names = tuple(dict.fromkeys(read.name for read, _ in found))
         return replace(step, reads=names, enters=tuple(enters), reason=reason), [*found]
 
-    def _reason(self, source: _Giver) -> str:
+    def _reason(self, source: _Source) -> str:
         """Return why a node gives a dimension that nothing before it has."""
         domain = plain_domain(source.node.domain) or AI_ONNX
         if f"{domain}::{source.node.op_type}" in self._analysis.completeness.unknown_operators:
@@ -190,12 +193,12 @@ class _Why:
         shown: ValueType = self._details.types.get(value.path, {}).get(value.name, UNKNOWN)
         return shown
 
-    def _entering(self, value: _ValueAt, slot: _Part, needed: Collection[tuple[_ValueAt, _Part]]) -> str | None:
+    def _entering(self, value: _ValueAt, part: _Part, needed: Collection[tuple[_ValueAt, _Part]]) -> str | None:
         """Return a dimension as it is shown, "?" for an unknown one; None if something before it has its symbols."""
-        if slot.kind == "rank":
+        if part.kind == "rank":
             return None if needed else "..."
-        dim, shape = self._alone.at(value, slot), self._shown_type(value).shape
-        shown = self._shown(dim) if slot.kind == "element" or shape is None else shape[slot.place]
+        dim, shape = self._alone.at(value, part), self._shown_type(value).shape
+        shown = self._shown(dim) if part.kind == "element" or shape is None else shape[part.place]
         before = frozenset[str]().union(*(_names(self._alone.at(*each)) for each in needed))
         if dim is None:
             return None if any(self._alone.at(*each) is None for each in needed) else "?"
@@ -255,67 +258,71 @@ class _Alone:
             known = tensor_contents(known) if len(known.dims) < 2 and sum(known.dims) <= _MOST_ELEMENTS else None
         return known if known is not None and len(known.items) <= _MOST_ELEMENTS else None
 
-    def at(self, value: _ValueAt, slot: _Part) -> Item:
+    def at(self, value: _ValueAt, part: _Part) -> Item:
         """Return a dimension or element of a value; None if it is not known."""
-        return _at(self.type_of(value), self.contents_of(value), slot)
+        return _at(self.type_of(value), self.contents_of(value), part)
 
-    def needed(self, value: _ValueAt, slot: _Part, source: _Giver) -> list[tuple[_ValueAt, _Part]]:
+    def needed(self, value: _ValueAt, part: _Part, source: _Source) -> list[tuple[_ValueAt, _Part]]:
         """Return the dimensions and elements of the inputs of a node that one of its output depends on: as few as tell
         it.
         """
         given = {
-            read: _slots(self.type_of(read), self.contents_of(read))
+            read: _parts(self.type_of(read), self.contents_of(read))
             for name in dict.fromkeys(filter(None, reads(source.node)))
             for read in (_ValueAt(self.definitions.home(source.scope.path, name), name),)
         }
         unranked = [(read, _Part("rank")) for read in given if self.type_of(read) == UNKNOWN]
-        if slot.kind == "rank":
+        if part.kind == "rank":
             return unranked[:1]
-        known = self._told(value, slot, source, frozenset())
-        if known != self.at(value, slot) and not isinstance(known, Dim):
+        known = self._told(value, part, source, frozenset())
+        if known != self.at(value, part) and not isinstance(known, Dim):
             # The node alone tells less, as of a sequence. What has the same symbols may be what it depends on.
-            mine = _names(self.at(value, slot))
-            alike = [(read, each) for read, slots in given.items() for each in slots]
+            mine = _names(self.at(value, part))
+            alike = [(read, each) for read, parts in given.items() for each in parts]
             return [(read, each) for read, each in alike if not mine.isdisjoint(_names(self.at(read, each)))]
         freed = frozenset[tuple[_ValueAt, _Part]]()
-        for read, slots in reversed(given.items()):
-            together = freed.union((read, each) for each in slots)
-            if self._told(value, slot, source, together) == known:
+        for read, parts in reversed(given.items()):
+            together = freed.union((read, each) for each in parts)
+            if self._told(value, part, source, together) == known:
                 freed = together
                 continue
-            for each in reversed(slots):
-                if self._told(value, slot, source, freed | {(read, each)}) == known:
+            for each in reversed(parts):
+                if self._told(value, part, source, freed | {(read, each)}) == known:
                     freed |= {(read, each)}
-        kept = [(read, each) for read, slots in given.items() for each in slots if (read, each) not in freed]
+        kept = [(read, each) for read, parts in given.items() for each in parts if (read, each) not in freed]
+        if not kept:
+            # Without its number of elements a known value is not known either.
+            sizes = [(read, each) for read in given if self.contents_of(read) for each in _dims(self.type_of(read))]
+            kept = [entry for entry in sizes if self._told(value, part, source, frozenset({entry})) != known]
         # A dimension that a node only hands on is followed through the first input that has it.
         same = [entry for entry in kept if isinstance(known, Dim) and self.at(*entry) == known]
         return same[:1] or kept
 
-    def _told(self, value: _ValueAt, slot: _Part, source: _Giver, freed: frozenset[Any]) -> Item:
+    def _told(self, value: _ValueAt, part: _Part, source: _Source, freed: frozenset[Any]) -> Item:
         """Return a dimension or element that a node gives if some of those of its inputs are not known."""
         runs = self._runs.setdefault((source.scope.path, source.place), {})
         if freed not in runs:
             runs[freed] = {}
         if value not in runs[freed]:
             runs[freed].update(self._run(source, freed, value))
-        return _at(*runs[freed][value], slot)
+        return _at(*runs[freed][value], part)
 
     def _run(
-        self, source: _Giver, freed: Collection[tuple[_ValueAt, _Part]], value: _ValueAt
+        self, source: _Source, freed: Collection[tuple[_ValueAt, _Part]], value: _ValueAt
     ) -> dict[_ValueAt, tuple[ValueType, Contents | None]]:
         state = WalkState(self._task)
         walk = Walk(state, MAIN, _ALONE, source.scope.imports, Facts(), bindings={})
         for name in dict.fromkeys(filter(None, reads(source.node))):
             read = _ValueAt(self.definitions.home(source.scope.path, name), name)
-            slots = [slot for place, slot in freed if place == read]
-            walk.types[name] = self._without(self.type_of(read), slots)
+            parts = [part for place, part in freed if place == read]
+            walk.types[name] = self._without(self.type_of(read), parts)
             detail = self.analysis.details.graphs.get(read.path)
             contents = None if detail is None else detail.constants.get(name)
-            elements = {slot.place for slot in slots if slot.kind == "element"}
+            elements = {part.place for part in parts if part.kind == "element"}
             if elements and (few := self.contents_of(read)) is not None:
                 items = [None if place in elements else item for place, item in enumerate(few.items)]
                 contents = Contents(few.shape, tuple(items))
-            if contents is not None and len(elements) == len(slots):
+            if contents is not None and len(elements) == len(parts):
                 walk.constants[name] = contents
         walk.run([source.node])
         inside = (0, *source.inside[1:])
@@ -332,22 +339,22 @@ class _Alone:
             results[_ValueAt(value.path, name)] = type, elements_of if isinstance(elements_of, Contents) else None
         return results
 
-    def _without(self, type: ValueType, slots: Sequence[_Part]) -> ValueType:
+    def _without(self, type: ValueType, parts: Sequence[_Part]) -> ValueType:
         """Return a type with symbols that mean nothing for some of its dimensions."""
-        axes = {slot.place for slot in slots if slot.kind == "dim"}
+        axes = {part.place for part in parts if part.kind == "dim"}
         if type.shape is None or not axes:
             return type
         return type.with_shape([self._missing + axis if axis in axes else dim for axis, dim in enumerate(type.shape)])
 
 
-def _at(type: ValueType, contents: Contents | None, slot: _Part) -> Item:
-    if slot.kind == "element":
-        return contents.items[slot.place] if contents is not None and slot.place < len(contents.items) else None
+def _at(type: ValueType, contents: Contents | None, part: _Part) -> Item:
+    if part.kind == "element":
+        return contents.items[part.place] if contents is not None and part.place < len(contents.items) else None
     shape = type.shape
-    return shape[slot.place] if slot.kind == "dim" and shape is not None and slot.place < len(shape) else None
+    return shape[part.place] if part.kind == "dim" and shape is not None and part.place < len(shape) else None
 
 
-def _slots(type: ValueType, contents: Contents | None) -> list[_Part]:
+def _parts(type: ValueType, contents: Contents | None) -> list[_Part]:
     """Return what a node may read of an input: the elements if they are known, else the dimensions."""
     if contents is not None:
         return [_Part("element", index) for index, item in enumerate(contents.items) if item is not None]
@@ -366,13 +373,13 @@ def _mark(text: str) -> str:
     return "?" if text == "None" else text
 
 
-def _givers(scopes: Mapping[GraphPath, Scope]) -> Iterator[tuple[_ValueAt, _Giver]]:
+def _sources(scopes: Mapping[GraphPath, Scope]) -> Iterator[tuple[_ValueAt, _Source]]:
     for path, scope in scopes.items():
         for index, node in enumerate(scope.nodes):
-            yield from ((_ValueAt(path, name), _Giver(scope, index)) for name in node.output if name)
+            yield from ((_ValueAt(path, name), _Source(scope, index)) for name in node.output if name)
         if path:
             outer = scopes[path[:-3]]
-            yield from ((_ValueAt(path, each.name), _Giver(outer, path[-3], path[-3:])) for each in scope.proto.input)
+            yield from ((_ValueAt(path, each.name), _Source(outer, path[-3], path[-3:])) for each in scope.proto.input)
 
 
 def _inputs(scope: Scope) -> set[str]:

@@ -201,7 +201,7 @@ def rewrite_json(
         ok=output is not None,
         model=model_name,
         output=output,
-        data_files=[{"path": str(data_file.path), "how": data_file.how} for data_file in data_files],
+        data_files=data_files_json(data_files),
         **{"from": dict(rewrite.from_opset)},
         to=dict(rewrite.to_opset),
         changes=[
@@ -214,6 +214,11 @@ def rewrite_json(
         verified=rewrite.verified,
         verification=None if rewrite.verification is None else _comparison_json(rewrite.verification),
     )
+
+
+def data_files_json(data_files: Iterable[DataFile]) -> list[Document]:
+    """Return the files that a written model depends on."""
+    return [{"path": str(data_file.path), "how": data_file.how} for data_file in data_files]
 
 
 def report_json(models: Iterable[tuple[str, Analysis]], output: str) -> Document:

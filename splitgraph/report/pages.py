@@ -170,7 +170,7 @@ def data_lines(data_files: Sequence[DataFile]) -> list[Block]:
 def changes_phrase(changes: Sequence[Change], to_form: str | None = None) -> str:
     """Return how many nodes were rewritten: "24 splits and 61 other nodes rewritten"."""
     if not changes:
-        return "nothing to change"
+        return "no node rewritten"
     splits = sum(_SPLIT_FAMILY.fullmatch(change.before) is not None for change in changes)
     others = len(changes) - splits
     verb = "rewritten" if to_form is None else f"rewritten as {to_form}"
