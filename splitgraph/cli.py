@@ -170,11 +170,12 @@ def _told(error: click.UsageError) -> str:
     """Return the message of a wrong call; for an unknown option, with the option that has a similar name."""
     if not isinstance(error, click.NoSuchOption) or error.ctx is None:
         return error.format_message()
-    from splitgraph.findings.near_names import meant
+    from splitgraph.findings.near_names import nearest
 
     known = [spelled for param in error.ctx.command.params for spelled in (*param.opts, *param.secondary_opts)]
-    near = meant(error.option_name, [spelled for spelled in known if spelled.startswith("--")])
-    return f"There is no option {error.option_name!r}{near}{'' if near else '.'}"
+    close = nearest(error.option_name.lstrip("-"), [spelled[2:] for spelled in known if spelled.startswith("--")])
+    near = f"; did you mean '--{close[0]}'?" if close else "."
+    return f"There is no option {error.option_name!r}{near}"
 
 
 def _meant_as_a_file(error: click.UsageError, typed: Sequence[str]) -> str:

@@ -37,7 +37,7 @@ def meant(name: object, known: Iterable[str], most: int = 1) -> str:
 
 def meant_file(path: str | os.PathLike[str]) -> str:
     """Return the same advice for a file that does not exist: a similar name in its folder, also without its ending."""
-    folder, name = os.path.split(path)
+    folder, name = os.path.split(os.fspath(path).rstrip("/" + os.sep))
     try:
         with os.scandir(folder or os.curdir) as entries:
             names = [entry.name for entry in islice(entries, _MOST_FILES)]

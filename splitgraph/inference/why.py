@@ -7,7 +7,7 @@ input of a Reshape to given sizes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
@@ -266,37 +266,48 @@ class _Alone:
         """Return the dimensions and elements of the inputs of a node that one of its output depends on: as few as tell
         it.
         """
-        given = {
-            read: _parts(self.type_of(read), self.contents_of(read))
-            for name in dict.fromkeys(filter(None, reads(source.node)))
-            for read in (_ValueAt(self.definitions.home(source.scope.path, name), name),)
-        }
-        unranked = [(read, _Part("rank")) for read in given if self.type_of(read) == UNKNOWN]
+        home = self.definitions.home
+        given = [
+            _ValueAt(home(source.scope.path, name), name) for name in dict.fromkeys(filter(None, reads(source.node)))
+        ]
         if part.kind == "rank":
-            return unranked[:1]
-        known = self._told(value, part, source, frozenset())
+            return [(read, part) for read in given if self.type_of(read).shape is None][:1]
+        every = [(read, each) for read in given for each in _parts(self.type_of(read), self.contents_of(read))]
+
+        def told(freed: Collection[tuple[_ValueAt, _Part]]) -> Item:
+            return self._told(value, part, source, frozenset(freed))
+
+        known = told(())
         if known != self.at(value, part) and not isinstance(known, Dim):
             # The node alone tells less, as of a sequence. What has the same symbols may be what it depends on.
             mine = _names(self.at(value, part))
-            alike = [(read, each) for read, parts in given.items() for each in parts]
-            return [(read, each) for read, each in alike if not mine.isdisjoint(_names(self.at(read, each)))]
-        freed = frozenset[tuple[_ValueAt, _Part]]()
-        for read, parts in reversed(given.items()):
-            together = freed.union((read, each) for each in parts)
-            if self._told(value, part, source, together) == known:
-                freed = together
-                continue
-            for each in reversed(parts):
-                if self._told(value, part, source, freed | {(read, each)}) == known:
-                    freed |= {(read, each)}
-        kept = [(read, each) for read, parts in given.items() for each in parts if (read, each) not in freed]
+            return [entry for entry in every if not mine.isdisjoint(_names(self.at(*entry)))]
+        kept = self._enough(every, known, told)
         if not kept:
             # Without its number of elements a known value is not known either.
             sizes = [(read, each) for read in given if self.contents_of(read) for each in _dims(self.type_of(read))]
-            kept = [entry for entry in sizes if self._told(value, part, source, frozenset({entry})) != known]
+            kept = [entry for entry in sizes if told({entry}) != known]
         # A dimension that a node only hands on is followed through the first input that has it.
         same = [entry for entry in kept if isinstance(known, Dim) and self.at(*entry) == known]
         return same[:1] or kept
+
+    def _enough(
+        self, every: Sequence[tuple[_ValueAt, _Part]], known: Item, told: Callable[[Collection[Any]], Item]
+    ) -> list[tuple[_ValueAt, _Part]]:
+        """Return as few as tell what is known of an output, even if all others are not known. told: returns what is
+        known of the output if some are not known.
+        """
+        if told(every) == known:
+            return []
+        for entry in every:
+            # Most nodes hand a dimension on.
+            if self.at(*entry) == known and told({*every} - {entry}) == known:
+                return [entry]
+        freed = set[tuple[_ValueAt, _Part]]()
+        for entry in reversed(every):
+            if told(freed | {entry}) == known:
+                freed.add(entry)
+        return [entry for entry in every if entry not in freed]
 
     def _told(self, value: _ValueAt, part: _Part, source: _Source, freed: frozenset[Any]) -> Item:
         """Return a dimension or element that a node gives if some of those of its inputs are not known."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from splitgraph.findings.diagnostics import CODES
@@ -16,6 +18,18 @@ def test_explain_a_code(code: str, run: Run) -> None:
     assert out.startswith(f"SG203  {CODES['SG203'].title}\n")
     assert CODES["SG203"].meaning in out
     assert CODES["SG203"].help in out
+
+
+def test_explain_several_codes(run: Run) -> None:
+    code, out, err = run("explain", "203", "SG302", "sg203")
+    assert (code, err) == (0, "")
+    assert [line[:5] for line in out.splitlines() if line.startswith("SG")] == ["SG203", "SG302"]
+    document = json.loads(run("explain", "203", "SG302", "--json")[1])
+    assert [(each["code"], each["title"]) for each in document["codes"]] == [
+        (code, CODES[code].title) for code in ("SG203", "SG302")
+    ]
+    assert [each["acceptance"] is None for each in document["codes"]] == [True, False]
+    assert len(json.loads(run("explain", "--json")[1])["codes"]) == len(CODES)
 
 
 def test_explain_lists_all_codes(run: Run) -> None:

@@ -43,7 +43,7 @@ CHAINS: dict[str, tuple[str, str, list[str]]] = {
         " i = Constant <value_int = 0> () d = Gather (s, i) u = Unsqueeze (d, zero) t = Concat <axis = 0> (u, c)"
         " y = Reshape (x, t)",
         "u",
-        ["u: zero d", "d: s i", "i:", "s: other", "other:", "zero:"],
+        ["u: zero d", "d: s", "s: other", "other:", "zero:"],
     ),
     "what a node makes": ("a = NonZero (x) y = Cast <to = 1> (a)", "a", ["a:"]),
     "an unknown operator": ("a = Relu (x) y = mine.Foo (a)", "y", ["y:"]),
