@@ -129,12 +129,17 @@ def _close(code: str) -> str:
     return f"{near}; codes that can be accepted are {', '.join(ACCEPTABLE)}"
 
 
-def stale(accept: Acceptance, errors: Iterable[Diagnostic]) -> Diagnostic:
-    """Return the note for an acceptance that no error of the model needs. errors: those of the model."""
+def stale(accept: Acceptance, errors: Iterable[Diagnostic], nodes: Iterable[str] = ()) -> Diagnostic:
+    """Return the note for an acceptance that no error of the model needs. errors: those of the model. nodes: the
+    locations of its nodes.
+    """
     where = "" if accept.location is None else f" at {accept.location}"
     text = f"{accept} was accepted, but the model has no error {accept.code}{where}"
     places = [finding.location for finding in errors if finding.code == accept.code]
     close = nearest(accept.location or "", places, cutoff=0.0)
+    if not close and accept.location is not None:
+        locations = set(nodes)
+        close = [] if accept.location.removesuffix("/*") in locations else nearest(accept.location, locations)
     return diagnostic("SG606", f"{text}; did you mean {accept.code}@{close[0]}?" if close else text, severity="info")
 
 

@@ -36,13 +36,24 @@ def meant(name: object, known: Iterable[str], most: int = 1) -> str:
 
 
 def meant_file(path: str | os.PathLike[str]) -> str:
-    """Return the same advice for a file that does not exist: a similar name in its folder, also without its ending."""
+    """Return the same advice for a file that does not exist: a similar name in its folder, also without its ending, or
+    the same name in a folder of a similar name.
+    """
     folder, name = os.path.split(os.fspath(path).rstrip("/" + os.sep))
+    near = _near_entry(folder, name)
+    if near is None and folder:
+        beside = _near_entry(*os.path.split(folder.rstrip("/" + os.sep)))
+        near = None if beside is None else os.path.join(beside, name)
+    return f"; did you mean {near}?" if near is not None and os.path.lexists(near) else ""
+
+
+def _near_entry(folder: str, name: str) -> str | None:
+    """Return the entry of a folder with a similar name; None without one, also if the folder cannot be read."""
     try:
         with os.scandir(folder or os.curdir) as entries:
             names = [entry.name for entry in islice(entries, _MOST_FILES)]
     except (OSError, ValueError):
-        return ""
+        return None
     unended = [candidate for candidate in sorted(names) if os.path.splitext(candidate)[0] == name]
     close = unended or nearest(name, names, cutoff=0.75)
-    return f"; did you mean {os.path.join(folder, close[0])}?" if close else ""
+    return os.path.join(folder, close[0]) if close else None

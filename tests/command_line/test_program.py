@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -80,6 +81,8 @@ def test_help_of_a_command(name: str | None, run: Run) -> None:
         (["infer", "modle.onnx"], "modle.onnx: no such file; did you mean model.onnx?"),
         (["infer", "model"], "model: no such file; did you mean model.onnx?"),
         (["infer", "nowhere/model.onnx"], "nowhere/model.onnx: no such file ["),
+        (["infer", "deap/model.onnx"], "deap/model.onnx: no such file; did you mean deep/model.onnx?"),
+        (["infer", "deap/"], "deap: no such file; did you mean deep?"),
         (["check", "model.onnx", "--target", "onnxruntim"], "did you mean 'onnxruntime'"),
         (["report", "model.onnx", "--svg", "main/S"], "did you mean 'main/s'?"),
         (["infer", "model.onnx", "--why", "p_1"], "did you mean 'p1'?"),
@@ -90,6 +93,8 @@ def test_help_of_a_command(name: str | None, run: Run) -> None:
     ],
 )
 def test_near_names_on_the_command_line(typed: list[str], told: str, run: Run, folder: Path) -> None:
+    Path("deep").mkdir()
+    shutil.copy("model.onnx", "deep")
     code, _, err = run(*typed)
     assert code == 2
     assert told in err

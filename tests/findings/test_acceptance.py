@@ -106,6 +106,10 @@ def test_a_stale_acceptance_names_the_place_that_may_be_meant() -> None:
     assert (note.code, note.severity) == ("SG606", "info")
     assert "did you mean SG302@main/first?" in note.message
     assert stale(Acceptance("SG214"), errors).message.endswith("the model has no error SG214")
+    nodes = ["main/first", "main/second"]
+    assert "did you mean SG302@main/second?" in stale(Acceptance("SG302", "main/secnd"), [], nodes).message
+    for location in ("main/second", "main/second/*"):
+        assert stale(Acceptance("SG302", location), [], nodes).message.endswith(f"no error SG302 at {location}")
 
 
 def test_every_code_has_an_answer() -> None:
