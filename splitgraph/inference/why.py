@@ -20,6 +20,7 @@ from splitgraph.inference.operators import AI_ONNX
 from splitgraph.inference.task import Task
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_state import WalkState
+from splitgraph.model.deferred import import_whole
 from splitgraph.model.names import Definitions
 from splitgraph.model.onnx_proto import ModelProto, NodeProto, TensorProto
 from splitgraph.model.scopes import MAIN, GraphPath, Scope, node_label, operator_name, plain_domain, reads
@@ -407,6 +408,7 @@ def _proto(analysis: Analysis) -> ModelProto:
     content = source.content if isinstance(source, HeldModel) else open_model(source, weights="leave").content
     if isinstance(content, ModelProto):
         return content
+    import_whole("splitgraph.inference.openvino_ir")
     from splitgraph.inference.openvino_ir import mirror
 
     return mirror(content).model
