@@ -202,6 +202,11 @@ class HeldModel(Generic[M]):
         self._whole: Any = None
 
     @property
+    def folder(self) -> Path:
+        """The folder that external data is relative to."""
+        return model_folder(self._path)
+
+    @property
     def whole(self) -> M:
         """The model with all of its weights, made when it is first asked for. Raises ModelError if the file changed
         since it was read.

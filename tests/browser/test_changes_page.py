@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 def test_the_result_is_shown_first_with_its_changes(open_page: Open) -> None:
     page = open_page(models.upgraded())
     assert page.texts('#sides [aria-pressed="true"]') == ["After"]
-    assert page.texts('[role="tab"][aria-selected="true"]')[0].startswith("Changes")
+    assert page.texts('#tabs [aria-selected="true"]')[0].startswith("Changes")
     assert page.all(".box.split.has-changed")
     assert "opset: 11 → 18" in page.texts("#panel .conditions li")
 

@@ -118,8 +118,10 @@ def test_a_finding_is_at_its_node(open_page: Open) -> None:
 
 def test_conditions_are_shown(open_page: Open) -> None:
     page = open_page(models.wrong())
+    page.press(ESCAPE)
     assert "M % 3 == 0" in page.texts("#panel .conditions li")
     assert page.texts(".box.split .needs") == ["requires M % 3 == 0"]
+    page.one('[data-tab="splits"]').click()
     page.press("j", "j")
     assert page.texts("#panel .conditions li") == ["M % 3 == 0"]
 

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import splitgraph
-from splitgraph.dim import Dim, symbols_of
+from splitgraph.differences.constants import (
+    UNKNOWN_FOLDER,
+    Constant,
+    Folder,
+    attribute_texts,
+    constant,
+    graph_constants,
+    sparse_constant,
+)
+from splitgraph.dim import Dim, Obligation, symbols_of
 from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.formats import HeldModel, open_model
 from splitgraph.inference.analysis import IR, Analysis, SplitReport
-from splitgraph.model.onnx_proto import ModelProto
+from splitgraph.model.attributes import HOLDING_GRAPHS
+from splitgraph.model.onnx_proto import AttributeProto, ModelProto
 from splitgraph.model.scopes import (
     MAIN,
     FunctionKey,
@@ -26,7 +36,7 @@ from splitgraph.model.scopes import (
 )
 from splitgraph.model.value_type import ValueType
 from splitgraph.report.html.split_svg import KINDS, bar_weights, operator_label, rest_parts
-from splitgraph.report.text import dim_text, opset_text, printable
+from splitgraph.report.text import dim_text, opset_text, printable, shortened
 from splitgraph.splits.openvino_split_1 import DOMAIN as OPENVINO
 
 if TYPE_CHECKING:
@@ -67,7 +77,8 @@ class GraphSources:
 
     types: the types of values by graph path. calls: the types of values in the body of a called function, by the
     location of the call. wanted: locations of splits and findings; a call without one of them is not opened. versions:
-    the version of the operator of each split, by location.
+    the version of the operator of each split, by location. constants: returns the constants of a graph by name. folder:
+    of the data files of the model.
     """
 
     model: ModelProto
@@ -76,6 +87,8 @@ class GraphSources:
     wanted: Iterable[str]
     versions: Mapping[str, int]
     splits: Collection[str]
+    constants: Callable[[Any, GraphPath], Mapping[str, Constant]]
+    folder: Folder
 
 
 @dataclass(slots=True)
@@ -83,8 +96,8 @@ class Graphs:
     """The graphs of a page.
 
     documents: one for each graph. places: the graph and the index of each node, by the node's location. repeated: all
-    nodes at the location of a split, where several nodes have one name. ops, types: the tables of operators and of
-    types that documents refer to.
+    nodes at the location of a split, where several nodes have one name. ops, types, attributes, elements: the tables of
+    operators, of types, of the attributes of a node, and of the elements of a constant that documents refer to.
     """
 
     documents: list[Document] = field(default_factory=list)
@@ -92,6 +105,8 @@ class Graphs:
     repeated: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     ops: EntryTable[str] = field(default_factory=EntryTable)
     types: EntryTable[str] = field(default_factory=EntryTable)
+    attributes: EntryTable[list[tuple[str, str]]] = field(default_factory=EntryTable)
+    elements: EntryTable[tuple[str, str]] = field(default_factory=EntryTable)
     _type_indices: dict[int, tuple[int, ValueType]] = field(default_factory=dict)
 
     def output_names(self, place: tuple[int, int]) -> list[str]:
@@ -157,7 +172,10 @@ class _Reading:
         constants += [] if is_function else [tensor.values.name for tensor in graph.proto.sparse_initializer]
         document["consts"] = [values.index(name) for name in constants]
         document["inputs"] = [values.index(name) for name in inputs]
+        known = {} if is_function else self._sources.constants(graph.proto, graph.path)
+        elements = [(values.index(name), self._elements(known[name])) for name in constants if name in known]
         names, ops, read, written, inner = [], [], [], [], list[_Waiting]()
+        attributes = []
         for index, node in enumerate(graph.proto.node):
             label = node_label(node, index)
             location = f"{graph.location}/{label}"
@@ -165,6 +183,10 @@ class _Reading:
             ops.append(self._operator(node, location))
             read.append([values.index(name) for name in node.input])
             written.append([values.index(name) for name in node.output])
+            held = _constant_of(node, self._sources.folder)
+            if held is not None:
+                elements += [(value, self._elements(held)) for value in written[-1][:1]]
+            attributes.append(self._attributes(node, without_tensors=held is not None))
             if self._graphs.places.setdefault(location, (number, index)) != (number, index):
                 self._note_repeated(location, number, index)
             if graph.function:
@@ -172,8 +194,20 @@ class _Reading:
             inner += self._inside(node, graph, index, label, (number, index))
         document["outputs"] = [values.index(name) for name in outputs]
         document |= {"names": names, "ops": ops, "ins": read, "outs": written}
-        document |= {"values": values.names, "types": values.types}
+        document |= {"values": values.names, "types": values.types, "attrs": attributes, "elements": elements}
         return inner
+
+    def _elements(self, held: Constant) -> int:
+        first, limits = held.shown()
+        return self._graphs.elements.index((printable(first), printable(limits)))
+
+    def _attributes(self, node: Any, *, without_tensors: bool) -> int:
+        """Return the index of the attributes of a node, -1 for none. without_tensors: of a Constant."""
+        left = {attribute.name for attribute in node.attribute if without_tensors and attribute.type in _TENSORS}
+        left |= {attribute.name for attribute in node.attribute if attribute.type in HOLDING_GRAPHS}
+        texts = attribute_texts(node, self._sources.folder) if len(node.attribute) > len(left) else {}
+        shown = [(printable(name), printable(text)) for name, text in texts.items() if name not in left]
+        return self._graphs.attributes.index(shown, tuple(shown)) if shown else -1
 
     def _note_repeated(self, location: str, number: int, index: int) -> None:
         """Record a further node with the name of a split."""
@@ -206,6 +240,21 @@ class _Reading:
             written = function_location(function)
             waiting.append(_Waiting(function, path, location, title, parent, types, written))
         return waiting
+
+
+_TENSORS = frozenset({AttributeProto.TENSOR, AttributeProto.SPARSE_TENSOR})
+
+
+def _constant_of(node: Any, folder: Folder) -> Constant | None:
+    """Return the tensor that a Constant holds; None for another node."""
+    if node.op_type != "Constant":
+        return None
+    for attribute in node.attribute:
+        if attribute.type == AttributeProto.TENSOR:
+            return constant(attribute.t, folder)
+        if attribute.type == AttributeProto.SPARSE_TENSOR:
+            return sparse_constant(attribute.sparse_tensor, folder)
+    return None
 
 
 class _Values:
@@ -243,6 +292,10 @@ def _prefixes(locations: Iterable[str]) -> frozenset[str]:
 # The page of a model --------------------------------------------------------------------------------------------------
 
 
+# Characters of a text of the model's metadata.
+_LONGEST_TEXT = 400
+
+
 class ModelData(NamedTuple):
     """document: everything that a page shows of a model. places: graph and index of each node, by location."""
 
@@ -254,8 +307,9 @@ def model_data(analysis: Analysis, name: str, wanted: Iterable[str] = ()) -> Mod
     """Return the data of a model. name: of the model, such as its path. wanted: locations of further nodes that
     must be in the data; calls of functions without a split, a finding or such a node are not opened.
     """
-    graphs = _Reading(_sources(analysis, wanted)).run()
-    splits = _Splits(analysis, graphs)
+    sources = _sources(analysis, wanted)
+    graphs = _Reading(sources).run()
+    splits, ranks = _Splits(analysis, graphs), _Ranks(analysis, sources.model)
     written = [splits.document(split) for split in analysis.splits]
     completeness = analysis.completeness
     document = {
@@ -263,30 +317,80 @@ def model_data(analysis: Analysis, name: str, wanted: Iterable[str] = ()) -> Mod
         "name": printable(name),
         "format": "OpenVINO IR" if IR in analysis.opset else "ONNX",
         "opset": printable(opset_text(analysis.opset)),
+        **({} if IR in analysis.opset else _metadata(sources.model)),
         "graphs": graphs.documents,
         "ops": graphs.ops.entries,
         "types": graphs.types.entries,
+        "attributes": graphs.attributes.entries,
+        "elements": graphs.elements.entries,
         "dims": splits.dims.entries,
         "splits": written,
         "findings": [_finding(finding, graphs) for finding in analysis.diagnostics],
-        "symbols": [[printable(symbol), low, high] for symbol, (low, high) in analysis.symbols.items()],
+        "symbols": [
+            [printable(symbol), low, high, ranks.of({symbol})]
+            for symbol, (low, high) in sorted(analysis.symbols.items(), key=lambda each: ranks.of({each[0]}))
+        ],
         "obligations": [
-            [
-                printable(
-                    f"{obligation} (if {' or '.join(obligation.branches)} runs)"
-                    if obligation.branches
-                    else str(obligation)
-                ),
-                [printable(location) for location in locations[:20]],
-            ]
-            for obligation, locations in analysis.required_by.items()
+            [_obligation_text(obligation), [printable(location) for location in locations[:20]], rank]
+            for rank, obligation, locations in ranks.ordered(analysis.required_by)
         ],
         "assumptions": [
-            [printable(str(assumption)), [printable(at)]] for assumption, at in analysis.assumed_by.items()
+            [printable(str(assumption)), [printable(at)], ranks.of(assumption.symbols)]
+            for assumption, at in analysis.assumed_by.items()
         ],
         "completeness": {"dims": completeness.dims, "known": completeness.known, "symbolic": completeness.symbolic},
     }
     return ModelData(document, graphs.places)
+
+
+class _Ranks:
+    """Orders what is said of symbols: 0 for those of the model's inputs, 1 for others of the author, 2 if a symbol is
+    splitgraph's own.
+    """
+
+    def __init__(self, analysis: Analysis, model: ModelProto) -> None:
+        inputs = [analysis.types.get(value.name) for value in model.graph.input]
+        dims = [dim for value in inputs if value is not None for dim in value.shape or () if isinstance(dim, Dim)]
+        self._own = analysis.generated
+        self._inputs = {name for dim in dims for name in symbols_of(dim)} - analysis.generated
+
+    def of(self, symbols: Collection[str]) -> int:
+        """Return the rank of what is said of these symbols."""
+        if not self._own.isdisjoint(symbols):
+            return 2
+        return 0 if self._inputs.issuperset(symbols) else 1
+
+    def ordered(self, required: Mapping[Obligation, tuple[str, ...]]) -> list[tuple[int, Obligation, tuple[str, ...]]]:
+        """Return the requirements with their ranks, those of the inputs first."""
+        ranked = [(self.of(obligation.symbols), obligation, at) for obligation, at in required.items()]
+        return sorted(ranked, key=lambda each: each[0])
+
+
+def _obligation_text(obligation: Obligation) -> str:
+    condition = f" (if {' or '.join(obligation.branches)} runs)" if obligation.branches else ""
+    return printable(f"{obligation}{condition}")
+
+
+def _metadata(model: ModelProto) -> Document:
+    """Return what an ONNX model says of itself. imports: its operator sets. metadata: entries of the author."""
+    told = {
+        "IR version": model.ir_version,
+        "producer": " ".join(filter(None, (model.producer_name, model.producer_version))),
+        "domain": model.domain,
+        "model version": model.model_version or "",
+        "graph": model.graph.name,
+        "description": model.doc_string or model.graph.doc_string,
+    }
+    imports = {entry.domain or "ai.onnx": entry.version for entry in model.opset_import}
+    return {
+        "about": [(name, _abridged(str(text))) for name, text in told.items() if text != ""],
+        "imports": [(printable(domain), version) for domain, version in imports.items()],
+        "metadata": [(printable(entry.key), _abridged(entry.value)) for entry in model.metadata_props],
+    }
+
+
+def _abridged(text: str) -> str:
+    return printable(shortened(text, _LONGEST_TEXT))
 
 
 def _sources(analysis: Analysis, more: Iterable[str]) -> GraphSources:
@@ -296,25 +400,35 @@ def _sources(analysis: Analysis, more: Iterable[str]) -> GraphSources:
         *(finding.location for finding in analysis.diagnostics),
         *more,
     ]
+    source: Any = analysis.held
+    content = source.content if isinstance(source, HeldModel) else open_model(source, weights="leave").content
+    folder = source.folder if isinstance(source, HeldModel) else UNKNOWN_FOLDER
+    model, constants = _with_constants(content, folder)
     return GraphSources(
-        model=_proto(analysis),
+        model=model,
         types={MAIN: analysis.types} if details is None else details.types,
         calls={} if details is None else _call_types(analysis),
         wanted=wanted,
         splits={split.location for split in analysis.splits},
         versions={split.location: split.since_version for split in analysis.splits if not split.domain},
+        constants=constants,
+        folder=folder,
     )
 
 
-def _proto(analysis: Analysis) -> ModelProto:
-    """Return the model without its weights; of an OpenVINO IR the nodes that mirror its layers."""
-    source: Any = analysis.held
-    content = source.content if isinstance(source, HeldModel) else open_model(source, weights="leave").content
+def _with_constants(
+    content: Any, folder: Folder
+) -> tuple[ModelProto, Callable[[Any, GraphPath], Mapping[str, Constant]]]:
+    """Return the model without its weights, and what returns the constants of a graph; of an OpenVINO IR the nodes
+    that mirror its layers.
+    """
     if isinstance(content, ModelProto):
-        return content
+        return content, lambda graph, path: graph_constants(graph, folder)
+    from splitgraph.differences.parts import constants_of_ir
     from splitgraph.inference.openvino_ir import mirror
 
-    return mirror(content).model
+    mirrored = mirror(content)
+    return mirrored.model, lambda graph, path: constants_of_ir(content, mirrored, path)
 
 
 def _call_types(analysis: Analysis) -> dict[str, Mapping[str, ValueType]]:

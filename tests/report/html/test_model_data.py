@@ -126,7 +126,7 @@ def test_conditions_are_listed_with_their_nodes() -> None:
     model.opset_import[0].version = 13
     del model.graph.node[1].attribute[1:]
     data = data_of(model)
-    assert data["obligations"] == [["M % 2 == 0", ["main/s"]]]
+    assert data["obligations"] == [["M % 2 == 0", ["main/s"], 0]]
     assert data["splits"][0]["needs"] == ["M % 2 == 0"]
 
 
