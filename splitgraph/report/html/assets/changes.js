@@ -76,7 +76,7 @@ function operatorCounts(ops) {
 function groupText({ ops, clusters }) {
   const reasons = new Set(clusters.flat().map((each) => each.why).filter(Boolean));
   if (ops) return `with ${ops}`;
-  return reasons.size === 1 ? [...reasons][0] : `${clusters[0][0].name}, …`;
+  return reasons.size === 1 ? [...reasons][0] : "";
 }
 
 function groupParts(page, group) {
@@ -88,7 +88,7 @@ function groupParts(page, group) {
     rows.push(html("li", { class: "omitted" }, `${group.clusters.length - 200} more in the list`));
   return [
     html("h2", {}, html("span", {}, group.title), closeButton(page)),
-    html("p", {}, `${group.clusters.length.toLocaleString("en")} times; ${groupText(group)}`),
+    html("p", {}, [`${group.clusters.length.toLocaleString("en")} times`, groupText(group)].filter(Boolean).join("; ")),
     html("ul", { class: "values" }, ...rows),
   ];
 }

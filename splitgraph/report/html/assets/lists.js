@@ -100,7 +100,7 @@ function changeRow({ change, group }, name, reason) {
     return row("change-row", change.loc, lineOne(html("b", { class: kind }, changeTitle(change))), label, reason);
   }
   const number = html("span", {}, group.clusters.length.toLocaleString("en"));
-  const text = html("div", { class: "text" }, `${group.isOpen ? "▾" : "▸"} ${groupText(group)}`);
+  const text = html("div", { class: "text" }, `${group.isOpen ? "▾" : "▸"} ${groupText(group) || `${name}, …`}`);
   return row("change-row group-row", "", lineOne(html("b", { class: kind }, group.title), number), text);
 }
 

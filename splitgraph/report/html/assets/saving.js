@@ -37,10 +37,13 @@ function wholeDrawing(stage) {
 
 /** Write the styles of an element and all in it as attributes. */
 function writeStyles(drawn) {
-  for (const element of [drawn, ...drawn.querySelectorAll("*")]) {
+  const elements = [drawn, ...drawn.querySelectorAll("*")];
+  for (const element of elements) {
     const styles = getComputedStyle(element);
     const names = element.matches("text") ? TEXT_STYLES : element.matches("rect, path, circle") ? SHAPE_STYLES : [];
     for (const name of names) element.setAttribute(name, styles.getPropertyValue(name));
-    for (const name of ["tabindex", "role", "class", "data-key"]) element.removeAttribute(name);
   }
+  // All styles are known only as long as every element has its class.
+  for (const element of elements)
+    for (const name of ["tabindex", "role", "class", "data-key"]) element.removeAttribute(name);
 }

@@ -82,7 +82,8 @@ class Search {
     const left = words.filter((word) => !seen.some((text) => text.toLowerCase().includes(word)));
     const found = left.map((word) => [word, parts.find(([, text]) => text.toLowerCase().includes(word))]);
     const shown = [...new Map(found.filter(([, part]) => part).map(([word, part]) => [part.join(" "), [word, ...part]])).values()];
-    return shown.length ? html("div", { class: "reason" }, ...shown.flatMap((each) => marked(...each))) : null;
+    const texts = shown.flatMap((each, place) => [...(place ? [" · "] : []), ...marked(...each)]);
+    return shown.length ? html("div", { class: "reason" }, ...texts) : null;
   }
 
   opAt(at) {
@@ -120,7 +121,7 @@ function partsOf({ split, finding, change, graph, node }) {
 function marked(word, kind, text) {
   const at = text.toLowerCase().indexOf(word);
   const [before, hit, after] = [text.slice(0, at), text.slice(at, at + word.length), text.slice(at + word.length)];
-  return [`${kind} ${fromTheEnd(before, 16)}`, html("mark", {}, hit), `${after} `];
+  return [`${kind} ${fromTheEnd(before, 16)}`, html("mark", {}, hit), after];
 }
 
 function contains(text, words) {
