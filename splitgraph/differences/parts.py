@@ -7,7 +7,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from splitgraph.differences.constants import (
+from splitgraph.differences.difference import Kind, Part, PartDifference
+from splitgraph.differences.matching import ComparedGraph, ValueNames
+from splitgraph.formats import LoadedModel
+from splitgraph.formats.constants import (
     UNKNOWN_FOLDER,
     Bytes,
     Constant,
@@ -16,9 +19,6 @@ from splitgraph.differences.constants import (
     constant,
     graph_constants,
 )
-from splitgraph.differences.difference import Kind, Part, PartDifference
-from splitgraph.differences.matching import ComparedGraph, ValueNames
-from splitgraph.formats import LoadedModel
 from splitgraph.inference.analysis import Analysis
 from splitgraph.model.deferred import import_whole
 from splitgraph.model.onnx_proto import FunctionProto, ModelProto, TensorProto

@@ -54,6 +54,10 @@ class Graph {
 
   /** Of a constant, its first elements and their range, as text; undefined for another value. */
   elements(value) {
+    const node = this.producer[value];
+    // Exporters give equal constants to several nodes by Identity.
+    if (this.constants[value] && node >= 0 && this.op(node) === "Identity")
+      return this.elements(this.data.ins[node][0]);
     return this.model.data.elements[this.elementsOf.get(value)];
   }
 

@@ -1,4 +1,4 @@
-"""Constant tensors and attributes of two models: whether two are the same, and what a person reads of one.
+"""Constant tensors and attributes: whether those of two models are the same, and what a person reads of one.
 
 Tensors are compared by their elements, wherever these are: in memory, in the model's file, in a data file, or in the
 .bin of an IR. Large ones are read in blocks and never as a whole.
@@ -6,6 +6,7 @@ Tensors are compared by their elements, wherever these are: in memory, in the mo
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -345,13 +346,19 @@ def _text(attribute: AttributeProto, folder: Folder) -> str:
     return f"[{', '.join(shown)}{left}]"
 
 
+def _float32_text(item: float) -> str:
+    """Return the shortest text that means this float32: "1e-05" and not "9.99999975e-06"."""
+    texts = [f"{item:.{digits}g}" for digits in range(6, 10)]
+    return next((text for text in texts if struct.pack("<f", float(text)) == struct.pack("<f", item)), texts[-1])
+
+
 def _item_text(attribute: AttributeProto, item: Any, folder: Folder) -> str:
     if attribute.type in _TENSORS:
         return constant(item, folder).text
     if attribute.type in _SPARSE_TENSORS:
         return sparse_constant(item, folder).text
     if isinstance(item, float):
-        return f"{item:.9g}"
+        return _float32_text(item)
     if isinstance(item, str):
         return _string_text(item)
     if item is None or not isinstance(item, int):
