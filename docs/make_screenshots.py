@@ -87,6 +87,14 @@ def _changed_split(page: Opened) -> None:
     page.one(".row").click()
 
 
+def _by_seconds(page: Opened) -> None:
+    next(each for each in page.all("thead button") if each.text == "seconds").click()
+
+
+def _constants(page: Opened) -> None:
+    page.press("/", *"ln_f", "\ue007")
+
+
 PICTURES = {
     "gpt2": Picture(models.gpt2, lambda page: page.press("j", "j", "j")),
     "gpt2-dark": Picture(models.gpt2, lambda page: page.press("j"), "dark"),
@@ -97,7 +105,9 @@ PICTURES = {
         models.with_findings, lambda page: (page.one('[data-tab="findings"]').click(), page.press("j"))
     ),
     "changes": Picture(models.upgraded, _changed_split),
-    "index": Picture(_index, lambda page: page.all("thead button")[9].click()),
+    "groups": Picture(models.normalized, lambda page: page.one(".row").click()),
+    "node": Picture(lambda: models.page_of("gpt2.opset17.onnx"), _constants),
+    "index": Picture(_index, _by_seconds),
 }
 SPLITS = {
     "split-gpt2": ("gpt2.opset17.onnx", "/h.0/attn/Split"),

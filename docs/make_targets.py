@@ -12,7 +12,7 @@ from target_operators import operator_matrix, runtime_pages
 
 import splitgraph
 from splitgraph.runtimes.target import Target
-from splitgraph.runtimes.traits import FORMS, MODIFIERS, title
+from splitgraph.runtimes.traits import FORMS, MODIFIERS, described, title
 
 PAGE = Path(__file__).with_name("targets.md")
 PAGES = Path(__file__).with_name("targets")
@@ -129,7 +129,7 @@ def _notes(known: Mapping[str, Target]) -> Iterator[str]:
     for target in known.values():
         told = []
         for failure in target.failures:
-            what = " with ".join(title(trait) for trait in sorted(failure.traits, key=lambda trait: trait not in FORMS))
+            what = described(failure.traits)
             if failure.note or len(failure.traits) > 1:
                 answer = {"refuses": "refused", "wrong": "wrong", "rank": "another rank", "dies": "dies"}[
                     failure.answer

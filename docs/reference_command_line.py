@@ -9,8 +9,10 @@ import inspect
 from collections.abc import Iterator
 
 import click
+from reference_examples import EXAMPLES
 
 from splitgraph.cli import program
+from splitgraph.commands.parameters import GROUPS, group_of
 from splitgraph.findings.exit_codes import MEANINGS
 
 _INTRODUCTION = """\
@@ -27,7 +29,7 @@ on stdout. Only `--force` overwrites an existing output, and only `--in-place` o
 | Option | Meaning |
 |---|---|
 | `-h`, `--help` | Show the options of the program or a command. Every command has this option. |
-| `-V`, `--version` | Show the version. |
+| `-v`, `-V`, `--version` | Show the version. |
 """
 _EXIT_CODES = """\
 ## Exit codes
@@ -65,13 +67,19 @@ def _command(name: str, command: click.Command) -> Iterator[str]:
     yield f"## {name}\n"
     yield f"```\n{' '.join(usage)}\n```\n"
     yield from _help(command)
+    if name in EXAMPLES:
+        yield f"More examples:\n\n```\n{EXAMPLES[name]}\n```\n"
     for argument in arguments:
         needed = "must be given" if argument.required else "may be left out"
         yield f"- `{_argument_name(argument)}`: {_metavar(argument)}; {needed}."
     if options:
         yield ""
         yield "| Option | Default | Meaning |\n|---|---|---|"
-        yield from (f"| {_names(option)} | {_default(option)} | {_meaning(option)} |" for option in options)
+    for title in GROUPS:
+        listed = [option for option in options if group_of(option) == title]
+        if listed and title != GROUPS[0]:
+            yield f"| **{title}** | | |"
+        yield from (f"| {_names(option)} | {_default(option)} | {_meaning(option)} |" for option in listed)
     yield ""
 
 

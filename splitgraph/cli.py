@@ -15,7 +15,7 @@ import io
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -33,7 +33,20 @@ if TYPE_CHECKING:
 
 
 class _Command(click.Command):
-    """A command. `--help` is handled while the arguments are parsed."""
+    """A command. `--help` is handled while the arguments are parsed; it shows the options in groups."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each group of options under its title."""
+        groups: dict[str, list[tuple[str, str]]] = {title: [] for title in parameters.GROUPS}
+        for param in self.get_params(ctx):
+            # Some releases of click have help texts of arguments, too.
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record is not None:
+                groups[parameters.group_of(param)].append(record)
+        for title, records in groups.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
         """Do as click, and report an error of standard output."""
@@ -49,6 +62,23 @@ class _Program(_Command, click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands in the order in which a user needs them."""
         return list(self.commands)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, and the commands."""
+        click.Group.format_options(self, ctx, formatter)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Do as click, and suggest a command of a similar name."""
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            self.fail_unknown(ctx, args[0])
+        return super().resolve_command(ctx, args)
+
+    def fail_unknown(self, ctx: click.Context, name: str) -> NoReturn:
+        """Fail for a name that no command has."""
+        from splitgraph.findings.near_names import meant
+
+        near = meant(name, self.commands)
+        ctx.fail(f"There is no command {name!r}{near or '; known are: ' + ', '.join(self.commands)}")
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a reader of our output through a pipe may stop at any time."""
@@ -70,7 +100,7 @@ class _Program(_Command, click.Group):
             if command is not None and "--json" in typed and parameters.has_json(command):
                 from splitgraph.commands.running import print_usage_failure
 
-                print_usage_failure(str(command.name), error.format_message())
+                print_usage_failure(str(command.name), _told(error))
             raise
 
 
@@ -89,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "splitgraph"
         meant = _meant_as_a_file(error, typed)
-        text = f"{error.format_message().removesuffix('.')}; {meant}." if meant else error.format_message()
+        text = f"{_told(error).removesuffix('.')}; {meant}." if meant else _told(error)
         _say(f"error: {text}\nTry '{path} --help' for help.")
         return WRONG_USAGE
     except click.Abort:
@@ -136,6 +166,18 @@ def _printable(text: str) -> str:
     return printable(text)
 
 
+def _told(error: click.UsageError) -> str:
+    """Return the message of a wrong call; for an unknown option, with the option that has a similar name."""
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
+        return error.format_message()
+    from splitgraph.findings.near_names import nearest
+
+    known = [spelled for param in error.ctx.command.params for spelled in (*param.opts, *param.secondary_opts)]
+    close = nearest(error.option_name.lstrip("-"), [spelled[2:] for spelled in known if spelled.startswith("--")])
+    near = f"; did you mean '--{close[0]}'?" if close else "."
+    return f"There is no option {error.option_name!r}{near}"
+
+
 def _meant_as_a_file(error: click.UsageError, typed: Sequence[str]) -> str:
     """Return advice for a file whose name begins with a dash; "" if there is no such file."""
     if not isinstance(error, click.NoSuchOption):
@@ -154,10 +196,12 @@ _EXIT_CODES = "\n".join(("\b", "Exit codes:", *(f"{code:5}  {meaning}" for code,
     epilog=_EXIT_CODES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(splitgraph.__version__, "-V", "--version", message="%(prog)s %(version)s")
+@click.version_option(splitgraph.__version__, "-v", "-V", "--version", message="%(prog)s %(version)s")
 @click.pass_context
 def program(context: click.Context) -> int:
-    """Infer, convert and verify every version of the ONNX and OpenVINO split operators, in whole models."""
+    """Infer the shapes of ONNX and OpenVINO models, and move the models to another opset, runtime or size: exactly and
+    verified, or not at all.
+    """
     if context.invoked_subcommand is None:
         click.echo(context.get_help(), err=True)
         return WRONG_USAGE
@@ -188,7 +232,9 @@ def _rewrite(verb: Verb, options: Mapping[str, Any], newer: bool | None = None) 
 
 @program.command()
 @parameters.models_argument
-@takes("output", "force", "external_data", "as_json", "values", "bind", "input_shapes", "accept", "assume_defaults")
+@takes(
+    "output", "force", "external_data", "as_json", "values", "why", "bind", "input_shapes", "accept", "assume_defaults"
+)
 @takes("quiet", *MANY_WITH_LIMIT)
 @_run
 def infer(**options: Any) -> int:
@@ -196,14 +242,9 @@ def infer(**options: Any) -> int:
 
     \b
     splitgraph infer model.onnx
-    splitgraph infer model.onnx --bind N=4 --input-shape "x=N,3,H + 2,?" --all --json
-    splitgraph infer model.onnx --bind batch=4 -o fixed.onnx --force      (freezes the dimension)
-    splitgraph infer large.onnx -o typed/ --external-data link            (weights: no copy)
-    splitgraph infer model.onnx --accept SG302@main/head/*                (no error of ours)
-    splitgraph infer model.onnx --assume-defaults            (weights listed as inputs)
-    splitgraph infer models/ --exclude old/ --jobs 8 --timeout 60 --memory 4 --quiet
-    splitgraph infer models/ --report r.jsonl --resume --junit r.xml
-    splitgraph infer 's3://zoo/*.onnx' --scheduler tcp://10.0.0.1:8786
+    splitgraph infer model.onnx --all                            (every operator and every type)
+    splitgraph infer model.onnx --why logits                     (where its dimensions come from)
+    splitgraph infer model.onnx --bind batch=4 -o fixed.onnx     (freezes the dimension)
     """
     from splitgraph.commands.infer import infer
     from splitgraph.commands.many import read_call
@@ -220,20 +261,10 @@ def upgrade(**options: Any) -> int:
     """Convert MODEL to a newer opset, exactly or not at all.
 
     \b
-    splitgraph upgrade model.onnx --opset 18                          (writes model.opset18.onnx)
-    splitgraph upgrade model.onnx --opset 18 -o new.onnx --force
-    splitgraph upgrade model.onnx --opset 18 --dry-run --diff                 (what would change)
-    splitgraph upgrade model.onnx --opset 18 --in-place --ir-version keep --external-data
-    splitgraph upgrade model.onnx --opset 18 --verify --engine onnxruntime --provider cuda
-    splitgraph upgrade model.onnx --opset 18 --samples 5 --seed 1 --try N=4 --rtol 1e-4 --atol 1e-5
-    splitgraph upgrade model.onnx --opset 18 --bind batch=4             (the result has this size)
-    splitgraph upgrade model.onnx --opset 18 --inputs data.npz --custom-ops libops.so --json
-    splitgraph upgrade model.onnx --opset 18 --accept SG302@main/resize   (the node stays as it is)
-    splitgraph upgrade model.onnx --opset 18 --assume-defaults            (weights listed as inputs)
-    splitgraph upgrade models/ --opset 18 -o out/ --skip-newer --no-verify --jobs 8 --timeout 60
-    splitgraph upgrade models/ --opset 18 -o out/ --exclude old/ --memory 4 --quiet
-    splitgraph upgrade models/ --opset 18 -o out/ --report r.jsonl --resume --junit r.xml
-    splitgraph upgrade 's3://zoo/*.onnx' --opset 18 -o out/ --scheduler tcp://10.0.0.1:8786
+    splitgraph upgrade model.onnx --opset 18                      (writes model.opset18.onnx)
+    splitgraph upgrade model.onnx --opset 18 --dry-run --diff     (what would change)
+    splitgraph upgrade model.onnx --opset 18 --verify             (fails if nothing can run both)
+    splitgraph upgrade models/ --opset 18 -o out/ --junit r.xml   (a folder, in CI)
     """
     return _rewrite("upgrade", options, newer=True)
 
@@ -247,20 +278,10 @@ def downgrade(**options: Any) -> int:
     """Convert MODEL to an older opset, exactly or not at all.
 
     \b
-    splitgraph downgrade model.onnx --opset 11                          (writes model.opset11.onnx)
-    splitgraph downgrade model.onnx --opset 11 -o old.onnx --force
-    splitgraph downgrade model.onnx --opset 11 --dry-run --diff                 (what would change)
-    splitgraph downgrade model.onnx --opset 11 --in-place --ir-version keep --external-data
-    splitgraph downgrade model.onnx --opset 11 --verify --engine onnxruntime --provider cuda
-    splitgraph downgrade model.onnx --opset 11 --samples 5 --seed 1 --try N=4 --rtol 1e-4 --atol 1e-5
-    splitgraph downgrade model.onnx --opset 11 --bind batch=4             (the result has this size)
-    splitgraph downgrade model.onnx --opset 11 --inputs data.npz --custom-ops libops.so --json
-    splitgraph downgrade model.onnx --opset 11 --accept SG302@main/resize   (the node stays as it is)
-    splitgraph downgrade model.onnx --opset 11 --assume-defaults            (weights listed as inputs)
-    splitgraph downgrade models/ --opset 11 -o out/ --skip-newer --no-verify --jobs 8 --timeout 60
-    splitgraph downgrade models/ --opset 11 -o out/ --exclude old/ --memory 4 --quiet
-    splitgraph downgrade models/ --opset 11 -o out/ --report r.jsonl --resume --junit r.xml
-    splitgraph downgrade 's3://zoo/*.onnx' --opset 11 -o out/ --scheduler tcp://10.0.0.1:8786
+    splitgraph downgrade model.onnx --opset 11                      (writes model.opset11.onnx)
+    splitgraph downgrade model.onnx --opset 11 --dry-run --diff     (what would change)
+    splitgraph downgrade model.onnx --opset 11 --verify             (fails if nothing can run both)
+    splitgraph downgrade models/ --opset 11 -o out/ --junit r.xml   (a folder, in CI)
     """
     return _rewrite("downgrade", options, newer=False)
 
@@ -274,29 +295,15 @@ def downgrade(**options: Any) -> int:
 @parameters.rewriting
 @_run
 def convert(**options: Any) -> int:
-    """Convert MODEL for a runtime, its splits to another form, or MODEL to another opset or IR version.
+    """Convert MODEL for a runtime, or its splits to another form.
+
+    Also to another opset, up or down, or to another IR version.
 
     \b
     splitgraph convert model.onnx --target mnn            (what MNN does not read, and nothing else)
-    splitgraph convert model.onnx --target openvino@2023.3 --opset 13
     splitgraph convert model.onnx --opset 17              (up or down)
-    splitgraph convert model.onnx --ir-version 8          (and nothing else)
     splitgraph convert model.onnx --to split --explicit-lengths
-    splitgraph convert model.onnx --to slice              (a Slice for each part)
-    splitgraph convert model.onnx --to variadic-split -o variadic.onnx --force
     splitgraph convert model.onnx --to variadic-split -o model.xml    (OpenVINO IR, by OpenVINO)
-    splitgraph convert model.onnx --target mnn --dry-run --diff                 (what would change)
-    splitgraph convert model.onnx --target mnn --in-place --ir-version keep --external-data
-    splitgraph convert model.onnx --target mnn --verify --engine onnxruntime --provider cuda
-    splitgraph convert model.onnx --target mnn --samples 5 --seed 1 --try N=4 --rtol 1e-4 --atol 1e-5
-    splitgraph convert model.onnx --target mnn --bind batch=4             (the result has this size)
-    splitgraph convert model.onnx --target mnn --inputs data.npz --custom-ops libops.so --json
-    splitgraph convert model.onnx --target mnn --accept SG302@main/resize   (the node stays as it is)
-    splitgraph convert model.onnx --target mnn --assume-defaults            (weights listed as inputs)
-    splitgraph convert models/ --target mnn -o out/ --skip-newer --no-verify --jobs 8 --timeout 60
-    splitgraph convert models/ --target mnn -o out/ --exclude old/ --memory 4 --quiet
-    splitgraph convert models/ --target mnn -o out/ --report r.jsonl --resume --junit r.xml
-    splitgraph convert 's3://zoo/*.onnx' --target mnn -o out/ --scheduler tcp://10.0.0.1:8786
     """
     to, target = options["to"], options["target"]
     if all(options[name] is None for name in ("to", "opset", "target", "ir_version")):
@@ -325,22 +332,15 @@ def convert(**options: Any) -> int:
 )
 @_run
 def reshape(**options: Any) -> int:
-    """Give the inputs of MODEL other sizes: numbers, or names for sizes that a run decides.
+    """Give the inputs of MODEL other sizes, fixed or free.
+
+    A size is a number, or a name for a size that a run decides.
 
     \b
     splitgraph reshape model.onnx --batch N           (any batch; writes model.reshaped.onnx)
-    splitgraph reshape model.onnx --batch 8 -o eight.onnx --force
     splitgraph reshape model.onnx --input-shape images=N,3,640,640 --dry-run --diff
     splitgraph reshape model.onnx --input-shape images=1,3,H,W --follow "main/resize[2]=2*H"
-    splitgraph reshape model.onnx --batch N --in-place --external-data --bind seq=128
-    splitgraph reshape model.onnx --batch N --verify --engine onnxruntime --provider cuda
-    splitgraph reshape model.onnx --batch N --samples 5 --seed 1 --rtol 1e-4 --atol 1e-5
-    splitgraph reshape model.onnx --batch N --inputs data.npz --custom-ops libops.so --json
-    splitgraph reshape model.onnx --batch N --accept SG302@main/resize --assume-defaults
-    splitgraph reshape models/ --batch N -o out/ --no-verify --jobs 8 --timeout 60 --quiet
-    splitgraph reshape models/ --batch N -o out/ --exclude old/ --memory 4
-    splitgraph reshape models/ --batch N -o out/ --report r.jsonl --resume --junit r.xml
-    splitgraph reshape 's3://zoo/*.onnx' --batch N -o out/ --scheduler tcp://10.0.0.1:8786
+    splitgraph reshape models/ --batch 8 -o out/      (a folder)
     """
     if not options["shapes"] and options["batch"] is None:
         raise click.UsageError("Give the shape of an input with --input-shape, or a batch with --batch.")
@@ -363,17 +363,12 @@ def reshape(**options: Any) -> int:
 @takes(*MANY_WITH_LIMIT)
 @_run
 def check(all_targets: bool, **options: Any) -> int:
-    """Say what a runtime will refuse in MODEL, or silently compute wrong.
+    """Say which nodes of MODEL a runtime refuses or computes wrong.
 
     \b
     splitgraph check model.onnx --target mnn --target openvino@2023.3
-    splitgraph check model.onnx --all-targets --json
-    splitgraph check model.onnx --all-targets --assume-defaults
-    splitgraph check model.onnx --target mnn --accept SG302@main/node
-    splitgraph check models/ --target mnn --exclude old/ --jobs 8 --timeout 60 --memory 4 --quiet
-    splitgraph check models/ --target mnn --report r.jsonl --resume
-    splitgraph check models/ --target mnn --report r.jsonl --force --junit r.xml
-    splitgraph check 's3://zoo/*.onnx' --target mnn --scheduler tcp://10.0.0.1:8786
+    splitgraph check model.onnx --all-targets         (a table to choose a runtime from)
+    splitgraph check models/ --target mnn --quiet     (only what is wrong)
     """
     if bool(options["targets"]) == all_targets:
         raise click.UsageError("Give one or more runtimes with --target, or --all-targets.")
@@ -401,15 +396,9 @@ def verify(before: Path, after: Path, pairs: bool, **options: Any) -> int:
 
     \b
     splitgraph verify model.onnx model.opset18.onnx
-    splitgraph verify model.onnx other.onnx --bind N=4 --samples 5 --seed 1 --rtol 1e-4 --atol 1e-5
-    splitgraph verify model.onnx other.onnx --try N=4                 (the same as --bind)
-    splitgraph verify model.onnx other.onnx --inputs data.npz --json
-    splitgraph verify model.onnx other.onnx --custom-ops libops.so --provider cuda
-    splitgraph verify model.onnx other.onnx --engine onnxruntime
-    splitgraph verify models/ out/ --pairs --jobs 8 --timeout 60 --memory 4 --exclude old/ --quiet
-    splitgraph verify models/ out/ --pairs --report r.jsonl --resume
-    splitgraph verify models/ out/ --pairs --report r.jsonl --junit r.xml --force
-    splitgraph verify models/ out/ --pairs --scheduler tcp://10.0.0.1:8786
+    splitgraph verify model.onnx other.onnx --try N=4            (at this size)
+    splitgraph verify model.onnx other.onnx --inputs data.npz    (on these inputs)
+    splitgraph verify models/ out/ --pairs                       (two folders)
     """
     from splitgraph.commands.many import read_call
     from splitgraph.commands.verify import verify
@@ -424,7 +413,9 @@ def verify(before: Path, after: Path, pairs: bool, **options: Any) -> int:
 @takes("as_json")
 @_run
 def diff(**options: Any) -> int:
-    """Say what differs between BEFORE and AFTER, node by node, with types; nothing is run.
+    """Say what differs between BEFORE and AFTER, node by node.
+
+    Nodes are shown with their types; nothing is run.
 
     \b
     splitgraph diff model.onnx model.opset18.onnx
@@ -440,26 +431,22 @@ def diff(**options: Any) -> int:
 @parameters.optional_models_argument
 @parameters.model_option("--before", "The model before a rewrite; with --after.")
 @parameters.model_option("--after", "The model after a rewrite; with --before.")
-@takes("output", required=True)
-@takes("force")
+@takes("output", "force")
 @click.option("--svg", metavar="NODE", help="Draw one split as SVG instead: its name, or its location if names repeat.")
 @click.option("--title", metavar="TEXT", help="The title of the page. Default: the name of the model.")
 @click.option("--verify", is_flag=True, help="Verify the two models, and show what became of each part that differs.")
 @takes("as_json", "quiet", *MANY_WITH_LIMIT)
 @_run
 def report(after: Path | None, **options: Any) -> int:
-    """Draw MODEL around its splits, or what a rewrite changed, as a page for a browser: one file, no network.
+    """Draw MODEL, or what a rewrite changed, as a page.
+
+    The page is one file for a browser, and needs no network. It draws the model around its splits.
 
     \b
-    splitgraph report model.onnx -o report.html
-    splitgraph report model.onnx -o reports/ --force           (writes reports/model.report.html)
-    splitgraph report model.onnx -o report.html --title "Release 3" --json
+    splitgraph report model.onnx                               (writes model.report.html)
     splitgraph report --before model.onnx --after model.opset18.onnx --verify -o report.html
     splitgraph report model.onnx --svg main/h.0/attn/Split -o split.svg
     splitgraph report models/ -o site/                         (a page for each, and site/index.html)
-    splitgraph report models/ -o site/ --exclude old/ --jobs 8 --timeout 60 --memory 4 --quiet
-    splitgraph report models/ -o site/ --report r.jsonl --resume --junit r.xml
-    splitgraph report 's3://zoo/*.onnx' -o site/ --scheduler tcp://10.0.0.1:8786
     """
     from splitgraph.commands.many import read_call
     from splitgraph.commands.report import report
@@ -468,28 +455,49 @@ def report(after: Path | None, **options: Any) -> int:
 
 
 @program.command()
-@click.argument("code", required=False, shell_complete=parameters.codes)
+@click.argument("codes", nargs=-1, metavar="[CODE]...", shell_complete=parameters.codes)
+@takes("as_json")
 @_run
-def explain(code: str | None) -> int:
-    """Explain a diagnostic CODE, or list all codes."""
+def explain(**options: Any) -> int:
+    """Explain diagnostic codes, or list all of them.
+
+    \b
+    splitgraph explain SG203
+    splitgraph explain SG203 SG302 --json
+    """
     from splitgraph.commands import explain
 
-    return explain.explain(code)
+    return explain.explain(**options)
 
 
 @program.command()
 @takes("as_json")
 @_run
 def doctor(as_json: bool) -> int:
-    """Say what is installed, which engines work here, and what each can run.
+    """Say what is installed, and which engines work here.
 
     \b
     splitgraph doctor
     splitgraph doctor --json      (for a bug report)
 
-    Each engine runs a small model in a process of its own. The exit code is 0 if everything that is installed works,
-    and 1 if a part is broken, missing or too old.
+    Each engine runs a small model in a process of its own, which also says what it can run. The exit code is 0 if
+    everything that is installed works, and 1 if a part is broken, missing or too old.
     """
     from splitgraph.commands import doctor
 
     return doctor.doctor(as_json=as_json)
+
+
+@program.command("help")
+@click.argument("name", required=False, metavar="[COMMAND]", shell_complete=parameters.command_names)
+@click.pass_context
+def show_help(context: click.Context, name: str | None) -> int:
+    """Show the help of the program, or of a COMMAND."""
+    of = context.find_root()
+    if name is not None:
+        command = program.get_command(of, name)
+        if command is None:
+            program.fail_unknown(of, name)
+        of = click.Context(command, of, name)
+    click.echo(of.get_help())
+    return CLEAN

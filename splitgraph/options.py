@@ -32,7 +32,8 @@ class Option(NamedTuple):
     flags: () for the name of the field, with dashes. kind: of a value: "file", "integer", "number", "positive" for a
     finite number of more than 0, "IR version", or "" for what the type of the field says; least: its minimum.
     repeats: the option may be given several times. choices: of the texts that are allowed. empty: the value of an
-    option that is given without one. shows: whether `--help` shows the default; or a text to show instead.
+    option that is given without one. shows: whether `--help` shows the default; or a text to show instead. group: the
+    title that `--help` shows it under, if that is not the one of its record.
     """
 
     help: str
@@ -44,6 +45,7 @@ class Option(NamedTuple):
     choices: tuple[str, ...] = ()
     empty: str | None = None
     shows: bool | str = False
+    group: str = ""
 
 
 class Sizes(NamedTuple):
@@ -158,6 +160,7 @@ class Goal(NamedTuple):
         Option(
             "Whether a model beyond the opset is left as it is, without an error. Default: with many models.",
             ("--skip-newer/--no-skip-newer",),
+            group="Many models",
         ),
     ] = None
     new_sizes: NewSizes | None = None
@@ -179,8 +182,8 @@ class Running(NamedTuple):
             ("--verify/--no-verify",),
         ),
     ] = None
-    samples: Annotated[int, Option("Sets of inputs.", kind="integer", least=1, shows=True)] = 3
-    seed: Annotated[int, Option("Seed of the random inputs.", kind="integer", least=0, shows=True)] = 0
+    samples: Annotated[int, Option("Sets of inputs.", metavar="N", kind="integer", least=1, shows=True)] = 3
+    seed: Annotated[int, Option("Seed of the random inputs.", metavar="N", kind="integer", least=0, shows=True)] = 0
     try_sizes: Annotated[
         Mapping[str, int] | None,
         Option(
@@ -223,13 +226,21 @@ class Running(NamedTuple):
     rtol: Annotated[
         float | None,
         Option(
-            "Relative tolerance.", kind="number", least=0, shows=f"{RTOL:g}, or more if a rewrite rounds differently"
+            "Relative tolerance.",
+            metavar="NUMBER",
+            kind="number",
+            least=0,
+            shows=f"{RTOL:g}, or more if a rewrite rounds differently",
         ),
     ] = None
     atol: Annotated[
         float | None,
         Option(
-            "Absolute tolerance.", kind="number", least=0, shows=f"{ATOL:g}, or more if a rewrite rounds differently"
+            "Absolute tolerance.",
+            metavar="NUMBER",
+            kind="number",
+            least=0,
+            shows=f"{ATOL:g}, or more if a rewrite rounds differently",
         ),
     ] = None
     timeout: Annotated[
@@ -269,11 +280,17 @@ class Output(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """What a command prints. values: every value with its type. diff: what changed, node by node."""
+    """What a command prints. values: every value with its type. why: the value whose dimensions are followed back.
+    diff: what changed, node by node.
+    """
 
     as_json: Annotated[bool, Option("Print one JSON document.", ("--json",))] = False
     quiet: Annotated[bool, Option("Print only what is wrong.")] = False
-    values: Annotated[bool, Option("Also list every value of the main graph with its type.", ("--all",))] = False
+    values: Annotated[bool, Option("Also list every operator, and every value with its type.", ("--all",))] = False
+    why: Annotated[
+        str | None,
+        Option("Say where the dimensions of a value come from, node by node, back to the inputs.", metavar="VALUE"),
+    ] = None
     diff: Annotated[bool, Option("Show what changed, node by node, with types.")] = False
 
 

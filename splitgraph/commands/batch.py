@@ -156,6 +156,8 @@ def _check_files(call: Call) -> None:
         raise _usage("--diff is for one model; with many, compare two of them with splitgraph diff")
     if call.shown.values:
         raise _usage("--all is for one model; the report of many has no values")
+    if call.shown.why is not None:
+        raise _usage("--why is for one model")
     if many.resume and many.report is None:
         raise _usage("--resume needs --report, the report of the call that was interrupted")
     for name, file in (("report", many.report), ("junit", many.junit)):

@@ -15,7 +15,7 @@ from reprlib import repr as shortened
 from typing import Any
 
 from splitgraph.findings.acceptance import parse_acceptances
-from splitgraph.findings.diagnostics import SplitgraphError, diagnostic
+from splitgraph.findings.diagnostics import SplitgraphError, diagnostic, meant
 
 _FILE = "pyproject.toml"
 _TABLE = "tool.splitgraph"
@@ -103,7 +103,8 @@ def _parsed(written: bytes, path: Path) -> dict[str, Any]:
 def _accept_of(table: dict[str, Any], path: Path) -> tuple[str, ...]:
     for key in table:
         if key not in _KEYS:
-            raise _wrong(path, f"the table [{_TABLE}] has the unknown key {key!r}; {_known_keys(key)}")
+            near = meant(key, _KEYS) or f"; known keys: {', '.join(map(repr, _KEYS))}"
+            raise _wrong(path, f"the table [{_TABLE}] has the unknown key {key!r}{near}")
     entries = table.get("accept", [])
     if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
         raise _wrong(path, f'{_TABLE}.accept is {shortened(entries)}; it must be a list of texts, such as ["SG302"]')
@@ -112,13 +113,6 @@ def _accept_of(table: dict[str, Any], path: Path) -> tuple[str, ...]:
     except SplitgraphError as error:
         raise _wrong(path, f"{_TABLE}: {error}") from error
     return tuple(entries)
-
-
-def _known_keys(key: str) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(key, _KEYS, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known keys: {', '.join(map(repr, _KEYS))}"
 
 
 def _wrong(path: Path, message: str) -> SplitgraphError:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from splitgraph.commands.many import run_models
 from splitgraph.findings.exit_codes import FINDINGS
@@ -13,6 +15,9 @@ from splitgraph.report.printing import print_document, print_result, say_error
 from splitgraph.work.inferring import Inferred, infer_file
 from splitgraph.work.task import Call, FileTask
 
+if TYPE_CHECKING:
+    from splitgraph.inference.why import Step
+
 
 def infer(call: Call) -> int:
     """Infer models and print a report of each."""
@@ -21,17 +26,27 @@ def infer(call: Call) -> int:
 
 def _infer(task: FileTask, shown: Shown) -> int:
     inferred = infer_file(task)
+    steps = None
+    if shown.why is not None:
+        from splitgraph.inference.why import dimensions_of
+
+        steps = dimensions_of(inferred.analysis, shown.why)
     if shown.as_json:
-        _print_document(inferred.analysis, task.model, shown.values)
+        _print_document(inferred.analysis, task.model, shown.values, steps)
+    elif steps is not None:
+        from splitgraph.report.pages import why_page
+
+        print_result(why_page(str(task.model), steps))
     elif not shown.quiet:
         _print_page(inferred, task.model, shown.values)
     return inferred.code if inferred.analysis.ok else _say_errors(inferred.analysis, task.model)
 
 
-def _print_document(analysis: Analysis, model: Path, with_values: bool) -> None:
-    from splitgraph.report.documents import analysis_json
+def _print_document(analysis: Analysis, model: Path, with_values: bool, steps: Sequence[Step] | None) -> None:
+    from splitgraph.report.documents import analysis_json, why_json
 
-    print_document(analysis_json(analysis, str(model), with_values))
+    document = analysis_json(analysis, str(model), with_values)
+    print_document(document if steps is None else {**document, "why": why_json(steps)})
 
 
 def _print_page(inferred: Inferred, model: Path, with_values: bool) -> None:

@@ -6,7 +6,7 @@ Imports make `splitgraph --help` slower: this module needs click and little else
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
@@ -90,6 +90,13 @@ def codes(context: click.Context, parameter: click.Parameter, incomplete: str) -
     return [code for code in CODES if code.startswith(incomplete.upper())]
 
 
+def command_names(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of commands that begin with a text, for the completion of shells."""
+    group = context.find_root().command
+    names = group.commands if isinstance(group, click.Group) else ()
+    return [name for name in names if name.startswith(incomplete)]
+
+
 def model_argument(name: str) -> Callable[[Command], Command]:
     """Return an argument for a model file."""
     return click.argument(name, type=_ModelFile())
@@ -114,16 +121,53 @@ _KINDS: dict[str, Callable[[Option], Any]] = {
 }
 
 
-def _shown_fields() -> Iterator[tuple[str, Option, Any]]:
-    """Yield the fields that the command line shows: name, option, default."""
-    for record in (Sizes, NewSizes, Leeway, Goal, Running, Output, Shown, Many):
-        fields: Any = record
-        for name, kind in fields.__annotations__.items():
-            if hasattr(kind, "__metadata__"):
-                yield name, kind.__metadata__[0], fields._field_defaults[name]
+# The records whose options `--help` shows under each title.
+_OTHERS = "Options"
+_TITLES: dict[str, tuple[Any, ...]] = {
+    _OTHERS: (Goal,),
+    "Sizes": (Sizes, NewSizes),
+    "Output": (Output, Shown),
+    "What is accepted": (Leeway,),
+    "Verification": (Running,),
+    "Many models": (Many,),
+}
+GROUPS = tuple(_TITLES)
 
 
-_FIELDS = {name: (option, default) for name, option, default in _shown_fields()}
+class _Field(NamedTuple):
+    """A field that the command line shows."""
+
+    option: Option
+    default: Any
+    group: str
+
+
+def _shown_fields() -> Iterator[tuple[str, _Field]]:
+    """Yield the fields that the command line shows, by name."""
+    for title, records in _TITLES.items():
+        for record in records:
+            for name, kind in record.__annotations__.items():
+                if hasattr(kind, "__metadata__"):
+                    option: Option = kind.__metadata__[0]
+                    yield name, _Field(option, record._field_defaults[name], option.group or title)
+
+
+_FIELDS = dict(_shown_fields())
+
+
+class _GroupedOption(click.Option):
+    """An option with the title that `--help` shows it under."""
+
+    def __init__(self, *arguments: Any, group: str, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.group = group
+
+
+def group_of(param: click.Parameter) -> str:
+    """Return the title that `--help` shows a parameter under."""
+    return param.group if isinstance(param, _GroupedOption) else _OTHERS
+
+
 MANY = tuple(name for name in Many._fields if name != "limit")
 MANY_WITH_LIMIT = ("jobs", "limit", *MANY[1:])
 RUNNING = tuple(name for name in Running._fields if name != "verify")
@@ -153,9 +197,9 @@ def rewriting(command: Command) -> Command:
 
 def _option(name: str, changes: dict[str, Any]) -> Callable[[Command], Command]:
     """Return the option of a field."""
-    option, default = _FIELDS[name]
+    option, default, group = _FIELDS[name]
     flags = option.flags or (f"--{name.replace('_', '-')}",)
-    shown: dict[str, Any] = {"help": option.help, "metavar": option.metavar}
+    shown: dict[str, Any] = {"cls": _GroupedOption, "group": group, "help": option.help, "metavar": option.metavar}
     if option.repeats:
         shown["multiple"] = True
     elif default is False:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from splitgraph import api
 from splitgraph.commands.many import run_models
@@ -41,17 +41,18 @@ def _rewrite(task: FileTask, shown: Shown) -> int:
 
 def _report_beyond(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
     """Report that the model is beyond the wanted opset, which is no error."""
-    goal = task.goal
+    goal, output = task.goal, None if rewritten.output is None else str(rewritten.output)
     if shown.as_json:
-        from splitgraph.report.documents import failed_document
+        from splitgraph.report.documents import data_files_json, failed_document
 
-        document = failed_document(
-            task.verb, str(task.model), (), **{"from": dict(rewritten.opset)}, to=dict(rewritten.opset)
-        )
+        files = data_files_json(rewritten.data_files)
+        known: Any = {"from": dict(rewritten.opset), "to": dict(rewritten.opset), "output": output, "data_files": files}
+        document = failed_document(task.verb, str(task.model), (), **known)
         print_document({**document, "ok": True, "beyond": True})
     elif not shown.quiet:
-        text = f"{task.model} has opset {rewritten.opset['']}, beyond opset {goal.opset}; nothing was written."
-        print_result([line(text)])
+        than = f"{'newer' if goal.newer else 'older'} than opset {goal.opset}"
+        text = f"{task.model} has opset {rewritten.opset['']}, {than}; {_copied(output)}"
+        print_result([line(text), *data_lines(rewritten.data_files)])
 
 
 def _report_there(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
@@ -65,8 +66,10 @@ def _report_there(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
         document = rewrite_json(rewritten.rewrite, str(task.model), output=output, data_files=rewritten.data_files)
         print_document({**document, "ok": True, "already_there": True})
     elif not shown.quiet:
-        ending = "nothing was written." if rewritten.output is None else f"wrote a copy, {rewritten.output}."
+        ending = _copied(None if rewritten.output is None else str(rewritten.output))
         is_so = f"already has opset {goal.opset}"
+        if goal.to is not None:
+            is_so = f"has nothing to rewrite as {goal.to}"
         if goal.target is not None:
             is_open = any(finding.code in ("SG705", "SG707") for finding in rewritten.rewrite.diagnostics)
             is_so = f"has nothing that {goal.target} is known to refuse" if is_open else f"is as {goal.target} reads it"
@@ -77,6 +80,11 @@ def _report_there(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
         print_result([line(f"{task.model} {is_so}; {ending}"), *data_lines(rewritten.data_files)])
     if not shown.quiet and (findings := rewrite_findings(rewritten.rewrite)):
         print_notice(findings)
+
+
+def _copied(output: str | None) -> str:
+    """Return what became of a model that stays as it is."""
+    return "nothing was written." if output is None else f"wrote a copy, {output}."
 
 
 def _report_blockers(rewritten: Rewritten, task: FileTask, shown: Shown) -> int:

@@ -276,7 +276,7 @@ def _initializers(model: ModelProto) -> Iterator[Need]:
 def _kind(path: GraphPath, name: str) -> str:
     if path:
         return f"the initializer {name!r} of a subgraph, which is no input"
-    return f"the default of the input {name!r}, which an older reader takes for constant"
+    return f"the default of the input {name!r}, which older readers treat as a constant"
 
 
 def _messages(value: Any) -> Iterable[Any]:

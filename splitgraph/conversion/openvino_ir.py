@@ -110,7 +110,7 @@ def _plan(
     location = place[2]
     if detail is None or detail.split is None:
         if detail is None or not detail.errors:
-            text = f"inference knows nothing of this {layer.type}, so that it cannot be replaced exactly"
+            text = f"inference knows nothing about this {layer.type}, so it cannot be replaced exactly"
             plan.blockers.append(diagnostic("SG407", text, location))
         return
     if to == "variadic-split":
@@ -149,7 +149,7 @@ def _no_plain_split(layer: Layer, detail: SplitDetail) -> str | None:
     if len(set(lengths)) > 1:
         return f"Split makes equal parts, and these are {', '.join(map(str, lengths))}"
     if split.axis is None:
-        return "the axis is known only at run time, so that it is not known that the parts are equal"
+        return "the axis is known only at run time, so the parts may be unequal"
     return None
 
 

@@ -1,8 +1,8 @@
 """What differs between two models: parts of the model, nodes, types of values, findings.
 
 In: two opened models. `compare` takes each as a `Side` (`sides`), pairs their graphs, and in each pair of graphs the
-nodes and values (`matching`); then it compares `nodes`, `parts` and types, and `constants` by their elements. Out: a
-`ModelDifference` (`difference`).
+nodes and values (`matching`); then it compares `nodes`, `parts` and types, and constants by their elements
+(`formats.constants`). Out: a `ModelDifference` (`difference`).
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from splitgraph.differences.constants import UnknownFolder
 from splitgraph.differences.difference import Kind, ModelDifference, NodeDifference, PartDifference, ValueDifference
 from splitgraph.differences.matching import ComparedGraph, ValueNames, match_nodes
 from splitgraph.differences.nodes import NodeComparison, node_form
@@ -17,6 +16,7 @@ from splitgraph.differences.parts import Side, graph_parts, model_parts, parts_o
 from splitgraph.dim import Dim, substitute_names, symbol
 from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.formats import LoadedModel
+from splitgraph.formats.constants import UnknownFolder
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import GraphPath
 from splitgraph.model.value_type import ValueType

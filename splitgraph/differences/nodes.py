@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import zip_longest
 
-from splitgraph.differences.constants import attribute_texts, different_attributes
 from splitgraph.differences.difference import Aspect, NodeDifference, NodeForm
 from splitgraph.differences.matching import ComparedGraph, Operator, ValueNames
 from splitgraph.differences.parts import Side
+from splitgraph.formats.constants import attribute_texts, different_attributes
 from splitgraph.model.onnx_proto import NodeProto
 from splitgraph.model.schemas import version_at
 from splitgraph.model.scopes import node_label

@@ -7,18 +7,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from splitgraph.differences.constants import (
+from splitgraph.differences.difference import Kind, Part, PartDifference
+from splitgraph.differences.matching import ComparedGraph, ValueNames
+from splitgraph.formats import LoadedModel
+from splitgraph.formats.constants import (
     UNKNOWN_FOLDER,
     Bytes,
     Constant,
     Folder,
     UnknownFolder,
     constant,
-    sparse_constant,
+    graph_constants,
 )
-from splitgraph.differences.difference import Kind, Part, PartDifference
-from splitgraph.differences.matching import ComparedGraph, ValueNames
-from splitgraph.formats import LoadedModel
 from splitgraph.inference.analysis import Analysis
 from splitgraph.model.deferred import import_whole
 from splitgraph.model.onnx_proto import FunctionProto, ModelProto, TensorProto
@@ -124,18 +124,17 @@ class Side:
     def constants(self, path: GraphPath) -> dict[str, Constant]:
         """Return the initializers of a graph by name; the Const layers of a graph of an IR."""
         if self._ir is not None:
-            model, mirrored = self._ir
-            names, graph = mirrored.names[path], _graph_at(model, mirrored, path)
-            mirrors = {tensor.name: tensor for tensor in graph_at(mirrored.model, path).initializer}
-            layers = {names[layer.id, layer.outputs[0].id]: layer for layer in graph.layers if layer.type == "Const"}
-            return {name: _constant_of_ir(model, layer, mirrors.get(name)) for name, layer in layers.items()}
+            return constants_of_ir(*self._ir, path)
         scope = self.scopes[path]
-        if scope.is_function:
-            return {}
-        constants = {tensor.name: constant(tensor, self.folder) for tensor in scope.proto.initializer}
-        for sparse in scope.proto.sparse_initializer:
-            constants[sparse.values.name] = sparse_constant(sparse, self.folder)
-        return constants
+        return {} if scope.is_function else graph_constants(scope.proto, self.folder)
+
+
+def constants_of_ir(model: OpenVINOModel, mirrored: Mirror, path: GraphPath) -> dict[str, Constant]:
+    """Return the Const layers of a graph of an IR by the name of their value."""
+    names, graph = mirrored.names[path], _graph_at(model, mirrored, path)
+    mirrors = {tensor.name: tensor for tensor in graph_at(mirrored.model, path).initializer}
+    layers = {names[layer.id, layer.outputs[0].id]: layer for layer in graph.layers if layer.type == "Const"}
+    return {name: _constant_of_ir(model, layer, mirrors.get(name)) for name, layer in layers.items()}
 
 
 def _graph_at(model: OpenVINOModel, mirrored: Mirror, path: GraphPath) -> IRGraph:
@@ -156,7 +155,8 @@ def _constant_of_ir(model: OpenVINOModel, layer: Layer, mirrored: TensorProto | 
     kind = f"{dtype_of(element) or element}[{', '.join(layer.data.get('shape', '').replace(',', ' ').split())}]"
     text = kind if mirrored is None or is_external(mirrored) else constant(mirrored, UNKNOWN_FOLDER).text
     place = model.place_of(layer)
-    return Constant(text, kind, bytes=Bytes(place.size, lambda at, length: model.read(place.offset + at, length)))
+    tensors = () if mirrored is None else (mirrored,)
+    return Constant(text, kind, tensors, Bytes(place.size, lambda at, length: model.read(place.offset + at, length)))
 
 
 # Differences of parts -------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
-from splitgraph.findings.diagnostics import CODES, Diagnostic, SplitgraphError, diagnostic
+from splitgraph.findings.diagnostics import CODES, Diagnostic, SplitgraphError, diagnostic, meant, nearest
 
 # Every rewriting command writes the only reading of such a split, so that the finding is in no conversion's way.
 REPAIRED = frozenset({"SG207"})
@@ -103,7 +103,7 @@ def _parsed(text: str) -> Acceptance:
         raise wrong_acceptance(f"accept has {text!r}; each entry must be a text, {_FORM}")
     code, sign, location = text.strip().partition("@")
     if code not in CODES:
-        raise wrong_acceptance(f"accept {text!r}: there is no code {code!r}; {_close(code)}")
+        raise wrong_acceptance(f"accept {text!r}: there is no code {code!r}{_close(code)}")
     reason = why_not(code)
     if reason is not None:
         raise wrong_acceptance(f"accept {text!r}: {code} ({CODES[code].title}) cannot be accepted: {reason}")
@@ -124,24 +124,22 @@ def _fault_of(location: str) -> str | None:
 
 
 def _close(code: str) -> str:
-    from difflib import get_close_matches
-
-    known = code.upper() if code.upper() in CODES else None
-    close = (
-        [known] if known else get_close_matches(code.upper(), ACCEPTABLE, n=1) or get_close_matches(code, CODES, n=1)
-    )
-    acceptable = f"codes that can be accepted are {', '.join(ACCEPTABLE)}"
-    return f"did you mean {close[0]}? The {acceptable}" if close else acceptable
+    same = [known for known in CODES if known.lower() == code.lower()]
+    near = meant(code, same or ACCEPTABLE) or meant(code, CODES)
+    return f"{near}; codes that can be accepted are {', '.join(ACCEPTABLE)}"
 
 
-def stale(accept: Acceptance, errors: Iterable[Diagnostic]) -> Diagnostic:
-    """Return the note for an acceptance that no error of the model needs. errors: those of the model."""
-    from difflib import get_close_matches
-
+def stale(accept: Acceptance, errors: Iterable[Diagnostic], nodes: Iterable[str] = ()) -> Diagnostic:
+    """Return the note for an acceptance that no error of the model needs. errors: those of the model. nodes: the
+    locations of its nodes.
+    """
     where = "" if accept.location is None else f" at {accept.location}"
     text = f"{accept} was accepted, but the model has no error {accept.code}{where}"
     places = [finding.location for finding in errors if finding.code == accept.code]
-    close = get_close_matches(accept.location or "", places, n=1, cutoff=0.0)
+    close = nearest(accept.location or "", places, cutoff=0.0)
+    if not close and accept.location is not None:
+        locations = set(nodes)
+        close = [] if accept.location.removesuffix("/*") in locations else nearest(accept.location, locations)
     return diagnostic("SG606", f"{text}; did you mean {accept.code}@{close[0]}?" if close else text, severity="info")
 
 

@@ -225,7 +225,7 @@ _code(
 )
 _code(
     "SG219",
-    "runtimes disagree on keepdims beside a chunk size",
+    "runtimes disagree on keepdims with a chunk size",
     "By the specification, SplitToSequence ignores keepdims if split is given. onnxruntime still drops the axis of "
     "chunks of length 1, and refuses other chunks. PyTorch's exporter relies on that for unbind.",
     "Remove split, which means chunks of length 1, or remove keepdims: runtimes agree on both forms.",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from splitgraph.findings.codes import CODES
+from splitgraph.findings.near_names import meant, meant_file, nearest
 
 __all__ = [
     "CODES",
@@ -23,6 +24,8 @@ __all__ = [
     "abridged",
     "diagnostic",
     "meant",
+    "meant_file",
+    "nearest",
     "with_words_abridged",
 ]
 
@@ -69,18 +72,6 @@ def abridged(text: str, most: int = LONGEST_NAME) -> str:
 def with_words_abridged(text: str) -> str:
     """Return a text for display, with every very long word (usually a name) abridged."""
     return text if len(text) <= LONGEST_NAME else _LONG_WORD.sub(lambda match: abridged(match.group()), text)
-
-
-def meant(name: object, known: Iterable[str]) -> str:
-    """Return advice for an unknown name: "; did you mean 'B'?" for b if there is a B, "" without a similar name."""
-    from difflib import get_close_matches
-
-    if not isinstance(name, str):
-        return ""
-    names = sorted(known)
-    alike = [candidate for candidate in names if candidate.lower() == name.lower()]
-    close = alike or get_close_matches(name, names, n=1, cutoff=0.7)
-    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _printable_lines(text: str) -> str:

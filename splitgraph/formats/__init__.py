@@ -5,7 +5,7 @@ In: `open_model` opens any of them as a `LoadedModel`, whose content is a ModelP
 and `give_back` return a model of the kind that went in, and `write` writes one to a file.
 
 - ONNX files: `onnx_file` reads, `onnx_writing` writes; `skeleton` leaves weights in the file, `external_data` reads and
-  copies those in other files.
+  copies those in other files. `constants` compares them, and says what a person reads of one.
 - OpenVINO IR: `openvino_ir`; `openvino_runtime` for `ov.Model`.
 - Objects of other packages: `graphsurgeon` (with `detached_graph`), `onnx_ir_model`.
 - Files in general: `recognition` says what a file looks like and refuses it, `atomic_write` writes it whole.
@@ -200,6 +200,11 @@ class HeldModel(Generic[M]):
         self._save = save
         self._path = path
         self._whole: Any = None
+
+    @property
+    def folder(self) -> Path:
+        """The folder that external data is relative to."""
+        return model_folder(self._path)
 
     @property
     def whole(self) -> M:

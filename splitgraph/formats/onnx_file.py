@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from google.protobuf.message import DecodeError
 
-from splitgraph.findings.diagnostics import ModelError
+from splitgraph.findings.diagnostics import ModelError, meant_file
 from splitgraph.formats.broken_text import find_broken_text, is_clean_text
 from splitgraph.formats.external_data import (
     ExternalReference,
@@ -196,7 +196,7 @@ def _read_file(path: StrPath, *, leave: bool) -> tuple[bytes, SourceFile | None]
                 return skeleton
         data = Path(path).read_bytes()
     except FileNotFoundError:
-        raise model_error("SG101", "no such file", path) from None
+        raise model_error("SG101", f"no such file{meant_file(path)}", path) from None
     except OSError as error:
         raise model_error("SG101", f"cannot be read: {system_reason(error)}", path) from error
     if not data:

@@ -92,7 +92,11 @@ def settle(
             for location in (error.location, place.location):
                 settled.locations[location] = settled.locations.get(location, frozenset()) | {error.code}
             later.append(Acceptance(error.code, error.location, nodes.steps_to(place)))
-    settled.notes += [stale(acceptance, errors) for acceptance in accept if acceptance not in needed]
+    if unneeded := [acceptance for acceptance in accept if acceptance not in needed]:
+        locations = [
+            f"{scope.location}/{node_label(node, at)}" for scope in scopes for at, node in enumerate(scope.nodes)
+        ]
+        settled.notes += [stale(acceptance, errors, locations) for acceptance in unneeded]
     contradicted = [error for error in errors if settled.locations and error.code == "SG301"]
     settled.consequences = frozenset(error for error in contradicted if not nodes.has_split(error.location))
     left = _left(settled, errors, nodes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic
@@ -11,6 +12,7 @@ from splitgraph.dim import Dim, Obligation
 from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.formats import HeldModel, in_memory, save_held
 from splitgraph.formats.kinds import M_co
+from splitgraph.model.scopes import operator_name
 from splitgraph.model.value_type import ValueType
 from splitgraph.options import ExternalData
 
@@ -45,10 +47,13 @@ class SplitReport:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value of unknown rank comes from: the location of the first such node or input, and the reason."""
+    """The first value that is not fully known: the location of the node or input that gives it, the reason, and its
+    name.
+    """
 
     location: str
     reason: str
+    value: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,8 @@ class Completeness:
     nodes, those of branches, bodies and functions included, each once as written. unknown_operators: the operators
     without a rule and without a schema, with their numbers of nodes. left_open:
     the number of values that are not fully known because they depend on such an operator. first_unknown: where the
-    first of the values with an unknown rank comes from; None if there are none.
+    first value with an unknown rank or an unknown dimension comes from; None if there is none. graphs: how many graphs
+    the nodes are in.
     """
 
     dims: int
@@ -71,6 +77,7 @@ class Completeness:
     unknown_operators: tuple[str, ...]
     left_open: int = 0
     first_unknown: Origin | None = None
+    graphs: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +89,9 @@ class Analysis(Generic[M_co]):
     only. splits: a report for each split in graph order, subgraphs and function bodies (once for each call) included.
     diagnostics: every finding. types: of the main graph's inputs, initializers and node outputs. symbols: known bounds
     (minimum, maximum or None) of each symbol. opset: imported version of each domain; of OpenVINO IR its version under
-    "openvino". completeness: how much is known, over all graphs. graphs: types of each graph by its location, the main
-    graph ("main") first, then subgraphs ("main/If_3/then_branch") in node order. required_by: everything that must hold
+    "openvino". inputs, outputs: types of the inputs that have no default, and of the outputs, in their order.
+    completeness: how much is known, over all graphs. graphs: types of each graph by its location, the main graph
+    ("main") first, then subgraphs ("main/If_3/then_branch") in node order. required_by: everything that must hold
     of the symbols for the model to be valid (`N % 3 == 0`), with the locations of the nodes that require it; what must
     hold only if a body runs has the body's location among its `branches`; a name that the author declared for what is
     computed stands there with what it is (`half == (N + 1)//2`). assumed_by: what was taken for granted so that
@@ -106,6 +114,8 @@ class Analysis(Generic[M_co]):
     assumed_by: Mapping[Obligation, str] = field(default_factory=dict)
     generated: frozenset[str] = frozenset()
     accepted: tuple[Diagnostic, ...] = ()
+    inputs: Mapping[str, ValueType] = field(default_factory=dict)
+    outputs: Mapping[str, ValueType] = field(default_factory=dict)
     # The functions of the API set one that also checks the types, and converts to OpenVINO IR.
     writer: Callable[..., None] = field(default=save_held, repr=False, compare=False)
     # For conversion and verification, not part of the public API: details of each split node as written.
@@ -124,6 +134,12 @@ class Analysis(Generic[M_co]):
         for what cannot be written.
         """
         self.writer(self, path, external_data=external_data)
+
+    @property
+    def operators(self) -> Mapping[str, int]:
+        """The number of nodes of each operator, over all graphs: "Add", "com.microsoft::Gelu"."""
+        nodes = () if self.details is None else (node for scope in self.details.scopes for node in scope.nodes)
+        return Counter(operator_name(node) for node in nodes)
 
     @property
     def obligations(self) -> tuple[Obligation, ...]:

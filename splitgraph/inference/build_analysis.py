@@ -77,13 +77,17 @@ def build_analysis(state: WalkState, main: Walk) -> Analysis:
     requirements = Requirements(naming, noted)
     required = [(report, _required(requirements, report, shown[id(report.detail)])) for report in record.reports]
     dims, completeness = _completeness(state, types, counted)
+    graph, shown_types = state.task.model.graph, types[main.path]
+    defaults = {tensor.name for tensor in graph.initializer} | {each.values.name for each in graph.sparse_initializer}
     return Analysis(
         held=state.task.model,
         splits=tuple(
             [_shown_report(report, shown[id(report.detail)], obligations) for report, obligations in required]
         ),
         diagnostics=(*record.diagnostics, *_unknown_operators(state)),
-        types=types[main.path],
+        types=shown_types,
+        inputs={each.name: shown_types.get(each.name, UNKNOWN) for each in graph.input if each.name not in defaults},
+        outputs={each.name: shown_types.get(each.name, UNKNOWN) for each in graph.output},
         graphs=_by_location(record.scopes, types),
         required_by=shown_requirements(state, naming, requirements, required),
         assumed_by=shown_assumptions(state),
@@ -91,7 +95,7 @@ def build_analysis(state: WalkState, main: Walk) -> Analysis:
         symbols=_bounds(main, naming, dims),
         opset=dict(state.task.imports),
         completeness=completeness,
-        details=Details(state, types),
+        details=Details(state, types, naming),
     )
 
 
@@ -117,9 +121,13 @@ def _shown_types(
 
 
 class Details:
-    """For conversion: all graphs of the model, the state of the walks, and the shown types of each graph by path."""
+    """For conversion and `why`: all graphs of the model, the results of the walks, the shown types of each graph by
+    path, and the symbols that the walks made, with the names of those that are shown.
+    """
 
-    def __init__(self, state: WalkState, types: Types) -> None:
+    def __init__(self, state: WalkState, types: Types, naming: ShownNames) -> None:
+        self.generated = frozenset(naming.generated)
+        self.shown_names = {name: shown for name in naming.generated if (shown := naming.shown_name(name)) is not None}
         self.scopes = state.record.scopes
         self.graphs = state.record.details
         self.types = types
@@ -269,9 +277,10 @@ def _completeness(
                     shown.add(dim)
     unknown = tuple(state.record.unknown_operators)
     left_open = len(values_left_open(state, types)) if unknown else 0
-    nodes = sum(len(scope.nodes) for scope in state.record.scopes)
-    origin = first_unknown(state) if unranked else None
-    return shown, Completeness(dims, known, symbolic, unranked, nodes, unknown, left_open, origin)
+    graphs = state.record.scopes
+    nodes = sum(len(scope.nodes) for scope in graphs)
+    origin = first_unknown(state, types) if unranked or known < dims else None
+    return shown, Completeness(dims, known, symbolic, unranked, nodes, unknown, left_open, origin, len(graphs))
 
 
 def values_left_open(state: WalkState, types: Types) -> set[tuple[GraphPath, str]]:
@@ -324,48 +333,58 @@ def _is_open(value: ValueType) -> bool:
     )
 
 
-def first_unknown(state: WalkState) -> Origin | None:
-    """Find the first value of unknown rank, in the order of the nodes. The bodies of a node come with the node. Return
-    None if every rank is known.
+def first_unknown(state: WalkState, types: Types) -> Origin | None:
+    """Find the first value with an unknown rank or an unknown dimension, in the order of the nodes. The bodies of a
+    node come with the node. Return None if all are known. types: the shown types.
     """
-    detail = state.record.details.get(MAIN)
     for value in state.task.model.graph.input:
-        if detail is not None and _is_unranked(detail.types.get(value.name, UNKNOWN)):
-            return Origin(f"main/{value.name}", "the input declares no shape")
-    return _origin_in_graph(state, MAIN, "main", state.task.model.graph.node)
+        unknown = _unknown_part(types.get(MAIN, {}).get(value.name, UNKNOWN))
+        if unknown:
+            reason = "the input declares no shape" if unknown == "rank" else "the input declares an unknown dimension"
+            return Origin(f"main/{value.name}", reason, value.name)
+    return _origin_in_graph(state, types, MAIN, "main", state.task.model.graph.node)
 
 
-def _origin_in_graph(state: WalkState, path: GraphPath, location: str, nodes: Sequence[NodeProto]) -> Origin | None:
+def _origin_in_graph(
+    state: WalkState, types: Types, path: GraphPath, location: str, nodes: Sequence[NodeProto]
+) -> Origin | None:
     detail = state.record.details.get(path)
     if detail is None:
         return None
+    known = types.get(path, detail.types)
     for index, node in enumerate(nodes):
         label = node_label(node, index)
         if may_have_bodies(node, state.task.plain_functions):
             for name, position, graph in subgraphs(node):
                 inside = subgraph_location(location, label, name, position)
-                origin = _origin_in_graph(state, (*path, index, name, position), inside, graph.node)
+                origin = _origin_in_graph(state, types, (*path, index, name, position), inside, graph.node)
                 if origin is not None:
                     return origin
-        if any(name and _is_unranked(detail.types.get(name, UNKNOWN)) for name in node.output):
+        unknown = next(
+            ((name, part) for name in node.output if name and (part := _unknown_part(known.get(name)))), None
+        )
+        if unknown is not None:
             place = f"{location}/{label}"
             function = state.task.functions.get(called_function(node))
-            inner = None if function is None else _origin_in_graph(state, ("call", place), place, function.node)
-            return inner or Origin(place, _why_unknown(state, node, place))
+            inner = None if function is None else _origin_in_graph(state, types, ("call", place), place, function.node)
+            return inner or Origin(place, _why_unknown(state, node, place, unknown[1]), unknown[0])
     return None
 
 
-def _why_unknown(state: WalkState, node: NodeProto, place: str) -> str:
+def _why_unknown(state: WalkState, node: NodeProto, place: str, part: str) -> str:
+    """part: what is unknown, the rank or a dimension."""
     label = f"{plain_domain(node.domain) or AI_ONNX}::{node.op_type}"
     if label in state.record.unknown_operators:
         return f"unknown operator {label}"
     if any(finding.location == place and finding.severity == "error" for finding in state.record.diagnostics):
         return f"the node {node.op_type} has an error"
     if any(subgraphs(node)):
-        return f"the bodies of {node.op_type} give no common rank"
-    return f"the inputs of {node.op_type} do not tell the rank"
+        return f"the bodies of {node.op_type} give no common {part}"
+    return f"the inputs of {node.op_type} do not tell the {part}"
 
 
-def _is_unranked(value: ValueType) -> bool:
-    """Return True if the rank of a value is unknown. A map has no rank."""
-    return value.shape is None and value.kind != "map"
+def _unknown_part(value: ValueType | None) -> str:
+    """Return what is unknown of a value: "rank", "dimension", or "" if all is known. A map has no rank."""
+    if value is None or value.shape is None:
+        return "" if value is not None and value.kind == "map" else "rank"
+    return "dimension" if None in value.shape else ""

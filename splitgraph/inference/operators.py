@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
+from splitgraph.findings.diagnostics import nearest
 from splitgraph.inference.context import rule_of
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.model.onnx_proto import FunctionProto, NodeProto
@@ -110,11 +111,9 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
 
 def plugin_advice(op_type: str) -> str:
     """Return what to do about an operator that ai.onnx does not have."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(op_type, operator_names(), n=1)
-    meant = f"Did you mean {close[0]}? " if close else ""
-    return f"{meant}If it is a plugin of a runtime, only that runtime can run the model."
+    close = nearest(op_type, operator_names())
+    advice = f"Did you mean {close[0]}? " if close else ""
+    return f"{advice}If it is a plugin of a runtime, only that runtime can run the model."
 
 
 def _outgrew_rule(schema: OperatorVersion) -> bool:

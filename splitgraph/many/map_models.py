@@ -44,8 +44,8 @@ def map_models(
     verb: "infer", "upgrade", "downgrade", "convert", "reshape", "check" or "verify". sources: files, folders (with
     their subfolders), patterns and URLs; for "verify" pairs of files.
     executor: of concurrent.futures, such as `distributed.Client(...).get_executor()`; None for worker processes of this
-    machine. Under an executor, too, the models run in worker processes, so that a crash of a model is none of the
-    executor. jobs: without an executor, how many models at a time; None for one for each core.
+    machine. With an executor, the models run in worker processes, too: a model that crashes does not end the executor's
+    own process. jobs: without an executor, how many models at a time; None for one for each core.
     timeout: seconds for each model, None for no limit. memory: GiB for each worker process, on Linux only.
     output: the folder of the results, None to write nothing. Models of folders and patterns keep their path below it,
     models that were named get their default name. exclude: patterns of models to leave out. hashes: whether

@@ -175,7 +175,7 @@ def _placed(job: Job, source: Source, output: str | None) -> Job:
         ending = ".html" if task.verb == "report" else ""
         name = _default_name(named) if source.relative is None else f"{source.relative}{ending}"
         task = replace(task, place=place_below(output, name, source))
-    elif source.is_url and task.is_rewrite and not task.output.dry_run:
+    elif source.is_url and (task.verb == "report" or (task.is_rewrite and not task.output.dry_run)):
         text = "the result of a model at a URL needs a folder"
         raise SplitgraphError(text, [diagnostic("SG601", text, source.name, help="Give a folder with -o.")])
     if source.is_url and output is None:

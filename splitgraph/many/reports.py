@@ -174,7 +174,7 @@ def _add_case(suite: ET.Element, outcome: Outcome) -> None:
             ET.SubElement(properties, "property", {"name": name, "value": _allowed(value)})
     kind = _kind(outcome)
     if kind == "skipped":
-        ET.SubElement(case, kind, {"message": "beyond the opset"})
+        ET.SubElement(case, kind, {"message": outcome.status})
     elif kind:
         errors = [finding for finding in outcome.diagnostics if finding.severity == "error"]
         message = _text(errors[0]) if errors else outcome.status

@@ -80,6 +80,12 @@ def node_label(node: NodeProto, index: int) -> str:
     return node.name or f"{node.op_type}#{index}"
 
 
+def operator_name(node: NodeProto) -> str:
+    """Return the operator of a node as people write it: "Add", "com.microsoft::Gelu"."""
+    domain = plain_domain(node.domain)
+    return f"{domain}::{node.op_type}" if domain else node.op_type
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """One graph of a model: a GraphProto or a FunctionProto, its path, its location as people read it, and its opset

@@ -31,6 +31,8 @@ _AS_RAW = frozenset({4, 10})
 # The most bytes for a file system in one call, and the most in memory if the file system does not copy.
 _MOST_AT_ONCE = 2**30
 _IN_MEMORY = 2**20
+# The bytes of a number of variable length that another one follows.
+_CONTINUED = bytes(range(128, 256))
 
 
 class _Status(NamedTuple):
@@ -283,6 +285,31 @@ def with_elements(tensor: TensorProto) -> TensorProto:
     filled.CopyFrom(tensor)
     fill(filled)
     return filled
+
+
+def first_elements(tensor: TensorProto, most: int) -> TensorProto:
+    """Return the first elements of a tensor as a 1-D tensor: at most as many as `most` bytes hold, a multiple of 8. No
+    more is read of what stayed in the model's file. Of a tensor in another file: none. Raises ModelError where the file
+    was changed.
+    """
+    part = TensorProto(data_type=tensor.data_type)
+    place, typed = place_of(tensor), _FIELD_OF.get(tensor.data_type)
+    times, per_entry = _ENTRIES.get(tensor.data_type, (1, 1))
+    if place is not None:
+        content = place.source.read(place.start, min(place.length, most))
+        # A number that is cut off lacks its last byte, the only one below 128.
+        content = content if place.is_raw else content.rstrip(_CONTINUED)
+        part.MergeFromString(head(place.field, len(content)) + content)
+    elif tensor.HasField("raw_data"):
+        part.raw_data = tensor.raw_data[:most]
+    elif typed is not None:
+        getattr(part, typed).extend(getattr(tensor, typed)[: most // 8])
+    if part.HasField("raw_data"):
+        held = len(part.raw_data) * 8 // _BITS.get(tensor.data_type, len(part.raw_data) * 8 + 1)
+    else:
+        held = 0 if typed is None else len(getattr(part, typed)) * per_entry // times
+    part.dims.append(min(held, math.prod(tensor.dims)))
+    return part
 
 
 # Size and soundness --------------------------------------------------------------------------------------------------

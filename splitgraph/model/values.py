@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
@@ -211,17 +212,26 @@ def tensor_contents(proto: TensorProto) -> Contents | None:
     most = MAX_LISTED if len(shape) == 1 and dtype in _LISTED else MAX_ITEMS
     if count > most or count < 0 or len(shape) > MAX_RANK or dtype is None or is_in_other_file(proto):
         return None
-    proto = with_elements(proto)
+    if dtype != "string" and dtype not in _INTEGERS and dtype not in _FLOATS:
+        return None
+    items = tensor_items(with_elements(proto))
+    return None if items is None else Contents(shape, items)
+
+
+def tensor_items(proto: TensorProto) -> tuple[Item, ...] | None:
+    """Return all elements of a constant tensor that has them; None when malformed, complex, or of an unknown type."""
+    count = math.prod(proto.dims)
+    dtype = DTYPE_NAMES.get(proto.data_type)
     items: tuple[Item, ...] | None
+    if dtype is None or dtype.startswith("complex"):
+        return None
     if dtype == "string":
         items = tuple(text.decode("utf-8", "replace") for text in proto.string_data)
-        return Contents(shape, items) if len(items) == count else None
-    if dtype not in _INTEGERS and dtype not in _FLOATS:
-        return None
-    items = _plain_items(proto, dtype, count)
-    if items is None:
-        items = _decoded_items(proto, dtype)
-    return None if items is None or len(items) != count else Contents(shape, items)
+    else:
+        items = _plain_items(proto, dtype, count)
+        if items is None:
+            items = _decoded_items(proto, dtype)
+    return None if items is None or len(items) != count else items
 
 
 def _plain_items(proto: TensorProto, dtype: str, count: int) -> tuple[Item, ...] | None:

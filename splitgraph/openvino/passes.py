@@ -98,7 +98,7 @@ class VariadicSplitToSplit(_SplitPass):
     def _make(self, node: Any) -> Any:
         data, axis = node.input_value(0), _constant_axis(node)
         if axis is None:
-            return "the axis is known only at run time, or the rank is, so that the parts may be of any lengths"
+            return "the axis or the rank is known only at run time, so the parts may have any lengths"
         size = _static_dim(data, axis)
         if size is None:
             return "Split makes equal parts of whatever a dimension is, and cannot pin one that is dynamic"

@@ -15,31 +15,33 @@ if TYPE_CHECKING:
 # The codes that say why a result could not be verified.
 UNVERIFIED = ("SG501", "SG506")
 
-# The name of each status on the page, and its style.
-_WORDS: dict[Status, tuple[str, str]] = {
-    "clean": ("clean", "green"),
-    "findings": ("wrong", "bold red"),
-    "converted": ("converted", "green"),
-    "there": ("already there", "green"),
-    "beyond": ("beyond the opset", "yellow"),
-    "refused": ("refused", "bold red"),
-    "not-verified": ("not verified", "bold yellow"),
-    "equal": ("equal", "green"),
-    "different": ("different", "bold red"),
-    "not-run": ("not run", "bold yellow"),
-    "failed": ("failed", "bold red"),
+# The style of each status, in the order of the summary.
+_STYLES: dict[Status, str] = {
+    "clean": "green",
+    "findings": "bold red",
+    "converted": "green",
+    "there": "green",
+    "beyond": "yellow",
+    "refused": "bold red",
+    "not-verified": "bold yellow",
+    "equal": "green",
+    "different": "bold red",
+    "not-run": "bold yellow",
+    "failed": "bold red",
 }
+_WIDTH = max(map(len, _STYLES))
 _MESSAGE = 300
+# Characters of the names of models that the summary names.
+_NAMES = 100
 
 
 def outcome_lines(outcome: Outcome) -> list[Block]:
     """Return one line for a model. A second line shows the first error of a model that is not as it should be, or why a
     result could not be verified.
     """
-    word, style = _WORDS[outcome.status]
     parts = (outcome.model, _opset(outcome), *_counts(outcome), *_premises(outcome), _wrote(outcome))
     facts = " · ".join(filter(None, parts))
-    blocks: list[Block] = [line((f"{word:<16}", style), f"  {facts}")]
+    blocks: list[Block] = [line((f"{outcome.status:<{_WIDTH}}", _STYLES[outcome.status]), f"  {facts}")]
     errors = [finding for finding in outcome.diagnostics if finding.severity == "error"]
     if outcome.is_unverified:
         told = [finding for finding in outcome.diagnostics if finding.code in UNVERIFIED]
@@ -54,14 +56,21 @@ def outcome_lines(outcome: Outcome) -> list[Block]:
 def _finding(finding: Diagnostic, outcome: Outcome, severity: Severity, more: str = "") -> Block:
     where = "" if finding.location == outcome.model else finding.location
     text = " ".join(filter(None, (where, shortened(finding.message, _MESSAGE))))
-    return line(f"{'':<16}  ", (finding.code, SEVERITY_STYLES[severity]), f" {text}{more}")
+    return line(f"{'':<{_WIDTH}}  ", (finding.code, SEVERITY_STYLES[severity]), f" {text}{more}")
 
 
 def _opset(outcome: Outcome) -> str:
     before, after = outcome.opset_before, outcome.opset_after
     if before is None:
         return ""
-    return f"opset {before}" if after in (None, before) else f"opset {before} → {after}"
+    opset = f"opset {before}" if after in (None, before) else f"opset {before} → {after}"
+    told = {"there": ", as wanted", "beyond": f", {_side(outcome.verb)} already"}.get(outcome.status, "")
+    return f"{opset}{told}"
+
+
+def _side(verb: Verb) -> str:
+    """Return on which side of the wanted opset a model is that a command leaves as it is."""
+    return "older" if verb == "downgrade" else "newer"
 
 
 def _counts(outcome: Outcome) -> list[str]:
@@ -98,22 +107,36 @@ def summary_page(verb: Verb, outcomes: Sequence[Outcome], *, seconds: float, res
     """Return how many models ended with each status, and with each code where something is wrong."""
     numbers = Counter(outcome.status for outcome in outcomes)
     rows: list[list[str | Cell]] = []
-    for status, (word, style) in _WORDS.items():
+    for status, style in _STYLES.items():
         if not numbers[status]:
             continue
         codes = Counter(code for outcome in outcomes if outcome.status == status for code in _codes(outcome))
         told = ", ".join(f"{code} {number:,}" for code, number in sorted(codes.items()))
-        rows.append([Cell((word,), style), f"{numbers[status]:,}", told])
+        if status == "beyond":
+            told = _kept(verb, [outcome for outcome in outcomes if outcome.status == status])
+        rows.append([Cell((status,), style), f"{numbers[status]:,}", told])
         if status == "converted" and (unverified := [judged for judged in outcomes if judged.is_unverified]):
             reasons = Counter(
                 finding.code for judged in unverified for finding in judged.diagnostics if finding.code in UNVERIFIED
             )
             told = ", ".join(f"{code} {number:,}" for code, number in sorted(reasons.items()))
-            rows.append([Cell(("not verified",), "bold yellow"), f"{len(unverified):,}", f"of those converted: {told}"])
+            rows.append([Cell(("not-run",), "bold yellow"), f"{len(unverified):,}", f"of those converted: {told}"])
     total = f"{verb} · {count(len(outcomes), 'model')} in {_duration(seconds)}"
     if resumed:
         total += f" · {resumed:,} of an earlier call"
     return [BLANK, line((total, "bold")), table(("", "models", "models with each code"), ("", "", ""), rows)]
+
+
+def _kept(verb: Verb, outcomes: Sequence[Outcome]) -> str:
+    """Return what became of models that are beyond the opset: they are copied, or left out of the results."""
+    copied = sum(outcome.output is not None for outcome in outcomes)
+    left = [outcome.model for outcome in outcomes if outcome.output is None]
+    told = [f"{_side(verb)} than wanted"]
+    if copied:
+        told.append(f"{copied:,} copied as they are" if left else "copied as they are")
+    if left:
+        told.append(f"left as they are, without a result: {shortened(', '.join(left), _NAMES)}")
+    return "; ".join(told)
 
 
 def _codes(outcome: Outcome) -> set[str]:

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Rewrite
     from splitgraph.differences import ModelDifference, NodeDifference, NodeForm, PartDifference, ValueDifference
     from splitgraph.dim import Dim
+    from splitgraph.findings.codes import CodeInfo
     from splitgraph.findings.outcome import Outcome
     from splitgraph.formats import DataFile
     from splitgraph.inference.analysis import Analysis, SplitReport
+    from splitgraph.inference.why import Step
     from splitgraph.model.value_type import ValueType
     from splitgraph.runtimes.check import TargetCheck
     from splitgraph.verification.installation import InstallationReport, PackageReport
@@ -51,6 +53,8 @@ _SKELETONS: Mapping[str, Document] = {
         "model": "",
         "opset": {},
         "ok": False,
+        "inputs": {},
+        "outputs": {},
         "splits": [],
         "symbols": {},
         "obligations": [],
@@ -89,6 +93,7 @@ _SKELETONS: Mapping[str, Document] = {
         "gone_findings": [],
         "diagnostics": [],
     },
+    "explain": {"ok": False, "codes": [], "diagnostics": []},
     "doctor": {
         "ok": False,
         "python": "",
@@ -121,22 +126,24 @@ def _document(command: str, **known: Any) -> Document:
 
 
 def analysis_json(analysis: Analysis, model_name: str, with_values: bool = False) -> Document:
-    """Return what `infer --json` prints. with_values: with `values` of the main graph, and `graphs`, by location."""
+    """Return what `infer --json` prints. with_values: also the nodes of each operator in `operators`,
+    the `values` of the main graph, and those of all `graphs`, by location.
+    """
     completeness = analysis.completeness
     branches = [obligation for obligation in analysis.obligations if obligation.branches]
     origin = completeness.first_unknown
     values: Document = {}
     if with_values:
-        values["values"] = {name: type_json(value) for name, value in analysis.types.items()}
-        values["graphs"] = {
-            location: {name: type_json(value) for name, value in types.items()}
-            for location, types in analysis.graphs.items()
-        }
+        values["operators"] = dict(sorted(analysis.operators.items()))
+        values["values"] = _types_json(analysis.types)
+        values["graphs"] = {location: _types_json(types) for location, types in analysis.graphs.items()}
     document = _document(
         "infer",
         model=model_name,
         opset=dict(analysis.opset),
         ok=analysis.ok,
+        inputs=_types_json(analysis.inputs),
+        outputs=_types_json(analysis.outputs),
         splits=[_split_json(split) for split in analysis.splits],
         symbols={name: {"min": low, "max": high} for name, (low, high) in analysis.symbols.items()},
         obligations=[str(obligation) for obligation in analysis.obligations if not obligation.branches],
@@ -154,12 +161,31 @@ def analysis_json(analysis: Analysis, model_name: str, with_values: bool = False
             "nodes": completeness.nodes,
             "unknown_operators": list(completeness.unknown_operators),
             "left_open": completeness.left_open,
-            "first_unknown": None if origin is None else {"location": origin.location, "reason": origin.reason},
+            "first_unknown": None if origin is None else asdict(origin),
         },
     )
     # The values stand after the splits.
-    before = {name: document[name] for name in ("splitgraph", "model", "opset", "ok", "splits")}
+    before = {name: document[name] for name in ("splitgraph", "model", "opset", "ok", "inputs", "outputs", "splits")}
     return {**before, **values, **document}
+
+
+def why_json(steps: Iterable[Step]) -> list[Document]:
+    """Return what `infer --why` adds to the document: the value, and all that its dimensions depend on."""
+    return [
+        {
+            "name": step.value,
+            **type_json(step.type),
+            "graph": step.graph,
+            "source": step.source,
+            "location": step.location,
+            "operator": step.operator,
+            "elements": [_dim_json(dim) for dim in step.elements],
+            "reads": list(step.reads),
+            "enters": list(step.enters),
+            "reason": step.reason,
+        }
+        for step in steps
+    ]
 
 
 def rewrite_json(
@@ -175,7 +201,7 @@ def rewrite_json(
         ok=output is not None,
         model=model_name,
         output=output,
-        data_files=[{"path": str(data_file.path), "how": data_file.how} for data_file in data_files],
+        data_files=data_files_json(data_files),
         **{"from": dict(rewrite.from_opset)},
         to=dict(rewrite.to_opset),
         changes=[
@@ -188,6 +214,11 @@ def rewrite_json(
         verified=rewrite.verified,
         verification=None if rewrite.verification is None else _comparison_json(rewrite.verification),
     )
+
+
+def data_files_json(data_files: Iterable[DataFile]) -> list[Document]:
+    """Return the files that a written model depends on."""
+    return [{"path": str(data_file.path), "how": data_file.how} for data_file in data_files]
 
 
 def report_json(models: Iterable[tuple[str, Analysis]], output: str) -> Document:
@@ -346,6 +377,21 @@ def _value(value: ValueDifference) -> Document:
     }
 
 
+def explain_json(codes: Mapping[str, CodeInfo], acceptable: Mapping[str, str]) -> Document:
+    """Return what `explain --json` prints. acceptable: what an acceptance means, for each code that has one."""
+    told = [
+        {
+            "code": code,
+            "title": info.title,
+            "meaning": info.meaning,
+            "help": info.help,
+            "acceptance": acceptable.get(code),
+        }
+        for code, info in codes.items()
+    ]
+    return _document("explain", ok=True, codes=told)
+
+
 def doctor_json(report: InstallationReport) -> Document:
     """Return what `doctor --json` prints: the installation, and what is wrong with it."""
     return _document(
@@ -390,6 +436,10 @@ def diagnostics_json(diagnostics: Iterable[Diagnostic]) -> list[Document]:
         {"code": d.code, "severity": d.severity, "message": d.message, "location": d.location, "help": d.help}
         for d in diagnostics
     ]
+
+
+def _types_json(types: Mapping[str, ValueType]) -> Document:
+    return {name: type_json(value) for name, value in types.items()}
 
 
 def type_json(value: ValueType) -> Document:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from splitgraph.findings.codes import CodeInfo
@@ -32,11 +33,14 @@ if TYPE_CHECKING:
     from splitgraph.dim import Obligation
     from splitgraph.formats import DataFile
     from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
+    from splitgraph.inference.why import Step
     from splitgraph.model.value_type import ValueType
     from splitgraph.verification.verification import Verification
 
 VERDICT_STYLES = {"equal": "bold green", "different": "bold red", "not-run": "bold yellow"}
 
+# Inputs, and outputs, that are shown without --all.
+MOST_VALUES = 8
 # Characters of a note under a verdict: what an engine has to say comes after what it was doing.
 _NOTE = 200
 # "Split-13", "org.splitgraph.VariadicSplit_3-1": what a change calls a node of the split family.
@@ -46,21 +50,45 @@ _SPLIT_FAMILY = re.compile(r"(.*\.)?(Split|SplitToSequence|StringSplit|VariadicS
 def analysis_page(
     analysis: Analysis, model_name: str, *, with_values: bool = False, brief: bool = False
 ) -> list[Block]:
-    """Return what `infer` prints: the model, its splits, what they require, how complete the types are, and the
-    findings.
+    """Return what `infer` prints: the model with its inputs and outputs, its splits, what they require, how complete
+    the types are, and the findings. with_values: all inputs and outputs, the operators, and the type of every value.
     """
     completeness = analysis.completeness
-    header = (opset_text(analysis.opset), count(completeness.nodes, "node"), count(len(analysis.splits), "split"))
+    graphs = f" in {count(completeness.graphs, 'graph')}" if completeness.graphs > 1 else ""
+    nodes = f"{count(completeness.nodes, 'node')}{graphs}"
+    header = (opset_text(analysis.opset), nodes, count(len(analysis.splits), "split"))
     blocks: list[Block] = [line((model_name, "bold"), *(f" · {part}" for part in header)), BLANK]
+    if analysis.inputs or analysis.outputs:
+        blocks += [_interface(analysis, with_values), BLANK]
     if analysis.splits:
         blocks += [_splits_table(analysis.splits, brief), BLANK]
     blocks += _obligations(analysis, with_values, brief)
     if with_values:
-        blocks += _values(analysis)
+        blocks += [*_operators(analysis.operators), *_values(analysis)]
     blocks.append(_summary(completeness, analysis.diagnostics, analysis.accepted))
     if analysis.diagnostics:
         blocks += [BLANK, findings_table(analysis.diagnostics)]
     return [*blocks, *([BLANK] if analysis.accepted else []), *accepted_findings(analysis.accepted)]
+
+
+def why_page(model_name: str, steps: Sequence[Step]) -> list[Block]:
+    """Return what `infer --why` prints: a line for each value that the dimensions of the first one depend on."""
+    rows = []
+    for step in steps:
+        given = {"input": "input", "constant": "constant", "body": f"input of {step.operator}"}.get(
+            step.source, step.operator
+        )
+        elements = f" = {', '.join(map(dim_text, step.elements))}" if step.elements else ""
+        enters = f"{', '.join(step.enters)} enters here: {step.reason}" if step.enters else ""
+        told = "; ".join(filter(None, (", ".join(map(abridged, step.reads)), enters)))
+        value = step.value if step.graph == "main" else f"{_node(step.graph)}/{step.value}"
+        rows.append((abridged(value), f"{_type(step.type)}{elements}", given, _node(step.location), told))
+    headings = ("value", "type", "operator", "node", "depends on")
+    return [
+        line((model_name, "bold"), f" · the dimensions of {abridged(steps[0].value)}"),
+        BLANK,
+        table(headings, ("bold", "green", "cyan", "", ""), rows, is_prose=True),
+    ]
 
 
 def rewrite_findings(rewrite: Rewrite) -> list[Block]:
@@ -142,7 +170,7 @@ def data_lines(data_files: Sequence[DataFile]) -> list[Block]:
 def changes_phrase(changes: Sequence[Change], to_form: str | None = None) -> str:
     """Return how many nodes were rewritten: "24 splits and 61 other nodes rewritten"."""
     if not changes:
-        return "nothing to change"
+        return "no node rewritten"
     splits = sum(_SPLIT_FAMILY.fullmatch(change.before) is not None for change in changes)
     others = len(changes) - splits
     verb = "rewritten" if to_form is None else f"rewritten as {to_form}"
@@ -196,6 +224,26 @@ def code_page(code: str, info: CodeInfo, accepted: str = "") -> list[Block]:
 def codes_page(codes: Mapping[str, CodeInfo]) -> list[Block]:
     """Return what `explain` prints without a code: all of them."""
     return [table(("code", "title"), ("bold", ""), [(code, info.title) for code, info in codes.items()], is_prose=True)]
+
+
+def _interface(analysis: Analysis, with_all: bool) -> Block:
+    """Return the inputs and outputs with their types; of a long list the first ones."""
+    rows: list[tuple[str, str, str]] = []
+    for kind, values in (("input", analysis.inputs), ("output", analysis.outputs)):
+        most = len(values) if with_all or len(values) <= MOST_VALUES + 1 else MOST_VALUES
+        rows += [(kind, abridged(name), _type(value)) for name, value in islice(values.items(), most)]
+        if most < len(values):
+            rows.append(("", f"and {len(values) - most:,} more", "--all shows them"))
+    return table(("", "", ""), ("", "bold", "green"), rows)
+
+
+def _operators(numbers: Mapping[str, int]) -> list[Block]:
+    """Return how many nodes there are of each operator, those with most nodes first."""
+    if not numbers:
+        return []
+    counted = sorted(numbers.items(), key=lambda entry: (-entry[1], entry[0]))
+    rows = [(abridged(operator), f"{number:,}") for operator, number in counted]
+    return [table(("operator", "nodes"), ("cyan", ""), rows), BLANK]
 
 
 def _splits_table(splits: Sequence[SplitReport], brief: bool) -> Block:
@@ -298,9 +346,10 @@ def _summary(completeness: Completeness, diagnostics: Sequence[Diagnostic], acce
     symbolic = f", {completeness.symbolic:,} symbolic" if completeness.symbolic else ""
     sentences = [f"{completeness.known:,} of {count(completeness.dims, 'dimension')} known{symbolic}."]
     if completeness.unknown_rank:
-        origin = completeness.first_unknown
-        first = f", the first at {_node(origin.location)} ({origin.reason})" if origin else ""
-        sentences.append(f"{count(completeness.unknown_rank, 'value')} of unknown rank{first}.")
+        sentences.append(f"{count(completeness.unknown_rank, 'value')} of unknown rank.")
+    if (origin := completeness.first_unknown) is not None:
+        of = f" of {_node(origin.location)}" if f"main/{origin.value}" != origin.location else ""
+        sentences.append(f"The first unknown is {abridged(origin.value)}{of} ({origin.reason}).")
     if completeness.unknown_operators:
         names = ", ".join(map(abridged, completeness.unknown_operators))
         open_values = f", which leave {count(completeness.left_open, 'value')} open" if completeness.left_open else ""

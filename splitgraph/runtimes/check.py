@@ -14,7 +14,7 @@ from splitgraph.options import STRICT, Leeway
 from splitgraph.runtimes.node_traits import NodeTraits, traits_of
 from splitgraph.runtimes.operators import Judged, Verdict, imports_label
 from splitgraph.runtimes.target import ANSWERS, Answer, Refusal, Target
-from splitgraph.runtimes.traits import FORMS, title
+from splitgraph.runtimes.traits import FORMS, described, title
 
 if TYPE_CHECKING:
     from splitgraph.formats.openvino_ir import OpenVINOModel
@@ -259,7 +259,7 @@ def _empty_at_run_time(examined: Examined, target: Target) -> Iterator[Diagnosti
     ]
     if failure is not None and open_lengths:
         text = f"{target.label} {_VERBS[failure.answer]} parts that are empty at run time"
-        advice = "Run the model with dimensions of which each part gets something."
+        advice = "Run the model with dimensions that leave no part empty."
         yield diagnostic(_CODES[failure.answer], text, open_lengths[0].location, severity="info", help=advice)
 
 
@@ -282,7 +282,7 @@ def _limits(examined: Examined, target: Target) -> Iterator[Diagnostic]:
 
 def _blamed(node: NodeTraits, failure: Refusal) -> str:
     """Return what of a split is not read, and what the runtime does with it."""
-    subject = " + ".join(map(title, sorted(failure.traits, key=lambda trait: (trait not in FORMS, trait))))
+    subject = described(failure.traits)
     if len(failure.traits) == 1 and subject != node.label and not failure.traits & FORMS.keys():
         subject = f"{node.label} with {subject}"
     return f"{subject}: {failure.note}" if failure.note else subject

@@ -1,7 +1,7 @@
 """Find the layers of an OpenVINO IR with their traits, from its inference.
 
 The traits of a layer are those of an operator (`operator_traits`), as far as an IR has them: element types, attributes
-that are words (`mode=cubic`), inputs that only the run tells (`input 1 computed`), ranks and dynamic dimensions. A
+that are words (`mode=cubic`), computed inputs (`input 1 computed`), ranks and dynamic dimensions. A
 split has some of its own, such as a part of length 0, and so has attention.
 """
 

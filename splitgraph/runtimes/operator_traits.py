@@ -1,8 +1,8 @@
 """The traits of a node of any operator: what may decide whether a runtime reads it.
 
 Element types by type variable (`T=int64`), attributes that are not at their default (`mode=cubic`), what may be left
-out (`with bias`, `without axes`), inputs that only the run tells (`shape computed`, or `shape from shapes` if the sizes
-of the inputs are enough to tell it), ranks, and sizes that only the run tells: of the first dimension, the second, or a
+out (`with bias`, `without axes`), inputs that are computed at run time (`shape computed`, or `shape from shapes` if the
+sizes of the inputs are enough to compute them), ranks, and dynamic dimensions: the first one, the second one, or a
 later one (`dim 0 open`, `dim 1 open`, `dim 2 open`).
 """
 
@@ -146,7 +146,7 @@ def _is_broadcast(
     version: OperatorVersion | None, node: NodeProto, inputs: Sequence[ValueType], is_known: Callable[[str], bool]
 ) -> bool:
     """Return True where inputs of one type variable have several shapes, numbers aside. Without a schema, all inputs
-    that only the run tells count.
+    that are computed at run time count.
     """
     shapes = [None if is_known(name) else known.shape for name, known in zip(node.input, inputs, strict=True)]
     if version is not None:

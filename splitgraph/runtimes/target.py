@@ -6,13 +6,12 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from splitgraph.findings.diagnostics import SplitgraphError
+from splitgraph.findings.diagnostics import SplitgraphError, meant
 from splitgraph.model.deferred import import_whole
 
 if TYPE_CHECKING:
@@ -131,9 +130,8 @@ def find_target(spec: str) -> Target:
     name, _, version = spec.partition("@")
     versions = [target for target in _table().values() if target.name == name]
     if not versions:
-        near = get_close_matches(name, {target.name for target in _table().values()}, n=3, cutoff=0.5)
-        meant = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise SplitgraphError(f"there is no target {spec!r}{meant} Known are: {', '.join(names())}.")
+        near = meant(name, {target.name for target in _table().values()}, most=3)
+        raise SplitgraphError(f"there is no target {spec!r}{near}; known are: {', '.join(names())}")
     if not version:
         return versions[0]
     fitting = [target for target in versions if f"{target.version}.".startswith(f"{version}.")]

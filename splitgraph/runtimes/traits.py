@@ -7,14 +7,14 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from typing import Literal
 
 from splitgraph.model.value_type import ValueType
 from splitgraph.splits.canonical import CanonicalSplit
 
 # How the lengths (or the bounds of a Slice) are given: not at all, as an attribute, as a constant, computed from
-# constants, from fixed dimensions, from dimensions that only the run tells, from the elements of an input.
+# constants, from fixed dimensions, from dynamic dimensions, from the elements of an input.
 Given = Literal["", "attribute", "constant", "folded", "fixed", "computed", "input"]
 
 # The traits that say how a split is written. Each node has one of them.
@@ -31,7 +31,7 @@ FORMS = {
     "split-13-input": "Split-13 with lengths that depend on the elements of an input",
     "split-18-even": "Split-18 with num_outputs that divides the dimension",
     "split-18-uneven": "Split-18 with num_outputs that does not divide the dimension",
-    "split-18-either": "Split-18 with num_outputs on a dimension that may be uneven",
+    "split-18-either": "Split-18 with num_outputs that may not divide the dimension",
     "split-18-constant": "Split-18 with constant lengths",
     "split-18-folded": "Split-18 with lengths computed from constants",
     "split-18-fixed": "Split-18 with lengths computed from fixed dimensions",
@@ -55,8 +55,8 @@ FORMS = {
 MODIFIERS = {
     "axis-omitted": "axis left out",
     "axis-negative": "axis counted from the end",
-    "dimension-unknown": "dimension that only the run tells",
-    "shape-unknown": "other dimensions that only the run tells",
+    "dimension-unknown": "dynamic dimension along the axis",
+    "shape-unknown": "dynamic dimensions along other axes",
     "rank-unknown": "data of unknown rank",
     "rank-1": "data of rank 1",
     "part-empty": "part of length 0",
@@ -91,6 +91,13 @@ TITLES = {**FORMS, **MODIFIERS}
 def title(trait: str) -> str:
     """Return what a trait is in words; an operator with its version, and an element type, are named as they are."""
     return TITLES.get(trait, trait)
+
+
+def described(traits: Collection[str]) -> str:
+    """Return several traits in words: the form of the split, then what is unusual about it."""
+    # num_outputs that may not divide the dimension says that the dimension is dynamic.
+    shown = set(traits) - ({"dimension-unknown"} if "split-18-either" in traits else set())
+    return ", ".join(title(trait) for trait in sorted(shown, key=lambda trait: (trait not in FORMS, trait)))
 
 
 def split_form(since: int, given: Given, split: CanonicalSplit, divisible: bool) -> str:

@@ -82,7 +82,7 @@ def write_slices(request: LowerRequest, bounds: Sequence[BoundsForm] = PLAINEST_
             return
     raise reason or NotRepresentable(
         "SG402",
-        "the lengths depend on a dynamic dimension, so that the bounds of the slices are no numbers",
+        "the lengths depend on a dynamic dimension, so the bounds of the slices are not constant",
         "Give the dimension a fixed size before converting.",
     )
 

@@ -45,7 +45,7 @@ def lift(site: SplitSite) -> CanonicalSplit | None:
         return None
     if len(shape) == 0:
         if site.attribute("keepdims", 1) != 1:
-            text = "keepdims=0 is ignored beside a chunk size, but onnxruntime drops the axis of chunks of length 1"
+            text = "keepdims=0 is ignored with a chunk size, but onnxruntime drops the axis of chunks of length 1"
             site.find("SG219", text, severity="warning")
         size = None if contents is None else contents.dims[0]
         return split_by_size(site, axis, total, size)

@@ -54,7 +54,7 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 import onnx
 
-from splitgraph.findings.diagnostics import Diagnostic, diagnostic
+from splitgraph.findings.diagnostics import Diagnostic, diagnostic, meant_file
 from splitgraph.options import ATOL, RTOL, Engine, GivenInputs, Running
 from splitgraph.verification import help_texts
 from splitgraph.verification.comparison import tolerances_in
@@ -345,7 +345,7 @@ def _library(path: object) -> str:
         raise ValueError(f"a library of operators is {path!r}; it must be the path of a file")
     text = os.fsdecode(path)
     if not os.path.isfile(text):
-        problem = "is a folder" if os.path.isdir(text) else "does not exist"
+        problem = "is a folder" if os.path.isdir(text) else f"does not exist{meant_file(text)}"
         raise ValueError(f"the library of operators {text!r} {problem}; give the file of a library, such as libfoo.so")
     return os.path.abspath(text)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from splitgraph import api
 from splitgraph.findings.diagnostics import SplitgraphError
 from splitgraph.findings.exit_codes import CLEAN, FINDINGS
-from splitgraph.formats import LoadedModel, open_model
+from splitgraph.formats import LoadedModel, held, open_model
 from splitgraph.formats.atomic_write import write_text
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import model_imports
@@ -50,10 +50,16 @@ def report_file(task: FileTask, working: Working = lambda text: nullcontext()) -
         refuse_existing(path, source, force=task.output.force, advice="give another name with -o")
     with working(f"reading {task.model.name}"):
         opened = [open_model(source, weights="leave") for source in sources]
-        analyses = [api.inferred(model.content_only(), NO_SIZES, STRICT) for model in opened]
+        analyses = [_inferred(model) for model in opened]
         text = _picture(analyses[0], task.svg) if task.svg is not None else _page(task, opened, analyses)
     write_text(text, path, overwrite=task.output.force, kept=sources)
     return Reported(analyses, path)
+
+
+def _inferred(opened: LoadedModel) -> Analysis:
+    """Infer a model whose content stays as it is, because it is compared later. The result knows the model's folder."""
+    analysis = api.inferred(opened.content_only(), NO_SIZES, STRICT)
+    return replace(analysis, held=held(analysis.model, opened))
 
 
 def sources_of(task: FileTask) -> list[Path]:

@@ -21,7 +21,8 @@ from splitgraph.model.scopes import model_imports
 from splitgraph.options import NO_SIZES, Running
 from splitgraph.work.task import FileTask, read_input_shapes, refuse_existing
 
-# "there": the model is as wanted. "beyond": its opset is beyond the one that is wanted. "refused": the model cannot be
+# "there": the model is as wanted. "beyond": its opset is beyond the one that is wanted, and it stays as it is; with an
+# output, an older model is copied there. "refused": the model cannot be
 # converted. "different", "not-verified": the result was kept back after its verification.
 RewriteStatus = Literal["converted", "there", "beyond", "refused", "different", "not-verified"]
 # Shows a text while something takes its time; what is yielded changes the text.
@@ -97,8 +98,12 @@ def rewrite_file(task: FileTask, working: Working = _unseen) -> Rewritten:
             result = _as_ir(result, model, working)
     except ConversionError as error:
         is_beyond = [finding.code for finding in error.diagnostics] == [_OTHER_DIRECTION]
-        status: RewriteStatus = "beyond" if is_beyond and task.goal.skip_newer else "refused"
-        return Rewritten(status, opset, path, loaded, blockers=error.diagnostics)
+        if not (is_beyond and goal.skip_newer):
+            return Rewritten("refused", opset, path, loaded, blockers=error.diagnostics)
+        beyond = Rewritten("beyond", opset, path, loaded)
+        # What reads the wanted opset reads an older one, too: the folder of the results has all models.
+        is_older = goal.newer is False
+        return _written(task, replace(beyond, rewrite=_unchanged(loaded))) if is_older and is_named else beyond
     # An IR without a change is the same, and has no equality of its own.
     is_onnx = isinstance(loaded.content, ModelProto)
     is_same = result.model == loaded.content if is_onnx else goal.new_sizes is None
@@ -107,7 +112,8 @@ def rewrite_file(task: FileTask, working: Working = _unseen) -> Rewritten:
         return _written(task, there) if is_named else there
     if not is_named:
         _refuse_existing(task, path)
-    status, must_run = "converted", bool(task.running.verify)
+    status: RewriteStatus = "converted"
+    must_run = bool(task.running.verify)
     began = time.monotonic()
     if task.running.verify is not False:
         with working("running both models", hint="--no-verify skips this") as say:
@@ -130,7 +136,16 @@ def _may_be_there(task: FileTask, opset: int | None) -> bool:
         return True
     if task.goal.new_sizes is not None:
         return True
-    return task.goal.to is None and task.goal.opset is not None and task.goal.opset == opset
+    if task.goal.to is not None:
+        # With a form, nothing else may be asked for.
+        return task.goal.opset in (None, opset)
+    return task.goal.opset is not None and task.goal.opset == opset
+
+
+def _unchanged(loaded: LoadedModel) -> Rewrite:
+    """Return the rewrite of an ONNX model that changes nothing."""
+    opset = model_imports(loaded.model)
+    return Rewrite(loaded.content, (), from_opset=opset, to_opset=opset)
 
 
 def _refuse_existing(task: FileTask, path: Path) -> None:

@@ -88,9 +88,11 @@ class FileTask:
         if self.place is not None:
             return self.place
         if self.verb == "report":
-            refuse_other_kind("page", output or "./")
-            kind = "html" if self.svg is None else "svg"
-            return output_path(output or "./", f"{self.model.stem}.report.{kind}")
+            name = f"{self.model.stem}.report.{'html' if self.svg is None else 'svg'}"
+            if output is None:
+                return self.model.with_name(name)
+            refuse_other_kind("page", output)
+            return output_path(output, name)
         if self.output.in_place:
             if output is not None:
                 raise _usage("--in-place overwrites the model, so -o has no meaning; give one of the two")

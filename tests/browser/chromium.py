@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +90,18 @@ class Opened:
         return outer.left <= x && x <= outer.right && outer.top <= y && y <= outer.bottom;
         """
         return bool(self.run(script, selector))
+
+    @contextmanager
+    def narrow(self) -> Iterator[None]:
+        """Inside the block, the page is as wide as a phone."""
+        size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        self.driver.get(self.address)
+        self.wait(lambda: self.run("return document.documentElement.dataset.ready") == "true")
+        try:
+            yield
+        finally:
+            self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
     def _failed(self) -> bool:
         found = self.console()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 from functools import cache
 from pathlib import Path
@@ -56,6 +57,76 @@ def varied(nodes: int) -> str:
         parts.append(helper.make_node("Concat", [f"a{i}", f"c{i}"], [f"d{i}"], name=f"join_{i}", axis=1))
         value = f"d{i}"
     return model_page(splitgraph.infer(_model(parts, {"x": ["N", 10000]}, [value], 11)), "varied.onnx")
+
+
+@cache
+def unfolded(nodes: int = 60) -> str:
+    """A chain of plain nodes without a split, whose operators do not repeat."""
+    ops = ["Relu", "Sigmoid", "Tanh", "Abs", "Neg", "Exp", "Floor", "Ceil", "Sqrt", "Erf", "Sin", "Cos", "Softplus"]
+    chosen = random.Random(1).choices(ops, k=nodes)
+    parts = [
+        helper.make_node(op, [f"v{i}"], [f"v{i + 1}"], name=f"/encoder/layer/node_{i}") for i, op in enumerate(chosen)
+    ]
+    return model_page(splitgraph.infer(_model(parts, {"v0": ["N", 8]}, [f"v{nodes}"], 13)), "plain.onnx")
+
+
+@cache
+def varied_wide() -> str:
+    """One input that 60 branches read."""
+    ops = ["Relu", "Sigmoid", "Tanh", "Abs", "Neg"]
+    nodes = [helper.make_node(ops[i % 5], ["x"], [f"y{i}"], name=f"branch_{i}") for i in range(60)]
+    return model_page(splitgraph.infer(_model(nodes, {"x": ["N", 8]}, [f"y{i}" for i in range(60)], 13)), "wide.onnx")
+
+
+@cache
+def long_names() -> str:
+    """Two splits with names that share a long path in front."""
+    path = "/transformer/text_model/encoder/layers"
+    nodes = [
+        helper.make_node("Split", [f"x{i}"], [f"a{i}", f"x{i + 1}"], name=f"{path}.{i}/attention/Split", axis=0)
+        for i in range(2)
+    ]
+    return model_page(splitgraph.infer(_model(nodes, {"x0": [8]}, ["x2"], 13)), "long.onnx")
+
+
+@cache
+def constants() -> str:
+    """A convolution with its weights, attributes and metadata, and a small Constant."""
+    weight = helper.make_tensor("weight", TensorProto.FLOAT, [8, 3, 3, 3], [i / 8 for i in range(-108, 108)])
+    shape = helper.make_node("Constant", [], ["shape"], value=helper.make_tensor("", TensorProto.INT64, [2], [0, -1]))
+    conv = helper.make_node("Conv", ["x", "weight"], ["y"], name="conv", pads=[1, 1, 1, 1], strides=[2, 2])
+    flat = helper.make_node("Reshape", ["y", "shape"], ["z"], name="flat")
+    model = _model([shape, conv, flat], {"x": ["N", 3, 8, 8]}, ["z"], 13)
+    model.graph.initializer.append(weight)
+    model.producer_name, model.producer_version = "exporter", "2.1"
+    model.opset_import.append(helper.make_opsetid("com.example", 3))
+    model.metadata_props.append(onnx.StringStringEntryProto(key="licence", value="MIT"))
+    return model_page(splitgraph.infer(model), "conv.onnx")
+
+
+@cache
+def symbols() -> str:
+    """Requirements on the symbols of inputs, and on symbols that splitgraph made."""
+    nodes = [
+        helper.make_node("NonZero", ["x"], ["places"], name="places"),
+        helper.make_node("Split", ["places"], ["p", "q"], name="halves", axis=1),
+        helper.make_node("Split", ["x"], ["a", "b"], name="columns", axis=1),
+    ]
+    return model_page(splitgraph.infer(_model(nodes, {"x": ["N", "M"]}, ["a", "b"], 13)), "symbols.onnx")
+
+
+@cache
+def normalized() -> str:
+    """Layers with a LayerNormalization, and what they become at opset 13."""
+    nodes: list[onnx.NodeProto] = []
+    for i in range(6):
+        nodes.append(
+            helper.make_node("LayerNormalization", [f"x{i}", "scale"], [f"n{i}"], name=f"/layers.{i}/norm", axis=-1)
+        )
+        nodes.append(helper.make_node("Relu", [f"n{i}"], [f"x{i + 1}"], name=f"/layers.{i}/relu"))
+    before = _model(nodes, {"x0": ["N", 4]}, ["x6"], 17)
+    before.graph.initializer.append(helper.make_tensor("scale", TensorProto.FLOAT, [4], [1.0] * 4))
+    return _rewritten(before, splitgraph.downgrade(before, 13), ("before.onnx", "after.onnx"))
 
 
 @cache

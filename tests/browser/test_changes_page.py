@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 def test_the_result_is_shown_first_with_its_changes(open_page: Open) -> None:
     page = open_page(models.upgraded())
     assert page.texts('#sides [aria-pressed="true"]') == ["After"]
-    assert page.texts('[role="tab"][aria-selected="true"]')[0].startswith("Changes")
+    assert page.texts('#tabs [aria-selected="true"]')[0].startswith("Changes")
     assert page.all(".box.split.has-changed")
     assert "opset: 11 → 18" in page.texts("#panel .conditions li")
 
@@ -52,6 +52,45 @@ def test_a_removed_node_is_shown_in_the_first_model(open_page: Open) -> None:
     assert page.texts('#sides [aria-pressed="true"]') == ["After"]
     assert page.texts("#panel .form b")[0] == "not there"
     assert page.all(".box.has-added.selected")
+
+
+def test_many_changes_are_grouped_by_kind(open_page: Open) -> None:
+    page = open_page(models.normalized())
+    assert page.texts("#tabs .number")[0] == "48"
+    assert page.texts(".row b") == ["~ LayerNormalization-17 → Mul-13 …"]
+    assert page.texts(".row .line-one span") == ["6"]
+    assert "ReduceMean-13 × 2" in page.texts(".row .text")[0]
+    page.one(".row").click()
+    assert page.texts(".row .text.mono")[0] == "/layers.0/norm"
+    assert len(page.all("#panel .values li")) == 6
+    page.press("j")
+    assert page.one("#panel .where").text == "main//layers.0/norm"
+    page.one(".row").click()
+    assert len(page.all(".row")) == 1
+    page.press("/", *"layers.3")
+    assert len(page.all(".row")) == 8
+
+
+def test_before_and_after_keep_the_selection(open_page: Open) -> None:
+    page = open_page(models.normalized())
+    page.press("/", *"layers.3/norm")
+    page.one('.row[title="main//layers.3/norm"]').click()
+    for _ in range(2):
+        assert page.one("#panel h2").text.startswith("Mul")
+        assert page.one("#panel .where").text == "main//layers.3/norm"
+        page.all("#sides button")[0].click()
+        assert page.one("#panel h2").text.startswith("LayerNormalization")
+        assert page.one("#panel .where").text == "main//layers.3/norm"
+        page.press("b")
+    # A node that did not change, and one that only one of the models has.
+    page.one("#search").clear()
+    page.one("#search").click()
+    page.press(*"layers.2/relu")
+    page.one('[data-tab="nodes"]').click()
+    page.all(".row")[0].click()
+    page.press("b")
+    assert page.one("#panel .where").text == "main//layers.2/relu"
+    assert page.one("#search").get_attribute("value") == "layers.2/relu"
 
 
 def test_constants_that_changed_are_listed_and_not_drawn(open_page: Open) -> None:

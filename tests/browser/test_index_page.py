@@ -19,7 +19,7 @@ ROWS = [
 
 
 def names(page: Opened) -> list[str]:
-    return [text.removeprefix("zoo/").removesuffix(".onnx") for text in page.texts("tbody th")]
+    return [text.removesuffix(".onnx") for text in page.texts("tbody th")]
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,49 @@ def test_search_and_counts_by_status(open_page: Open) -> None:
     assert names(page) == ["b", "a10", "a9", "c"]
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns"),
+    [
+        (
+            ROWS,
+            ["model", "status", "opset before", "after", "nodes", "splits", "errors", "warnings", "seconds", "message"],
+        ),
+        ([IndexRow("a", "clean", before="17", splits=0)], ["model", "status", "opset", "splits"]),
+        ([IndexRow("a", "clean", notes=2), IndexRow("b", "clean")], ["model", "status", "notes"]),
+    ],
+)
+def test_columns_without_anything_are_left_out(rows: list[IndexRow], columns: list[str], open_page: Open) -> None:
+    page = open_page(index_page(rows, title="zoo"))
+    assert page.texts("thead button") == columns
+    assert all(len(row.find_elements("css selector", "td")) == len(columns) - 1 for row in page.all("tbody tr"))
+
+
+@pytest.mark.parametrize(
+    ("models", "folder", "shown"),
+    [
+        (["zoo/a.onnx", "zoo/b.onnx"], "zoo/", ["a.onnx", "b.onnx"]),
+        (["zoo/a.onnx", "zoo/text/ab.onnx"], "zoo/", ["a.onnx", "text/ab.onnx"]),
+        (["zoo/a.onnx", "zoom.onnx"], "", ["zoo/a.onnx", "zoom.onnx"]),
+        (["model.1.onnx", "model.2.onnx"], "", ["model.1.onnx", "model.2.onnx"]),
+    ],
+)
+def test_the_folder_of_all_models_is_shown_once(
+    models: list[str], folder: str, shown: list[str], open_page: Open
+) -> None:
+    page = open_page(index_page([IndexRow(name, "clean") for name in models], title="zoo"))
+    assert (page.texts("#folder"), page.texts("tbody th")) == ([folder], shown)
+
+
+def test_an_index_on_a_phone(open_page: Open) -> None:
+    page = open_page(index_page(ROWS, title="zoo"))
+    with page.narrow():
+        assert page.run("return document.documentElement.scrollWidth") <= 390
+        [name, *_, seconds] = [
+            each for each in page.one("tbody tr").find_elements("css selector", "th, td") if each.text
+        ]
+        assert name.location["y"] < seconds.location["y"]
+
+
 def test_links_lead_to_the_pages_of_models(open_page: Open) -> None:
     page = open_page(index_page(ROWS, title="zoo"))
     assert [link.get_attribute("href").rsplit("/", 2)[1:] for link in page.all("tbody a")] == [
@@ -71,7 +114,8 @@ def test_thousands_of_rows_are_added_as_they_are_scrolled_to(open_page: Open) ->
     rows = [IndexRow(f"m{i:05}.onnx", "converted", nodes=i) for i in range(5000)]
     page = open_page(index_page(rows, title="zoo"))
     assert len(page.all("tbody tr")) < 1500
-    page.all("thead button")[4].click()
+    assert page.texts("thead button") == ["model", "status", "nodes"]
+    page.all("thead button")[2].click()
     assert page.texts("tbody th")[0] == "m04999.onnx"
     page.run("window.scrollTo(0, document.documentElement.scrollHeight)")
     page.wait(lambda: len(page.all("tbody tr")) >= 500)

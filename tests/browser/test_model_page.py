@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 import pytest
 
 from . import models
@@ -118,8 +120,10 @@ def test_a_finding_is_at_its_node(open_page: Open) -> None:
 
 def test_conditions_are_shown(open_page: Open) -> None:
     page = open_page(models.wrong())
+    page.press(ESCAPE)
     assert "M % 3 == 0" in page.texts("#panel .conditions li")
     assert page.texts(".box.split .needs") == ["requires M % 3 == 0"]
+    page.one('[data-tab="splits"]').click()
     page.press("j", "j")
     assert page.texts("#panel .conditions li") == ["M % 3 == 0"]
 
@@ -133,6 +137,148 @@ def test_the_body_of_an_if(open_page: Open) -> None:
     assert page.texts("#trail button") == ["main"]
     page.press("j", "j")
     assert page.texts("#trail button") == ["main", "choose · else_branch"]
+
+
+def test_a_node_shows_its_attributes_and_the_values_of_constants(open_page: Open) -> None:
+    page = open_page(models.constants())
+    page.press("/", *"conv", ENTER)
+    assert page.texts("#panel .facts th") == ["pads", "strides"]
+    assert page.texts("#panel .facts td") == ["[1, 1, 1, 1]", "[2, 2]"]
+    assert page.texts("#panel .elements") == ["[-13.5, -13.375, -13.25, -13.125, -13, … (216 in all)]"]
+    assert page.texts("#panel .range") == ["-13.5 … 13.375"]
+    page.press(ESCAPE, "/", *"flat", ENTER)
+    assert page.texts("#panel .elements") == ["[0, -1]"]
+
+
+def test_the_panel_of_the_model_has_its_metadata_and_operator_sets(open_page: Open) -> None:
+    page = open_page(models.constants())
+    facts = dict(zip(page.texts("#panel .facts th"), page.texts("#panel .facts td"), strict=True))
+    wanted = {"producer": "exporter 2.1", "IR version": "8", "licence": "MIT", "ai.onnx": "13", "com.example": "3"}
+    assert wanted.items() <= facts.items()
+
+
+def test_what_is_said_of_generated_symbols_is_folded(open_page: Open) -> None:
+    page = open_page(models.symbols())
+    visible = [each.text for each in page.all("#panel .conditions li, #panel .facts.mono th") if each.is_displayed()]
+    assert visible == ["M % 2 == 0", "M", "N"]
+    page.one("#panel summary").click()
+    assert "unk0 % 2 == 0" in [each.text for each in page.all("#panel .conditions li") if each.is_displayed()]
+
+
+@pytest.mark.parametrize(
+    ("make", "tab", "chosen"),
+    [
+        (models.wrong, "findings", 1),
+        (models.normalized, "changes", 0),
+        (models.yolo, "splits", 0),
+        (models.unfolded, "nodes", 0),
+    ],
+)
+def test_a_page_opens_on_what_people_look_for(make: object, tab: str, chosen: int, open_page: Open) -> None:
+    page = open_page(make())  # type: ignore[operator]
+    assert page.one('#tabs [aria-selected="true"]').get_attribute("data-tab") == tab
+    assert len(page.all('.row[aria-selected="true"]')) == chosen
+    assert len(page.all("#panel .finding.error")) == chosen
+    assert len(page.all("#drawing .box.selected")) == chosen
+
+
+def test_a_model_without_splits_is_drawn_node_by_node(open_page: Open) -> None:
+    page = open_page(models.unfolded())
+    assert len(page.all("#drawing .box.node")) == 35
+    assert not page.all("#drawing .box.stretch")
+
+
+def test_a_large_model_without_splits_opens_as_stretches(open_page: Open) -> None:
+    page = open_page(models.unfolded(1600))
+    assert len(page.all("#drawing .box.open > g .box.stretch")) == 40
+    assert not page.all("#drawing .box.node")
+
+
+@pytest.mark.parametrize("make", [models.gpt2, models.large, models.unfolded, models.varied_wide])
+def test_the_drawing_starts_where_its_frame_starts(make: object, open_page: Open) -> None:
+    page = open_page(make())  # type: ignore[operator]
+    frame, lefts = page.run("""
+        const frame = document.getElementById("drawing").getBoundingClientRect();
+        const cards = [...document.querySelectorAll("#drawing .box > .card")];
+        const seen = cards.map((each) => each.getBoundingClientRect()).filter((each) => each.top < frame.bottom);
+        return [[frame.left, frame.right], seen.map((each) => each.left)];
+    """)
+    assert frame[0] <= min(lefts) < frame[1] - 100
+
+
+def test_names_in_lists_lose_what_they_share_in_front(open_page: Open) -> None:
+    page = open_page(models.long_names())
+    assert page.texts(".row b") == ["…layers.0/attention/Split", "…layers.1/attention/Split"]
+    page.press("/", *"layers.1")
+    assert page.texts(".row b") == ["…Split"]
+
+
+def test_a_filter_and_a_search_show_the_list_that_has_results(open_page: Open) -> None:
+    page = open_page(models.yolo())
+    assert page.one('#tabs [aria-selected="true"]').get_attribute("data-tab") == "splits"
+    page.one('#filter-operator option[value="Sigmoid"]').click()
+    assert page.one('#tabs [aria-selected="true"]').get_attribute("data-tab") == "nodes"
+    assert set(page.texts(".row b")) == {"Sigmoid"}
+    page.one('#filter-operator option[value=""]').click()
+    page.one("#search").click()
+    page.press(*"cv1/conv", ENTER)
+    assert page.one("#panel .where").text == "main/model.1/cv1/conv"
+    assert page.run("return document.activeElement.id") == "search"
+
+
+@pytest.mark.parametrize(
+    ("query", "reason", "marked"),
+    [
+        ("weight conv", "reads weight", ["weight"]),
+        ("x weight", "reads x · reads weight", ["x", "weight"]),
+        ("conv", "", []),
+        ("[n,", "type float32[N, 8, 4, 4]", ["[N,"]),
+    ],
+)
+def test_a_hit_says_why_it_matched(query: str, reason: str, marked: list[str], open_page: Open) -> None:
+    page = open_page(models.constants())
+    page.press("/", *query)
+    first = page.all(".row")[0]
+    assert first.find_element("css selector", "b").text == "Conv"
+    found = first.find_elements("css selector", ".reason")
+    assert [each.text.strip() for each in found] == ([reason] if reason else [])
+    assert [each.text for each in first.find_elements("css selector", "mark")] == marked
+
+
+def test_a_phone_shows_one_of_list_drawing_and_details(open_page: Open) -> None:
+    page = open_page(models.wrong())
+    with page.narrow():
+        assert page.run("return document.documentElement.scrollWidth") <= 390
+        shown = {"show-list": "#list", "show-drawing": "#drawing", "show-details": "#panel"}
+        for tab, pane in shown.items():
+            page.one(f"#{tab}").click()
+            assert [each for each in shown.values() if page.one(each).is_displayed()] == [pane]
+            assert page.one("#title").is_displayed()
+            assert page.one(pane).size["height"] > 500
+        page.one("#show-list").click()
+        page.one('[data-tab="splits"]').click()
+        page.all(".row")[1].click()
+        assert page.one("#drawing .box.selected").is_displayed()
+        page.one("#drawing .box.selected").click()
+        assert page.one("#panel").is_displayed()
+
+
+def test_the_whole_drawing_as_one_svg(open_page: Open) -> None:
+    page = open_page(models.unfolded())
+    script = """
+        const kept = URL.createObjectURL;
+        URL.createObjectURL = (blob) => (window.saved = blob, kept(blob));
+        document.getElementById("save").click();
+        URL.createObjectURL = kept;
+        const done = arguments[0];
+        window.saved.text().then(done);
+    """
+    drawing = ElementTree.fromstring(page.driver.execute_async_script(script))
+    texts = {each.text for each in drawing.iter("{http://www.w3.org/2000/svg}text")}
+    assert {f"/encoder/layer/node_{i}" for i in range(60)} <= texts
+    for each in drawing.iter("{http://www.w3.org/2000/svg}rect"):
+        assert each.get("fill", "").startswith("rgb") or each.get("fill") == "none"
+    assert not [each for each in drawing.iter() if each.get("class")]
 
 
 @pytest.mark.parametrize("name", models.ODD)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from itertools import pairwise
 
 import pytest
 
@@ -28,20 +29,68 @@ def test_a_page_is_printed(open_page: Open) -> None:
     page = open_page(models.wrong())
     pdf = printed(page)
     assert pdf.startswith(b"%PDF-")
-    assert sheets(pdf) >= 2
+    assert sheets(pdf) >= 1
     page.wait(lambda: page.texts("#printed h2") == [])
+
+
+def pieces(page: Opened) -> list[dict[str, float]]:
+    """What each piece of the drawing shows, in units of the drawing, and its size on paper."""
+    page.run("window.dispatchEvent(new Event('beforeprint'))")
+    return list(
+        page.run("""
+        return [...document.querySelectorAll("#printed .piece svg")].map((each) => {
+            const { x, y, width, height } = each.viewBox.baseVal;
+            return { x, y, width, height, wide: +each.getAttribute("width"), high: +each.getAttribute("height") };
+        })""")
+    )
+
+
+def test_a_large_drawing_is_cut_between_boxes_into_pages_that_can_be_read(open_page: Open) -> None:
+    page = open_page(models.unfolded())
+    found = pieces(page)
+    assert len(found) > 1
+    for piece in found:
+        assert piece["wide"] <= 680
+        assert piece["high"] <= 841
+        assert piece["wide"] >= 0.48 * piece["width"] - 1
+    for above, below in pairwise(found):
+        assert below["y"] in (0, pytest.approx(above["y"] + above["height"], abs=0.2))
+    cut = page.run("""
+        const cut = [];
+        for (const each of document.querySelectorAll("#printed .piece svg")) {
+            const { y, height } = each.viewBox.baseVal;
+            for (const box of each.querySelectorAll(".box > .card")) {
+                const place = box.getBBox();
+                const top = box.getCTM().f / box.getCTM().d + y;
+                const end = y + height;
+                if (top < end - 1 && top + place.height > end + 1) cut.push(box.parentNode.getAttribute("aria-label"));
+            }
+        }
+        return cut;
+    """)
+    assert cut == []
+    assert sheets(printed(page)) == len(found)
+
+
+def test_a_drawing_for_too_many_pages_is_left_to_a_link(open_page: Open) -> None:
+    page = open_page(models.varied(3000))
+    assert pieces(page) == []
+    assert page.one("#printed .too-large a").get_attribute("href") == page.address
 
 
 def test_what_is_printed(open_page: Open) -> None:
     page = open_page(models.wrong())
     page.run("window.dispatchEvent(new Event('beforeprint'))")
     assert page.texts("#printed h2") == ["Splits", "Findings"]
-    assert len(page.all("#printed .bar")) == 2
+    assert len(page.all("#printed .printed-split .bar")) == 2
     page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     assert page.one("#printed").is_displayed()
     assert not page.one("#list").is_displayed()
     assert not page.one(".tools").is_displayed()
-    assert page.one("#drawing .box.split").is_displayed()
+    assert not page.one("#drawing").is_displayed()
+    assert page.one("#printed .piece .box.split").is_displayed()
+    for heading in page.all("#printed h2, #printed h3"):
+        assert heading.value_of_css_property("break-after") == "avoid"
     page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 

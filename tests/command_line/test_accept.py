@@ -24,8 +24,8 @@ CALLS = {
     "check": ["check", "bad.onnx", "--target", "onnxruntime"],
 }
 WRONG = {
-    "unknown": ("SG399", "there is no code 'SG399'; did you mean SG3"),
-    "lower case": ("sg302", "did you mean SG302?"),
+    "unknown": ("SG399", "there is no code 'SG399'; did you mean 'SG3"),
+    "lower case": ("sg302", "did you mean 'SG302'?"),
     "a split": ("SG204", "SG204 (lengths do not sum to the dimension) cannot be accepted"),
     "a location": ("SG302@bad", "did you mean main/bad?"),
     "no location": ("SG302@", "the location after @ is empty"),
@@ -46,8 +46,6 @@ def test_the_commands_that_have_the_options() -> None:
             name for name, command in program.commands.items() if any(option in each.opts for each in command.params)
         }
         assert found == set(CALLS)
-        examples = {name for name in found if option in (program.commands[name].help or "")}
-        assert examples == found
 
 
 @pytest.mark.parametrize("command", CALLS)

@@ -21,12 +21,56 @@ def test_infer(run: Run, folder: Path) -> None:
     assert out == (
         "model.onnx · opset 13 · 1 node · 1 split\n"
         "\n"
+        "  input   x   float32[N, 6]\n"
+        "  output  p0  float32[N, 3]\n"
+        "  output  p1  float32[N, 3]\n"
+        "\n"
         "  node  operator  axis  input          parts\n"
         "  s     Split-13  1     float32[N, 6]  3 | 3\n"
         "\n"
         "6 of 6 dimensions known, 3 symbolic. No findings.\n"
     )
     assert files(folder) == {"model.onnx"}
+
+
+def test_why(run: Run, folder: Path) -> None:
+    code, out, err = run("infer", "model.onnx", "--why", "p1")
+    assert (code, err) == (0, "")
+    assert out == (
+        "model.onnx · the dimensions of p1\n"
+        "\n"
+        "  value  type           operator  node  depends on\n"
+        "  p1     float32[N, 3]  Split     s     x\n"
+        "  x      float32[N, 6]  input\n"
+    )
+    code, out, _ = run("infer", "model.onnx", "--why", "p1", "--json")
+    assert [(step["name"], step["source"], step["reads"]) for step in json.loads(out)["why"]] == [
+        ("p1", "node", ["x"]),
+        ("x", "input", []),
+    ]
+    assert "why" not in json.loads(run("infer", "model.onnx", "--json")[1])
+
+
+def test_many_inputs_are_folded(run: Run, folder: Path) -> None:
+    model = split_model()
+    model.graph.input.extend(
+        helper.make_tensor_value_info(f"more{number}", TensorProto.FLOAT, ["N"]) for number in range(12)
+    )
+    onnx.save(model, "model.onnx")
+    out = run("infer", "model.onnx")[1]
+    assert "  input   more6        float32[N]\n          and 5 more  --all shows them\n  output  p0" in out
+    out = run("infer", "model.onnx", "--all")[1]
+    assert "  input   more11  float32[N]\n  output  p0" in out
+    assert "  operator  nodes\n  Split     1\n" in out
+
+
+def test_inputs_with_a_default_are_no_inputs(run: Run, folder: Path) -> None:
+    model = split_model()
+    model.graph.input.append(helper.make_tensor_value_info("w", TensorProto.FLOAT, [1]))
+    model.graph.initializer.append(helper.make_tensor("w", TensorProto.FLOAT, [1], [0]))
+    onnx.save(model, "model.onnx")
+    document = json.loads(run("infer", "model.onnx", "--json")[1])
+    assert (list(document["inputs"]), list(document["outputs"])) == (["x"], ["p0", "p1"])
 
 
 def test_infer_json(run: Run, folder: Path) -> None:

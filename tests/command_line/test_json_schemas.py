@@ -94,6 +94,14 @@ def models(folder: Path) -> Path:
 RESULTS = [
     *((f"infer {name} --all", int("neither" in name)) for name in COMMITTED if not name.endswith(".bin")),
     ("infer model.onnx", 0),
+    ("infer split_in_loop.onnx --why turn/body/next", 0),
+    ("infer unknown.onnx --all --why a", 0),
+    ("infer no_rank.onnx --why y", 0),
+    ("infer optional.onnx --why there", 0),
+    ("infer wrong_axis.onnx --why p0", 1),
+    ("infer interval_split.xml --why rest", 0),
+    ("explain", 0),
+    ("explain SG203 302", 0),
     ("infer model.onnx --bind N=4 -o typed.onnx", 0),
     ("infer unknown.onnx --all", 0),
     ("infer no_rank.onnx --all", 0),
@@ -111,6 +119,8 @@ RESULTS = [
     ("upgrade model.onnx --opset 13", 0),
     ("downgrade model.onnx --opset 13 -o copy.onnx", 0),
     ("downgrade model.onnx --opset 18 --skip-newer", 0),
+    ("downgrade model.onnx --opset 18 --skip-newer -o older.onnx", 0),
+    ("convert renamed.onnx --to split", 0),
     ("upgrade model.onnx --opset 18 --dry-run", 0),
     ("upgrade model.onnx --opset 13 --dry-run", 0),
     ("upgrade model.onnx --opset 18 --diff", 0),
@@ -141,6 +151,9 @@ FAILURES = [
     ("infer", 2),
     ("infer model.onnx --frobnicate", 2),
     ("infer model.onnx --bind Q=4 --all", 2),
+    ("infer model.onnx --why q", 2),
+    ("explain SG203 SG999", 2),
+    ("explain --all", 2),
     ("infer model.onnx --input-shape x=-1", 2),
     ("infer model.onnx -o other.onnx", 2),
     *((f"upgrade {name} --opset 18", 2) for name in (*FILES, "missing.onnx")),
@@ -168,7 +181,7 @@ FAILURES = [
 
 
 def schema_of(command: str) -> str:
-    return {"infer": "infer", "verify": "verify", "diff": "diff"}.get(command, "rewrite")
+    return {"infer": "infer", "verify": "verify", "diff": "diff", "explain": "explain"}.get(command, "rewrite")
 
 
 @pytest.mark.usefixtures("in_process")

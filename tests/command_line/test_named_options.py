@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
+import shlex
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -66,6 +68,7 @@ def misnamed(text: str, said_of: Collection[str] | None) -> list[tuple[str, str]
                 ("report", "--bind"),
                 ("explain", "--bind"),
                 ("doctor", "--bind"),
+                ("help", "--bind"),
             ],
         ),
         ("Give sizes with --bind.", ["downgrade"], []),
@@ -196,13 +199,13 @@ WRONG_CALLS = [
     "verify model.onnx model.onnx --bind Q=4",
     "verify model.onnx model.onnx --samples 0",
     "verify model.onnx model.onnx --sample 1",
-    "report model.onnx",
+    "report model.onnx --svg",
     "report -o new.html",
     "report model.onnx --svg nothing -o new.svg",
     "report model.onnx -o there.onnx",
     "report --before model.onnx -o new.html",
     "explain SG999",
-    "explain --json",
+    "explain --jsn",
 ]
 
 
@@ -263,16 +266,44 @@ def test_answers_that_name_an_option(typed: str, named: str, run: Run, models: P
     assert named in OPTION.findall("\n".join((*run(*words)[1:], *run(*words, "--json")[1:])))
 
 
-def examples(command: click.Command) -> str:
+MORE_EXAMPLES: dict[str, str] = runpy.run_path(str(ROOT / "docs" / "reference_examples.py"))["EXAMPLES"]
+
+
+def examples_in_help(command: click.Command) -> list[str]:
     """The examples in the help of a command."""
     lines = [line.strip() for line in (command.help or "").splitlines()]
-    return "\n".join(line for line in lines if line.startswith(f"splitgraph {command.name}"))
+    return [line for line in lines if line.startswith(f"splitgraph {command.name}")]
+
+
+def all_examples(command: click.Command) -> list[str]:
+    """The examples in the help of a command, and those that only the reference has."""
+    return [*examples_in_help(command), *MORE_EXAMPLES.get(str(command.name), "").splitlines()]
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_every_option_has_an_example_in_the_help(name: str) -> None:
+def test_every_option_has_an_example(name: str) -> None:
     command = program.commands[name]
-    shown = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", examples(command)))
+    shown = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", "\n".join(all_examples(command))))
     options = [param for param in command.params if isinstance(param, click.Option)]
     assert [param.opts for param in options if shown.isdisjoint((*param.opts, *param.secondary_opts))] == []
-    assert [line for line in examples(command).splitlines() if len(line) > 98] == []
+    assert [line for line in all_examples(command) if len(line) > 98] == []
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_the_help_has_few_examples(name: str) -> None:
+    assert len(examples_in_help(program.commands[name])) <= 4
+    assert len(set(all_examples(program.commands[name]))) == len(all_examples(program.commands[name]))
+
+
+@pytest.mark.parametrize(
+    ("name", "example"), [(name, text) for name in OPTIONS for text in all_examples(program.commands[name])]
+)
+def test_an_example_is_a_call(name: str, example: str) -> None:
+    # What follows two spaces is said about the example.
+    words = shlex.split(re.sub(r"  +\(.*", "", example))
+    assert words[:2] == ["splitgraph", name]
+    program.commands[name].make_context(name, words[2:])
+
+
+def test_every_example_is_of_a_command() -> None:
+    assert MORE_EXAMPLES.keys() <= OPTIONS.keys()

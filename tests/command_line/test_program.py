@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -50,8 +51,62 @@ def test_the_console_script_is_this_program() -> None:
     assert f'version = "{splitgraph.__version__}"' in text
 
 
-def test_version(run: Run) -> None:
-    assert run("--version") == (0, f"splitgraph {splitgraph.__version__}\n", "")
+@pytest.mark.parametrize("option", ["--version", "-V", "-v"])
+def test_version(option: str, run: Run) -> None:
+    assert run(option) == (0, f"splitgraph {splitgraph.__version__}\n", "")
+
+
+def test_no_summary_of_a_command_is_cut_off(run: Run) -> None:
+    code, out, _ = run("--help")
+    listed = out.partition("Commands:")[2].partition("Exit codes:")[0].split("\n")
+    summaries = [line.strip() for line in listed if line.strip()]
+    assert (code, [line.split()[0] for line in summaries]) == (0, list(cli.program.commands))
+    assert all(line.endswith(".") and not line.endswith("..") for line in summaries)
+
+
+@pytest.mark.parametrize("name", [None, *cli.program.commands])
+def test_help_of_a_command(name: str | None, run: Run) -> None:
+    words = [] if name is None else [name]
+    assert run("help", *words) == run(*words, "--help")
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        (["help", "upgrad"], "There is no command 'upgrad'; did you mean 'upgrade'?"),
+        (["infr", "model.onnx"], "There is no command 'infr'; did you mean 'infer'?"),
+        (["frob"], "There is no command 'frob'; known are: infer, upgrade"),
+        (["upgrade", "m.onnx", "--opste", "18"], "There is no option '--opste'; did you mean '--opset'?"),
+        (["upgrade", "m.onnx", "--frobnicate"], "There is no option '--frobnicate'."),
+        (["infer", "modle.onnx"], "modle.onnx: no such file; did you mean model.onnx?"),
+        (["infer", "model"], "model: no such file; did you mean model.onnx?"),
+        (["infer", "nowhere/model.onnx"], "nowhere/model.onnx: no such file ["),
+        (["infer", "deap/model.onnx"], "deap/model.onnx: no such file; did you mean deep/model.onnx?"),
+        (["infer", "deap/"], "deap: no such file; did you mean deep?"),
+        (["check", "model.onnx", "--target", "onnxruntim"], "did you mean 'onnxruntime'"),
+        (["report", "model.onnx", "--svg", "main/S"], "did you mean 'main/s'?"),
+        (["infer", "model.onnx", "--why", "p_1"], "did you mean 'p1'?"),
+        (["infer", "model.onnx", "--why", "P0"], "did you mean 'p0'?"),
+        (["verify", "model.onnx", "model.onnx", "--try", "n=4"], "did you mean 'N'?"),
+        (["reshape", "model.onnx", "--input-shape", "X=N,6"], "did you mean 'x'?"),
+        (["reshape", "model.onnx", "--batch", "8", "--follow", "main/S[0]=N"], "did you mean 'main/s'?"),
+    ],
+)
+def test_near_names_on_the_command_line(typed: list[str], told: str, run: Run, folder: Path) -> None:
+    Path("deep").mkdir()
+    shutil.copy("model.onnx", "deep")
+    code, _, err = run(*typed)
+    assert code == 2
+    assert told in err
+
+
+def test_the_help_shows_options_in_groups(run: Run) -> None:
+    titles = [line for line in run("upgrade", "--help")[1].splitlines() if line[:1] not in ("", " ")]
+    groups = ["Options:", "Sizes:", "Output:", "What is accepted:", "Verification:", "Many models:"]
+    assert titles == ["Usage: splitgraph upgrade [OPTIONS] MODEL...", *groups]
+    shown = run("verify", "--help")[1].partition("Many models:")[2]
+    assert "--jobs" in shown
+    assert "--samples" not in shown
 
 
 def test_the_help_says_what_every_exit_code_means(run: Run) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from .program import Run, files, split_model
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ("report model.onnx", "Missing option '-o'"),
+        ("report", "Give one MODEL or more, or two models with"),
         ("report -o r.html", "Give one MODEL or more, or two models with"),
         ("report --before model.onnx -o r.html", "Give one MODEL or more, or two models with"),
         ("report model.onnx --after model.onnx -o r.html", "Give one MODEL or more, or two models with"),
@@ -49,6 +50,10 @@ def test_refusals_write_nothing(arguments: str, told: str, run: Run, folder: Pat
     ("arguments", "written"),
     [
         ("report model.onnx -o r.html", "r.html"),
+        ("report model.onnx", "model.report.html"),
+        ("report model.onnx --svg s", "model.report.svg"),
+        ("report deep/deep.onnx", "deep/deep.report.html"),
+        ("report --before model.onnx --after deep/deep.onnx", "deep/deep.report.html"),
         ("report model.onnx -o out/", "out/model.report.html"),
         ("report model.onnx -o there.html --force", "there.html"),
         ("report --before model.onnx --after model.onnx -o both.html", "both.html"),
@@ -57,9 +62,15 @@ def test_refusals_write_nothing(arguments: str, told: str, run: Run, folder: Pat
 )
 def test_pages(arguments: str, written: str, run: Run, folder: Path) -> None:
     Path("there.html").write_text("old")
+    Path("deep").mkdir()
+    shutil.copy("model.onnx", "deep/deep.onnx")
     assert run(*arguments.split()) == (0, f"wrote {Path(written)}\n", "")
     text = Path(written).read_text(encoding="utf-8")
-    title = "TITLE" if "TITLE" in arguments else "model.onnx → model.onnx" if "both" in written else "model.onnx"
+    if written.endswith(".svg"):
+        assert text.startswith("<svg xmlns=")
+        return
+    name = "deep.onnx" if "deep" in written else "model.onnx"
+    title = "TITLE" if "TITLE" in arguments else f"model.onnx → {name}" if "--before" in arguments else name
     assert text.startswith("<!DOCTYPE html>")
     assert f"<title>{title}</title>" in text
 
@@ -91,6 +102,22 @@ def found_reasons(before: str, after: str) -> Sequence[Change]:
 def test_a_picture(wanted: str, run: Run, folder: Path) -> None:
     assert run("report", "model.onnx", "--svg", wanted, "-o", "s.svg") == (0, "wrote s.svg\n", "")
     assert Path("s.svg").read_text(encoding="utf-8").startswith("<svg xmlns=")
+
+
+def test_the_page_beside_the_model_is_not_overwritten(run: Run, folder: Path) -> None:
+    assert run("report", "model.onnx")[0] == 0
+    code, out, err = run("report", "model.onnx")
+    assert (code, out) == (2, "")
+    assert "model.report.html exists; choose another name with -o, or pass --force" in err
+    assert run("report", "model.onnx", "--force")[0] == 0
+
+
+def test_pages_of_many_models_are_beside_them(run: Run, folder: Path) -> None:
+    Path("deep").mkdir()
+    shutil.copy("model.onnx", "deep/deep.onnx")
+    assert run("report", ".", "--jobs", "1")[0] == 0
+    assert files(folder) == {"model.onnx", "model.report.html", "deep"}
+    assert Path("deep/deep.report.html").is_file()
 
 
 def test_a_model_with_errors_gets_a_page_and_exit_code_1(run: Run, folder: Path) -> None:

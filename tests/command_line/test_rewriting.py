@@ -96,6 +96,31 @@ def test_a_copy_of_what_is_there_already(run: Run, folder: Path) -> None:
     assert Path("copy.onnx").read_bytes() == Path("model.onnx").read_bytes()
 
 
+@pytest.mark.parametrize("to", ["slice", "split", "variadic-split"])
+def test_nothing_to_rewrite_in_that_form(to: str, run: Run, folder: Path) -> None:
+    node = onnx.helper.make_node("Relu", ["x"], ["p0"])
+    model = split_model()
+    del model.graph.node[:], model.graph.output[1:]
+    model.graph.node.append(node)
+    model.graph.output[0].CopyFrom(model.graph.input[0])
+    model.graph.output[0].name = "p0"
+    onnx.save(model, "model.onnx")
+    code, out, _ = run("convert", "model.onnx", "--to", to)
+    assert (code, out) == (0, f"model.onnx has nothing to rewrite as {to}; nothing was written.\n")
+    assert files(folder) == {"model.onnx"}
+    code, out, _ = run("convert", "model.onnx", "--to", to, "-o", "copy.onnx")
+    assert (code, out) == (0, f"model.onnx has nothing to rewrite as {to}; wrote a copy, copy.onnx.\n")
+    assert Path("copy.onnx").read_bytes() == Path("model.onnx").read_bytes()
+    document = json.loads(run("convert", "model.onnx", "--to", to, "--json")[1])
+    assert (document["ok"], document["already_there"], document["output"]) == (True, True, None)
+
+
+def test_an_opset_that_changes_no_node(run: Run, folder: Path) -> None:
+    assert run("upgrade", "model.onnx", "--opset", "18", "--no-verify", "-o", "a.onnx")[0] == 0
+    out = run("upgrade", "a.onnx", "--opset", "19", "--no-verify")[1]
+    assert out.startswith("opset 18 → 19 · no node rewritten · not verified\n")
+
+
 def test_no_tag_stands_twice(run: Run, folder: Path) -> None:
     assert run("upgrade", "model.onnx", "--opset", "17", "--no-verify")[0] == 0
     assert run("upgrade", "model.opset17.onnx", "--opset", "17")[0] == 0

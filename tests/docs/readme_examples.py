@@ -1,6 +1,6 @@
-"""The examples of README.md: their commands run in order in one folder with the models, and what they print.
+"""The examples of README.md and docs/: the commands of a page run in order in one folder with the models.
 
-`python tests/docs/readme_examples.py` writes the present output into README.md.
+`python tests/docs/readme_examples.py` writes what they print now into the pages.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
 CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 # How long many models take differs from run to run.
 SECONDS = re.compile(r" in \d+\.\d s$", re.MULTILINE)
-PYTHON = re.compile(r"```python\n(.*?)```\n\n```\n(.*?)```", re.DOTALL)
+PYTHON = re.compile(r"```python\n((?:(?!```).)*)```\n\n```\n(.*?)```", re.DOTALL)
 
 
 # Runs commands one after the other in one process, so that splitgraph is imported once and the engines start once.
@@ -41,6 +42,12 @@ for arguments in json.load(sys.stdin):
         shown.append((out.read() + err.read()).decode())
 os.write(printed, json.dumps(shown).encode())
 """
+
+
+def pages() -> list[Path]:
+    """Return README.md and the pages of docs/ with examples: console blocks, and Python with what it prints."""
+    written = {page: page.read_text(encoding="utf-8") for page in (ROOT / "README.md", *sorted(DOCS.glob("*.md")))}
+    return [page for page, text in written.items() if CONSOLE.search(text) or PYTHON.search(text)]
 
 
 def run(script: str, folder: Path, given: str = "") -> str:
@@ -66,7 +73,7 @@ def commands_of(block: str) -> list[str]:
 
 
 def present(text: str) -> str:
-    """README.md with the present output in every example."""
+    """Return a page with the present output in every example."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copytree(ROOT / "models", folder / "models")
@@ -88,5 +95,5 @@ def present(text: str) -> str:
 
 
 if __name__ == "__main__":
-    readme = ROOT / "README.md"
-    readme.write_text(present(readme.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in pages():
+        page.write_text(present(page.read_text(encoding="utf-8")), encoding="utf-8")

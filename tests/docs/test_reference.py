@@ -20,20 +20,20 @@ import splitgraph
 from splitgraph.cli import program
 
 DOCS = Path(__file__).parents[2] / "docs"
-DOCUMENTS = ("infer", "rewrite", "verify", "diff", "report", "doctor", "many", "failure")
+DOCUMENTS = ("infer", "rewrite", "verify", "diff", "report", "explain", "doctor", "many", "failure")
 FILES = ("target", "operators", "outcome")
 EXAMPLES = [(name, example) for name in (*DOCUMENTS, *FILES) for example in SCHEMAS[f"{name}.schema.json"]["examples"]]
 # Their keys are names of the model, not of the contract.
-OF_THE_MODEL = ("opset", "from", "to", "values", "graphs", "symbols", "attributes")
+OF_THE_MODEL = ("inputs", "outputs", "operators", "opset", "from", "to", "values", "graphs", "symbols", "attributes")
 # Keys that are there in some documents only.
-OPTIONAL = ("values", "graphs", "already_there", "beyond", "dry_run", "diff", "element")
+OPTIONAL = ("operators", "values", "graphs", "why", "already_there", "beyond", "dry_run", "diff", "element")
 # In files of operators, a number that would be 0 and a list that would be empty are left out.
 OF_AN_OPERATOR = (
     *("reads", "refuses", "hangs", "dies", "rank", "wrong", "rules", "unread", "unexplained", "like", "said"),
     *("sources", "types", "other_types"),
 )
 # What another document calls so is always there.
-REQUIRED_IN = {"diff": ("values",)}
+REQUIRED_IN = {"diff": ("values",), "check": ("why",), "common": ("why",), "rewrite": ("why",)}
 
 
 def optional(name: str) -> set[str]:
@@ -45,6 +45,14 @@ def optional(name: str) -> set[str]:
 
 DIFFERENCES = ("parts", "nodes", "values", "new_findings", "gone_findings")
 VALUE = {"kind": "tensor", "dtype": "float32", "shape": ["N", None, 2**70]}
+STEP = {
+    **dict.fromkeys(("name", "graph", "location", "operator", "reason"), "main/s"),
+    **VALUE,
+    "source": "node",
+    "elements": [1, "N", None],
+    "reads": ["y"],
+    "enters": ["unk0"],
+}
 FOUND = {"code": "SG302", "severity": "warning", "message": "...", "location": "main/s", "help": ""}
 
 
@@ -90,7 +98,8 @@ def with_every_part() -> list[tuple[str, dict]]:
         copy.deepcopy(SCHEMAS[f"{name}.schema.json"]["examples"][0]) for name in DOCUMENTS[:4]
     )
     nested = {"kind": "optional", "dtype": None, "shape": None, "element": {**VALUE, "kind": "sequence"}}
-    infer |= {"values": {"x": VALUE}, "graphs": {"main": {"x": nested}}, "diagnostics": [FOUND]}
+    infer |= {"operators": {"Split": 1}, "values": {"x": VALUE}, "graphs": {"main": {"x": nested}}, "why": [STEP]}
+    infer["diagnostics"] = [FOUND]
     rewrite |= {"already_there": True, "beyond": True, "dry_run": True, "diagnostics": [FOUND]}
     rewrite["diff"] = {name: [] for name in DIFFERENCES}
     verify["diagnostics"] = [FOUND]

@@ -20,8 +20,8 @@ REFUSED = {
     "a number for a list": (5, "accept is 5; it must be a sequence of texts"),
     "no text": ([302], "each entry must be a text"),
     "nothing": ([""], "there is no code ''"),
-    "an unknown code": (["SG399"], "there is no code 'SG399'; did you mean SG3"),
-    "a code in lower case": (["sg302"], "did you mean SG302?"),
+    "an unknown code": (["SG399"], "there is no code 'SG399'; did you mean 'SG3"),
+    "a code in lower case": (["sg302"], "did you mean 'SG302'?"),
     "only a location": (["@main/node"], "there is no code ''"),
     "a split": (["SG201"], "a split that cannot be read"),
     "a file": (["SG101"], "leaves the meaning of the whole graph or file open"),
@@ -106,6 +106,10 @@ def test_a_stale_acceptance_names_the_place_that_may_be_meant() -> None:
     assert (note.code, note.severity) == ("SG606", "info")
     assert "did you mean SG302@main/first?" in note.message
     assert stale(Acceptance("SG214"), errors).message.endswith("the model has no error SG214")
+    nodes = ["main/first", "main/second"]
+    assert "did you mean SG302@main/second?" in stale(Acceptance("SG302", "main/secnd"), [], nodes).message
+    for location in ("main/second", "main/second/*"):
+        assert stale(Acceptance("SG302", location), [], nodes).message.endswith(f"no error SG302 at {location}")
 
 
 def test_every_code_has_an_answer() -> None:

@@ -86,10 +86,14 @@ def test_nodes_of_all_graphs_are_counted(name: str) -> None:
     assert analysis_of(nodes, functions).completeness.nodes == expected
 
 
-# The nodes, functions, and where the first value of unknown rank comes from.
+# The nodes, functions, and where the first value of unknown rank or with an unknown dimension comes from.
 ORIGINS: dict[str, tuple[str, str, tuple[str, str] | None]] = {
     "nothing is unknown": ("y = Relu (x)", "", None),
-    "only dimensions are unknown": ("y = NonZero (x)", "", None),
+    "only dimensions are unknown": (
+        "y = NonZero (x)",
+        "",
+        ("main/NonZero#0", "the inputs of NonZero do not tell the dimension"),
+    ),
     "an unknown operator": (
         "y = nobody.Knows (x)  z = Relu (y)",
         "",
@@ -101,7 +105,7 @@ ORIGINS: dict[str, tuple[str, str, tuple[str, str] | None]] = {
         "s = Cast <to = 7> (n)  w = NonZero (x)  r = Reshape (w, one)  i = Cast <to = 7> (w)  u = NonZero (i)"
         "  f = Reshape (i, one)  y = Reshape (x, f)",
         "",
-        None,
+        ("main/NonZero#4", "the inputs of NonZero do not tell the dimension"),
     ),
     "in a branch": (
         IF.format("r = nobody.Knows (x) p = Relu (x)", "p = Relu (x)"),
@@ -122,10 +126,10 @@ ORIGINS: dict[str, tuple[str, str, tuple[str, str] | None]] = {
 
 
 @pytest.mark.parametrize("name", ORIGINS)
-def test_the_first_cause_of_unknown_ranks(name: str) -> None:
+def test_the_first_cause_of_what_is_unknown(name: str) -> None:
     nodes, functions, expected = ORIGINS[name]
     analysis = analysis_of(nodes, functions)
     origin = analysis.completeness.first_unknown
     assert (None if origin is None else (origin.location, origin.reason)) == expected
     page: list[Block] = analysis_page(analysis, "m.onnx")
-    assert (f", the first at {expected[0][5:]} ({expected[1]})" if expected else "known") in repr(page)
+    assert (f" of {expected[0][5:]} ({expected[1]})" if expected else "known") in repr(page)

@@ -15,6 +15,11 @@ import pytest
 from command_line.program import Run, split_model
 from json_schemas import wrong
 
+from splitgraph.findings.outcome import STATUSES, Outcome, Status
+from splitgraph.many.reports import write_junit
+from splitgraph.report.batch_pages import outcome_lines, summary_page
+from splitgraph.report.text import plain_text
+
 UPGRADE = ("upgrade", "--opset", "18", "--no-verify", "--jobs", "1")
 
 
@@ -70,9 +75,9 @@ def test_a_folder(run: Run, zoo: Path) -> None:
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert lines[:3] == [
-        "clean             zoo/a.onnx · opset 13 · 1 split",
-        "clean             zoo/deep/b.onnx · opset 13 · 1 split",
-        "clean             zoo/deep/new.onnx · opset 18 · 1 split",
+        "clean         zoo/a.onnx · opset 13 · 1 split",
+        "clean         zoo/deep/b.onnx · opset 13 · 1 split",
+        "clean         zoo/deep/new.onnx · opset 18 · 1 split",
     ]
     assert lines[4].startswith("infer · 3 models in ")
     assert [line.split() for line in lines[5:]] == [["models", "models", "with", "each", "code"], ["clean", "3"]]
@@ -84,8 +89,8 @@ def test_a_tree_is_mirrored(run: Run, zoo: Path) -> None:
     assert files("out") == ["a.onnx", "deep/b.onnx", "deep/new.onnx"]
     assert onnx.load("out/deep/b.onnx").opset_import[0].version == 18
     assert Path("out/deep/new.onnx").read_bytes() == Path("zoo/deep/new.onnx").read_bytes()
-    assert "already there     zoo/deep/new.onnx · opset 18 · wrote out/deep/new.onnx" in out
-    assert "converted         zoo/a.onnx · opset 13 → 18 · 1 node rewritten · wrote out/a.onnx" in out
+    assert "there         zoo/deep/new.onnx · opset 18, as wanted · wrote out/deep/new.onnx" in out
+    assert "converted     zoo/a.onnx · opset 13 → 18 · 1 node rewritten · wrote out/a.onnx" in out
 
 
 def test_named_models_get_their_default_names(run: Run, zoo: Path) -> None:
@@ -149,11 +154,42 @@ def test_models_beyond_the_opset(skip: list[str], code: int, status: str, run: R
     assert "deep/new.onnx" not in files("out")
 
 
+def test_an_older_model_is_copied_by_a_downgrade(run: Run, zoo: Path) -> None:
+    typed = ["downgrade", "--opset", "16", "--no-verify", "zoo", "--report", "r.jsonl"]
+    code, out, _ = run(*typed, "-o", "out")
+    assert (code, files("out")) == (0, ["a.onnx", "deep/b.onnx", "deep/new.onnx"])
+    assert Path("out/a.onnx").read_bytes() == Path("zoo/a.onnx").read_bytes()
+    assert "beyond        zoo/a.onnx · opset 13, older already · wrote out/a.onnx" in out
+    assert "older than wanted; copied as they are" in out
+    assert set(statuses().values()) == {"beyond", "converted"}
+    # The copies of the first call are not made again.
+    assert run(*typed, "-o", "out", "--resume")[0] == 0
+    assert run(*typed, "-o", "out")[0] == 2
+
+
+def test_what_is_left_out_is_named(run: Run, zoo: Path) -> None:
+    out = run("upgrade", "--opset", "16", "--no-verify", "zoo", "-o", "out")[1]
+    assert "newer than wanted; left as they are, without a result: zoo/deep/new.onnx" in out
+    assert files("out") == ["a.onnx", "deep/b.onnx"]
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_one_word_for_a_status(status: Status, tmp_path: Path) -> None:
+    outcome = Outcome("upgrade", "a.onnx", status)
+    first = plain_text(outcome_lines(outcome)).split()[0]
+    row = plain_text(summary_page("upgrade", [outcome], seconds=1, resumed=0)).splitlines()[-1].split()[0]
+    assert (first, row, outcome.document()["status"]) == (status, status, status)
+    write_junit(tmp_path / "r.xml", "upgrade", [outcome], 1)
+    told = {value for each in ET.parse(tmp_path / "r.xml").iter() for value in (each.get("type"), each.get("message"))}
+    # A test case of JUnit that passes has no word of its own.
+    assert told - {None} == (set() if outcome.ok and status != "beyond" else {status})
+
+
 def test_dry_run_writes_nothing(run: Run, zoo: Path) -> None:
     before = files(".")
     code, out, _ = run(*UPGRADE, "zoo", "-o", "out", "--dry-run")
     assert code == 0
-    assert "converted         zoo/a.onnx · opset 13 → 18 · 1 node rewritten\n" in out
+    assert "converted     zoo/a.onnx · opset 13 → 18 · 1 node rewritten\n" in out
     assert files(".") == before
 
 
@@ -191,7 +227,7 @@ def test_documents_and_reports(typed: list[str], run: Run, zoo: Path) -> None:
     assert by_name == {each["model"]: {k: v for k, v in each.items() if k != "splitgraph"} for each in lines}
     assert len(by_name) == 4
     assert all(each["files"] for each in lines)
-    assert "failed            zoo/broken.onnx\n" in err
+    assert "failed        zoo/broken.onnx\n" in err
     suite = ET.parse("r.xml").getroot()[0]
     assert {case.get("name") for case in suite} == set(by_name)
     assert suite.get("tests") == "4"

@@ -132,7 +132,8 @@ def check_what_split_cannot_express_stays_with_the_reason() -> None:
         "do not sum": variadic([5, 3, -1]),
     }
     x, axis = op.parameter([2, 6], np.float32, name="x"), op.parameter([], np.int64, name="axis")
-    reasons["axis is known only at run time"] = ov.Model(op.variadic_split(x, axis, [3, 3]).outputs(), [x, axis], "m")
+    of_unknown_axis = ov.Model(op.variadic_split(x, axis, [3, 3]).outputs(), [x, axis], "m")
+    reasons["the axis or the rank is known only at run time"] = of_unknown_axis
     lengths = op.parameter([2], np.int64, name="lengths")
     reasons["lengths are known only"] = ov.Model(op.variadic_split(x, 1, lengths).outputs(), [x, lengths], "m")
     for reason, model in reasons.items():

@@ -39,6 +39,8 @@ def test_analysis_json_is_the_contract() -> None:
         "model": "model.onnx",
         "opset": {"": 18},
         "ok": True,
+        "inputs": {},
+        "outputs": {},
         "splits": [
             {
                 "node": "s",
@@ -79,6 +81,7 @@ def test_analysis_json_is_the_contract() -> None:
     values = {"y": {"kind": "tensor", "dtype": "float32", "shape": ["N", 3]}}
     assert analysis_json(analysis, "model.onnx", with_values=True) == {
         **expected,
+        "operators": {},
         "values": values,
         "graphs": {"main": values},
     }

@@ -23,7 +23,7 @@ from .results import OTHER_CHANGE, SPLIT_CHANGE, make_rewrite, make_verification
 @pytest.mark.parametrize(
     ("changes", "form", "shown"),
     [
-        ([], None, "nothing to change"),
+        ([], None, "no node rewritten"),
         ([SPLIT_CHANGE], None, "1 split rewritten"),
         ([OTHER_CHANGE] * 2, None, "2 nodes rewritten"),
         ([SPLIT_CHANGE] * 24 + [OTHER_CHANGE] * 61, None, "24 splits and 61 other nodes rewritten"),
@@ -51,7 +51,7 @@ def test_changes_phrase(changes: list[Change], form: str | None, shown: str) -> 
         (
             make_rewrite(before=18, verification=make_verification(cases=1, engine="reference")),
             None,
-            "opset 18 · nothing to change · verified equal on 1 input (reference)\nwrote out.onnx\n",
+            "opset 18 · no node rewritten · verified equal on 1 input (reference)\nwrote out.onnx\n",
         ),
         (make_rewrite(SPLIT_CHANGE), None, "opset 13 → 18 · 1 split rewritten · not verified\nwrote out.onnx\n"),
         (

@@ -111,11 +111,11 @@ def test_a_target_is_found_by_name_and_by_a_shortened_version(spec: str, key: st
 @pytest.mark.parametrize(
     ("spec", "told"),
     [
-        ("onnxrutime", "did you mean onnxruntime"),
-        ("tensorflow", "did you mean tensorrt"),
-        ("opencv4", "did you mean opencv"),
-        ("OpenVino", "did you mean openvino"),
-        ("", "Known are: aidge, coreml, "),
+        ("onnxrutime", "did you mean 'onnxruntime'"),
+        ("tensorflow", "did you mean 'tensorrt'"),
+        ("opencv4", "did you mean 'opencv'"),
+        ("OpenVino", "did you mean 'openvino'"),
+        ("", "known are: aidge, coreml, "),
         ("opencv@3", "known are: opencv@5.0.0, opencv@4.14.0, opencv@4.10.0"),
         # A version is shortened between its numbers only.
         ("onnxruntime@1.1", "known are: onnxruntime@1.32.0"),

@@ -41,7 +41,7 @@ def resize_by_gathering(node: NodeAtBoundary) -> None:
     if mode not in ("nearest", *REACH):
         raise Inexact(f"Resize knows no mode {mode}")
     if mode != "nearest" and dtype not in (*FLOATS, "bfloat16"):
-        raise Inexact(f"how {mode} resizing rounds {dtype} is not said")
+        raise Inexact(f"how {mode} resizing rounds {dtype} is not specified")
     formula = Formula(node)
     data = formula.input(0)
     if mode != "nearest":
@@ -147,7 +147,7 @@ def _check_whole_size(axis: _Axis) -> None:
     scale, length = axis.scale.elements, axis.length.elements
     if scale is not None and (scale == np.floor(scale) or (length is not None and float(scale * length).is_integer())):
         return
-    raise Inexact("with align_corners, what a size that is rounded means is not clear", "give sizes")
+    raise Inexact("with align_corners, the meaning of a rounded size is not clear", "give sizes")
 
 
 def _coordinates(node: NodeAtBoundary, formula: Formula, axis: _Axis) -> Term:
@@ -161,7 +161,7 @@ def _coordinates(node: NodeAtBoundary, formula: Formula, axis: _Axis) -> Term:
         return centred - 0.5
     if coordinates == "tf_half_pixel_for_nn":
         if node.value_or_default("mode") != "nearest" or "ceil" in node.known_value("nearest_mode", "prefer_floor"):
-            raise Inexact(f"runtimes and the document disagree about {coordinates} where it is not rounded down")
+            raise Inexact(f"runtimes and the specification disagree about {coordinates} unless it is rounded down")
         return centred
     if coordinates == "pytorch_half_pixel":
         return formula.where(size > 1, centred - 0.5, nothing)
@@ -243,7 +243,7 @@ def _extrapolation(node: NodeAtBoundary, formula: Formula, dtype: str) -> Term:
     """Return the value beyond the region of interest."""
     value = float(node.known_value("extrapolation_value", 0.0))
     if dtype not in FLOATS and (not dtype.startswith(("int", "uint")) or not value.is_integer()):
-        raise Inexact(f"what {value} is as {dtype} is not said")
+        raise Inexact(f"the meaning of {value} as {dtype} is not specified")
     return formula.number(value if dtype in FLOATS else int(value), dtype)
 
 

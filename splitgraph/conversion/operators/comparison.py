@@ -178,7 +178,7 @@ def choose_extreme_of_long_integers(node: NodeAtBoundary) -> None:
 # Clip ---------------------------------------------------------------------------------------------------------------
 
 unchanged("Clip", 12, 13)
-changed("Clip", 6, "below it, an absent bound is the limit of the type; from then on that of float32")
+changed("Clip", 6, "below it, an absent bound is the limit of the type; from then on, the limit of float32")
 
 
 @edited("Clip", 6)
@@ -203,8 +203,8 @@ def write_limits_as_bounds(node: NodeAtBoundary) -> None:
     bounds = [node.known_value("min", -limit), node.known_value("max", limit)]
     node.drop("consumed_inputs", "min", "max", why="bounds are written out")
     if dtype != "float64":
-        node.set("min", bounds[0], "the default is that of float32 from opset 6 on")
-        node.set("max", bounds[1], "the default is that of float32 from opset 6 on")
+        node.set("min", bounds[0], "from opset 6 on, the default is the limit of float32")
+        node.set("max", bounds[1], "from opset 6 on, the default is the limit of float32")
         return
     if node.to_opset < 11:
         raise Inexact("the limits of float64 are no float32, which the bounds are", "go to opset 11 or above")

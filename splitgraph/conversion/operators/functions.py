@@ -224,7 +224,7 @@ def find_last_index_in_reverse(node: NodeAtBoundary) -> None:
     """Reverse the tensor: the last of several equal elements is the first one there."""
     node.require_types()
     if not node.known_is_set("select_last_index"):
-        raise Inexact("the first of several equal elements is not what stands in the way")
+        raise Inexact("the node takes the first of several equal elements, and another part of it is in the way")
     f, axis = Formula(node), node.known_value_or_default("axis")
     if axis < 0 and node.input_type(0).rank is not None:
         axis += node.known_rank(0)

@@ -116,7 +116,7 @@ def _replace_infinity(node: NodeAtBoundary, number: float, *, signed: bool) -> N
         return
     dtype = node.known_dtype(0)
     if dtype == "string":
-        raise Inexact("a string may be that of infinity")
+        raise Inexact("a string may mean infinity")
     if dtype not in _REAL | _EIGHT_BITS:
         return
     wide = dtype if dtype in _REAL else "float32"

@@ -39,9 +39,9 @@ def sample_by_gathering(node: NodeAtBoundary) -> None:
     if mode not in ("nearest", "linear", "cubic") or padding not in ("zeros", "border", "reflection"):
         raise Inexact(f"GridSample knows no mode {mode} with padding {padding}")
     if mode != "nearest" and dtype not in (*FLOATS, "bfloat16"):
-        raise Inexact(f"how {mode} sampling rounds {dtype} is not said")
+        raise Inexact(f"how {mode} sampling rounds {dtype} is not specified")
     if (mode, padding) == ("cubic", "border"):
-        raise Inexact("whether the place or the elements around it are moved to the border is not said")
+        raise Inexact("whether the place or the elements around it are moved to the border is not specified")
     f = Formula(node)
     batch, _, *sizes = f.sizes(node.inputs[0], rank)
     data = f.input(0) if mode == "nearest" else f.input(0).cast(wide_float(dtype))

@@ -68,7 +68,7 @@ def scan_batch_by_outer_scan(node: NodeAtBoundary) -> None:
     states = len(node.inputs) - 1 - number
     has_lengths = node.uses_input(0)
     if has_lengths and directions and any(directions):
-        raise Inexact("where a reversed sequence with a length of its own begins is not said")
+        raise Inexact("it is not specified where a reversed sequence with its own length begins")
     if node.original is None:
         raise Inexact("its body is not the model's")
     lengths = [node.inputs[0]] if has_lengths else []

@@ -130,7 +130,7 @@ def complete_pairs(node: NodeAtBoundary) -> None:
     """Name both present outputs where one is read, and drop the numbers of heads from inputs of rank 4."""
     past, present = node.uses_input(4), node.uses_output(1) or node.uses_output(2)
     if past != node.uses_input(5):
-        raise Inexact("it takes the past of keys and that of values together only")
+        raise Inexact("it takes the past keys and the past values only together")
     if node.uses_input(6) and (past or present):
         raise Inexact("nonpad_kv_seqlen is not taken together with past or present keys and values")
     if present:

@@ -55,7 +55,7 @@ def make_shape_an_attribute(node: NodeAtBoundary) -> None:
     shape = node.constant_ints(1, "shape")
     del node.inputs[1:]
     if not shape:
-        raise Inexact("the shape of a scalar is an empty list, which an attribute cannot be told from an absent one")
+        raise Inexact("the shape of a scalar is an empty list, and as an attribute an empty list means none")
     node.set("shape", shape, f"it is an attribute {node.side}")
 
 

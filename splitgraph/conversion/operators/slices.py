@@ -143,7 +143,7 @@ def mask_triangle(node: NodeAtBoundary) -> None:
     """Keep the elements where column - row is at least (upper) or at most (lower) k; the others become 0."""
     dtype = node.known_dtype(0)
     if dtype == "string":
-        raise Inexact("what is no part of a triangle of strings is not said")
+        raise Inexact("the value outside of a triangle of strings is not specified")
     f, rank = Formula(node), node.input_type(0).rank
     data = f.input(0)
     places = [-2, -1] if rank is None else [rank - 2, rank - 1]

@@ -72,7 +72,7 @@ def drop_indices(node: NodeAtBoundary) -> None:
     if node.uses_output(1) and node.is_read(node.outputs[1]):
         raise Inexact("the output Indices does not exist below it")
     del node.outputs[1:]
-    node.drop("storage_order", why="it is the order of the indices, which nobody reads")
+    node.drop("storage_order", why="it is the order of the indices, and nothing reads the indices")
 
 
 @downward("AveragePool", 10)
@@ -109,7 +109,7 @@ def _write_ceiling(node: NodeAtBoundary) -> Array | None:
         return None
     sizes = _spatial_sizes(node)
     if node.old.since_version < 22 and not _windows_start_inside(node, sizes):
-        raise Inexact("here a window starts in the padding, and what it gives below 22 is not said")
+        raise Inexact("here a window starts in the padding, and what it gives below 22 is not specified")
     return _write_padding(node, sizes)
 
 
@@ -230,7 +230,7 @@ def _greatest_of_slices(node: NodeAtBoundary) -> None:
     for window, size, count, axis in zip(windows, sizes, counts, places, strict=True):
         starts = [index * window.stride - window.begin for index in range(count)]
         if not all(any(0 <= start + place < size for place in axis) for start in starts):
-            raise Inexact("a window holds nothing but padding, and what it gives is not said")
+            raise Inexact("a window holds nothing but padding, and what it gives is not specified")
     begins, ends = ([getattr(window, side) for window in windows] for side in ("begin", "end"))
     data = node.inputs[0]
     if any(begins + ends):
@@ -378,7 +378,7 @@ def check_no_window_starts_in_padding(node: NodeAtBoundary) -> None:
     _check_ceiling(node)
     sizes = _spatial_sizes(node)
     if not _windows_start_inside(node, sizes):
-        raise Inexact("here a window starts in the padding, and what it gives below 22 is not said")
+        raise Inexact("here a window starts in the padding, and what it gives below 22 is not specified")
 
 
 def _check_ceiling(node: NodeAtBoundary) -> None:

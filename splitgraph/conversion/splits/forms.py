@@ -218,7 +218,7 @@ def _kept(split_node: SplitNode) -> Diagnostic:
     text = "the axis is known only at run time, and a plain node needs it as a constant, so the node is kept"
     advice = "Give the axis as a constant."
     if split_node.scope.in_function:
-        text += ": it depends on what a call of the function gives"
+        text += ": it depends on the arguments of each call of the function"
         advice += " Where all calls give the same one, inline the function first (onnx.inliner)."
     return diagnostic("SG408", text, split_node.location, severity="warning", help=advice)
 

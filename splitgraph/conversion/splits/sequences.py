@@ -107,7 +107,7 @@ def _readers(
     if split.lengths is None or split.axis is None or len(split.lengths) > MAX_ITEMS:
         return "the number of its parts or its axis is known only at run time"
     if split.form == "size" and any(node.input[1:]) and _drops_axis(node):
-        return "runtimes disagree on keepdims=0 beside a chunk size (SG219)"
+        return "runtimes disagree on keepdims=0 with a chunk size (SG219)"
     count = len(split.lengths)
     if count == 0:
         return "it is empty, and a Split has at least one part"

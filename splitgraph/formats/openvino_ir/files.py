@@ -10,6 +10,7 @@ import stat
 from collections.abc import Collection
 from pathlib import Path
 
+from splitgraph.findings.diagnostics import meant_file
 from splitgraph.formats.atomic_write import WriteTogether, writable_target
 from splitgraph.formats.external_data import is_inside
 from splitgraph.formats.onnx_file import holds_model, require_path
@@ -66,7 +67,7 @@ def _read(path: Path) -> bytes:
         _require_regular(path, path)
         data = path.read_bytes()
     except FileNotFoundError:
-        raise refusal("SG101", "no such file", path) from None
+        raise refusal("SG101", f"no such file{meant_file(path)}", path) from None
     except OSError as error:
         raise refusal("SG101", f"cannot be read: {system_reason(error)}", path) from error
     if not data:

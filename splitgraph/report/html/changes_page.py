@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Places = Mapping[str, tuple[int, int]]
 
+# Nodes that take the place of one.
+_MOST_OTHERS = 8
 # Entries of each list beside the nodes.
 _MOST_LISTED = 500
 
@@ -82,6 +84,7 @@ def _change(
         "before": "" if node.before is None else printable(node.before.operator),
         "after": "" if node.after is None else printable(node.after.operator),
         "nodes": at,
+        "others": [printable(location) for location in node.others[:_MOST_OTHERS]],
         "why": printable(why),
         "details": [printable(text) for text in (*verdicts, *_details(node))],
     }
@@ -93,8 +96,8 @@ def _details(node: NodeDifference) -> list[str]:
     lines += [_input_text(node.before, node.after, position) for position in node.inputs]
     if node.others:
         verb = "is replaced by" if node.kind == "removed" else "replaces" if node.kind == "added" else "goes with"
-        more = len(node.others) - 8
-        lines.append(f"{verb} {', '.join(node.others[:8])}" + (f" and {more} more" if more > 0 else ""))
+        more = len(node.others) - _MOST_OTHERS
+        lines.append(f"{verb} {', '.join(node.others[:_MOST_OTHERS])}" + (f" and {more} more" if more > 0 else ""))
     return lines
 
 

@@ -27,11 +27,12 @@ _SCRIPTS = (
     "panel.js",
     "changes.js",
     "page.js",
+    "saving.js",
     "controls.js",
     "print.js",
     "main.js",
 )
-_STYLES = ("theme.css", "page.css", "panel.css", "drawing.css", "print.css")
+_STYLES = ("theme.css", "page.css", "panel.css", "drawing.css", "narrow.css", "print.css")
 
 
 def model_page(analysis: Analysis, name: str, *, title: str | None = None) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from html import escape
 from typing import NamedTuple
 
 from splitgraph.dim import Dim, evaluate, symbols_of
-from splitgraph.findings.diagnostics import SplitgraphError, diagnostic
+from splitgraph.findings.diagnostics import SplitgraphError, diagnostic, meant
 from splitgraph.inference.analysis import Analysis, SplitReport
 from splitgraph.model.scopes import node_label
 from splitgraph.report.html.page import asset
@@ -271,11 +270,8 @@ def find_split(analysis: Analysis, wanted: str) -> SplitReport:
     if not analysis.splits:
         raise _usage(f"there is no split {wanted!r}: the model has no splits")
     names = list(dict.fromkeys(text for split in analysis.splits for text in (split.name, split.location)))
-    close = get_close_matches(wanted, names, n=_MOST_SHOWN, cutoff=0.5)
-    advice = (
-        f"did you mean {_listed(close)}?" if close else f"the model has {_listed([e.name for e in analysis.splits])}"
-    )
-    raise _usage(f"there is no split {wanted!r}; {advice}")
+    near = meant(wanted, names, most=_MOST_SHOWN) or f"; the model has {_listed([e.name for e in analysis.splits])}"
+    raise _usage(f"there is no split {wanted!r}{near}")
 
 
 def _listed(texts: list[str]) -> str:

@@ -29,6 +29,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from numpy.lib import format as npy_format
 from onnx import numpy_helper
 
+from splitgraph.findings.diagnostics import meant_file
 from splitgraph.formats.skeleton import MAX_PROTO_BYTES
 from splitgraph.model.tensor_data import misfit
 from splitgraph.model.wire_format import LENGTH, Malformed, fields
@@ -90,7 +91,7 @@ def read_test_data(
         if place.is_dir():
             return _read_folder(place, inputs, outputs)
         if not place.exists():
-            raise ValueError(f"the inputs {place} do not exist; give {_WHAT}")
+            raise ValueError(f"the inputs {place} do not exist{meant_file(place)}; give {_WHAT}")
         return [GivenCase(place.name, read_archive(place, f"give {_WHAT}"))]
     except OSError as error:
         raise ValueError(f"the inputs {place} cannot be read: {error.strerror or error}") from error

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import onnx
 
-from splitgraph.differences.constants import Folder, UnknownFolder
 from splitgraph.differences.matching import ComparedGraph, ValueNames, match_nodes
+from splitgraph.formats.constants import Folder, UnknownFolder
 from splitgraph.model.scopes import MAIN, Scope, node_label, opset_imports, reads
 from splitgraph.model.value_type import UNKNOWN, ValueType
 from splitgraph.verification.models.model_pair import ComparedModel, caller_inputs

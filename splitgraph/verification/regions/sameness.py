@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import onnx
 
-from splitgraph.differences.constants import Folder, constant, different_attributes, sparse_constant
 from splitgraph.differences.matching import without_omitted_end
+from splitgraph.formats.constants import Folder, constant, different_attributes, sparse_constant
 from splitgraph.model.schemas import version_at
 from splitgraph.model.scopes import called_function, function_key, opset_imports, plain_domain, subgraphs
 from splitgraph.verification.models.model_files import oldest_same_version

@@ -64,11 +64,11 @@ def resize(known: str, source: int, target: int, held: dict[str, Any], **attribu
     [
         (
             resize("nothing", 11, 10, {"scales": (1, 1, 2, 2)}, coordinate_transformation_mode="align_corners"),
-            "what a size that is rounded means is not clear",
+            "the meaning of a rounded size is not clear",
         ),
         (
             resize("all", 11, 10, {"scales": (1, 1, 1.5, 2)}, coordinate_transformation_mode="align_corners"),
-            "what a size that is rounded means is not clear",
+            "the meaning of a rounded size is not clear",
         ),
         (
             resize(
@@ -79,7 +79,7 @@ def resize(known: str, source: int, target: int, held: dict[str, Any], **attribu
                 coordinate_transformation_mode="tf_half_pixel_for_nn",
                 nearest_mode="ceil",
             ),
-            "where it is not rounded down",
+            "unless it is rounded down",
         ),
         (
             resize(
@@ -107,7 +107,7 @@ def resize(known: str, source: int, target: int, held: dict[str, Any], **attribu
                 coordinate_transformation_mode="align_corners",
                 keep_aspect_ratio_policy="not_larger",
             ),
-            "what a size that is rounded means is not clear",
+            "the meaning of a rounded size is not clear",
         ),
         (
             replace(
@@ -115,7 +115,7 @@ def resize(known: str, source: int, target: int, held: dict[str, Any], **attribu
                 given={"x": X.astype(np.int32)},
                 expected=[X[..., :3, :3].astype(np.int32)],
             ),
-            "how cubic resizing rounds int32 is not said",
+            "how cubic resizing rounds int32 is not specified",
         ),
     ],
     ids=str,

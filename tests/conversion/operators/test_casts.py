@@ -25,7 +25,7 @@ def cast(opset: int, source: str, target: str, **attributes: int | str) -> onnx.
     [
         (cast(19, "float32", "float8e5m2", saturate=0), 18, "float8e5m2"),
         (cast(24, "float32", "float8e8m0", round_mode="down"), 23, "float8e8m0"),
-        (cast(24, "string", "float8e5m2fnuz"), 23, "a string may be that of infinity"),
+        (cast(24, "string", "float8e5m2fnuz"), 23, "a string may mean infinity"),
     ],
 )
 def test_refused(model: onnx.ModelProto, target: int, words: str) -> None:

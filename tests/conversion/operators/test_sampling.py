@@ -38,7 +38,7 @@ def grid_sample(source: int, target: int, data: Array = IMAGE, grid: Array = GRI
 @pytest.mark.parametrize(
     ("case", "words"),
     [
-        (grid_sample(20, 15, mode="cubic", padding_mode="border"), "moved to the border is not said"),
+        (grid_sample(20, 15, mode="cubic", padding_mode="border"), "moved to the border is not specified"),
         (replace(grid_sample(16, 15), shapes="unknown"), "the rank of 'x' is unknown"),
         (
             replace(grid_sample(16, 15, IMAGE[:, :, :0]), expected=[np.zeros((2, 3, 4, 6), np.float32)]),
@@ -46,7 +46,7 @@ def grid_sample(source: int, target: int, data: Array = IMAGE, grid: Array = GRI
         ),
         (
             replace(grid_sample(16, 15, IMAGE.astype(np.int32)), expected=[np.zeros((2, 3, 4, 6), np.int32)]),
-            "how linear sampling rounds int32 is not said",
+            "how linear sampling rounds int32 is not specified",
         ),
     ],
     ids=str,

@@ -139,7 +139,7 @@ def test_an_axis_that_calls_compute_is_kept_and_said_to_be() -> None:
     assert converted.model == model
     (found,) = converted.diagnostics
     assert (found.code, found.severity, found.location) == ("SG408", "warning", "local::Cut/split")
-    assert "a call of the function gives" in found.message
+    assert "the arguments of each call of the function" in found.message
     assert "inline the function" in found.help
 
 

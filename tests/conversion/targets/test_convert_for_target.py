@@ -162,7 +162,7 @@ SINGLE = {
     "num_outputs": model("y0 = Split<axis = 1, num_outputs = 1>(x)"),
     "lengths": model("y0 = Split<axis = 1>(x, s)", more="<int64[1] s = {7}>"),
     "an attribute": model("y0 = Split<axis = 1, split = [7]>(x)", 11, 6),
-    "a dimension that only the run tells": model("y0 = Split<axis = 1>(x)", 13, data="float[2, N, 8] x"),
+    "a dynamic dimension": model("y0 = Split<axis = 1>(x)", 13, data="float[2, N, 8] x"),
 }
 
 

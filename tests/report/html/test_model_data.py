@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 from growing_models import FAMILIES
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import splitgraph
+from splitgraph.model.tensor_data import SourceFile
 from splitgraph.report.html.model_data import model_data
 
 from .pages import split_model
@@ -126,7 +128,7 @@ def test_conditions_are_listed_with_their_nodes() -> None:
     model.opset_import[0].version = 13
     del model.graph.node[1].attribute[1:]
     data = data_of(model)
-    assert data["obligations"] == [["M % 2 == 0", ["main/s"]]]
+    assert data["obligations"] == [["M % 2 == 0", ["main/s"], 0]]
     assert data["splits"][0]["needs"] == ["M % 2 == 0"]
 
 
@@ -164,6 +166,146 @@ def test_initializers_are_constants_and_omitted_values_have_no_name() -> None:
     data = data_of(model)
     assert values(data, 0, "consts") == ["low"]
     assert data["graphs"][0]["ins"][-1][1] == -1
+
+
+def elements_of(data: dict[str, Any], name: str) -> list[str]:
+    """What the page shows of a constant of the main graph."""
+    main = data["graphs"][0]
+    known = dict(main["elements"])
+    return list(data["elements"][known[main["values"].index(name)]])
+
+
+def with_constant(tensor: onnx.TensorProto) -> onnx.ModelProto:
+    model = split_model()
+    tensor.name = "w"
+    model.graph.initializer.append(tensor)
+    model.graph.node.append(helper.make_node("Identity", ["w"], ["w out"], name="reader"))
+    return model
+
+
+@pytest.mark.parametrize(
+    ("tensor", "first", "limits"),
+    [
+        (numpy_helper.from_array(np.array(3, np.int64)), "3", ""),
+        (numpy_helper.from_array(np.array([1.5, -2], np.float32)), "[1.5, -2]", ""),
+        (numpy_helper.from_array(np.zeros((0, 3), np.float32)), "[]", ""),
+        (numpy_helper.from_array(np.arange(17, dtype=np.int32)), "[0, 1, 2, 3, 4, … (17 in all)]", "0 … 16"),
+        (
+            numpy_helper.from_array(np.arange(3000, dtype=np.float32).reshape(3, 1000)),
+            "[0, 1, 2, 3, 4, … (3,000 in all)]",
+            "0 … 1023 in the first 1,024",
+        ),
+        (numpy_helper.from_array(np.ones(20, np.float16)), "[1, 1, 1, 1, 1, … (20 in all)]", "all 1"),
+        (
+            numpy_helper.from_array(np.array([np.nan, *range(19)], np.float64)),
+            "[nan, 0, 1, 2, 3, … (20 in all)]",
+            "0 … 18 and NaN",
+        ),
+        (
+            helper.make_tensor("", TensorProto.INT64, [600], range(600)),
+            "[0, 1, 2, 3, 4, … (600 in all)]",
+            "0 … 511 in the first 512",
+        ),
+        (
+            helper.make_tensor("", TensorProto.STRING, [2], [b"a", b"b" * 70]),
+            f'["a", "{"b" * 60}… (70 characters)"]',
+            "",
+        ),
+        (helper.make_tensor("", TensorProto.INT4, [3], [1, -2, 3]), "[1, -2, 3]", ""),
+        (helper.make_tensor("", TensorProto.BFLOAT16, [2], [1, 2]), "[1, 2]", ""),
+        (TensorProto(data_type=TensorProto.FLOAT, dims=[4]), "", "it has no elements in the file"),
+        (TensorProto(data_type=TensorProto.COMPLEX64, dims=[1], raw_data=bytes(8)), "", ""),
+    ],
+)
+def test_what_is_shown_of_a_constant(tensor: onnx.TensorProto, first: str, limits: str) -> None:
+    assert elements_of(data_of(with_constant(tensor)), "w") == [first, limits]
+
+
+@pytest.mark.parametrize("is_typed", [False, True])
+@pytest.mark.parametrize("dtype", ["int64", "float32", "float16", "int32"])
+def test_constants_in_files_are_shown_as_those_in_memory(dtype: str, is_typed: bool, tmp_path: Path) -> None:
+    # Large enough that the weights stay in the file.
+    values = (np.arange(600_000) % 900).astype(dtype)
+    tensor = numpy_helper.from_array(values)
+    if is_typed:
+        tensor = helper.make_tensor("", tensor.data_type, values.shape, values)
+    model = with_constant(tensor)
+    onnx.save(model, tmp_path / "m.onnx")
+    [in_memory, in_file] = [elements_of(data_of(each), "w") for each in (model, tmp_path / "m.onnx")]
+    assert in_file[0] == in_memory[0] == "[0, 1, 2, 3, 4, … (600,000 in all)]"
+    assert in_file[1].startswith("0 … ") and " in the first " in in_file[1]
+
+
+@pytest.fixture
+def external(tmp_path: Path) -> Path:
+    path = tmp_path / "m.onnx"
+    model = with_constant(numpy_helper.from_array(np.arange(100_000, dtype=np.float32)))
+    onnx.save(model, path, save_as_external_data=True, location="m.data", size_threshold=0)
+    return path
+
+
+def test_a_few_kilobytes_of_each_data_file_are_read(external: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = []
+    read = SourceFile.read
+
+    def recorded(self: SourceFile, start: int, length: int) -> bytes:
+        lengths.append(length)
+        return read(self, start, length)
+
+    analysis = splitgraph.infer(external)
+    monkeypatch.setattr(SourceFile, "read", recorded)
+    data = model_data(analysis, "m").document
+    assert elements_of(data, "w") == ["[0, 1, 2, 3, 4, … (100,000 in all)]", "0 … 1023 in the first 1,024"]
+    assert lengths == [4096]
+
+
+def test_the_page_says_why_elements_were_not_read(external: Path) -> None:
+    analysis = splitgraph.infer(external)
+    kept = onnx.load(external, load_external_data=False)
+    (external.parent / "m.data").unlink()
+    told = elements_of(model_data(analysis, "m").document, "w")
+    assert told == ["", "not read: tensor 'w' is in m.data, which is missing"]
+    told = elements_of(data_of(kept), "w")
+    assert told == ["", "not read: it is in a data file, and the folder of a model in memory is not known"]
+
+
+def test_attributes_of_nodes() -> None:
+    data = data_of(split_model())
+    main = data["graphs"][0]
+    shown = [dict(data["attributes"][index]) if index >= 0 else {} for index in main["attrs"]]
+    assert shown == [{}, {"axis": "1", "num_outputs": "2"}, {}, {}]
+
+
+def test_a_constant_node_shows_its_tensor_as_a_value() -> None:
+    model = split_model()
+    tensor = numpy_helper.from_array(np.array([5, 7], np.int64))
+    model.graph.node.append(helper.make_node("Constant", [], ["tensor"], value=tensor))
+    model.graph.node.append(helper.make_node("Constant", [], ["ints"], value_ints=[5, 7]))
+    data = data_of(model)
+    assert elements_of(data, "tensor") == ["[5, 7]", ""]
+    assert [data["attributes"][index] if index >= 0 else [] for index in data["graphs"][0]["attrs"][-2:]] == [
+        [],
+        [("value_ints", "[5, 7]")],
+    ]
+
+
+def test_constants_of_an_openvino_ir() -> None:
+    data = data_of(MODELS / "interval_split.xml")
+    assert ["[32, -1, 16]", ""] in [list(each) for each in data["elements"]]
+
+
+def test_requirements_on_symbols_of_the_inputs_come_first() -> None:
+    nodes = [
+        helper.make_node("NonZero", ["x"], ["places"], name="places"),
+        helper.make_node("Split", ["places"], ["p", "q"], name="halves", axis=1),
+        helper.make_node("Split", ["x"], ["a", "b"], name="columns", axis=1),
+    ]
+    given = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", "M"])
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("a", "b")]
+    graph = helper.make_graph(nodes, "g", [given], outputs)
+    data = data_of(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8))
+    assert [(text, rank) for text, _, rank in data["obligations"]] == [("M % 2 == 0", 0), ("unk0 % 2 == 0", 2)]
+    assert [(name, rank) for name, _, _, rank in data["symbols"]] == [("M", 0), ("N", 0), ("unk0", 2)]
 
 
 def test_the_data_of_a_large_model_is_small() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
-from splitgraph.differences.constants import UnknownFolder
+from splitgraph.formats.constants import UnknownFolder
 from splitgraph.model.scopes import reads
 from splitgraph.verification.regions.sameness import Sameness, means_same
 

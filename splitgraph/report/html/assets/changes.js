@@ -12,6 +12,87 @@ function markChanges(models, changes) {
   }
 }
 
+function changeTitle(change) {
+  return `${SIGNS[change.kind]} ${[change.before, change.after].filter(Boolean).join(" → ")}`;
+}
+
+// Groups: a list of more changes than this shows changes of one kind as one row.
+const MOST_UNGROUPED = 30;
+
+/** For each change that belongs to another one, that one: nodes that were added for a node that is now another one, and
+ * those that were removed with it. Such a node is read only on the way to it, or takes the place of its values. */
+function changeOwners(models, changes) {
+  const owners = new Map();
+  const atLocation = new Map(changes.filter((each) => each.kind === "removed").map((each) => [each.loc, each]));
+  for (const change of changes) {
+    const removed = change.kind === "added" && change.others.map((each) => atLocation.get(each)).find(Boolean);
+    if (removed) owners.set(change, removed);
+  }
+  for (const change of [...changes].reverse()) {
+    if (change.kind === "changed" || owners.has(change)) continue;
+    const side = change.kind === "added" ? 1 : 0;
+    const [at, node] = change.nodes[side] ?? [];
+    if (node === undefined) continue;
+    const graph = models[side].graphs[at];
+    const readers = graph.data.outs[node].flatMap((value) => (value < 0 ? [] : graph.consumers[value]));
+    const found = new Set(readers.map((reader) => graph.changeOf.get(reader)).map((each) => owners.get(each) ?? each));
+    const [owner] = found;
+    if (found.size === 1 && owner && owner !== change && owner.nodes[side]) owners.set(change, owner);
+  }
+  return owners;
+}
+
+/** Entries of changes as groups: a row for changes of one kind, and below it those of a group that is open. */
+function groupedChanges(entries, owners, open) {
+  if (entries.length <= MOST_UNGROUPED) return entries;
+  const clusters = new Map();
+  for (const { change } of entries) {
+    const owner = owners.get(change) ?? change;
+    clusters.set(owner, [...(clusters.get(owner) ?? []), change]);
+  }
+  const groups = new Map();
+  for (const [owner, changes] of clusters) {
+    const more = changes.filter((each) => each !== owner);
+    const ops = operatorCounts(more.map((each) => each.after || each.before));
+    const key = [owner.kind, owner.before, owner.after, ops].join("\n");
+    const title = `${changeTitle(owner)}${more.length ? " …" : ""}`;
+    if (!groups.has(key)) groups.set(key, { key, title, ops, owner, clusters: [], isOpen: open.has(key) });
+    groups.get(key).clusters.push([...changes.filter((each) => each === owner), ...more]);
+  }
+  return [...groups.values()].flatMap((group) => {
+    const members = group.clusters.flat().map((change) => ({ change }));
+    if (members.length === 1) return members;
+    return [{ change: group.owner, group }, ...(group.isOpen ? members : [])];
+  });
+}
+
+function operatorCounts(ops) {
+  const counts = new Map();
+  for (const op of [...ops].sort()) counts.set(op, (counts.get(op) ?? 0) + 1);
+  return [...counts].map(([op, times]) => (times > 1 ? `${op} × ${times}` : op)).join(" · ");
+}
+
+/** What else is in each cluster of a group, or why its nodes changed. */
+function groupText({ ops, clusters }) {
+  const reasons = new Set(clusters.flat().map((each) => each.why).filter(Boolean));
+  if (ops) return `with ${ops}`;
+  return reasons.size === 1 ? [...reasons][0] : "";
+}
+
+function groupParts(page, group) {
+  const rows = group.clusters.slice(0, 200).map(([change]) => {
+    const show = () => page.showChange(change);
+    return html("li", {}, html("button", { class: "link value", click: show }, change.name));
+  });
+  if (group.clusters.length > 200)
+    rows.push(html("li", { class: "omitted" }, `${group.clusters.length - 200} more in the list`));
+  return [
+    html("h2", {}, html("span", {}, group.title), closeButton(page)),
+    html("p", {}, [`${group.clusters.length.toLocaleString("en")} times`, groupText(group)].filter(Boolean).join("; ")),
+    html("ul", { class: "values" }, ...rows),
+  ];
+}
+
 /** What was done to a node, why, and both forms of a split side by side. */
 function changeParts(change) {
   const forms = ["before", "after"].map((side, place) => {

@@ -7,9 +7,12 @@ const TABS = [
   ["nodes", "Nodes"],
 ];
 
+function tabsOf(page) {
+  return TABS.filter(([tab]) => tab !== "changes" || page.models.length > 1);
+}
+
 function showTabs(page) {
-  const tabs = TABS.filter(([tab]) => tab !== "changes" || page.models.length > 1);
-  const buttons = tabs.map(([tab, title]) => {
+  const buttons = tabsOf(page).map(([tab, title]) => {
     const number = tab === "nodes" && !page.search.isFiltered ? page.model.nodeTotal : page.search.entries(tab).length;
     return html(
       "button",
@@ -44,7 +47,8 @@ function fillSelect(page, name, any, entries) {
   const select = byId(`filter-${name}`);
   const options = entries.map(([value, text]) => html("option", { value }, text));
   select.replaceChildren(html("option", { value: "" }, any), ...options);
-  select.value = "";
+  select.value = String(page.search[name]);
+  if (select.selectedIndex < 0) select.value = page.search[name] = "";
   select.disabled = entries.length < 1;
   select.onchange = () => page.setFilter(name, select.value);
 }
@@ -131,18 +135,27 @@ function enableKeys(page) {
 function leave(page) {
   if (document.activeElement === byId("search")) {
     byId("search").value = "";
-    page.search.query = "";
-    page.refreshList();
+    page.setQuery("");
     document.activeElement.blur();
   } else page.deselect();
 }
 
+// On a narrow screen, one of these is shown at a time.
+const PANES = ["list", "drawing", "details"];
+
+function showPane(name) {
+  document.body.dataset.pane = name;
+  for (const each of PANES) byId(`show-${each}`).setAttribute("aria-selected", each === name);
+}
+
 function enableControls(page) {
-  byId("search").addEventListener("input", (event) => {
-    page.search.query = event.target.value;
-    // What is found may be in the other lists only.
-    if (!page.search.entries(page.tab).length && page.search.entries("nodes").length) page.tab = "nodes";
-    page.refreshList();
+  for (const each of PANES) byId(`show-${each}`).addEventListener("click", () => showPane(each));
+  byId("save").addEventListener("click", () => saveDrawing(page));
+  byId("search").addEventListener("input", (event) => page.setQuery(event.target.value));
+  byId("search").addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    page.list.go(0);
   });
   byId("zoom-in").addEventListener("click", () => page.stage.setZoom(page.stage.zoom * 1.25));
   byId("zoom-out").addEventListener("click", () => page.stage.setZoom(page.stage.zoom / 1.25));

@@ -42,6 +42,33 @@ function shortened(text, most) {
   return `${text.slice(0, most - 1 - tail)}…${text.slice(text.length - tail)}`;
 }
 
+/** A function that shows each of these names in at most so many characters: without the parts of a path that all of
+ * them have in front; of a name that is still too long, its end. */
+function withoutSharedFront(names, most) {
+  if (names.every((name) => name.length <= most)) return (name) => name;
+  const front = sharedFront(names);
+  return (name) => {
+    const rest = front.length ? `…${name.slice(front.length)}` : name;
+    return fromTheEnd(rest, most);
+  };
+}
+
+/** The text in at most so many characters; of a longer one, its end. */
+function fromTheEnd(text, most) {
+  return text.length <= most ? text : `…${text.slice(text.length - most + 1)}`;
+}
+
+/** What all names have in front, whole parts of a path: up to a "/", or up to a "." of names without one. */
+function sharedFront(names) {
+  let [shared = ""] = names;
+  for (const name of names) {
+    let length = 0;
+    while (length < shared.length && name[length] === shared[length]) length++;
+    shared = shared.slice(0, length);
+  }
+  return shared.slice(0, (shared.includes("/") ? shared.lastIndexOf("/") : shared.lastIndexOf(".")) + 1);
+}
+
 const measuring = document.createElement("canvas").getContext("2d");
 const MONO = 'ui-monospace, "SF Mono", "Cascadia Code", "DejaVu Sans Mono", Menlo, Consolas, monospace';
 const SANS = 'system-ui, -apple-system, "Segoe UI", "Helvetica Neue", "DejaVu Sans", sans-serif';

@@ -10,6 +10,8 @@ const SHAPE_SOURCES = new Set(["Shape", "Size", "ShapeOf"]);
 const MOST_OPENED = 120;
 const CHUNK = 40;
 const MOST_FIRST = 8;
+// Nodes of a graph without splits that are drawn one by one; a larger graph opens as stretches.
+const MOST_UNFOLDED = 1500;
 
 /** Marks the nodes that only compute with sizes: what depends on nothing but Shape nodes and constants. */
 function shapeArithmetic(graph) {
@@ -76,9 +78,19 @@ function graphLevel(graph, showShapes) {
   const kept = keptNodes(graph, hidden);
   for (let node = 0; node < graph.nodeCount; node++) if (kept[node]) hidden[node] = 0;
   const drawn = (node) => !hidden[node] && (!graph.isConstant(node) || kept[node]);
+  const isUnmarked = !kept.includes(1);
+  if (isUnmarked) unfold(kept, drawn);
   const itemOf = new Array(graph.nodeCount).fill(null);
   const items = stretches(graph, kept, drawn, itemOf);
-  return new Level(graph, inOrder(connected(graph, items, itemOf, drawn)), new Set());
+  const level = new Level(graph, inOrder(connected(graph, items, itemOf, drawn)), new Set());
+  level.isUnmarked = isUnmarked;
+  return level;
+}
+
+/** Where nothing is marked, nothing can be folded around it: each node has a box, as long as these can be read. */
+function unfold(kept, drawn) {
+  const nodes = [...kept.keys()].filter(drawn);
+  if (nodes.length <= MOST_UNFOLDED) for (const node of nodes) kept[node] = 1;
 }
 
 /** The items inside a stretch: its nodes, or stretches of CHUNK nodes where there are too many. */

@@ -4,14 +4,16 @@ const CHUNK_OF_ROWS = 250;
 
 class Index {
   constructor(data) {
-    this.tones = data.tones;
+    const names = data.rows.map((row) => row[NAME]);
+    this.shape = { tones: data.tones, columns: filledColumns(data.rows), front: folderOf(names) };
     this.rows = data.rows.map((row, order) =>
       Object.assign(row, { order, text: `${row[NAME]}\n${row[STATUS]}\n${row[MESSAGE]}`.toLowerCase() }),
     );
     this.sorted = { column: null, descending: false };
     this.status = "";
     this.query = "";
-    this.headings = COLUMNS.map(({ title, kind }, column) => this.heading(title, kind, column));
+    this.headings = this.shape.columns.map(({ title, kind, column }) => this.heading(title, kind, column));
+    byId("folder").textContent = this.shape.front;
     byId("head").append(...this.headings);
     new IntersectionObserver((seen) => seen.some((each) => each.isIntersecting) && this.addRows(), {
       rootMargin: "600px",
@@ -31,7 +33,7 @@ class Index {
     const entries = [["", this.rows.length], ...[...counts].sort((a, b) => b[1] - a[1])];
     const buttons = entries.map(([status, number]) => {
       const choose = () => this.filter(status);
-      const tone = status ? (this.tones[status] ?? "plain") : "";
+      const tone = status ? (this.shape.tones[status] ?? "plain") : "";
       return html(
         "button",
         { class: `status ${tone}`, "data-status": status, "aria-pressed": status === this.status, click: choose },
@@ -48,7 +50,7 @@ class Index {
     const descending = again ? !this.sorted.descending : COLUMNS[column].kind.startsWith("number");
     this.sorted = { column, descending };
     this.headings.forEach((heading, place) => {
-      heading.setAttribute("aria-sort", place !== column ? "none" : descending ? "descending" : "ascending");
+      heading.setAttribute("aria-sort", this.shape.columns[place].column !== column ? "none" : descending ? "descending" : "ascending");
     });
     this.refresh();
   }
@@ -78,8 +80,14 @@ class Index {
   addRows() {
     const first = byId("rows").childElementCount;
     const next = this.shown.slice(first, first + CHUNK_OF_ROWS);
-    if (next.length) byId("rows").append(...next.map((row) => tableRow(row, this.tones)));
+    if (next.length) byId("rows").append(...next.map((row) => tableRow(row, this.shape)));
   }
+}
+
+/** The folder that all models are in, with a "/" at the end; "" for none. */
+function folderOf(names) {
+  const front = sharedFront(names);
+  return front.slice(0, front.lastIndexOf("/") + 1);
 }
 
 const data = JSON.parse(byId("data").textContent);

@@ -4,16 +4,19 @@ const ROW_HEIGHT = 52;
 const ROWS_BEYOND = 6;
 
 class List {
-  constructor(element, { row, choose, open }) {
-    Object.assign(this, { element, row, choose, open, entries: [], current: -1 });
+  constructor(element, { reason, choose, open, press }) {
+    Object.assign(this, { element, reason, choose, open, press, entries: [], current: -1 });
     this.inner = html("div", { class: "rows", role: "presentation" });
     element.append(this.inner);
     element.addEventListener("scroll", () => this.draw());
     new ResizeObserver(() => this.draw()).observe(element);
   }
 
-  set(entries, current = -1) {
+  /** rows: how entries become rows, of ROWS. */
+  set(entries, rows, current = -1) {
     this.entries = entries;
+    this.rows = rows;
+    this.named = withoutSharedFront(entries.map(rows.name), rows.most);
     this.current = current;
     if (current < 0) this.element.scrollTop = 0;
     this.inner.style.height = `${entries.length * ROW_HEIGHT}px`;
@@ -25,7 +28,7 @@ class List {
     const visible = Math.ceil(this.element.clientHeight / ROW_HEIGHT) + 2 * ROWS_BEYOND;
     const rows = this.entries.slice(first, first + visible).map((entry, place) => {
       const index = first + place;
-      const row = this.row(entry);
+      const row = this.rows.make(entry, this.named(this.rows.name(entry)), this.reason(entry));
       row.classList.add("row");
       row.id = `row-${index}`;
       row.setAttribute("role", "option");
@@ -33,7 +36,10 @@ class List {
       row.setAttribute("aria-setsize", this.entries.length);
       row.setAttribute("aria-posinset", index + 1);
       row.style.top = `${index * ROW_HEIGHT}px`;
-      row.addEventListener("click", () => this.go(index));
+      row.addEventListener("click", () => {
+        this.go(index);
+        this.press(entry);
+      });
       row.addEventListener("dblclick", () => this.open(entry));
       return row;
     });
@@ -60,8 +66,8 @@ class List {
   }
 }
 
-/** A row of a split: name, operator, axis, and its bar. */
-function splitRow({ split }) {
+/** A row of a split: name, operator, axis and lengths, and its bar. */
+function splitRow({ split }, name, reason) {
   const bar = svg("svg", { class: "mini", viewBox: "0 0 260 8", preserveAspectRatio: "none", "aria-hidden": true });
   if (split.kind === "string") bar.append(svg("rect", { class: "part-more-fill", width: 260, height: 8, rx: 3 }));
   for (const segment of split.kind === "string" ? [] : segments(split, 260)) {
@@ -70,56 +76,46 @@ function splitRow({ split }) {
     bar.append(svg("g", { class: `segment ${kind}` }, svg("rect", box)));
   }
   const shown = split.kind === "string" ? kindText(split) : split.lengthsText || kindText(split);
-  return html(
-    "div",
-    { class: "split-row", title: split.loc },
-    html(
-      "div",
-      { class: "line-one" },
-      html("b", {}, shortened(split.name, 30)),
-      html("span", {}, `${split.op} · ${axisText(split)}`),
-    ),
-    html("div", { class: "lengths" }, shortened(shown, 46)),
-    bar,
-  );
+  const facts = `${split.op} · ${axisText(split)} · ${shown}`;
+  return row("split-row", split.loc, lineOne(html("b", {}, name)), reason ?? html("div", { class: "lengths" }, facts), bar);
 }
 
-function findingRow({ finding }) {
-  return html(
-    "div",
-    { class: "finding-row", title: finding.loc },
-    html(
-      "div",
-      { class: "line-one" },
-      html("b", { class: finding.severity }, `${SIGNS[finding.severity]} ${finding.code}`),
-      html("span", {}, shortened(finding.loc, 34)),
-    ),
-    html("div", { class: "text" }, finding.message),
-  );
+function findingRow({ finding }, name, reason) {
+  const code = html("b", { class: finding.severity }, `${SIGNS[finding.severity]} ${finding.code}`);
+  const text = html("div", { class: "text" }, finding.message);
+  return row("finding-row", finding.loc, lineOne(code, html("span", {}, name)), text, reason);
 }
 
-function nodeRow({ graph, node }) {
-  return html(
-    "div",
-    { class: "node-row", title: `${graph.loc}/${graph.label(node)}` },
-    html(
-      "div",
-      { class: "line-one" },
-      html("b", {}, shortened(graph.op(node), 30)),
-      html("span", {}, shortened(graph.title, 30)),
-    ),
-    html("div", { class: "text mono" }, shortened(graph.label(node), 44)),
-  );
+function nodeRow({ graph, node }, name, reason) {
+  const where = graph.number ? html("span", {}, fromTheEnd(graph.title, 24)) : null;
+  const label = html("div", { class: "text mono" }, name);
+  const title = `${graph.loc}/${graph.label(node)}`;
+  return row("node-row", title, lineOne(html("b", {}, graph.op(node)), where), label, reason);
 }
 
-function changeRow({ change }) {
-  const forms = [change.before, change.after].filter(Boolean);
-  return html(
-    "div",
-    { class: "change-row", title: change.loc },
-    html("div", { class: "line-one" }, html("b", { class: change.kind }, `${SIGNS[change.kind]} ${forms.join(" → ")}`)),
-    html("div", { class: "text mono" }, shortened(change.name, 44)),
-  );
+function changeRow({ change, group }, name, reason) {
+  const kind = change.kind;
+  if (!group) {
+    const label = html("div", { class: "text mono" }, name);
+    return row("change-row", change.loc, lineOne(html("b", { class: kind }, changeTitle(change))), label, reason);
+  }
+  const number = html("span", {}, group.clusters.length.toLocaleString("en"));
+  const text = html("div", { class: "text" }, `${group.isOpen ? "▾" : "▸"} ${groupText(group) || `${name}, …`}`);
+  return row("change-row group-row", "", lineOne(html("b", { class: kind }, group.title), number), text);
 }
 
-const ROWS = { splits: splitRow, findings: findingRow, nodes: nodeRow, changes: changeRow };
+function row(kind, title, ...lines) {
+  return html("div", { class: kind, title }, ...lines);
+}
+
+function lineOne(...parts) {
+  return html("div", { class: "line-one" }, ...parts);
+}
+
+// How a row is made in each list, the name in it, and how many characters of the name fit.
+const ROWS = {
+  splits: { make: splitRow, name: ({ split }) => split.name, most: 39 },
+  findings: { make: findingRow, name: ({ finding }) => finding.loc, most: 29 },
+  nodes: { make: nodeRow, name: ({ graph, node }) => graph.label(node), most: 40 },
+  changes: { make: changeRow, name: ({ change }) => change.name, most: 40 },
+};

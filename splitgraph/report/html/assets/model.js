@@ -19,6 +19,7 @@ class Graph {
       this.constantNodes[node] = 1;
       for (const value of data.outs[node]) if (value >= 0) this.constants[value] = 1;
     }
+    this.elementsOf = new Map(data.elements);
     this.splitOf = new Map();
     this.findingsOf = new Map();
     this.inner = new Map();
@@ -46,6 +47,33 @@ class Graph {
     return this.model.data.types[this.data.types[index]];
   }
 
+  /** The attributes of a node: pairs of name and text. */
+  attributes(node) {
+    return this.model.data.attributes[this.data.attrs[node]] ?? [];
+  }
+
+  /** Of a constant, its first elements and their range, as text; undefined for another value. */
+  elements(value) {
+    const node = this.producer[value];
+    // Exporters give equal constants to several nodes by Identity.
+    if (this.constants[value] && node >= 0 && this.op(node) === "Identity")
+      return this.elements(this.data.ins[node][0]);
+    return this.model.data.elements[this.elementsOf.get(value)];
+  }
+
+  /** The node of this graph that is like a node of another one: by its name, else by what it gives. */
+  counterpart(graph, node) {
+    const same = this.data.names.indexOf(graph.name(node));
+    if (graph.name(node) && same >= 0) return same;
+    const given = graph.data.outs[node].find((value) => value >= 0);
+    return given === undefined ? -1 : (this.producer[this.valueNamed(graph.value(given))] ?? -1);
+  }
+
+  valueNamed(name) {
+    this.valuesByName ??= new Map(this.data.values.map((each, value) => [each, value]));
+    return this.valuesByName.get(name);
+  }
+
   /** True for a Constant, and for a node that reads constants only, such as a dequantized weight. */
   computesConstants(node) {
     if (this.data.ops[node] === this.constantOp) return true;
@@ -62,8 +90,7 @@ class Graph {
     let found = this.capturedOf.get(node);
     if (!found) {
       const names = new Set((this.inner.get(node) ?? []).flatMap((graph) => graph.outerNames()));
-      this.valuesByName ??= new Map(this.data.values.map((each, value) => [each, value]));
-      found = [...names].map((each) => this.valuesByName.get(each)).filter((value) => value !== undefined);
+      found = [...names].map((each) => this.valueNamed(each)).filter((value) => value !== undefined);
       this.capturedOf.set(node, found);
     }
     return found;
@@ -101,6 +128,11 @@ class Model {
       held.set(finding.at[1], [...(held.get(finding.at[1]) ?? []), finding]);
     }
     this.nodeTotal = this.graphs.reduce((sum, graph) => sum + graph.nodeCount, 0);
+  }
+
+  /** The graph at the place of a graph of another model; else the main graph. */
+  graphLike(graph) {
+    return this.graphs.find((each) => each.loc === graph?.loc) ?? this.graphs[0];
   }
 
   /** Number of findings of a severity. */

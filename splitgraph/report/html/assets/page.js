@@ -6,7 +6,8 @@ class Page {
     this.models = data.models.map((each, side) => new Model(each, side));
     this.changes = (data.changes ?? []).map((each) => ({ ...each }));
     markChanges(this.models, this.changes);
-    this.tab = this.changes.length ? "changes" : "splits";
+    this.owners = changeOwners(this.models, this.changes);
+    this.openGroups = new Set();
     this.showShapes = false;
     this.stage = new Stage(byId("drawing"), {
       select: (box) => this.selectBox(box),
@@ -16,28 +17,64 @@ class Page {
       value: (value) => this.showValue(this.graph, value, true),
     });
     this.list = new List(byId("list"), {
-      row: (entry) => ROWS[this.tab](entry),
+      reason: (entry) => this.search.reason(entry),
       choose: (entry) => this.choose(entry),
       open: () => this.openSelected(),
+      press: (entry) => this.press(entry),
     });
     // After a rewrite, the result is what people look at first.
+    this.tab = this.firstTab(this.models.at(-1));
     this.showModel(this.models.length - 1);
+    this.showFirstError();
+  }
+
+  /** What people look for first: what is wrong, what changed, splits, or all nodes. */
+  firstTab(model) {
+    if (model.findingCount("error")) return "findings";
+    if (this.changes.length) return "changes";
+    return model.splits.length ? "splits" : "nodes";
+  }
+
+  showFirstError() {
+    const place = this.list.entries.findIndex(({ finding }) => finding?.severity === "error");
+    if (place >= 0) this.list.go(place);
+    showPane(place >= 0 ? "details" : "drawing");
   }
 
   // Models and graphs
 
+  /** Show one of the models; the node that is selected stays so, if the model has it. */
   showModel(side) {
+    const before = this.selected?.node === undefined ? null : this.selected;
+    const graphBefore = this.graph;
     this.side = side;
     this.model = this.models[side];
-    this.search = Object.assign(new Search(this.model, this.changes), { query: this.search?.query ?? "" });
+    this.search = this.search?.forModel(this.model) ?? new Search(this.model, this.changes);
     fillFilters(this);
     for (const [number, button] of [...document.querySelectorAll("#sides button")].entries()) {
       button.setAttribute("aria-pressed", number === side);
     }
     showHead(this);
-    this.showGraph(this.model.graphs[0]);
+    this.showGraph(this.model.graphLike(graphBefore));
     // The changes are the same in both models.
     this.refreshList(this.tab === "changes" ? this.list.current : -1);
+    if (before) this.showCounterpart(before);
+  }
+
+  showCounterpart({ graph, node }) {
+    const change = graph.changeOf.get(node);
+    const [at, place] = change ? (change.nodes[this.side] ?? []) : [this.graph.number, this.graph.counterpart(graph, node)];
+    if (place >= 0) this.showNode(this.model.graphs[at], place, null);
+    else if (change) this.showOnlyChange(change);
+  }
+
+  /** The panel of a change whose node the model that is shown does not have. */
+  showOnlyChange(change) {
+    const side = change.nodes.findIndex(Boolean);
+    const [graph, node] = change.nodes[side] ?? [];
+    // Whoever goes back to the other model finds the node again.
+    this.selected = side < 0 ? null : { graph: this.models[side].graphs[graph], node };
+    this.setPanel(html("h2", {}, html("span", {}, change.name), closeButton(this)), ...changeParts(change));
   }
 
   showGraph(graph) {
@@ -70,6 +107,8 @@ class Page {
     this.selected = box;
     this.stage.select(box.key);
     const plain = box.item && box.item.nodes.length === 1;
+    if (plain) this.selected = { ...box, graph: this.graph, node: box.item.node };
+    showPane("details");
     this.setPanel(...(plain ? nodePanel(this, this.graph, box.item.node) : boxPanel(this, this.graph, box)));
   }
 
@@ -101,7 +140,9 @@ class Page {
   }
 
   choose(entry) {
-    if (entry.change) this.showChange(entry.change);
+    showPane("drawing");
+    if (entry.group) this.setPanel(...groupParts(this, entry.group));
+    else if (entry.change) this.showChange(entry.change);
     else if (entry.at) this.showNode(this.model.graphs[entry.at[0]], entry.at[1], entry.split ?? null);
     else if (entry.split)
       this.setPanel(
@@ -123,7 +164,7 @@ class Page {
     if (side >= 0 && side !== this.side) this.showModel(side);
     const [graph, node] = change.nodes[side] ?? [];
     if (node !== undefined) this.showNode(this.model.graphs[graph], node, null);
-    else this.setPanel(html("h2", {}, html("span", {}, change.name), closeButton(this)), ...changeParts(change));
+    else this.showOnlyChange(change);
   }
 
   // Folding
@@ -207,8 +248,17 @@ class Page {
     return null;
   }
 
-  /** Open the selected box; or what hides the node that was chosen in a list. */
+  /** What a click on a row does besides choosing it: a group of changes opens or closes. */
+  press({ group }) {
+    if (!group) return;
+    if (!this.openGroups.delete(group.key)) this.openGroups.add(group.key);
+    this.refreshList(this.list.current);
+  }
+
+  /** Open the selected box or group; or what hides the node that was chosen in a list. */
   openSelected() {
+    const entry = this.list.entries[this.list.current];
+    if (entry?.group && !this.selected) return this.press(entry);
     const box = this.selected && this.boxWith(this.selected.key);
     const { graph, node, fold, text } = this.selected ?? {};
     if (fold && text) this.openFold(graph, node, { fold });
@@ -225,15 +275,28 @@ class Page {
   setFilter(name, value) {
     this.search[name] = value;
     if (name === "graph" && value !== "") this.showGraph(this.model.graphs[Number(value)]);
+    this.showResults();
+  }
+
+  setQuery(query) {
+    this.search.query = query;
+    this.showResults();
+  }
+
+  /** List what was found; where this list has none of it, show the first one that has. */
+  showResults() {
+    const found = (tab) => this.search.entries(tab).length > 0;
+    if (!found(this.tab)) this.tab = tabsOf(this).find(([tab]) => found(tab))?.[0] ?? this.tab;
     this.refreshList();
   }
 
   /** current: the entry that stays chosen. */
   refreshList(current = -1) {
     showTabs(this);
-    const entries = this.search.entries(this.tab);
+    const found = this.search.entries(this.tab);
+    const entries = this.tab === "changes" ? groupedChanges(found, this.owners, this.openGroups) : found;
     this.list.nothing = this.search.isFiltered ? "Nothing matches." : `No ${this.tab}.`;
-    this.list.set(entries, current);
-    byId("found").textContent = `${count(entries.length, "result")}`;
+    this.list.set(entries, ROWS[this.tab], current);
+    byId("found").textContent = `${count(found.length, "result")}`;
   }
 }

@@ -9,6 +9,7 @@ function modelPanel(page) {
       "format",
       model.data.opset.startsWith(model.data.format) ? model.data.opset : `${model.data.format}, ${model.data.opset}`,
     ],
+    ...(model.data.about ?? []),
     ["nodes", model.nodeTotal.toLocaleString("en")],
     ["graphs", model.graphs.length.toLocaleString("en")],
     ["splits", model.splits.length.toLocaleString("en")],
@@ -23,15 +24,9 @@ function modelPanel(page) {
     ...(page.models.length > 1 ? differenceParts(page) : []),
     ...conditions("Requires", obligations, "What must hold for the model to be valid."),
     ...conditions("Assumes", assumptions, "What was taken for granted; a valid model may violate it."),
-    ...(symbols.length
-      ? [
-          html("h3", {}, "Symbols"),
-          factTable(
-            symbols.slice(0, 200).map(([name, low, high]) => [name, `${low} … ${high ?? "∞"}`]),
-            "mono",
-          ),
-        ]
-      : []),
+    ...folding("Symbols", "What is known of each symbolic dimension.", symbols, symbolTable, ([, , , rank]) => rank),
+    ...tableOf("Operator sets", model.data.imports),
+    ...tableOf("Metadata", model.data.metadata),
     html(
       "p",
       { class: "hint" },
@@ -40,12 +35,40 @@ function modelPanel(page) {
   ];
 }
 
+// The rank of what is said of a symbol that is splitgraph's own.
+const GENERATED = 2;
+
 function conditions(title, entries, meaning) {
-  if (!entries.length) return [];
+  return folding(title, meaning, entries, conditionList, ([, , rank]) => rank);
+}
+
+function conditionList(entries) {
   const rows = entries.slice(0, 200).map(([text, locations]) => html("li", { title: locations.join("\n") }, text));
   if (entries.length > 200)
     rows.push(html("li", { class: "more" }, `${entries.length - 200} more: splitgraph infer lists all`));
-  return [html("h3", { title: meaning }, title), html("ul", { class: "conditions" }, ...rows)];
+  return html("ul", { class: "conditions" }, ...rows);
+}
+
+function symbolTable(symbols) {
+  const rows = symbols.slice(0, 200).map(([name, low, high]) => [name, `${low} … ${high ?? "∞"}`]);
+  return factTable(rows, "mono");
+}
+
+/** A section in which entries about generated symbols are folded. */
+function folding(title, meaning, entries, draw, rank) {
+  if (!entries.length) return [];
+  const plain = entries.filter((entry) => rank(entry) < GENERATED);
+  const generated = entries.filter((entry) => rank(entry) === GENERATED);
+  const summary = `${generated.length.toLocaleString("en")} with symbols that splitgraph made (unk0, …)`;
+  return [
+    html("h3", { title: meaning }, title),
+    plain.length ? draw(plain) : null,
+    generated.length ? html("details", {}, html("summary", {}, summary), draw(generated)) : null,
+  ].filter(Boolean);
+}
+
+function tableOf(title, rows = []) {
+  return rows.length ? [html("h3", {}, title), factTable(rows)] : [];
 }
 
 function factTable(rows, kind = "") {
@@ -67,8 +90,9 @@ function nodePanel(page, graph, node, split) {
     html("p", { class: "where mono" }, `${graph.loc}/${graph.label(node)}`),
     ...foldedNote(page, graph, node),
     ...(change ? changeParts(change) : []),
-    ...(reported ? splitParts(reported) : []),
     ...findingParts(graph.findingsOf.get(node) ?? []),
+    ...(reported ? splitParts(reported) : []),
+    ...tableOf("Attributes", graph.attributes(node)),
     ...valueTable(page, graph, "Inputs", graph.data.ins[node]),
     ...valueTable(page, graph, "Outputs", graph.data.outs[node]),
     ...innerLinks(page, graph, node),
@@ -164,12 +188,24 @@ function valueTable(page, graph, title, values) {
     const link = html(
       "button",
       { class: "link value", click: () => page.showValue(graph, value, title === "Inputs") },
-      shortened(graph.value(value), 60),
+      graph.value(value),
     );
-    return html("li", {}, link, constant, html("span", { class: "type-text" }, graph.type(value) || "unknown type"));
+    return html(
+      "li",
+      {},
+      link,
+      constant,
+      html("span", { class: "type-text" }, graph.type(value) || "unknown type"),
+      ...elementsText(graph.elements(value)),
+    );
   });
   if (values.length > 200) rows.push(html("li", { class: "omitted" }, `${values.length - 200} more`));
   return rows.length ? [html("h3", {}, title), html("ul", { class: "values" }, ...rows)] : [];
+}
+
+/** The first elements of a constant, and their range. */
+function elementsText([first, range] = []) {
+  return [first && html("span", { class: "elements" }, first), range && html("span", { class: "range" }, range)];
 }
 
 function innerLinks(page, graph, node) {

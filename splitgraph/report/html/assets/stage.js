@@ -2,7 +2,9 @@
 // it is far out of view.
 
 const ZOOMS = [0.15, 2.5];
-const LEAST_FIT = 0.7;
+const LEAST_FIT = 0.55;
+// Pixels between the drawing and the sides of its frame.
+const SIDE = 24;
 // Bands within so many pixels of the visible part are drawn.
 const MARGIN = "700px 100000px";
 // A band that was never laid out is taken to be so high for each of its boxes.
@@ -44,26 +46,28 @@ class Stage {
       view.level = graphLevel(graph, showShapes);
       view.level.opened = new Map();
       view.blocks = blocksOf(view.level);
+      if (view.level.isUnmarked) for (const { key, item } of view.blocks) if (item?.kind === "stretch") view.open.add(key);
     }
     this.rebuild();
     if (!view.scroll) this.fitWidth();
-    this.scroller.scrollTo(...(view.scroll ?? [this.middleOfFirstSplit(), 0]));
+    if (view.scroll) this.scroller.scrollTo(...view.scroll);
+    else this.showStart();
   }
 
   /** Zoom out as far as it takes to show a wide drawing, within reason. */
   fitWidth() {
     const width = Math.max(...this.bands.map((band) => band.layout?.width ?? 0));
-    const room = this.scroller.clientWidth - 60;
+    const room = this.scroller.clientWidth - 2 * SIDE;
     this.setZoom(Math.min(1, Math.max(LEAST_FIT, room / width)));
   }
 
-  middleOfFirstSplit() {
-    const width = this.scroller.clientWidth;
-    const middle = (this.element.scrollWidth - width) / 2;
-    const split = this.element.querySelector(".box.split");
-    if (!split || middle <= 0 || this.bands.length > 1) return middle;
-    const { left, right } = split.getBoundingClientRect();
-    return (left + right) / 2 - this.element.getBoundingClientRect().left - width / 2;
+  /** Scroll to where the drawing starts: its top, and the left end of what is seen of it there. */
+  showStart() {
+    this.scroller.scrollTo(0, 0);
+    const seen = this.scroller.getBoundingClientRect();
+    const places = [...this.element.querySelectorAll(".box > .card")].map((card) => card.getBoundingClientRect());
+    const lefts = places.filter(({ top }) => top < seen.bottom).map(({ left }) => left);
+    if (this.element.scrollWidth > this.scroller.clientWidth) this.scroller.scrollLeft = Math.min(...lefts) - seen.left - SIDE;
   }
 
   /** Make the bands anew, after something was opened or folded. */

@@ -13,7 +13,7 @@ const COLUMNS = [
   { title: "seconds", kind: "number" },
   { title: "message", kind: "message" },
 ];
-const [NAME, STATUS, SECONDS, MESSAGE, LINK] = [0, 1, 9, 10, 11];
+const [NAME, STATUS, BEFORE, AFTER, SECONDS, MESSAGE, LINK] = [0, 1, 2, 3, 9, 10, 11];
 
 const collator = new Intl.Collator("en", { numeric: true });
 
@@ -28,19 +28,39 @@ function compareRows(column, descending) {
   };
 }
 
-function tableRow(row, tones) {
-  const cells = COLUMNS.map(({ kind }, column) => {
+/** The columns in which any row has something, as { title, kind, column }. */
+function filledColumns(rows) {
+  const columns = COLUMNS.map((each, column) => ({ ...each, column }));
+  const filled = columns.filter(({ kind, column }) => column === NAME || rows.some((row) => isFilled(row[column], kind)));
+  const before = filled.find(({ column }) => column === BEFORE);
+  if (before && !filled.some(({ column }) => column === AFTER)) before.title = "opset";
+  return filled;
+}
+
+/** False for what is unknown or empty, and for no finding. */
+function isFilled(value, kind) {
+  return value !== null && value !== "" && !(isFindings(kind) && !value);
+}
+
+function isFindings(kind) {
+  return kind.startsWith("number ");
+}
+
+/** A row with these columns. front: what the names of all rows have in front, which is shown once. */
+function tableRow(row, { tones, columns, front }) {
+  const cells = columns.map(({ title, kind, column }) => {
     const value = row[column];
-    if (column === NAME) return html("th", { scope: "row", class: "name" }, nameOf(row));
-    if (column === STATUS) return html("td", {}, html("span", { class: `status ${tones[value] ?? "plain"}` }, value));
-    if (!kind.startsWith("number")) return html("td", { class: kind }, value);
-    const text = value === null ? "" : column === SECONDS ? value.toFixed(2) : value.toLocaleString("en");
-    const isFinding = kind.includes(" ");
-    return html("td", { class: isFinding && !value ? "number none" : kind }, isFinding && !value ? "·" : text);
+    if (column === NAME) return html("th", { scope: "row", class: "name", title: row[NAME] }, nameOf(row, front));
+    const cell = { class: kind, "data-title": title };
+    if (!isFilled(value, kind)) return html("td", { ...cell, class: `${kind} none` }, isFindings(kind) ? "·" : "");
+    if (column === STATUS) return html("td", cell, html("span", { class: `status ${tones[value] ?? "plain"}` }, value));
+    if (!kind.startsWith("number")) return html("td", cell, value);
+    return html("td", cell, column === SECONDS ? value.toFixed(2) : value.toLocaleString("en"));
   });
   return html("tr", {}, ...cells);
 }
 
-function nameOf(row) {
-  return row[LINK] ? html("a", { href: row[LINK] }, row[NAME]) : row[NAME];
+function nameOf(row, front) {
+  const name = row[NAME].slice(front.length);
+  return row[LINK] ? html("a", { href: row[LINK] }, name) : name;
 }

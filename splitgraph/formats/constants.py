@@ -1,4 +1,4 @@
-"""Constant tensors and attributes of two models: whether two are the same, and what a person reads of one.
+"""Constant tensors and attributes: whether those of two models are the same, and what a person reads of one.
 
 Tensors are compared by their elements, wherever these are: in memory, in the model's file, in a data file, or in the
 .bin of an IR. Large ones are read in blocks and never as a whole.
@@ -6,6 +6,7 @@ Tensors are compared by their elements, wherever these are: in memory, in the mo
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,15 +16,18 @@ from splitgraph.findings.diagnostics import ModelError, diagnostic
 from splitgraph.formats.external_data import ExternalReference, checked_references
 from splitgraph.formats.recognition import model_error, system_reason
 from splitgraph.model.attributes import HOLDING_GRAPHS, attribute_value
-from splitgraph.model.onnx_proto import AttributeProto, NodeProto, SparseTensorProto, TensorProto
-from splitgraph.model.tensor_data import SourceFile, is_external, place_of
+from splitgraph.model.onnx_proto import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto
+from splitgraph.model.tensor_data import SourceFile, first_elements, is_external, is_in_other_file, place_of
 from splitgraph.model.value_type import DTYPE_NAMES
-from splitgraph.model.values import array_of, tensor_contents, tensor_type
+from splitgraph.model.values import array_of, tensor_contents, tensor_items, tensor_type
 
 # Bytes of each tensor that are in memory at once.
 _BLOCK = 2**22
 # Elements of a tensor that a text shows.
 _SHOWN_ELEMENTS = 8
+# Of a tensor with more elements: bytes that are read to show its first elements and their range, and elements shown.
+_FIRST_BYTES = 4096
+_FIRST_ELEMENTS = 5
 # Elements of a list, and characters of a string, that a text shows.
 _SHOWN = 16
 _LONGEST_STRING = 60
@@ -53,8 +57,8 @@ class Bytes(NamedTuple):
 class Constant:
     """A constant tensor of a model.
 
-    text: its type, and its elements where these are few. tensors: the tensor; the values and indices of a sparse one.
-    bytes: of a constant of an IR, in place of tensors. folder: of external data.
+    text: its type, and its elements where these are few. tensors: the tensor; the values and indices of a sparse one;
+    the mirror of a constant of an IR. bytes: of a constant of an IR, its elements. folder: of external data.
     """
 
     text: str
@@ -71,6 +75,65 @@ class Constant:
             return _same_bytes(self.bytes, other.bytes)
         pairs = zip(self.tensors, other.tensors, strict=True)
         return all(_same_elements(one, self.folder, two, other.folder) for one, two in pairs)
+
+    def shown(self) -> ShownElements:
+        """Return the first elements and their range. A few KB are read at most, wherever the elements are."""
+        tensor = self.tensors[0] if self.tensors else TensorProto()
+        try:
+            first = first_elements(self._with_first_bytes(tensor), _FIRST_BYTES)
+        except ModelError as error:
+            return ShownElements("", f"not read: {error.diagnostics[0].message}")
+        items = tensor_items(first)
+        if items is None:
+            return ShownElements("", "")
+        return ShownElements(_first_text(items, tensor), _range_text(items, tensor))
+
+    def _with_first_bytes(self, tensor: TensorProto) -> TensorProto:
+        """Return the tensor; of one whose elements are elsewhere than in the model's file, with the first of them."""
+        if self.bytes is None and not is_in_other_file(tensor):
+            return tensor
+        if self.bytes is None and isinstance(self.folder, UnknownFolder):
+            text = "it is in a data file, and the folder of a model in memory is not known"
+            raise ModelError(text, [diagnostic("SG107", text)])
+        held = self.bytes or _bytes_of(tensor, self.folder)
+        assert held is not None
+        raw = held.read(0, min(held.size, _FIRST_BYTES))
+        return TensorProto(data_type=tensor.data_type, dims=tensor.dims, raw_data=raw)
+
+
+class ShownElements(NamedTuple):
+    """What a person reads of the elements of a constant. first: the first of them, or all if these are few. range: the
+    smallest and the largest one, or why none could be read.
+    """
+
+    first: str
+    range: str
+
+
+def _first_text(items: Sequence[Any], tensor: TensorProto) -> str:
+    count = _count(tensor)
+    if not items:
+        return "[]" if not count else ""
+    shown = ", ".join(map(_element_text, items[: _SHOWN if count <= _SHOWN else _FIRST_ELEMENTS]))
+    if not tensor.dims:
+        return shown
+    return f"[{shown}]" if count <= _SHOWN else f"[{shown}, … ({count:,} in all)]"
+
+
+def _range_text(items: Sequence[Any], tensor: TensorProto) -> str:
+    """Return the range of the elements that were read: "-0.5 … 0.25 in the first 1,024"."""
+    count = _count(tensor)
+    if count and not items:
+        return "it has no elements in the file"
+    if count <= _SHOWN or tensor.data_type in (TensorProto.BOOL, TensorProto.STRING):
+        return ""
+    numbers = [item for item in items if item == item]
+    told = "all NaN"
+    if numbers:
+        low, high = (_element_text(end(numbers)) for end in (min, max))
+        told = f"all {low}" if low == high else f"{low} … {high}"
+        told += " and NaN" if len(numbers) < len(items) else ""
+    return told if len(items) == count else f"{told} in the first {len(items):,}"
 
 
 def constant(tensor: TensorProto, folder: Folder) -> Constant:
@@ -90,6 +153,14 @@ def sparse_constant(sparse: SparseTensorProto, folder: Folder) -> Constant:
     return Constant(kind, stored, (sparse.values, sparse.indices), folder=folder)
 
 
+def graph_constants(graph: GraphProto, folder: Folder) -> dict[str, Constant]:
+    """Return the initializers of a graph by name. folder: of external data."""
+    constants = {tensor.name: constant(tensor, folder) for tensor in graph.initializer}
+    for sparse in graph.sparse_initializer:
+        constants[sparse.values.name] = sparse_constant(sparse, folder)
+    return constants
+
+
 def _count(tensor: TensorProto) -> int:
     count = 1
     for dim in tensor.dims:
@@ -100,7 +171,14 @@ def _count(tensor: TensorProto) -> int:
 def _element_text(item: object) -> str:
     if isinstance(item, float):
         return f"{item:.6g}"
-    return f'"{item}"' if isinstance(item, str) else str(item)
+    if isinstance(item, str):
+        return _string_text(item)
+    return str(item)
+
+
+def _string_text(item: str) -> str:
+    ending = "" if len(item) <= _LONGEST_STRING else f"… ({len(item):,} characters)"
+    return f'"{item[:_LONGEST_STRING]}{ending}"'
 
 
 def _same_elements(one: TensorProto, folder: Folder, two: TensorProto, other_folder: Folder) -> bool:
@@ -268,16 +346,21 @@ def _text(attribute: AttributeProto, folder: Folder) -> str:
     return f"[{', '.join(shown)}{left}]"
 
 
+def _float32_text(item: float) -> str:
+    """Return the shortest text that means this float32: "1e-05" and not "9.99999975e-06"."""
+    texts = [f"{item:.{digits}g}" for digits in range(6, 10)]
+    return next((text for text in texts if struct.pack("<f", float(text)) == struct.pack("<f", item)), texts[-1])
+
+
 def _item_text(attribute: AttributeProto, item: Any, folder: Folder) -> str:
     if attribute.type in _TENSORS:
         return constant(item, folder).text
     if attribute.type in _SPARSE_TENSORS:
         return sparse_constant(item, folder).text
     if isinstance(item, float):
-        return f"{item:.9g}"
+        return _float32_text(item)
     if isinstance(item, str):
-        ending = "" if len(item) <= _LONGEST_STRING else f"… ({len(item):,} characters)"
-        return f'"{item[:_LONGEST_STRING]}{ending}"'
+        return _string_text(item)
     if item is None or not isinstance(item, int):
         return "none" if item is None else "type"
     return str(item)
