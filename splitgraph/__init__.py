@@ -1,4 +1,4 @@
-"""splitgraph: infer, convert and verify every version of the ONNX and OpenVINO split operators, in whole models.
+"""splitgraph: ONNX models at another opset, for a runtime, or of other sizes, with every dimension, verified.
 
 >>> import splitgraph
 >>> analysis = splitgraph.infer("model.onnx")

@@ -300,7 +300,7 @@ def convert(**options: Any) -> int:
     Also to another opset, up or down, or to another IR version.
 
     \b
-    splitgraph convert model.onnx --target mnn            (what MNN does not read, and nothing else)
+    splitgraph convert model.onnx --target mnn            (only what MNN does not read changes)
     splitgraph convert model.onnx --opset 17              (up or down)
     splitgraph convert model.onnx --to split --explicit-lengths
     splitgraph convert model.onnx --to variadic-split -o model.xml    (OpenVINO IR, by OpenVINO)
