@@ -18,7 +18,7 @@ MODULES = {
     for path in (ROOT / "splitgraph").rglob("*.py")
 }
 # These run in one thread of a process: the command line, a worker of many models, an engine.
-OF_ONE_THREAD = ("cli", "__main__", "commands", "report", "work", "many.job")
+OF_ONE_THREAD = ("cli", "__main__", "commands", "reports", "work", "many.job")
 OF_ONE_THREAD += ("verification.engines.engine",)
 # Imports of a module itself, of its functions, and the names in one.
 AT_ONCE = re.compile(r"^from (splitgraph[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)

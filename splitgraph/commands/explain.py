@@ -5,8 +5,8 @@ from __future__ import annotations
 from splitgraph.findings.acceptance import ACCEPTABLE
 from splitgraph.findings.diagnostics import CODES
 from splitgraph.findings.exit_codes import CLEAN, WRONG_USAGE
-from splitgraph.report.pages import code_page, codes_page
-from splitgraph.report.printing import print_result, say_error
+from splitgraph.reports.pages import code_page, codes_page
+from splitgraph.reports.printing import print_result, say_error
 
 
 def explain(code: str | None) -> int:

@@ -15,7 +15,7 @@ from splitgraph.findings.outcome import Outcome, outcome_from
 from splitgraph.formats.atomic_write import write_text
 from splitgraph.many.job import Job, file_hash, files_of_model
 from splitgraph.many.remote import is_url, localized
-from splitgraph.report.documents import outcome_json
+from splitgraph.reports.documents import outcome_json
 
 # The report file ------------------------------------------------------------------------------------------------------
 

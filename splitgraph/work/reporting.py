@@ -62,7 +62,7 @@ def sources_of(task: FileTask) -> list[Path]:
 
 
 def _picture(analysis: Analysis, wanted: str) -> str:
-    from splitgraph.report.html.split_svg import find_split, split_svg
+    from splitgraph.reports.html.split_svg import find_split, split_svg
 
     return split_svg(analysis, find_split(analysis, wanted))
 
@@ -70,10 +70,10 @@ def _picture(analysis: Analysis, wanted: str) -> str:
 def _page(task: FileTask, opened: Sequence[LoadedModel], analyses: Sequence[Analysis]) -> str:
     names = [str(source) for source in sources_of(task)]
     if len(names) == 1:
-        from splitgraph.report.html.model_page import model_page
+        from splitgraph.reports.html.model_page import model_page
 
         return model_page(analyses[0], names[0], title=task.title)
-    from splitgraph.report.html.changes_page import changes_page
+    from splitgraph.reports.html.changes_page import changes_page
 
     difference = api.diff_opened(opened[0], opened[1])
     changes = reasons(opened[0], opened[1])

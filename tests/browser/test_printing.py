@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from splitgraph.report.html.page import IndexRow, index_page
+from splitgraph.reports.html.page import IndexRow, index_page
 
 from . import models
 from .chromium import Open, Opened

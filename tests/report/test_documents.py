@@ -10,7 +10,7 @@ from obligation_texts import obligation_of
 import splitgraph
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.model.value_type import UNKNOWN, ValueType, sequence, tensor
-from splitgraph.report.documents import (
+from splitgraph.reports.documents import (
     analysis_json,
     document_text,
     failed_document,

@@ -11,7 +11,7 @@ from growing_models import FAMILIES
 from onnx import TensorProto, helper
 
 import splitgraph
-from splitgraph.report.html.model_data import model_data
+from splitgraph.reports.html.model_data import model_data
 
 from .pages import split_model
 

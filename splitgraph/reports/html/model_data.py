@@ -25,12 +25,12 @@ from splitgraph.model.scopes import (
     subgraphs,
 )
 from splitgraph.model.value_type import ValueType
-from splitgraph.report.html.split_svg import KINDS, bar_weights, operator_label, rest_parts
-from splitgraph.report.text import dim_text, opset_text, printable
+from splitgraph.reports.html.split_svg import KINDS, bar_weights, operator_label, rest_parts
+from splitgraph.reports.text import dim_text, opset_text, printable
 from splitgraph.splits.openvino_split_1 import DOMAIN as OPENVINO
 
 if TYPE_CHECKING:
-    from splitgraph.report.documents import Document
+    from splitgraph.reports.documents import Document
 
 # Graphs ---------------------------------------------------------------------------------------------------------------
 
