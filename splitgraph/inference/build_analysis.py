@@ -21,7 +21,7 @@ from splitgraph.inference.shown_symbols import (
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_results import FoundSplit, GraphDetail
 from splitgraph.inference.walk_state import WalkState
-from splitgraph.model.onnx_proto import NodeProto
+from splitgraph.model.onnx_proto import GraphProto, NodeProto
 from splitgraph.model.scopes import (
     MAIN,
     GraphPath,
@@ -91,8 +91,17 @@ def build_analysis(state: WalkState, main: Walk) -> Analysis:
         symbols=_bounds(main, naming, dims),
         opset=dict(state.task.imports),
         completeness=completeness,
+        inputs={name: types[main.path].get(name, UNKNOWN) for name in _given_inputs(state.task.model.graph)},
+        outputs={value.name: types[main.path].get(value.name, UNKNOWN) for value in state.task.model.graph.output},
         details=Details(state, types),
     )
+
+
+def _given_inputs(graph: GraphProto) -> list[str]:
+    """Return the names of the inputs that a caller has to give: those without a default."""
+    defaults = {tensor.name for tensor in graph.initializer}
+    defaults.update(tensor.values.name for tensor in graph.sparse_initializer)
+    return [value.name for value in graph.input if value.name not in defaults]
 
 
 def _shown_types(
