@@ -473,8 +473,9 @@ def targets() -> Mapping[str, Target]:
 
 
 def find_target(name: str) -> Target:
-    """Return the runtime of a name, as `check` and `convert` take it: "mnn" for its newest version, "openvino@2023.3"
-    or "opencv@4" for an older one.
+    """Find a runtime by its name, as `check` and `convert` take it.
+
+    name: "mnn" for the newest version, "openvino@2023.3" or "opencv@4" for an older one.
 
     Raises SplitgraphError with the nearest names for a runtime, or a version of it, that is not known.
     """

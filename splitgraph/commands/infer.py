@@ -23,7 +23,7 @@ def _infer(task: FileTask, shown: Shown) -> int:
     inferred = infer_file(task)
     if shown.as_json:
         _print_document(inferred.analysis, task.model, shown.values)
-    elif not shown.quiet:
+    elif not (shown.quiet and inferred.analysis.ok):
         _print_page(inferred, task.model, shown.values)
     return inferred.code if inferred.analysis.ok else _say_errors(inferred.analysis, task.model)
 

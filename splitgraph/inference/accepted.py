@@ -14,7 +14,7 @@ from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.task import Task
 from splitgraph.inference.walk_results import GraphDetail, NodePlace
 from splitgraph.model.onnx_proto import NodeProto
-from splitgraph.model.places import Place, Places
+from splitgraph.model.places import LocatedNode, LocatedNodes
 from splitgraph.model.scopes import GraphPath, Scope, function_key, plain_domain, subgraphs
 from splitgraph.options import Leeway
 from splitgraph.splits import SPLIT_OPERATORS
@@ -110,7 +110,7 @@ def _reaches(accept: Acceptance, error: Diagnostic, nodes: _Nodes) -> bool:
 
 
 def _why_not(
-    error: Diagnostic, places: Sequence[Place], nodes: _Nodes, graphs: Mapping[GraphPath, GraphDetail]
+    error: Diagnostic, places: Sequence[LocatedNode], nodes: _Nodes, graphs: Mapping[GraphPath, GraphDetail]
 ) -> str | None:
     """Return why a finding cannot be accepted; None if it can be."""
     if not places:
@@ -143,10 +143,10 @@ def analyse_accepting(task: Task, leeway: Leeway, analyse: Callable[[Task], Anal
     return replace(analysis, diagnostics=diagnostics, accepted=tuple(settled.accepted))
 
 
-class _Nodes(Places):
+class _Nodes(LocatedNodes):
     """Finds nodes by location, and the way to each of them."""
 
-    def steps_to(self, place: Place) -> tuple[Hashable, ...]:
+    def steps_to(self, place: LocatedNode) -> tuple[Hashable, ...]:
         """Return the way to a node from the outermost graph: the outputs of each call and of each node around it, the
         functions, and the attributes with the subgraphs. There are no indices, because they change when nodes move.
         """

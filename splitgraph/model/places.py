@@ -21,14 +21,14 @@ from splitgraph.model.scopes import (
 )
 
 
-class Place(NamedTuple):
+class LocatedNode(NamedTuple):
     """A node: its graph, and its position there. calls: the calls around the body of a function, the outermost first;
     empty for the body as written.
     """
 
     scope: Scope
     position: int
-    calls: tuple[Place, ...] = ()
+    calls: tuple[LocatedNode, ...] = ()
 
     @property
     def node(self) -> NodeProto:
@@ -50,7 +50,7 @@ class Place(NamedTuple):
         return operator_label(self.node, version_of(self.node, self.scope.imports))
 
 
-class Places:
+class LocatedNodes:
     """Finds nodes by location. Only the graphs that a location names are looked through."""
 
     def __init__(self, scopes: Iterable[Scope]) -> None:
@@ -58,12 +58,12 @@ class Places:
         self._graphs: dict[str, list[Scope]] = {}
         for scope in self.scopes.values():
             self._graphs.setdefault(scope.location, []).append(scope)
-        self._labels: dict[str, Mapping[str, Sequence[Place]]] = {}
+        self._labels: dict[str, Mapping[str, Sequence[LocatedNode]]] = {}
         self._functions: dict[FunctionKey, FunctionProto] = {
             function_key(scope.proto): scope.proto for scope in self.scopes.values() if scope.is_function
         }
 
-    def at(self, location: str) -> Sequence[Place]:
+    def at(self, location: str) -> Sequence[LocatedNode]:
         """Return the nodes at a location. There are several where nodes share a name, and in the body of a function
         that is called more than once.
         """
@@ -74,20 +74,20 @@ class Places:
         """Return the function of the model that a node calls; None for every other node."""
         return self._functions.get(called_function(node))
 
-    def _of_graph(self, location: str) -> Mapping[str, Sequence[Place]]:
+    def _of_graph(self, location: str) -> Mapping[str, Sequence[LocatedNode]]:
         """Return the nodes of the graph at a location, by label."""
         if location not in self._graphs:
             return {}
         if location not in self._labels:
-            labels: dict[str, list[Place]] = {}
+            labels: dict[str, list[LocatedNode]] = {}
             for scope in self._graphs[location]:
                 for position in range(len(scope.nodes)):
-                    place = Place(scope, position)
+                    place = LocatedNode(scope, position)
                     labels.setdefault(place.label, []).append(place)
             self._labels[location] = labels
         return self._labels[location]
 
-    def _in_a_call(self, location: str) -> Sequence[Place]:
+    def _in_a_call(self, location: str) -> Sequence[LocatedNode]:
         for outer, inside in _cuts(location) if self._functions else ():
             for graph, label in _cuts(outer):
                 for call in self._of_graph(graph).get(label, ()):
@@ -108,7 +108,7 @@ def _cuts(location: str) -> Iterator[tuple[str, str]]:
 def with_nodes(
     findings: Iterable[Diagnostic],
     scopes: Iterable[Scope],
-    operator_of: Callable[[Place], str] = lambda place: place.operator,
+    operator_of: Callable[[LocatedNode], str] = lambda place: place.operator,
 ) -> tuple[Diagnostic, ...]:
     """Return findings with the nodes that they are about. scopes: the graphs of the model. operator_of: returns the
     operator of a node.
@@ -117,10 +117,10 @@ def with_nodes(
     if all have the same one.
     """
     named: list[Diagnostic] = []
-    places: Places | None = None
+    places: LocatedNodes | None = None
     for finding in findings:
         if "/" in finding.location and finding.node is None:
-            places = Places(scopes) if places is None else places
+            places = LocatedNodes(scopes) if places is None else places
             found = places.at(finding.location)
             operators = set(map(operator_of, found))
             if found:

@@ -18,7 +18,7 @@ from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import model_imports
 from splitgraph.options import ATOL, NO_SIZES, RTOL, STRICT, Form, Goal, Running
 from splitgraph.rewrites import rewritten
-from splitgraph.work.task import FileTask, refuse_existing, refuse_other_kind
+from splitgraph.work.task import FileTask, output_path, refuse_existing, refuse_other_kind
 
 if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Change
@@ -124,10 +124,10 @@ def report(
     """Draw a model as one HTML page for a browser, or two models with what changed between them. A model with errors is
     drawn, too.
 
-    model: as in `infer`; not changed. output: the file to write, which replaces an existing one, all or nothing; None
-    to write nothing. before: the model that `model` was made from; both ONNX or both OpenVINO IR. svg: the name of one
-    split to draw as an SVG picture, instead of a page. title: of the page; None for the names of the files. verify: run
-    both models, and show the verdict.
+    model: as in `infer`; not changed. output: the file to write, which replaces an existing one, all or nothing; a
+    folder for the default name in it; None to write nothing. before: the model that `model` was made from; both ONNX or
+    both OpenVINO IR. svg: the name of one split to draw as an SVG picture, instead of a page. title: of the page; None
+    for the names of the files. verify: run both models, and show the verdict.
 
     Returns the page, or the picture. Raises ModelError for a file that cannot be read or written, SplitgraphError for
     wrong arguments.
@@ -137,12 +137,15 @@ def report(
     if before is not None and svg is not None:
         raise SplitgraphError("svg draws a split of one model: leave before out")
     sources = [model] if before is None else [before, model]
+    files = [Path(source) for source in sources if isinstance(source, (str, os.PathLike))]
+    path = None
     if output is not None:
         refuse_other_kind("page", os.fspath(output))
+        stem = files[-1].stem if files else "model"
+        path = output_path(os.fspath(output), f"{stem}.report.{'html' if svg is None else 'svg'}")
     _, text = drawn(sources, svg=svg, title=title, verify=verify)
-    if output is not None:
-        kept = [Path(source) for source in sources if isinstance(source, (str, os.PathLike))]
-        write_text(text, Path(output), overwrite=True, kept=kept)
+    if path is not None:
+        write_text(text, path, overwrite=True, kept=files)
     return text
 
 

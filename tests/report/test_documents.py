@@ -23,6 +23,10 @@ from splitgraph.verification.verification import Difference
 from .results import SPLIT_CHANGE, dims, make_analysis, make_rewrite, make_split, make_verification
 
 
+# What findings have that were not made for a node, a runtime or a conversion.
+NO_NODE = {"node": None, "operator": None, "target": None, "blocking_opset": None}
+
+
 def test_analysis_json_is_the_contract() -> None:
     outputs = [("a", tensor("float32", dims("N", 3))), ("", tensor("float32", dims("N", 3)))]
     found = Diagnostic("SG203", "warning", "...", "main/s", "help")
@@ -60,9 +64,11 @@ def test_analysis_json_is_the_contract() -> None:
         "obligations": ["N >= 2"],
         "assumptions": ["N >= 1"],
         "diagnostics": [
-            {"code": "SG203", "severity": "warning", "message": "...", "location": "main/s", "help": "help"}
+            {"code": "SG203", "severity": "warning", "message": "...", "location": "main/s", "help": "help", **NO_NODE}
         ],
-        "accepted": [{"code": "SG302", "severity": "error", "message": "...", "location": "main/t", "help": "fix"}],
+        "accepted": [
+            {"code": "SG302", "severity": "error", "message": "...", "location": "main/t", "help": "fix", **NO_NODE}
+        ],
         "completeness": {
             "dims": 12,
             "known": 12,
