@@ -46,8 +46,15 @@ def optional(name: str) -> set[str]:
 DIFFERENCES = ("parts", "nodes", "values", "new_findings", "gone_findings")
 VALUE = {"kind": "tensor", "dtype": "float32", "shape": ["N", None, 2**70]}
 FOUND = {
-    **{"code": "SG302", "severity": "warning", "message": "...", "location": "main/s", "help": ""},
-    **{"node": "s", "operator": "Split-18", "target": None, "blocking_opset": None},
+    "code": "SG302",
+    "severity": "warning",
+    "message": "...",
+    "location": "main/s",
+    "help": "",
+    "node": "s",
+    "operator": "Split-18",
+    "target": None,
+    "blocking_opset": None,
 }
 
 

@@ -22,7 +22,6 @@ from splitgraph.verification.verification import Difference
 
 from .results import SPLIT_CHANGE, dims, make_analysis, make_rewrite, make_split, make_verification
 
-
 # What findings have that were not made for a node, a runtime or a conversion.
 NO_NODE = {"node": None, "operator": None, "target": None, "blocking_opset": None}
 
