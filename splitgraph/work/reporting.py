@@ -14,6 +14,7 @@ from splitgraph.findings.diagnostics import SplitgraphError
 from splitgraph.findings.exit_codes import CLEAN, FINDINGS
 from splitgraph.formats import LoadedModel, open_model
 from splitgraph.formats.atomic_write import write_text
+from splitgraph.model.deferred import import_whole
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import model_imports
 from splitgraph.options import ATOL, NO_SIZES, RTOL, STRICT, Form, Goal, Running
@@ -81,6 +82,7 @@ def drawn(
 
 
 def _picture(analysis: Analysis, wanted: str) -> str:
+    import_whole("splitgraph.reports.html.split_svg")
     from splitgraph.reports.html.split_svg import find_split, split_svg
 
     return split_svg(analysis, find_split(analysis, wanted))
@@ -94,9 +96,11 @@ def _page(
 ) -> str:
     names = [model.name or _IN_MEMORY for model in opened]
     if len(opened) == 1:
+        import_whole("splitgraph.reports.html.model_page")
         from splitgraph.reports.html.model_page import model_page
 
         return model_page(analyses[0], names[0], title=title)
+    import_whole("splitgraph.reports.html.changes_page")
     from splitgraph.reports.html.changes_page import changes_page
 
     difference = api.diff_opened(opened[0], opened[1])

@@ -11,6 +11,7 @@ from splitgraph.dim import Dim, symbols_of
 from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.formats import HeldModel, open_model
 from splitgraph.inference.analysis import IR, Analysis, SplitReport
+from splitgraph.model.deferred import import_whole
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import (
     MAIN,
@@ -312,6 +313,7 @@ def _proto(analysis: Analysis) -> ModelProto:
     content = source.content if isinstance(source, HeldModel) else open_model(source, weights="leave").content
     if isinstance(content, ModelProto):
         return content
+    import_whole("splitgraph.inference.openvino_ir")
     from splitgraph.inference.openvino_ir import mirror
 
     return mirror(content).model
