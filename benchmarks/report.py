@@ -23,8 +23,8 @@ from unrolled import unrolled
 
 import models
 import splitgraph
-from splitgraph.report.html.model_page import model_page
-from splitgraph.report.html.page import html_page
+from splitgraph.reports.html.model_page import model_page
+from splitgraph.reports.html.page import html_page
 
 ROOT = Path(__file__).parents[1]
 MODELS: dict[str, Callable[[], onnx.ModelProto]] = {

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import splitgraph
-from splitgraph.report.html.page import IndexRow, index_page
-from splitgraph.report.html.split_svg import find_split, split_svg
+from splitgraph.reports.html.page import IndexRow, index_page
+from splitgraph.reports.html.split_svg import find_split, split_svg
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"

@@ -21,8 +21,8 @@ verb gives back as `.model` is of the kind that went in; a path gives an `onnx.M
 """
 # In the order of their use, not of the alphabet.
 _VERBS = (
-    *("infer", "upgrade", "downgrade", "convert", "reshape", "check", "targets", "verify", "diff"),
-    *("map_models", "load", "save"),
+    *("infer", "upgrade", "downgrade", "convert", "reshape", "blockers", "check", "targets", "find_target"),
+    *("verify", "diff", "report", "map_models", "load", "save"),
 )
 # Fields that are no part of the contract.
 INTERNAL = {"Analysis": ("details",)}

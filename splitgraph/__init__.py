@@ -13,7 +13,22 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from splitgraph.api import check, convert, diff, downgrade, infer, load, reshape, save, targets, upgrade, verify
+    from splitgraph.api import (
+        blockers,
+        check,
+        convert,
+        diff,
+        downgrade,
+        find_target,
+        infer,
+        load,
+        reshape,
+        save,
+        targets,
+        upgrade,
+        verify,
+    )
+    from splitgraph.conversion.opset import Blockers
     from splitgraph.conversion.rewrite import Change, Rewrite
     from splitgraph.differences import (
         ModelDifference,
@@ -39,14 +54,17 @@ if TYPE_CHECKING:
     from splitgraph.runtimes.check import NodeAnswer, TargetFindings
     from splitgraph.runtimes.target import Target
     from splitgraph.verification.verification import Difference, Region, Verification
+    from splitgraph.work.reporting import report
 
 # The public names, each imported when it is first used: `splitgraph --help` must not pay for onnx.
 _HOMES = {
     "splitgraph.api": (
+        "blockers",
         "check",
         "convert",
         "diff",
         "downgrade",
+        "find_target",
         "infer",
         "load",
         "reshape",
@@ -55,6 +73,8 @@ _HOMES = {
         "upgrade",
         "verify",
     ),
+    "splitgraph.work.reporting": ("report",),
+    "splitgraph.conversion.opset": ("Blockers",),
     "splitgraph.many.map_models": ("map_models",),
     "splitgraph.conversion.rewrite": ("Change", "Rewrite"),
     "splitgraph.findings.diagnostics": (
@@ -85,6 +105,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Analysis",
+    "Blockers",
     "Change",
     "Completeness",
     "ConversionError",
@@ -111,13 +132,16 @@ __all__ = [
     "ValueType",
     "Verification",
     "VerificationError",
+    "blockers",
     "check",
     "convert",
     "diff",
     "downgrade",
+    "find_target",
     "infer",
     "load",
     "map_models",
+    "report",
     "reshape",
     "save",
     "targets",
@@ -142,4 +166,4 @@ if not TYPE_CHECKING:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, "__version__"])

@@ -15,11 +15,12 @@ from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.options import Engine, Form, Goal, Leeway, NewSizes, Running, Sizes, leeway_of
 from splitgraph.processes.this_process import collection_paused
 from splitgraph.results import save_result
-from splitgraph.rewrites import rewritten
+from splitgraph.rewrites import find_blockers, rewritten
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from splitgraph.conversion.opset import Blockers
     from splitgraph.conversion.rewrite import Rewrite
     from splitgraph.differences import ModelDifference
     from splitgraph.dim import Dim
@@ -84,12 +85,13 @@ def inferred(loaded: LoadedModel, sizes: Sizes, leeway: Leeway) -> Analysis:
         from splitgraph.inference.openvino_ir import infer_ir
 
         analysis_of_ir = infer_ir(opened, sizes, leeway)
-        return replace(analysis_of_ir, held=give_back(analysis_of_ir.model, loaded), writer=save_result)
+        held_ir = give_back(analysis_of_ir.model, loaded)
+        return replace(analysis_of_ir, held=held_ir, writer=save_result, source=loaded.name)
     import_whole("splitgraph.inference")
     from splitgraph.inference import infer_model
 
     analysis = infer_model(opened, sizes, leeway, assumes_nonempty=True, owned=loaded.kind != "onnx")
-    return replace(analysis, held=held(analysis.model, loaded), writer=save_result)
+    return replace(analysis, held=held(analysis.model, loaded), writer=save_result, source=loaded.name)
 
 
 @overload
@@ -375,9 +377,31 @@ def check(
 
     wanted = [find_target(name) for name in ([target] if isinstance(target, str) else target)]
     leeway = leeway_of(accept, assume_defaults)
-    examined = examined_model(model, leeway, wanted)
+    opened = open_model(model, weights="leave")
+    examined = examined_model(opened, leeway, wanted)
     checks = [check_target(examined, runtime) for runtime in wanted]
-    return TargetFindings(checks, lambda: run_all(after_conversion(examined, check, leeway).runs for check in checks))
+
+    def runs_after_conversion() -> bool | None:
+        return run_all(after_conversion(examined, check, leeway).runs for check in checks)
+
+    return TargetFindings(opened.name, examined, checks, runs_after_conversion)
+
+
+def blockers(model: Source, opset: int, *, accept: Sequence[str] = (), assume_defaults: bool = False) -> Blockers:
+    """Find out which nodes block the conversion of a model to an opset, and how near to it the model can come. Nothing
+    is converted, and nothing is raised for what is in the way.
+
+    model: an ONNX model, as in `infer`; not changed. opset: newer or older than the model's own. accept,
+    assume_defaults: as in `upgrade`.
+
+    The result is a tuple of diagnostics, with `node`, `operator` and `blocking_opset`: those that ConversionError would
+    carry. It is empty if nothing is in the way. Its `reachable` is the lowest opset, or the highest of an upgrade, that
+    the model can be converted to.
+
+    Raises ModelError for a file that cannot be read, SplitgraphError for an opset that does not exist and for an
+    OpenVINO IR.
+    """
+    return find_blockers(model, opset, leeway_of(accept, assume_defaults))
 
 
 class Converted(NamedTuple):
@@ -424,7 +448,7 @@ def _ir_after_conversion(model: OpenVINOModel, check: TargetCheck, leeway: Leewa
     return Converted(after.runs, after.findings)
 
 
-def examined_model(model: Source, leeway: Leeway, wanted: Sequence[Target] = ()) -> Examined:
+def examined_model(model: Source | LoadedModel, leeway: Leeway, wanted: Sequence[Target] = ()) -> Examined:
     """Return a model as checks of targets see it. Raises SplitgraphError for an OpenVINO IR that one of the targets
     does not read.
     """
@@ -450,6 +474,18 @@ def targets() -> Mapping[str, Target]:
     return known()
 
 
+def find_target(name: str) -> Target:
+    """Find a runtime by its name, as `check` and `convert` take it.
+
+    name: "mnn" for the newest version, "openvino@2023.3" or "opencv@4" for an older one.
+
+    Raises SplitgraphError with the nearest names for a runtime, or a version of it, that is not known.
+    """
+    from splitgraph.runtimes.target import find_target
+
+    return find_target(name)
+
+
 def save(
     model: InMemory | Analysis | Rewrite,
     path: str | os.PathLike[str],
@@ -471,4 +507,18 @@ def save(
     save_result(model, path, external_data=external_data)
 
 
-__all__ = ["check", "convert", "diff", "downgrade", "infer", "load", "reshape", "save", "targets", "upgrade", "verify"]
+__all__ = [
+    "blockers",
+    "check",
+    "convert",
+    "diff",
+    "downgrade",
+    "find_target",
+    "infer",
+    "load",
+    "reshape",
+    "save",
+    "targets",
+    "upgrade",
+    "verify",
+]

@@ -161,7 +161,7 @@ def _prepare_streams() -> None:
 
 
 def _printable(text: str) -> str:
-    from splitgraph.report.text import printable
+    from splitgraph.reports.text import printable
 
     return printable(text)
 

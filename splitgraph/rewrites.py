@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from splitgraph.findings.diagnostics import ConversionError, SplitgraphError, VerificationError, diagnostic
+from splitgraph.findings.diagnostics import (
+    ConversionError,
+    Diagnostic,
+    SplitgraphError,
+    VerificationError,
+    diagnostic,
+)
 from splitgraph.formats import LoadedModel, held, open_model
 from splitgraph.model.deferred import import_whole
 from splitgraph.model.onnx_proto import ModelProto
-from splitgraph.model.scopes import model_imports
+from splitgraph.model.places import with_nodes
+from splitgraph.model.scopes import model_imports, scopes
 from splitgraph.options import Goal, Leeway, Running, Sizes
 from splitgraph.processes.this_process import collection_paused
 from splitgraph.results import require_valid_rewrite, save_result
 
 if TYPE_CHECKING:
+    from splitgraph.conversion.opset import Blockers
     from splitgraph.conversion.rewrite import Rewrite
     from splitgraph.formats import Model
     from splitgraph.verification.verification import Verification
@@ -26,6 +34,7 @@ _CONSTANT = (
     "counts as a constant because of --assume-defaults (Python: assume_defaults), so every case is run with its "
     "default; leave out its value, or --assume-defaults"
 )
+_NO_OPSET = "OpenVINO IR has no opset of ONNX; only ONNX models go from opset to opset"
 _NO_IR_VERSION = "OpenVINO IR has no IR version of ONNX; leave ir_version out"
 
 
@@ -43,7 +52,12 @@ def rewritten(
     # Verification runs the original, too.
     owned = loaded.kind == "path" and not running.verify
     with collection_paused():
-        rewrite = _converted(loaded.content, goal, leeway, owned=owned)
+        try:
+            rewrite = _converted(loaded.content, goal, leeway, owned=owned)
+        except ConversionError as refused:
+            # Nothing was edited, so the nodes are where the findings say.
+            refused.diagnostics = named_in(loaded.content, refused.diagnostics)
+            raise
         if leeway.assume_defaults and isinstance(loaded.content, ModelProto):
             import_whole("splitgraph.inference")
             from splitgraph.inference.input_defaults import defaults_of
@@ -64,7 +78,7 @@ def rewritten(
             raise VerificationError(text, verification.findings())
         warned = (*rewrite.diagnostics, *verification.warnings)
         rewrite = replace(rewrite, verification=verification, diagnostics=warned)
-    return replace(rewrite, held=held(rewrite.model, loaded), writer=save_result)
+    return replace(rewrite, held=held(rewrite.model, loaded), writer=save_result, source=loaded.name)
 
 
 def with_sizes(loaded: LoadedModel, sizes: Sizes) -> LoadedModel:
@@ -80,6 +94,16 @@ def with_sizes(loaded: LoadedModel, sizes: Sizes) -> LoadedModel:
     from splitgraph.inference.openvino_ir import infer_ir
 
     return replace(loaded, content=infer_ir(loaded.content, sizes).model)
+
+
+def named_in(model: Model, findings: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Return findings with the nodes of a model that they are about."""
+    if isinstance(model, ModelProto):
+        return with_nodes(findings, scopes(model))
+    import_whole("splitgraph.inference.openvino_ir")
+    from splitgraph.inference.openvino_ir import mirror, with_layers
+
+    return with_layers(findings, mirror(model))
 
 
 def _checked(goal: Goal) -> Goal:
@@ -143,7 +167,7 @@ def _converted_ir(model: Any, goal: Goal, leeway: Leeway) -> Rewrite:
 
         return convert_ir_sizes(model, goal.new_sizes)
     if goal.opset is not None:
-        raise SplitgraphError("OpenVINO IR has no opset of ONNX; only ONNX models go from opset to opset")
+        raise SplitgraphError(_NO_OPSET)
     if (goal.to is None and goal.target is None) or goal.ir_version is not None:
         raise SplitgraphError(_NO_IR_VERSION)
     if goal.target is not None:
@@ -185,6 +209,29 @@ def _at_opset(model: ModelProto, opset: int, goal: Goal, leeway: Leeway, *, owne
         return first.then(convert_forms(first.model, goal, follow))
 
     return _with_remedy(model, leeway, at_opset_and_form)
+
+
+def find_blockers(model: Any, opset: int, leeway: Leeway) -> Blockers:
+    """Return what blocks the conversion of a model to an opset, and the nearest one that it can reach. Raises
+    SplitgraphError for wrong arguments.
+    """
+    import_whole("splitgraph.conversion.opset")
+    from splitgraph.conversion.opset import Blockers
+    from splitgraph.conversion.opset import find_blockers as found_blockers
+    from splitgraph.inference.input_defaults import defaults_of, told_remedy
+
+    wanted = _checked(Goal(opset)).opset
+    assert wanted is not None
+    content = open_model(model, weights="leave").content
+    if not isinstance(content, ModelProto):
+        raise SplitgraphError(_NO_OPSET)
+    with collection_paused():
+        found = found_blockers(content, wanted, leeway)
+        told = tuple(found)
+        if found and not leeway.assume_defaults and defaults_of(content):
+            constant = found_blockers(content, wanted, leeway._replace(assume_defaults=True))
+            told = told_remedy(ConversionError("", found), constant).diagnostics
+        return Blockers(told, found.reachable)
 
 
 def _refuse_other_way(model: ModelProto, opset: int, goal: Goal) -> None:

@@ -83,6 +83,21 @@ SIGNATURES = {
         "assume_defaults": False,
     },
     "targets": {},
+    "find_target": {"name": inspect.Parameter.empty},
+    "blockers": {
+        "model": inspect.Parameter.empty,
+        "opset": inspect.Parameter.empty,
+        "accept": (),
+        "assume_defaults": False,
+    },
+    "report": {
+        "model": inspect.Parameter.empty,
+        "output": None,
+        "before": None,
+        "svg": None,
+        "title": None,
+        "verify": False,
+    },
     "verify": {
         "before": inspect.Parameter.empty,
         "after": inspect.Parameter.empty,
@@ -108,7 +123,7 @@ def test_signature(verb: str, parameters: dict[str, Any]) -> None:
 
 
 def test_every_public_name_is_there() -> None:
-    assert set(splitgraph.__all__) <= set(dir(splitgraph))
+    assert dir(splitgraph) == sorted(["__version__", *splitgraph.__all__])
     for name in splitgraph.__all__:
         assert getattr(splitgraph, name).__doc__
 
@@ -240,6 +255,112 @@ def test_reports_have_every_field_of_the_contract() -> None:
     assert [str(value.shape[2]) for _, value in split.outputs if value.shape] == ["(length + 1)//2", "length//2"]
     assert analysis.symbols == {"batch": (0, None), "length": (0, None)}
     assert set(analysis.types) >= {"x", *(name for name, _ in split.outputs)}
+
+
+def test_inputs_and_outputs_are_in_the_order_of_the_model() -> None:
+    text = """<ir_version: 8, opset_import: ["": 18]>
+    g (float[N, 4] z, float[4] a, float[4] default = {1, 2, 3, 4}) => (float[N, 4] s, r) {
+        s = Add(z, a)
+        r = Mul(s, default)
+    }"""
+    analysis = splitgraph.infer(onnx.parser.parse_model(text))
+    assert {name: str(value) for name, value in analysis.inputs.items()} == {"z": "float32[N, 4]", "a": "float32[4]"}
+    assert [(name, str(value)) for name, value in analysis.outputs.items()] == [
+        ("s", "float32[N, 4]"),
+        ("r", "float32[N, 4]"),
+    ]
+
+
+def test_inputs_and_outputs_of_an_ir() -> None:
+    analysis = splitgraph.infer(MODELS / "interval_split.xml")
+    assert list(analysis.inputs) == ["hidden"]
+    assert list(analysis.outputs) == ["first", "second", "rest", "tail"]
+
+
+def test_the_model_as_onnx(tmp_path: Path) -> None:
+    """Of a path without a cast, of other libraries as a ModelProto; never of an IR."""
+    for source in (UNEVEN, onnx_ir.load(UNEVEN), gs.import_onnx(onnx.load(UNEVEN))):
+        assert isinstance(splitgraph.infer(source).onnx_model, onnx.ModelProto)
+        assert splitgraph.downgrade(source, 13).onnx_model.opset_import[0].version == 13
+    with pytest.raises(splitgraph.ModelError, match="OpenVINO IR"):
+        _ = splitgraph.infer(MODELS / "interval_split.xml").onnx_model
+
+
+# Targets --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "key"), [("openvino@2023.3", "openvino@2023.3.0"), ("opencv@4", None), ("openvino", None), ("mnn", None)]
+)
+def test_targets_are_found_as_check_takes_them(name: str, key: str | None) -> None:
+    found = splitgraph.find_target(name)
+    assert found.key == key or (key is None and found.name == name.partition("@")[0])
+    assert found in splitgraph.targets().values()
+
+
+@pytest.mark.parametrize("name", ["openvin", "openvino@1999", "", 5, None])
+def test_other_targets_are_refused(name: Any) -> None:
+    with pytest.raises(splitgraph.SplitgraphError):
+        splitgraph.find_target(name)
+
+
+def test_findings_of_several_targets_say_whose_they_are() -> None:
+    found = splitgraph.check(UNEVEN, ["mnn", "openvino@2023.3", "onnxruntime"])
+    assert {finding.target for finding in found} == {"mnn@3.6.1", "openvino@2023.3.0"}
+    assert {(finding.node, finding.operator) for finding in found if finding.severity == "error"} == {
+        ("split_channels", "Split-18"),
+        ("split_length", "Split-18"),
+    }
+    # What is wrong with the model itself is of no target, and reported once.
+    wrong = [finding for finding in splitgraph.check(NEITHER, ["mnn", "tract"]) if finding.code == "SG207"]
+    assert [(finding.target, finding.node) for finding in wrong] == [(None, "split")]
+
+
+# Pages ----------------------------------------------------------------------------------------------------------------
+
+
+def test_report_returns_or_writes_the_page_of_the_command(tmp_path: Path) -> None:
+    from splitgraph.cli import main
+
+    for arguments, options in {
+        (str(UNEVEN),): {},
+        (str(UNEVEN), "--title", "Mine"): {"title": "Mine"},
+        (str(UNEVEN), "--svg", "split_length"): {"svg": "split_length"},
+    }.items():
+        written, typed = tmp_path / "api.html", tmp_path / "typed.html"
+        page = splitgraph.report(UNEVEN, written, **options)  # type: ignore[arg-type]
+        typed = typed.with_suffix(".svg" if "svg" in options else ".html")
+        assert main(["report", *arguments, "-o", str(typed), "--force", "--quiet"]) == 0
+        assert page == written.read_text("utf-8") == typed.read_text("utf-8")
+        assert splitgraph.report(UNEVEN, **options) == page  # type: ignore[arg-type]
+    splitgraph.report(UNEVEN, tmp_path)
+    assert (tmp_path / "split18_num_outputs.report.html").exists()
+
+
+def test_report_of_two_models_and_of_models_in_memory() -> None:
+    before = onnx.load(UNEVEN)
+    page = splitgraph.report(splitgraph.downgrade(before, 13).model, before=before, verify=True)
+    assert page.startswith("<!DOCTYPE html>")
+    assert "model in memory" in splitgraph.report(before)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"verify": True}, "verify compares two models"),
+        ({"before": UNEVEN, "svg": "s"}, "svg draws a split of one model"),
+        ({"output": "page.onnx"}, "a name for a model"),
+        ({"output": "nowhere/page.html"}, "nowhere"),
+        ({"svg": "nothing"}, "nothing"),
+    ],
+)
+def test_wrong_reports_are_refused(
+    options: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(splitgraph.SplitgraphError, match=message):
+        splitgraph.report(UNEVEN, **options)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_rewrite_has_every_field_of_the_contract() -> None:

@@ -61,8 +61,8 @@ def test_the_wheel_has_the_data_of_the_package() -> None:
     assert wheel.split("\n")[:1] == ['packages = ["splitgraph"]']
     assert not re.search(r"^(?:exclude|only-include|only-packages)\b", text, re.MULTILINE)
     ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split() if (ROOT / ".gitignore").exists() else []
-    assets = [("report/html/assets", suffix) for suffix in ("js", "css", "html")]
-    vendored = [("report/html/assets/vendor", suffix) for suffix in ("js", "LICENSE", "md")]
+    assets = [("reports/html/assets", suffix) for suffix in ("js", "css", "html")]
+    vendored = [("reports/html/assets/vendor", suffix) for suffix in ("js", "LICENSE", "md")]
     for folder, suffix in (("model/schemas", "txt"), ("runtimes/table", "json"), *assets, *vendored):
         assert list((ROOT / "splitgraph" / folder).glob(f"*.{suffix}"))
         assert not [line for line in ignored if line.endswith(suffix) or "splitgraph" in line]

@@ -10,9 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 # pre-commit makes a fresh environment for the hooks: it is in the extra dev, and needs a package index.
-pytestmark = pytest.mark.slow
+in_pre_commit = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent
 MODELS = {"good": "split13_equal.onnx", "wrong": "split18_neither.onnx"}
@@ -56,10 +57,26 @@ def pre_commit(*arguments: str, folder: Path, home: Path) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+def test_the_hooks_are_commands_in_one_process() -> None:
+    """As pre-commit runs them: the entry, its arguments, and all files at once. Clean models print nothing."""
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+    assert [hook["id"] for hook in hooks] == ["splitgraph-infer", "splitgraph-check"]
+    good, wrong = (str(ROOT / "models" / name) for name in MODELS.values())
+    for hook in hooks:
+        assert hook["require_serial"] is True
+        program, *command = [*hook["entry"].split(), *hook.get("args", ())]
+        for models, code in (([good], 0), ([good, good], 0), ([wrong], 1), ([good, wrong], 1)):
+            done = run(sys.executable, "-m", program, *command, *models, folder=ROOT, home=ROOT)
+            said = done.stdout + done.stderr
+            assert (done.returncode, "SG207" in said, good in said) == (code, bool(code), False), said
+
+
+@in_pre_commit
 def test_pre_commit_accepts_the_manifest(home: Path) -> None:
     assert pre_commit("validate-manifest", ".pre-commit-hooks.yaml", folder=ROOT, home=home) == (0, "")
 
 
+@in_pre_commit
 @pytest.mark.parametrize(
     ("kind", "infers", "checks"),
     [("text", "Skipped", "Skipped"), ("wrong", "Failed", "Failed"), ("good", "Passed", "Passed")],

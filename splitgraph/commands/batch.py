@@ -24,9 +24,9 @@ from splitgraph.many.reports import ReportFile, done_before, read_report
 from splitgraph.many.run_jobs import Workers, dask_executor, run_jobs
 from splitgraph.many.sources import find_pairs, find_sources, needs_onnx, without_results
 from splitgraph.options import Many
-from splitgraph.report.batch_pages import outcome_lines, summary_page
-from splitgraph.report.printing import print_document, print_notice, print_result, say_error
-from splitgraph.report.text import count, line, shortened
+from splitgraph.reports.batch_pages import outcome_lines, summary_page
+from splitgraph.reports.printing import print_document, print_notice, print_result, say_error
+from splitgraph.reports.text import count, line, shortened
 from splitgraph.work.task import Call, FileTask, refuse_other_kind
 
 _GIB = 2**30
@@ -92,7 +92,7 @@ def run_batch(call: Call, pairs: str | None) -> int:
         say_error(str(error), error.diagnostics)
         code = WRONG_USAGE
     if shown.as_json:
-        from splitgraph.report.documents import batch_json
+        from splitgraph.reports.documents import batch_json
 
         print_document(batch_json(verb, outcomes))
     elif not shown.quiet:
@@ -247,7 +247,7 @@ def refuse_index(task: FileTask, *, force: bool) -> None:
 def write_index(folder: Path, outcomes: Sequence[Outcome], *, title: str | None) -> None:
     """Write a page with a row for each model. Raises ModelError if that fails."""
     from splitgraph.formats.atomic_write import write_text
-    from splitgraph.report.html.page import IndexRow, index_page
+    from splitgraph.reports.html.page import IndexRow, index_page
 
     rows = []
     for outcome in sorted(outcomes, key=attrgetter("model")):
@@ -324,7 +324,7 @@ class Progress:
         from rich.console import Group
         from rich.text import Text
 
-        from splitgraph.report.text import printable, shortened
+        from splitgraph.reports.text import printable, shortened
 
         names = [] if self._workers is None else self._workers.running
         lines = [Text(f"  {shortened(printable(name), 100)}", style="dim") for name in names[:_MOST_NAMED]]

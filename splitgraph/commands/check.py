@@ -9,9 +9,9 @@ from splitgraph.api import Converted
 from splitgraph.commands.many import run_models
 from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.options import Leeway, Shown
-from splitgraph.report.pages import accepted_findings, findings_phrase, findings_table
-from splitgraph.report.printing import print_document, print_result
-from splitgraph.report.text import BLANK, Block, Cell, count, line, opset_text, table
+from splitgraph.reports.pages import accepted_findings, findings_phrase, findings_table
+from splitgraph.reports.printing import print_document, print_result
+from splitgraph.reports.text import BLANK, Block, Cell, count, line, opset_text, table
 from splitgraph.runtimes.check import NodeAnswer, TargetCheck
 from splitgraph.work.checking import Checked, check_file
 from splitgraph.work.task import Call, FileTask
@@ -26,7 +26,7 @@ def _check(task: FileTask, shown: Shown) -> int:
     model, checked = str(task.model), check_file(task)
     walked = checked.examined.walked
     if shown.as_json:
-        from splitgraph.report.documents import check_json
+        from splitgraph.reports.documents import check_json
 
         document = check_json(
             model, dict(walked.opset), checked.checks, checked.converted(task.leeway), walked.accepted

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import splitgraph
 from splitgraph.findings.exit_codes import CLEAN, FINDINGS
-from splitgraph.report.printing import print_document, print_result, working
+from splitgraph.reports.printing import print_document, print_result, working
 from splitgraph.verification.installation import (
     EXTRAS,
     EngineReport,
@@ -19,7 +19,7 @@ from splitgraph.verification.installation import (
 )
 
 if TYPE_CHECKING:
-    from splitgraph.report.text import Block, Cell
+    from splitgraph.reports.text import Block, Cell
 
 _GIB = 2**30
 
@@ -29,7 +29,7 @@ def doctor(*, as_json: bool) -> int:
     with working("examining the installation") as say:
         report = examine(say)
     if as_json:
-        from splitgraph.report.documents import doctor_json
+        from splitgraph.reports.documents import doctor_json
 
         print_document(doctor_json(report))
     else:
@@ -38,8 +38,8 @@ def doctor(*, as_json: bool) -> int:
 
 
 def _page(report: InstallationReport) -> list[Block]:
-    from splitgraph.report.pages import findings_phrase, findings_table
-    from splitgraph.report.text import BLANK, line, table
+    from splitgraph.reports.pages import findings_phrase, findings_table
+    from splitgraph.reports.text import BLANK, line, table
 
     title = (f"splitgraph {splitgraph.__version__}", "bold")
     blocks: list[Block] = [
@@ -75,7 +75,7 @@ def _page(report: InstallationReport) -> list[Block]:
 
 
 def _version(package: PackageReport) -> str | Cell:
-    from splitgraph.report.text import Cell
+    from splitgraph.reports.text import Cell
 
     if package.version is None:
         return Cell(("not installed",), "yellow")
@@ -86,7 +86,7 @@ _STYLES = {"works": "green", "broken": "bold red", "not installed": "yellow"}
 
 
 def _engine_row(engine: EngineReport) -> Sequence[str | Cell]:
-    from splitgraph.report.text import Cell
+    from splitgraph.reports.text import Cell
 
     state = Cell((engine.status,), _STYLES[engine.status])
     newest = "" if engine.newest_opset is None else str(engine.newest_opset)
@@ -100,7 +100,7 @@ def _folder_text(folder: FolderReport) -> str:
 
 
 def _machine_text(machine: MachineReport) -> str:
-    from splitgraph.report.text import count
+    from splitgraph.reports.text import count
 
     parts = ["processors not known" if machine.cpus is None else count(machine.cpus, "processor")]
     if machine.memory is not None:

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from splitgraph.findings.acceptance import ACCEPTABLE
 from splitgraph.findings.diagnostics import CODES, SplitgraphError, diagnostic, meant
 from splitgraph.findings.exit_codes import CLEAN
-from splitgraph.report.printing import print_document, print_result
+from splitgraph.reports.printing import print_document, print_result
 
 
 def explain(codes: Sequence[str], *, as_json: bool) -> int:
     """Print the meaning of codes; without a code, list all of them. Raises SplitgraphError for an unknown code."""
     known = list(dict.fromkeys(map(_known, codes)))
     if as_json:
-        from splitgraph.report.documents import explain_json
+        from splitgraph.reports.documents import explain_json
 
         print_document(explain_json({code: CODES[code] for code in known or CODES}, ACCEPTABLE))
         return CLEAN
-    from splitgraph.report.pages import code_page, codes_page
-    from splitgraph.report.text import BLANK
+    from splitgraph.reports.pages import code_page, codes_page
+    from splitgraph.reports.text import BLANK
 
     if not known:
         print_result(codes_page(CODES))

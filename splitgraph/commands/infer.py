@@ -11,7 +11,7 @@ from splitgraph.commands.many import run_models
 from splitgraph.findings.exit_codes import FINDINGS
 from splitgraph.inference.analysis import Analysis
 from splitgraph.options import Shown
-from splitgraph.report.printing import print_document, print_result, say_error
+from splitgraph.reports.printing import print_document, print_result, say_error
 from splitgraph.work.inferring import Inferred, infer_file
 from splitgraph.work.task import Call, FileTask
 
@@ -34,24 +34,24 @@ def _infer(task: FileTask, shown: Shown) -> int:
     if shown.as_json:
         _print_document(inferred.analysis, task.model, shown.values, steps)
     elif steps is not None:
-        from splitgraph.report.pages import why_page
+        from splitgraph.reports.pages import why_page
 
         print_result(why_page(str(task.model), steps))
-    elif not shown.quiet:
+    elif not (shown.quiet and inferred.analysis.ok):
         _print_page(inferred, task.model, shown.values)
     return inferred.code if inferred.analysis.ok else _say_errors(inferred.analysis, task.model)
 
 
 def _print_document(analysis: Analysis, model: Path, with_values: bool, steps: Sequence[Step] | None) -> None:
-    from splitgraph.report.documents import analysis_json, why_json
+    from splitgraph.reports.documents import analysis_json, why_json
 
     document = analysis_json(analysis, str(model), with_values)
     print_document(document if steps is None else {**document, "why": why_json(steps)})
 
 
 def _print_page(inferred: Inferred, model: Path, with_values: bool) -> None:
-    from splitgraph.report.pages import analysis_page, data_lines
-    from splitgraph.report.text import line
+    from splitgraph.reports.pages import analysis_page, data_lines
+    from splitgraph.reports.text import line
 
     page = analysis_page(inferred.analysis, str(model), with_values=with_values, brief=sys.stdout.isatty())
     wrote = [line("wrote ", (str(inferred.written), "bold"))] if inferred.written else []
@@ -59,7 +59,7 @@ def _print_page(inferred: Inferred, model: Path, with_values: bool) -> None:
 
 
 def _say_errors(analysis: Analysis, model: Path) -> int:
-    from splitgraph.report.pages import findings_phrase
+    from splitgraph.reports.pages import findings_phrase
 
     errors = [d for d in analysis.diagnostics if d.severity == "error"]
     say_error(f"{model}: {findings_phrase(errors)}")

@@ -8,8 +8,8 @@ import click
 
 from splitgraph.commands.many import run_models
 from splitgraph.options import Shown
-from splitgraph.report.printing import print_document, print_result, say_error, working
-from splitgraph.report.text import line
+from splitgraph.reports.printing import print_document, print_result, say_error, working
+from splitgraph.reports.text import line
 from splitgraph.work.reporting import report_file, sources_of
 from splitgraph.work.task import Call, FileTask
 
@@ -27,12 +27,12 @@ def report(call: Call, *, after: Path | None) -> int:
 
 
 def _report(task: FileTask, shown: Shown) -> int:
-    from splitgraph.report.pages import findings_phrase
+    from splitgraph.reports.pages import findings_phrase
 
     reported = report_file(task, working)
     drawn = [(str(source), analysis) for source, analysis in zip(sources_of(task), reported.analyses, strict=True)]
     if shown.as_json:
-        from splitgraph.report.documents import report_json
+        from splitgraph.reports.documents import report_json
 
         print_document(report_json(drawn, str(reported.written)))
     elif not shown.quiet:

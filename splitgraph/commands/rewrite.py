@@ -8,9 +8,9 @@ from splitgraph import api
 from splitgraph.commands.many import run_models
 from splitgraph.findings.exit_codes import CLEAN, FINDINGS
 from splitgraph.options import Shown
-from splitgraph.report.pages import blockers_page, data_lines, rewrite_findings, rewrite_page, verification_notes
-from splitgraph.report.printing import LONG, print_document, print_notice, print_result, working
-from splitgraph.report.text import BLANK, SEVERITY_STYLES, line
+from splitgraph.reports.pages import blockers_page, data_lines, rewrite_findings, rewrite_page, verification_notes
+from splitgraph.reports.printing import LONG, print_document, print_notice, print_result, working
+from splitgraph.reports.text import BLANK, SEVERITY_STYLES, line
 from splitgraph.work.rewriting import Rewritten, rewrite_file
 from splitgraph.work.task import Call, FileTask
 
@@ -43,7 +43,7 @@ def _report_beyond(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
     """Report that the model is beyond the wanted opset, which is no error."""
     goal, output = task.goal, None if rewritten.output is None else str(rewritten.output)
     if shown.as_json:
-        from splitgraph.report.documents import data_files_json, failed_document
+        from splitgraph.reports.documents import data_files_json, failed_document
 
         files = data_files_json(rewritten.data_files)
         known: Any = {"from": dict(rewritten.opset), "to": dict(rewritten.opset), "output": output, "data_files": files}
@@ -60,7 +60,7 @@ def _report_there(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
     goal = task.goal
     assert rewritten.rewrite is not None
     if shown.as_json:
-        from splitgraph.report.documents import rewrite_json
+        from splitgraph.reports.documents import rewrite_json
 
         output = None if rewritten.output is None else str(rewritten.output)
         document = rewrite_json(rewritten.rewrite, str(task.model), output=output, data_files=rewritten.data_files)
@@ -90,7 +90,7 @@ def _copied(output: str | None) -> str:
 def _report_blockers(rewritten: Rewritten, task: FileTask, shown: Shown) -> int:
     model, opset, blockers, goal = str(task.model), rewritten.opset, list(rewritten.blockers), task.goal
     if shown.as_json:
-        from splitgraph.report.documents import failed_document
+        from splitgraph.reports.documents import failed_document
 
         after = opset if goal.opset is None else {**opset, "": goal.opset}
         print_document(failed_document(task.verb, model, blockers, **{"from": dict(opset)}, to=dict(after)))
@@ -132,14 +132,14 @@ def _report_rewrite(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
 def _print_rewrite_as_json(
     result: Rewrite, difference: ModelDifference | None, rewritten: Rewritten, task: FileTask
 ) -> None:
-    from splitgraph.report.documents import rewrite_json
+    from splitgraph.reports.documents import rewrite_json
 
     output = None if rewritten.output is None else str(rewritten.output)
     document = rewrite_json(result, str(task.model), output=output, data_files=rewritten.data_files)
     if task.output.dry_run:
         document |= {"ok": rewritten.code == CLEAN, "dry_run": True}
     if difference is not None:
-        from splitgraph.report.documents import difference_json
+        from splitgraph.reports.documents import difference_json
 
         document["diff"] = difference_json(difference)
     print_document(document)
@@ -160,6 +160,6 @@ def _print_rewrite_page(
         )
         print_result([*page, *data_lines(rewritten.data_files)])
     if difference is not None:
-        from splitgraph.report.differences import difference_blocks
+        from splitgraph.reports.differences import difference_blocks
 
         print_result([BLANK, *difference_blocks(difference, more="--json lists them")])

@@ -44,7 +44,7 @@ def run_command(command: Callable[..., int], options: Mapping[str, Any]) -> int:
 
 
 def _report_error(command: str, options: Mapping[str, Any], error: SplitgraphError) -> None:
-    from splitgraph.report.printing import say_error
+    from splitgraph.reports.printing import say_error
 
     try:
         _print_failure(command, options, error.diagnostics or [Diagnostic("SG601", "error", str(error))])
@@ -72,8 +72,8 @@ def _print_failure(command: str, options: Mapping[str, Any], diagnostics: Sequen
     """With --json, print the document of a command that failed."""
     if not options.get("as_json"):
         return
-    from splitgraph.report.documents import failed_document
-    from splitgraph.report.printing import print_document
+    from splitgraph.reports.documents import failed_document
+    from splitgraph.reports.printing import print_document
 
     print_document(failed_document(command, _model(options), diagnostics))
 

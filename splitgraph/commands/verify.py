@@ -9,7 +9,7 @@ from splitgraph.commands.many import run_models
 from splitgraph.findings.exit_codes import CLEAN
 from splitgraph.findings.outcome import CODES
 from splitgraph.options import Shown
-from splitgraph.report.printing import print_document, print_result, working
+from splitgraph.reports.printing import print_document, print_result, working
 from splitgraph.work.task import Call, FileTask
 
 
@@ -28,11 +28,11 @@ def _verify(task: FileTask, shown: Shown) -> int:
         verification = api.compared(task.model, task.after, task.running)
     code = CODES.get(verification.verdict, CLEAN)
     if shown.as_json:
-        from splitgraph.report.documents import verification_json
+        from splitgraph.reports.documents import verification_json
 
         print_document(verification_json(verification))
     elif code or not shown.quiet:
-        from splitgraph.report.pages import verification_page
+        from splitgraph.reports.pages import verification_page
 
         print_result(verification_page(verification))
     return code

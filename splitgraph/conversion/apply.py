@@ -10,8 +10,9 @@ from splitgraph.conversion.node import Node, changed_attributes
 from splitgraph.conversion.plan import GraphEdits, Plan
 from splitgraph.conversion.rewrite import Rewrite, step
 from splitgraph.model.onnx_proto import FunctionProto, GraphProto, ModelProto, NodeProto
+from splitgraph.model.places import with_nodes
 from splitgraph.model.schemas.table import minimum_ir_version
-from splitgraph.model.scopes import graph_at, implies_opset, model_imports, plain_domain, write_implied_opset
+from splitgraph.model.scopes import graph_at, implies_opset, model_imports, plain_domain, scopes, write_implied_opset
 from splitgraph.model.value_type import ValueType
 from splitgraph.model.values import write_shape
 from splitgraph.splits.variadic_split_1 import DOMAIN, variadic_function
@@ -26,6 +27,8 @@ def apply_plan(plan: Plan, model: ModelProto, *, owned: bool = False) -> Rewrite
     """Make every edit of the plan in a copy of the model; the model itself is not changed, unless it is `owned`: then
     nobody else has it, and it is edited itself. Return the rewrite, with the changes and notes of the plan.
     """
+    # The nodes that they are about may be gone afterwards.
+    notes = with_nodes(plan.notes, scopes(model))
     copy = model
     if not owned:
         copy = ModelProto()
@@ -42,7 +45,7 @@ def apply_plan(plan: Plan, model: ModelProto, *, owned: bool = False) -> Rewrite
     if plan.opset is not None:
         _set_opset(copy, plan.opset)
     _set_functions(copy, plan)
-    return step(copy, plan.changes, plan.notes, rounding=plan.rounding)
+    return step(copy, plan.changes, notes, rounding=plan.rounding)
 
 
 def _edit_graph(proto: Any, edits: GraphEdits, *, constants_are_inputs: bool) -> None:

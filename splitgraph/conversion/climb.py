@@ -117,7 +117,9 @@ class Ladder:
         side = "beyond" if self.to_opset > self.from_opset else "below"
         text = f"{node.op_type} cannot go {side} opset {stop}, because the nodes that would replace it cannot: "
         text += "; ".join(reasons[:_MOST_REASONS]) + more
-        made = diagnostic(foreign[0].code, text, climb.location, help=f"Stop at opset {stop}.")
+        blocking = stop + 1 if self.to_opset > self.from_opset else stop - 1
+        help = f"Stop at opset {stop}."
+        made = diagnostic(foreign[0].code, text, climb.location, help=help, blocking_opset=blocking)
         return [*(blocker for blocker in blockers if blocker not in foreign), made]
 
     def _nearest(self, node: NodeProto, climb: Climb) -> int:
@@ -133,12 +135,17 @@ class Ladder:
                 return True
             return False
 
-        if self.to_opset > self.from_opset:
-            way = range(self.to_opset - 1, self.from_opset, -1)
-            return next((opset for opset in way if not is_refused(opset)), self.from_opset)
-        # A node that is refused at an opset is refused below it, too. Bisection avoids old opsets, which take longest.
-        way = range(self.from_opset, self.to_opset, -1)
-        return way[bisect_left(way, True, lo=1, key=is_refused) - 1]
+        return nearest_opset(self.from_opset, self.to_opset, is_refused)
+
+
+def nearest_opset(from_opset: int, to_opset: int, is_refused: Callable[[int], bool]) -> int:
+    """Return the opset nearest to `to_opset` that is not refused; `to_opset` itself is, and `from_opset` is not."""
+    if to_opset > from_opset:
+        way = range(to_opset - 1, from_opset, -1)
+        return next((opset for opset in way if not is_refused(opset)), from_opset)
+    # What is refused at an opset is refused below it, too. Bisection avoids old opsets, which take longest.
+    way = range(from_opset, to_opset, -1)
+    return way[bisect_left(way, True, lo=1, key=is_refused) - 1]
 
 
 @dataclass(slots=True)
@@ -239,7 +246,7 @@ class Climb:
             if not changed and not unfit and self.written_to is not None:
                 return self._leave_behind(node, at, route)
             text = f"{node.op_type} exists from opset {route.exists_from} on"
-            changed.insert(0, diagnostic("SG404", text, self.location, help=f"Stop at opset {route.exists_from}."))
+            changed.insert(0, self._missing(text, route.exists_from))
         self.blockers += [*changed, *unfit]
         return [node]
 
@@ -280,7 +287,6 @@ class Climb:
         """Take a node over a boundary in the first way that leads to the target."""
         lower, upper, upward = trial.lower, trial.upper, trial.upward
         why = f"{lower.op} changes at opset {upper.since_version}"
-        stop = upper.since_version - 1 if upward else upper.since_version
         # Adapters do not treat element types, so that the blockers about these stand beside theirs.
         blockers: Sequence[Diagnostic] = [blocker for blocker in refused if blocker.code == "SG403"]
         for way, step in ways:
@@ -289,9 +295,10 @@ class Climb:
             if made is not None:
                 return made
             if isinstance(failed, Inexact):
-                help = f"Stop at opset {stop}{', or ' + failed.help if failed.help else ''}."
+                help = f"Stop at opset {trial.stop}{', or ' + failed.help if failed.help else ''}."
                 text = f"{why}: {failed.reason}"
-                failed = [diagnostic("SG405", text, self.location, help=help)] if way == "adapter" else ()
+                told = diagnostic("SG405", text, self.location, help=help, blocking_opset=trial.opset)
+                failed = [told] if way == "adapter" else ()
             elif way != "function body":
                 # The node crossed this boundary: the blockers are at a later one.
                 blockers = failed
@@ -312,11 +319,15 @@ class Climb:
                 return made
             if isinstance(failed, Inexact):
                 message = f"{node.op_type} exists from opset {route.exists_from} on and {failed.reason}"
-                help = f"Stop at opset {route.exists_from}{', or ' + failed.help if failed.help else ''}."
-                failed = [diagnostic("SG404", message, self.location, help=help)]
+                failed = [self._missing(message, route.exists_from, failed.help)]
             blockers = blockers or failed
         self.blockers += blockers
         return [node]
+
+    def _missing(self, message: str, exists_from: int, help: str = "") -> Diagnostic:
+        """Return the blocker for an operator that does not exist below an opset. help: what else could be done."""
+        help = f"Stop at opset {exists_from}{', or ' + help if help else ''}."
+        return diagnostic("SG404", message, self.location, help=help, blocking_opset=exists_from - 1)
 
     def _take_split(self, node: Node, at: int) -> list[Node]:
         """Return the nodes that a split in a function body becomes: a split goes to the target in one step."""
@@ -441,7 +452,7 @@ class Climb:
         upward = self.to_opset > self.ladder.from_opset
         side, stop = (f"from opset {opset} on", opset - 1) if upward else (f"below opset {opset + 1}", opset + 1)
         text = misfit_message(node.op_type, slot, side, self.in_function)
-        return diagnostic("SG403", text, self.location, help=type_advice(stop, slot))
+        return diagnostic("SG403", text, self.location, help=type_advice(stop, slot), blocking_opset=opset)
 
     def _take_graphs(self, node: Node, opset: int) -> None:
         """Take the nodes of subgraphs that conversion wrote to the target, once."""

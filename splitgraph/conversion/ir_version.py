@@ -339,7 +339,8 @@ def refusal(op_type: str, since_version: int, location: str, *, is_target: bool)
     text = f"{op_type} changes at opset {since_version}: {UNDECIDED.reason}"
     newer = f"a splitgraph that knows {op_type}-{since_version}"
     help = f"Ask for opset {since_version - 1} or older, or install {newer}." if is_target else f"Install {newer}."
-    return diagnostic("SG405", text, location, help=help)
+    blocking_opset = since_version if is_target else None
+    return diagnostic("SG405", text, location, help=help, blocking_opset=blocking_opset)
 
 
 def refuse_unknown_versions(plan: Plan, scopes: Sequence[Scope]) -> None:

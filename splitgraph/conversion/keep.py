@@ -116,10 +116,9 @@ def keep(node: NodeAtBoundary) -> list[Diagnostic]:
         try:
             (rule.up if node.upward else rule.down)(node)
         except Inexact:
-            version = node.upper.since_version
-            message = f"{node.upper.op} changes at opset {version}: {rule.reason}"
-            help = f"Stop at opset {version - 1 if node.upward else version}{', ' + rule.hint if rule.hint else ''}."
-            return [diagnostic("SG405", message, node.around.location, help=help)]
+            message = f"{node.upper.op} changes at opset {node.upper.since_version}: {rule.reason}"
+            help = f"Stop at opset {node.stop}{', ' + rule.hint if rule.hint else ''}."
+            return [diagnostic("SG405", message, node.around.location, help=help, blocking_opset=node.opset)]
     return carry_attributes(node) + carry_slots(node)
 
 
@@ -221,12 +220,11 @@ def _slot_problems(
 
 
 def _blocker(node: NodeAtBoundary, problem: str) -> Diagnostic:
-    version = node.upper.since_version
     message = f"{node.upper.op} {problem}"
     if node.side not in message:
         message += f" {node.side}"
-    help = f"Stop at opset {version - 1 if node.upward else version}, or change the node."
-    return diagnostic("SG406", message, node.around.location, help=help)
+    help = f"Stop at opset {node.stop}, or change the node."
+    return diagnostic("SG406", message, node.around.location, help=help, blocking_opset=node.opset)
 
 
 def _in_words(value: Any) -> str:
@@ -243,23 +241,25 @@ def carry_types(
     groups of slots that have a blocker; this adds to them. is_blocked: the boundary or an earlier one has another
     blocker. Its renamed inputs may have another meaning, so that they are not compared.
     """
-    version, boundary, around, blockers = node.new, node.upper.since_version, node.around, list[Diagnostic]()
-    stop = boundary - 1 if node.upward else boundary
+    version, around, blockers = node.new, node.around, list[Diagnostic]()
+
+    def block(message: str, *slots: Slot) -> None:
+        help = type_advice(node.stop, *slots)
+        blockers.append(diagnostic("SG403", message, around.location, help=help, blocking_opset=node.opset))
+
     for slot in misfits(slots, version, skip_renamed=is_blocked):
         young = fits_but_for_young_types(slot, version)
         if young:
             around.assumptions[f"{version.op} does not take {young} {node.side}"] = None
         elif slot.group not in reported:
             reported.add(slot.group)
-            message = misfit_message(version.op, slot, node.side, around.in_function)
-            blockers.append(diagnostic("SG403", message, around.location, help=type_advice(stop, slot)))
+            block(misfit_message(version.op, slot, node.side, around.in_function), slot)
     pair = None if is_blocked else unequal_pair(slots, version)
     if pair is not None and not reported & {slot.group for slot in pair}:
         reported |= {slot.group for slot in pair}
         labels, types = (slot.label for slot in pair), (slot.type_text or "unknown" for slot in pair)
         message = f"{version.op} needs one element type for {' and '.join(labels)} {node.side}; here they are "
-        message += " and ".join(types)
-        blockers.append(diagnostic("SG403", message, around.location, help=type_advice(stop, *pair)))
+        block(message + " and ".join(types), *pair)
     return blockers
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 from splitgraph.conversion.apply import apply_plan
+from splitgraph.conversion.climb import nearest_opset
 from splitgraph.conversion.collecting_loops import LOOPS_CARRY_SEQUENCES_FROM, plan_stacking_loops
 from splitgraph.conversion.inlining import inline_functions, told_inlined
 from splitgraph.conversion.ir_version import (
@@ -22,11 +25,12 @@ from splitgraph.conversion.plan_opset import gaining_meaning, plan_opset
 from splitgraph.conversion.repair import repaired
 from splitgraph.conversion.rewrite import Rewrite, step
 from splitgraph.conversion.splits.sequences import SEQUENCES_EXIST_FROM, plan_plain_splits
-from splitgraph.findings.diagnostics import SplitgraphError, diagnostic
+from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.inference import Walked, walk_model
 from splitgraph.model.onnx_proto import ModelProto
+from splitgraph.model.places import with_nodes
 from splitgraph.model.schemas import newest_opset
-from splitgraph.model.scopes import plain_domain
+from splitgraph.model.scopes import plain_domain, scopes
 from splitgraph.options import STRICT, IRVersion, Leeway
 
 # By the opset from which on there is nothing to prepare.
@@ -48,15 +52,9 @@ def convert_opset(
     that it is edited itself and not copied. Raises ConversionError with every blocker, and SplitgraphError for an opset
     that does not exist.
     """
-    newest = newest_opset(to_opset)
-    if not 1 <= to_opset <= newest:
-        raise SplitgraphError(f"there is no opset {to_opset} of ai.onnx; splitgraph knows 1 to {newest}")
     check_ir_version(ir_version)
-    load_families()
-    own, drafted = model.ir_version, _draft(model, to_opset, leeway)
-    if drafted.plan.blockers:
-        drafted = _with_functions_inlined(drafted, model, to_opset)
-    rewrite, walked, plan = drafted
+    own = model.ir_version
+    rewrite, walked, plan = _drafted(model, to_opset, leeway)
     from_opset = walked.opset.get("", to_opset)
     plan.raise_blockers(f"the model cannot go from opset {from_opset} to {to_opset}", rewrite.diagnostics)
     # Asked before the model is edited.
@@ -70,12 +68,69 @@ def convert_opset(
     return replace(rewrite.then(step(converted, changes, told)), from_opset=dict(walked.opset))
 
 
+class Blockers(tuple[Diagnostic, ...]):
+    """What blocks the conversion of a model to an opset, as `blockers` returns it: empty if nothing does.
+
+    reachable: the opset nearest to the wanted one that the model can be converted to: the lowest for a downgrade, the
+    highest for an upgrade. None for a model that cannot be converted at all, because it is wrong.
+    """
+
+    reachable: int | None
+
+    def __new__(cls, findings: Iterable[Diagnostic] = (), reachable: int | None = None) -> Blockers:
+        """Return the findings, each once."""
+        made = super().__new__(cls, dict.fromkeys(findings))
+        made.reachable = reachable
+        return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        """Return what a copy is made from."""
+        return tuple(self), self.reachable
+
+
+def find_blockers(model: ModelProto, to_opset: int, leeway: Leeway = STRICT) -> Blockers:
+    """Return what blocks the conversion of a model, which stays as it is, and the nearest opset that it can reach.
+    Raises SplitgraphError for an opset that does not exist.
+    """
+    _, walked, plan = _drafted(model, to_opset, leeway)
+    if not plan.blockers:
+        return Blockers((), to_opset)
+    from_opset = walked.opset.get("")
+    if from_opset is None or _is_refused(model, from_opset, leeway):
+        return Blockers(plan.blockers)
+    is_refused = partial(_is_refused, model, leeway=leeway)
+    return Blockers(plan.blockers, nearest_opset(from_opset, to_opset, is_refused))
+
+
+def _is_refused(model: ModelProto, opset: int, leeway: Leeway) -> bool:
+    try:
+        return bool(_drafted(model, opset, leeway).plan.blockers)
+    except SplitgraphError:
+        # The model has an opset that does not exist.
+        return True
+
+
 class _Draft(NamedTuple):
     """A conversion up to its plan: the rewrite that prepares the model, the inference of its result, and the plan."""
 
     rewrite: Rewrite[ModelProto]
     walked: Walked
     plan: Plan
+
+
+def _drafted(model: ModelProto, to_opset: int, leeway: Leeway) -> _Draft:
+    """Return the draft with the fewest blockers. Raises SplitgraphError for an opset that does not exist."""
+    newest = newest_opset(to_opset)
+    if not 1 <= to_opset <= newest:
+        raise SplitgraphError(f"there is no opset {to_opset} of ai.onnx; splitgraph knows 1 to {newest}")
+    load_families()
+    drafted = _draft(model, to_opset, leeway)
+    if drafted.plan.blockers:
+        drafted = _with_functions_inlined(drafted, model, to_opset)
+        # The nodes of the user; and those that the preparation wrote or inlined.
+        named = with_nodes(drafted.plan.blockers, scopes(model))
+        drafted.plan.blockers = list(with_nodes(named, drafted.walked.scopes))
+    return drafted
 
 
 def _draft(model: ModelProto, to_opset: int, leeway: Leeway) -> _Draft:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 from splitgraph.findings.diagnostics import Diagnostic
-from splitgraph.formats import HeldModel, in_memory, save_held
+from splitgraph.formats import HeldModel, in_memory, onnx_model, save_held
 from splitgraph.formats.kinds import M_co
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import model_imports
@@ -55,7 +55,8 @@ class Rewrite(Generic[M_co]):
     unchanged. held, writer, analysis, new_sizes: the parts it is put together from, what `save` calls, what inference
     knows of it where verification is to follow, and the sizes that `reshape` gave it; for this package only. changes:
     every node that was rewritten. diagnostics: warnings and notes (a blocker raises ConversionError instead).
-    verification: None unless it was asked for. from_opset, to_opset: imported version of each domain, before and after.
+    verification: None unless it was asked for. source: the file that the model was read from, "" for a model in memory.
+    from_opset, to_opset: imported version of each domain, before and after.
     rounding: an operator was written as arithmetic with others, so that floating-point results may differ in their last
     bits. accepted: errors of the model that the caller accepts by name; their nodes are unchanged. assumed_defaults:
     the inputs whose defaults were treated as constants (`assume_defaults`), so that the results are equal only while no
@@ -71,6 +72,7 @@ class Rewrite(Generic[M_co]):
     rounding: bool = False
     accepted: tuple[Diagnostic, ...] = ()
     assumed_defaults: tuple[str, ...] = ()
+    source: str = ""
     analysis: Any = field(default=None, repr=False, compare=False)
     new_sizes: GivenSizes | None = field(default=None, repr=False, compare=False)
     # The functions of the API set one that also converts to OpenVINO IR.
@@ -95,6 +97,24 @@ class Rewrite(Generic[M_co]):
         """
         model: M_co = in_memory(self.held)
         return model
+
+    @property
+    def onnx_model(self) -> ModelProto:
+        """The model as a ModelProto, of whatever kind it is: a path needs no cast. Raises ModelError for OpenVINO
+        IR.
+        """
+        return onnx_model(self.model)
+
+    def document(self, output: str | os.PathLike[str] | None = None) -> dict[str, Any]:
+        """Return what the rewriting commands print with `--json`, as docs/reference/schemas/rewrite.schema.json
+        describes it; its `model` is `source`. output: the file that the result was saved to; None for a result that was
+        not, as with `--dry-run`.
+        """
+        from splitgraph.reports.documents import rewrite_json
+
+        if output is not None:
+            return rewrite_json(self, self.source, output=os.fspath(output))
+        return rewrite_json(self, self.source, output=None) | {"ok": True, "dry_run": True}
 
     def save(self, path: str | os.PathLike[str], *, external_data: ExternalData | None = None) -> None:
         """Write the model to a file, as `splitgraph.save` does: weights are copied and never loaded. Raises ModelError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from splitgraph.findings.codes import CODES
@@ -39,6 +39,10 @@ class Diagnostic:
     code: what `splitgraph explain` explains ("SG203"). severity: only an "error" makes a model wrong. message: what was
     found and what is allowed. location: graph, subgraph and node ("main/encoder/Split_4"), a file name, or "". help:
     what to do.
+    node: the name of the node ("Split_4"), or its operator and position in its graph if it has no name ("Split#4").
+    operator: of the node, with its version ("Split-13"). target: the runtime and its version ("mnn@3.6.1"), of a
+    finding about what a runtime reads. blocking_opset: of a blocker of a conversion, the first version of ai.onnx on
+    the way that the node cannot reach: 15 where a downgrade can stop at 16. Each is None where it does not apply.
     """
 
     code: str
@@ -46,14 +50,29 @@ class Diagnostic:
     message: str
     location: str = ""
     help: str = ""
+    # The location says the same, and the same finding may be made before its node is looked up.
+    node: str | None = field(default=None, compare=False)
+    operator: str | None = field(default=None, compare=False)
+    target: str | None = None
+    blocking_opset: int | None = None
 
 
 def diagnostic(
-    code: str, message: str, location: str = "", *, severity: Severity = "error", help: str | None = None
+    code: str,
+    message: str,
+    location: str = "",
+    *,
+    severity: Severity = "error",
+    help: str | None = None,
+    node: str | None = None,
+    operator: str | None = None,
+    target: str | None = None,
+    blocking_opset: int | None = None,
 ) -> Diagnostic:
     """Return a Diagnostic of a known code; by default its help comes from the table of codes."""
     text = abridged(with_words_abridged(message), LONGEST_TEXT)
-    return Diagnostic(code, severity, text, location, CODES[code].help if help is None else help)
+    help = CODES[code].help if help is None else help
+    return Diagnostic(code, severity, text, location, help, node, operator, target, blocking_opset)
 
 
 # The longest name, and the longest text, that is displayed in full; in characters.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from splitgraph.findings.diagnostics import Diagnostic
+from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError
 from splitgraph.findings.exit_codes import CLEAN, FINDINGS, INTERNAL_ERROR, NOT_CHECKED, WRONG_USAGE
 
 Verb = Literal["infer", "upgrade", "downgrade", "convert", "reshape", "check", "verify", "report"]
@@ -105,17 +105,27 @@ class Outcome:
         return self.status == "converted" and self.verdict == "not-run"
 
     def document(self) -> dict[str, Any]:
-        """The outcome as JSON, which `outcome_from` reads."""
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        for name in _FINDINGS:
-            values[name] = [asdict(record) for record in values[name]]
-        names = list(self.assumed_defaults)
-        files = {"files": dict(self.files), "data_files": dict(self.data_files)}
-        return {**values, **files, "assumed_defaults": names, "seconds": round(self.seconds, 4)}
+        """Return the outcome as JSON: a line of the file of `--report`, which `from_document` reads."""
+        from splitgraph.reports.documents import outcome_json
+
+        return outcome_json(self)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Outcome:
+        """Return the outcome that a document describes: what `document` returned, a line of the file of `--report`, or
+        one of the `models` that a command prints of many models with `--json`. Raises SplitgraphError for anything
+        else.
+        """
+        try:
+            return cls(**_read(document))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise SplitgraphError(f"the document describes no outcome: {type(error).__name__}: {error}") from error
 
 
-def outcome_from(document: Mapping[str, Any]) -> Outcome:
-    """The outcome of a line of a report. Raises ValueError, KeyError or TypeError for another document."""
+def _read(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an outcome. Raises ValueError, KeyError, TypeError or AttributeError for another
+    document.
+    """
     values = {name: value for name, value in document.items() if name in Outcome.__dataclass_fields__}
     if values["verb"] not in VERBS or values["status"] not in STATUSES:
         raise ValueError("not a verb, or not a status")
@@ -128,4 +138,4 @@ def outcome_from(document: Mapping[str, Any]) -> Outcome:
     for name in _FINDINGS:
         values[name] = tuple(Diagnostic(**finding) for finding in values[name])
     values["assumed_defaults"] = tuple(values["assumed_defaults"])
-    return Outcome(**values)
+    return values

@@ -47,6 +47,7 @@ __all__ = [
     "load",
     "load_ir",
     "load_onnx",
+    "onnx_model",
     "open_model",
     "save",
     "save_held",
@@ -128,6 +129,11 @@ class LoadedModel:
         if not isinstance(self.content, ModelProto):
             raise model_error("SG101", "is OpenVINO IR; an ONNX model is needed here", self.content.path or "")
         return self.content
+
+    @property
+    def name(self) -> str:
+        """The path of the file, "" for what is in memory."""
+        return "" if self.path is None else str(self.path)
 
     @property
     def folder(self) -> Path | None:
@@ -239,6 +245,11 @@ def _itself(model: Any) -> Any:
 def in_memory(model: Any) -> Any:
     """Return the model of a result, with all of its weights."""
     return model.whole if isinstance(model, HeldModel) else model
+
+
+def onnx_model(model: Any) -> ModelProto:
+    """Return the model of a result as a ModelProto. Raises ModelError for OpenVINO IR."""
+    return open_model(model).model
 
 
 def held(model: Model, loaded: LoadedModel) -> Any:

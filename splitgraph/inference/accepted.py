@@ -7,25 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 from splitgraph.findings.acceptance import REPAIRED, Acceptance, stale
 from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.task import Task
 from splitgraph.inference.walk_results import GraphDetail, NodePlace
-from splitgraph.model.onnx_proto import FunctionProto, NodeProto
-from splitgraph.model.scopes import (
-    FunctionKey,
-    GraphPath,
-    Scope,
-    called_function,
-    function_key,
-    function_location,
-    node_label,
-    plain_domain,
-    subgraphs,
-)
+from splitgraph.model.onnx_proto import NodeProto
+from splitgraph.model.places import LocatedNode, LocatedNodes
+from splitgraph.model.scopes import GraphPath, Scope, function_key, node_label, plain_domain, subgraphs
 from splitgraph.options import Leeway
 from splitgraph.splits import SPLIT_OPERATORS
 
@@ -124,7 +114,7 @@ def _reaches(accept: Acceptance, error: Diagnostic, nodes: _Nodes) -> bool:
 
 
 def _why_not(
-    error: Diagnostic, places: Sequence[_Place], nodes: _Nodes, graphs: Mapping[GraphPath, GraphDetail]
+    error: Diagnostic, places: Sequence[LocatedNode], nodes: _Nodes, graphs: Mapping[GraphPath, GraphDetail]
 ) -> str | None:
     """Return why a finding cannot be accepted; None if it can be."""
     if not places:
@@ -157,57 +147,10 @@ def analyse_accepting(task: Task, leeway: Leeway, analyse: Callable[[Task], Anal
     return replace(analysis, diagnostics=diagnostics, accepted=tuple(settled.accepted))
 
 
-class _Place(NamedTuple):
-    """A node: its graph, and its position there. calls: the calls around the body of a function, the outermost first;
-    empty for the body as written.
-    """
-
-    scope: Scope
-    position: int
-    calls: tuple[_Place, ...] = ()
-
-    @property
-    def node(self) -> NodeProto:
-        return self.scope.nodes[self.position]
-
-    @property
-    def location(self) -> str:
-        """The location as written, apart from any call."""
-        return f"{self.scope.location}/{node_label(self.node, self.position)}"
-
-
-class _Nodes:
+class _Nodes(LocatedNodes):
     """Finds nodes by location, and the way to each of them."""
 
-    def __init__(self, scopes: Sequence[Scope]) -> None:
-        self._scopes = {scope.path: scope for scope in scopes}
-        self._at: dict[str, list[_Place]] = {}
-        self._functions: dict[FunctionKey, FunctionProto] = {
-            function_key(scope.proto): scope.proto for scope in scopes if scope.is_function
-        }
-
-    def at(self, location: str) -> Sequence[_Place]:
-        """Return the nodes at a location. There are several where nodes share a name, and in the body of a function
-        that is called more than once.
-        """
-        if not self._at:
-            for scope in self._scopes.values():
-                for index in range(len(scope.nodes)):
-                    place = _Place(scope, index)
-                    self._at.setdefault(place.location, []).append(place)
-        places = self._at.get(location)
-        return places if places is not None else self._in_a_call(location)
-
-    def _in_a_call(self, location: str) -> Sequence[_Place]:
-        for end in (index for index, char in enumerate(location) if char == "/"):
-            for call in self._at.get(location[:end], ()):
-                function = self.function_of(call.node)
-                inner = [] if function is None else self.at(f"{function_location(function)}{location[end:]}")
-                if inner:
-                    return [place._replace(calls=(call, *place.calls)) for place in inner]
-        return ()
-
-    def steps_to(self, place: _Place) -> tuple[Hashable, ...]:
+    def steps_to(self, place: LocatedNode) -> tuple[Hashable, ...]:
         """Return the way to a node from the outermost graph: the outputs of each call and of each node around it, the
         functions, and the attributes with the subgraphs. There are no indices, because they change when nodes move.
         """
@@ -221,12 +164,8 @@ class _Nodes:
         if len(scope.path) < 3:
             return [function_key(scope.proto)] if scope.is_function else []
         *around, index, attribute, position = scope.path
-        outer = self._scopes[tuple(around)]
+        outer = self.scopes[tuple(around)]
         return [*self._steps_into(outer), tuple(outer.nodes[index].output), attribute, position]
-
-    def function_of(self, node: NodeProto) -> FunctionProto | None:
-        """Return the function of the model that a node calls; None for every other node."""
-        return self._functions.get(called_function(node))
 
     def has_split(self, location: str) -> bool:
         """Return True if one of the nodes at a location is a split."""

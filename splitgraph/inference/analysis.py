@@ -10,8 +10,9 @@ from typing import Any, Generic
 
 from splitgraph.dim import Dim, Obligation
 from splitgraph.findings.diagnostics import Diagnostic
-from splitgraph.formats import HeldModel, in_memory, save_held
+from splitgraph.formats import HeldModel, in_memory, onnx_model, save_held
 from splitgraph.formats.kinds import M_co
+from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import operator_name
 from splitgraph.model.value_type import ValueType
 from splitgraph.options import ExternalData
@@ -87,9 +88,11 @@ class Analysis(Generic[M_co]):
     model: a copy of the input, of the kind that went in, with value_info and output types filled in; put together when
     it is first asked for. held, writer: what the model is put together from, and what `save` calls; for this package
     only. splits: a report for each split in graph order, subgraphs and function bodies (once for each call) included.
-    diagnostics: every finding. types: of the main graph's inputs, initializers and node outputs. symbols: known bounds
+    diagnostics: every finding. types: of the main graph's inputs, initializers and node outputs. inputs, outputs: the
+    types of what a caller gives and gets, in the order of the model; inputs with a default are not among them. source:
+    the file that the model was read from, "" for a model in memory. symbols: known bounds
     (minimum, maximum or None) of each symbol. opset: imported version of each domain; of OpenVINO IR its version under
-    "openvino". inputs, outputs: types of the inputs that have no default, and of the outputs, in their order.
+    "openvino".
     completeness: how much is known, over all graphs. graphs: types of each graph by its location, the main graph
     ("main") first, then subgraphs ("main/If_3/then_branch") in node order. required_by: everything that must hold
     of the symbols for the model to be valid (`N % 3 == 0`), with the locations of the nodes that require it; what must
@@ -116,6 +119,7 @@ class Analysis(Generic[M_co]):
     accepted: tuple[Diagnostic, ...] = ()
     inputs: Mapping[str, ValueType] = field(default_factory=dict)
     outputs: Mapping[str, ValueType] = field(default_factory=dict)
+    source: str = ""
     # The functions of the API set one that also checks the types, and converts to OpenVINO IR.
     writer: Callable[..., None] = field(default=save_held, repr=False, compare=False)
     # For conversion and verification, not part of the public API: details of each split node as written.
@@ -128,6 +132,21 @@ class Analysis(Generic[M_co]):
         """
         model: M_co = in_memory(self.held)
         return model
+
+    @property
+    def onnx_model(self) -> ModelProto:
+        """The model as a ModelProto, of whatever kind it is: a path needs no cast. Raises ModelError for OpenVINO
+        IR.
+        """
+        return onnx_model(self.model)
+
+    def document(self, *, values: bool = False) -> dict[str, Any]:
+        """Return what `infer --json` prints, as docs/reference/schemas/infer.schema.json describes it; its `model` is
+        `source`. values: with the types of all values, as `--all`.
+        """
+        from splitgraph.reports.documents import analysis_json
+
+        return analysis_json(self, self.source, values)
 
     def save(self, path: str | os.PathLike[str], *, external_data: ExternalData | None = None) -> None:
         """Write the model to a file, as `splitgraph.save` does: weights are copied and never loaded. Raises ModelError

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from splitgraph.dim import Dim, DimLike, Facts
@@ -37,6 +37,7 @@ from splitgraph.inference.walk_results import FunctionCall, GraphDetail, NodePla
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.inference.write_value_info import fill_model
 from splitgraph.model.onnx_proto import ModelProto
+from splitgraph.model.places import with_nodes
 from splitgraph.model.schemas import newest_opset
 from splitgraph.model.scopes import (
     MAIN,
@@ -79,6 +80,12 @@ def infer_model(
         assumes_nonempty=assumes_nonempty,
     )
     analysis = analyse_accepting(task, leeway, _analyse)
+    if analysis.diagnostics or analysis.accepted:
+        analysis = replace(
+            analysis,
+            diagnostics=with_nodes(analysis.diagnostics, analysis.details.scopes),
+            accepted=with_nodes(analysis.accepted, analysis.details.scopes),
+        )
     if not fill:
         return analysis
     if not owned:
@@ -369,18 +376,37 @@ def walk_model(model: ModelProto, leeway: Leeway = STRICT, follow: Follow | None
     )
     walked = _walked(task, leeway)
     if not leeway.accept:
-        return walked
+        return _with_nodes(walked)
     settled = settle(leeway.accept, walked.diagnostics, walked.scopes, walked.graphs)
     first = walked.diagnostics
     if settled.locations:
         walked = _walked(replace(task, set_aside=settled.locations), leeway)
-    return replace(
+    walked = replace(
         walked,
         diagnostics=settled.apply(first, walked.diagnostics),
         accepted=tuple(settled.accepted),
         set_aside=settled.nodes,
         stale=tuple(settled.notes) if leeway.tells_stale else (),
         leeway=leeway._replace(accept=settled.later, tells_stale=False),
+    )
+    return _with_nodes(walked)
+
+
+def _with_nodes(walked: Walked) -> Walked:
+    """Return the results with findings that name their nodes."""
+    if not (walked.diagnostics or walked.never_run or walked.misdeclared or walked.accepted):
+        return walked
+
+    def named(findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+        return with_nodes(findings, walked.scopes)
+
+    return replace(
+        walked,
+        diagnostics=named(walked.diagnostics),
+        never_run=named(walked.never_run),
+        misdeclared=named(walked.misdeclared),
+        accepted=named(walked.accepted),
+        set_aside=dict(zip(walked.set_aside, named(walked.set_aside.values()), strict=True)),
     )
 
 

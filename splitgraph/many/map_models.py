@@ -8,11 +8,11 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from splitgraph import api
 from splitgraph.findings.diagnostics import SplitgraphError
-from splitgraph.findings.outcome import REWRITING, VERBS, Outcome, Verb
+from splitgraph.findings.outcome import REWRITING, Outcome, Verb
 from splitgraph.many.plan import JobList, Limits, plan_jobs, plan_pairs
 from splitgraph.many.run_jobs import Workers, run_jobs
 from splitgraph.many.sources import find_sources, needs_onnx
@@ -20,13 +20,14 @@ from splitgraph.options import ATOL, RTOL, Goal, NewSizes, Output, Running, Size
 from splitgraph.work.task import FileTask
 
 _GIB = 2**30
-# The command line's `report` writes pages, and has no function.
-_VERBS = tuple(verb for verb in VERBS if verb != "report")
+# The pages of `report` have an index, which the command writes.
+MappedVerb = Literal["infer", "upgrade", "downgrade", "convert", "reshape", "check", "verify"]
+_VERBS: tuple[MappedVerb, ...] = get_args(MappedVerb)
 _Record = TypeVar("_Record", Sizes, NewSizes, Goal, Running, Output)
 
 
 def map_models(
-    verb: Verb,
+    verb: MappedVerb,
     sources: StrPath | Sequence[StrPath | tuple[StrPath, StrPath]],
     *,
     executor: Executor | None = None,
@@ -44,8 +45,8 @@ def map_models(
     verb: "infer", "upgrade", "downgrade", "convert", "reshape", "check" or "verify". sources: files, folders (with
     their subfolders), patterns and URLs; for "verify" pairs of files.
     executor: of concurrent.futures, such as `distributed.Client(...).get_executor()`; None for worker processes of this
-    machine. With an executor, the models run in worker processes, too: a model that crashes does not end the executor's
-    own process. jobs: without an executor, how many models at a time; None for one for each core.
+    machine. Under an executor, too, each model runs in a worker process, so that a crash does not take the executor
+    down. jobs: how many models at a time, None for one for each core; not beside an executor, which decides that.
     timeout: seconds for each model, None for no limit. memory: GiB for each worker process, on Linux only.
     output: the folder of the results, None to write nothing. Models of folders and patterns keep their path below it,
     models that were named get their default name. exclude: patterns of models to leave out. hashes: whether
@@ -57,15 +58,23 @@ def map_models(
     """
     if verb not in _VERBS:
         raise SplitgraphError(f"there is no verb {verb!r} for many models; there are: {', '.join(_VERBS)}")
-    if jobs is not None and jobs < 1:
+    if jobs is not None and (not isinstance(jobs, int) or jobs < 1):
         raise SplitgraphError(f"jobs is {jobs!r}; it must be an integer of at least 1")
-    if timeout is not None and not (isinstance(timeout, (int, float)) and math.isfinite(timeout) and timeout > 0):
+    if jobs is not None and executor is not None:
+        raise SplitgraphError("the executor decides how many models run at a time; leave jobs out")
+    if timeout is not None and not _is_positive(timeout):
         raise SplitgraphError(f"timeout is {timeout!r}; it must be a number of seconds, or None")
+    if memory is not None and not _is_positive(memory):
+        raise SplitgraphError(f"memory is {memory!r}; it must be a number of GiB, or None")
     sources = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
     exclude = [exclude] if isinstance(exclude, str) else exclude
     limits = Limits(timeout, None if memory is None else max(1, int(memory * _GIB)), hashes)
     plan = _planned(verb, sources, limits, None if output is None else os.fspath(output), exclude, options)
     return _outcomes(plan, executor, jobs)
+
+
+def _is_positive(number: object) -> bool:
+    return isinstance(number, (int, float)) and math.isfinite(number) and number > 0
 
 
 def _outcomes(plan: JobList, executor: Executor | None, jobs: int | None) -> Iterator[Outcome]:

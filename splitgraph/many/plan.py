@@ -208,7 +208,8 @@ def _in_the_way(job: Job, taken: dict[Path, str]) -> Diagnostic | None:
         help = "Give the two models other names, or convert them in two calls."
         return diagnostic("SG601", f"the result of {owner} goes to {place}, too", job.model, help=help)
     # A model that is as wanted needs no file beside it: whoever opens it knows.
-    if job.task.place is not None and not job.is_new and not job.task.output.force:
+    replaces = job.task.output.force or job.task.output.dry_run
+    if job.task.place is not None and not job.is_new and not replaces:
         return diagnostic("SG108", f"{place} exists", str(place))
     return None
 

@@ -11,11 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic
-from splitgraph.findings.outcome import Outcome, outcome_from
+from splitgraph.findings.outcome import Outcome
 from splitgraph.formats.atomic_write import write_text
 from splitgraph.many.job import Job, file_hash, files_of_model
 from splitgraph.many.remote import is_url, localized
-from splitgraph.report.documents import outcome_json
 
 # The report file ------------------------------------------------------------------------------------------------------
 
@@ -55,7 +54,7 @@ class ReportFile:
 
 
 def _line(outcome: Outcome) -> str:
-    return json.dumps(outcome_json(outcome), ensure_ascii=True) + "\n"
+    return json.dumps(outcome.document(), ensure_ascii=True) + "\n"
 
 
 def _cannot_write(path: Path, error: OSError) -> SplitgraphError:
@@ -78,8 +77,8 @@ def read_report(path: Path) -> list[Outcome]:
     outcomes: list[Outcome] = []
     for number, line in enumerate(lines[:-1], 1):
         try:
-            outcomes.append(outcome_from(json.loads(line)))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            outcomes.append(Outcome.from_document(json.loads(line)))
+        except (ValueError, SplitgraphError) as error:
             raise _not_a_report(path, f"line {number} is no outcome of a model") from error
     return outcomes
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from splitgraph.findings.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.input_defaults import told_defaults
 from splitgraph.model.onnx_proto import ModelProto
+from splitgraph.model.scopes import node_label
 from splitgraph.options import STRICT, Leeway
 from splitgraph.runtimes.node_traits import NodeTraits, traits_of
 from splitgraph.runtimes.operators import Judged, Verdict, imports_label
@@ -108,7 +110,8 @@ class TargetCheck(NamedTuple):
 
 
 class TargetFindings(tuple[Diagnostic, ...]):
-    """The findings about a model for one target, or for several: as `check` returns them.
+    """The findings about a model for one target, or for several: as `check` returns them. `Diagnostic.target` says
+    which finding is whose; it is None for what is wrong with the model itself.
 
     nodes: the answer to each node, in graph order, target by target. runs: True if every target is known to read every
     node, False if something is in the way, None if neither is known.
@@ -117,19 +120,34 @@ class TargetFindings(tuple[Diagnostic, ...]):
     nodes: tuple[NodeAnswer, ...]
     runs: bool | None
     _convert: Callable[[], bool | None]
+    _checked: tuple[str, Examined, Sequence[TargetCheck]]
 
-    def __new__(cls, checks: Sequence[TargetCheck], convert: Callable[[], bool | None]) -> TargetFindings:
-        """Return the findings of checks, each once. convert: says whether the converted model runs."""
+    def __new__(
+        cls, name: str, examined: Examined, checks: Sequence[TargetCheck], convert: Callable[[], bool | None]
+    ) -> TargetFindings:
+        """Return the findings of checks, each once. name: of the model's file, "" for a model in memory. convert: says
+        whether the converted model runs.
+        """
         made = super().__new__(cls, dict.fromkeys(finding for check in checks for finding in check.findings))
         made.nodes = tuple(node for check in checks for node in check.nodes)
         made.runs = run_all(check.runs for check in checks)
         made._convert = convert
+        made._checked = name, examined, checks
         return made
 
     @cached_property
     def after_conversion(self) -> bool | None:
         """Whether the model runs after `convert` with the target, as `runs`. It is converted when this is asked for."""
         return self._convert()
+
+    def document(self) -> dict[str, Any]:
+        """Return what `check --json` prints, as docs/reference/schemas/check.schema.json describes it. Nothing is
+        converted, so that `after_conversion` is None.
+        """
+        from splitgraph.reports.documents import check_json
+
+        name, examined, checks = self._checked
+        return check_json(name, examined.walked.opset, checks, {}, examined.walked.accepted)
 
 
 def run_all(answers: Iterable[bool | None]) -> bool | None:
@@ -153,10 +171,14 @@ def check_target(examined: Examined, target: Target) -> TargetCheck:
     answers = [
         NodeAnswer(node.location, node.label, result.verdict, result.why, target.key) for node, result, _ in judged
     ]
-    findings = [*examined.errors, *examined.notes, *_against_schema(examined, target), *_limits(examined, target)]
-    findings += _not_read(judged, target)
-    findings += _unmeasured(judged, target)
-    findings += _empty_at_run_time(examined, target)
+    about_target = (
+        *_limits(examined, target),
+        *_not_read(judged, target),
+        *_unmeasured(judged, target),
+        *_empty_at_run_time(examined, target),
+    )
+    findings = [*examined.errors, *examined.notes, *_against_schema(examined, target)]
+    findings += [replace(finding, target=target.key) for finding in about_target]
     return TargetCheck(target, answers, findings)
 
 
@@ -207,16 +229,24 @@ def _not_read(judged: Iterable[_Answered], target: Target) -> Iterator[Diagnosti
         help = _advice(node, target)
         if failure is not None:
             text = f"{target.label} {_VERBS[failure.answer]} {result.why}"
-            yield diagnostic(_CODES[failure.answer], text, node.location, help=help)
+            yield _about(node, _CODES[failure.answer], text, help=help)
             continue
         others = f" ({_nodes(len(group))})" if len(group) > 1 else ""
         if result.verdict == "some":
             text = f"{target.label} does not read every {node.label}{others}: {result.why}"
-            yield diagnostic("SG707", text, node.location, severity="warning")
+            yield _about(node, "SG707", text, severity="warning")
             continue
         answer: Answer = "wrong" if result.verdict == "wrong" else "dies" if result.dies else "refuses"
         text = f"{target.label} {_VERBS[answer]} {node.label}{others}: {result.why}"
-        yield diagnostic(_CODES[answer], text, node.location, help=help)
+        yield _about(node, _CODES[answer], text, help=help)
+
+
+def _about(
+    node: NodeTraits, code: str, message: str, *, severity: Severity = "error", help: str | None = None
+) -> Diagnostic:
+    """Return a finding about a node."""
+    label = node_label(node.node, node.index)
+    return diagnostic(code, message, node.location, severity=severity, help=help, node=label, operator=node.label)
 
 
 def _advice(node: NodeTraits, target: Target) -> str:
@@ -242,9 +272,8 @@ def _against_schema(examined: Examined, target: Target) -> Iterator[Diagnostic]:
             lacks_outputs = finding.code == "SG209"
             advice = "Cast the input, or upgrade the model to an opset that allows the type."
             advice = finding.help if lacks_outputs else advice
-            yield diagnostic(
-                "SG701", f"{target.label} refuses the node: {finding.message}", finding.location, help=advice
-            )
+            text = f"{target.label} refuses the node: {finding.message}"
+            yield replace(finding, code="SG701", severity="error", message=text, help=advice, target=target.key)
         else:
             yield finding
 
@@ -260,7 +289,7 @@ def _empty_at_run_time(examined: Examined, target: Target) -> Iterator[Diagnosti
     if failure is not None and open_lengths:
         text = f"{target.label} {_VERBS[failure.answer]} parts that are empty at run time"
         advice = "Run the model with dimensions that leave no part empty."
-        yield diagnostic(_CODES[failure.answer], text, open_lengths[0].location, severity="info", help=advice)
+        yield _about(open_lengths[0], _CODES[failure.answer], text, severity="info", help=advice)
 
 
 def _limits(examined: Examined, target: Target) -> Iterator[Diagnostic]:
@@ -299,4 +328,4 @@ def _unmeasured(judged: Iterable[_Answered], target: Target) -> Iterator[Diagnos
         others = f" ({_nodes(len(nodes))})" if len(nodes) > 1 else ""
         text = f"it is not known whether {target.label} reads this{others}: {why}"
         help = _TRY_THE_IR if nodes[0].is_layer else None
-        yield diagnostic("SG705", text, nodes[0].location, severity=severity, help=help)
+        yield _about(nodes[0], "SG705", text, severity=severity, help=help)

@@ -21,7 +21,6 @@ from splitgraph.model.scopes import Scope
 from splitgraph.model.value_type import UNKNOWN, Contents
 from splitgraph.options import STRICT, Leeway
 from splitgraph.runtimes.check import Examined
-from splitgraph.runtimes.layers import layer_label
 from splitgraph.runtimes.node_traits import NodeTraits
 from splitgraph.runtimes.operator_traits import operator_traits
 from splitgraph.runtimes.traits import part_traits
@@ -74,7 +73,7 @@ def _layers(mirrored: Mirror, walked: Walked) -> Iterator[NodeTraits]:
                 scope,
                 index,
                 node,
-                layer_label(layer.type, layer.version),
+                layer.label,
                 frozenset(),
                 frozenset(traits),
                 is_layer=True,

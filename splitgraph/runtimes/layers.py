@@ -29,16 +29,11 @@ class LayerTable:
     known: Mapping[str, frozenset[str]]
 
     def judge(self, layer: str, traits: frozenset[str]) -> Judged:
-        """Return what is known of a layer. layer: as `layer_label`. traits: as `examine_ir` finds them."""
+        """Return what is known of a layer. layer: as `Layer.label`. traits: as `examine_ir` finds them."""
         entry = self.entries.get(layer)
         if entry is None:
             return Judged("unmeasured", f"no case of {layer} was measured")
         return entry.judge(layer, traits, self.known.get(layer, frozenset()))
-
-
-def layer_label(type_: str, version: str) -> str:
-    """Return the name of a layer in the table. version: its operator set, as the IR writes it."""
-    return f"{version}.{type_}"
 
 
 @cache

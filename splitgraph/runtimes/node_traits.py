@@ -11,8 +11,8 @@ from splitgraph.inference import Walked
 from splitgraph.inference.walk_results import GraphDetail, SplitDetail, Visit
 from splitgraph.model.names import Producers
 from splitgraph.model.onnx_proto import ModelProto, NodeProto, TensorProto
-from splitgraph.model.schemas import OperatorVersion, table
-from splitgraph.model.schemas.history import version_at
+from splitgraph.model.places import operator_label, version_of
+from splitgraph.model.schemas import OperatorVersion
 from splitgraph.model.scopes import GraphPath, Scope, called_function, function_key, node_label, plain_domain, roots
 from splitgraph.model.value_type import UNKNOWN, Contents, ValueType
 from splitgraph.model.values import tensor_contents
@@ -71,21 +71,6 @@ def traits_of(model: ModelProto, walked: Walked) -> Iterator[NodeTraits]:
                 version, label = versions[operator]
                 own = reader.own_traits(index, node, version, visits[index])
                 yield NodeTraits(scope, index, node, label, frozenset(traits), own, detail.splits.get(index))
-
-
-def version_of(node: NodeProto, imports: Mapping[str, int]) -> OperatorVersion | None:
-    """Return the operator version of a node; None for an operator without a schema. imports: opsets by domain."""
-    domain = plain_domain(node.domain)
-    if not domain:
-        return version_at(node.op_type, imports.get("", 1))
-    return table.version_at(domain, node.op_type, imports.get(domain, 1))
-
-
-def operator_label(node: NodeProto, version: OperatorVersion | None) -> str:
-    """Return the operator of a node as the table of operators names it."""
-    domain = plain_domain(node.domain)
-    name = f"{domain}.{node.op_type}" if domain else node.op_type
-    return name if version is None else f"{name}-{version.since_version}"
 
 
 def _read_values(root: Sequence[Scope]) -> tuple[set[str], set[str]]:

@@ -127,6 +127,8 @@ def find_target(spec: str) -> Target:
     """Return the target of a name, or of NAME@VERSION; the version may be shortened ("opencv@4"). Raises
     SplitgraphError with the nearest names for an unknown target.
     """
+    if not isinstance(spec, str):
+        raise SplitgraphError(f"the name of a target is a text such as 'mnn', not {spec!r}")
     name, _, version = spec.partition("@")
     versions = [target for target in _table().values() if target.name == name]
     if not versions:

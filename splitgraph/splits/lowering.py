@@ -15,14 +15,15 @@ from splitgraph.splits.canonical import CanonicalSplit
 
 class NotRepresentable(Exception):
     """The target version has no form for this split. code: of the diagnostic; message: what is missing; help: what to
-    do instead.
+    do instead; exists_from: the opset from which on there is a form, None if no other opset helps.
     """
 
-    def __init__(self, code: str, message: str, help: str | None = None) -> None:
+    def __init__(self, code: str, message: str, help: str | None = None, exists_from: int | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.help = help
+        self.exists_from = exists_from
 
 
 class Builder(Protocol):
@@ -175,6 +176,7 @@ def dimension(request: LowerRequest) -> str:
             "SG402",
             f"the axis is {axis} on a tensor of unknown rank, and Gather takes no negative index below opset 11",
             "Stop at opset 11, or declare the shape of the input.",
+            exists_from=11,
         )
     shape = request.builder.write("Shape", [request.node.input[0]], "shape")
     return request.builder.write("Gather", [shape, axis_tensor(request)], "dim", axis=0)

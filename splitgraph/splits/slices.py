@@ -155,6 +155,7 @@ def _refuse_negative_axis(request: LowerRequest, axis: int | None) -> None:
             "SG402",
             f"the axis is {axis} on a tensor of unknown rank, and Slice-{since} takes no negative axis",
             "Stop at opset 11, or declare the shape of the input.",
+            exists_from=11,
         )
 
 
@@ -179,6 +180,7 @@ def emit_slices(request: LowerRequest) -> None:
             "SG402",
             "the lengths are known only at run time, which needs ConstantOfShape to count, from opset 9 on",
             "Stop at opset 9, or give the dimension a fixed size before converting.",
+            exists_from=9,
         )
     if request.builder.opset == _INPUTS_SINCE:
         _refuse_negative_axis(request, written_axis(request))

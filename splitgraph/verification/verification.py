@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 
@@ -91,6 +91,12 @@ class Verification:
         cause = next((finding for finding in self.diagnostics if finding.code in ("SG501", "SG506")), None)
         code, help = ("SG501", None) if cause is None else (cause.code, cause.help)
         return (diagnostic(code, reasons, severity="error" if must_run else "warning", help=help),)
+
+    def document(self) -> dict[str, Any]:
+        """Return what `verify --json` prints, as docs/reference/schemas/verify.schema.json describes it."""
+        from splitgraph.reports.documents import verification_json
+
+        return verification_json(self)
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -13,16 +14,22 @@ from splitgraph.findings.diagnostics import SplitgraphError
 from splitgraph.findings.exit_codes import CLEAN, FINDINGS
 from splitgraph.formats import LoadedModel, held, open_model
 from splitgraph.formats.atomic_write import write_text
+from splitgraph.model.deferred import import_whole
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import model_imports
 from splitgraph.options import ATOL, NO_SIZES, RTOL, STRICT, Form, Goal, Running
 from splitgraph.rewrites import rewritten
-from splitgraph.work.task import FileTask, refuse_existing
+from splitgraph.work.task import FileTask, output_path, refuse_existing, refuse_other_kind
 
 if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Change
+    from splitgraph.formats.kinds import Source
     from splitgraph.inference.analysis import Analysis
+    from splitgraph.options import StrPath
+    from splitgraph.verification.verification import Verification
 
+# The name of a model without a file.
+_IN_MEMORY = "model in memory"
 # How a pair is verified for its page.
 _RUNNING = Running(rtol=RTOL, atol=ATOL)
 
@@ -49,9 +56,7 @@ def report_file(task: FileTask, working: Working = lambda text: nullcontext()) -
     for source in sources:
         refuse_existing(path, source, force=task.output.force, advice="give another name with -o")
     with working(f"reading {task.model.name}"):
-        opened = [open_model(source, weights="leave") for source in sources]
-        analyses = [_inferred(model) for model in opened]
-        text = _picture(analyses[0], task.svg) if task.svg is not None else _page(task, opened, analyses)
+        analyses, text = drawn(sources, svg=task.svg, title=task.title, verify=bool(task.running.verify))
     write_text(text, path, overwrite=task.output.force, kept=sources)
     return Reported(analyses, path)
 
@@ -67,24 +72,45 @@ def sources_of(task: FileTask) -> list[Path]:
     return [task.model] if task.before is None else [task.before, task.model]
 
 
+def drawn(
+    sources: Sequence[Source], *, svg: str | None, title: str | None, verify: bool
+) -> tuple[Sequence[Analysis], str]:
+    """Return the analyses of one model or two, and their page, or the picture of the split `svg`."""
+    opened = [open_model(source, weights="leave") for source in sources]
+    analyses = [_inferred(model) for model in opened]
+    if svg is not None:
+        return analyses, _picture(analyses[0], svg)
+    verification = None
+    if verify and len(sources) == 2:
+        before, after = sources
+        verification = api.compared(before, after, _RUNNING)
+    return analyses, _page(opened, analyses, title, verification)
+
+
 def _picture(analysis: Analysis, wanted: str) -> str:
-    from splitgraph.report.html.split_svg import find_split, split_svg
+    import_whole("splitgraph.reports.html.split_svg")
+    from splitgraph.reports.html.split_svg import find_split, split_svg
 
     return split_svg(analysis, find_split(analysis, wanted))
 
 
-def _page(task: FileTask, opened: Sequence[LoadedModel], analyses: Sequence[Analysis]) -> str:
-    names = [str(source) for source in sources_of(task)]
-    if len(names) == 1:
-        from splitgraph.report.html.model_page import model_page
+def _page(
+    opened: Sequence[LoadedModel],
+    analyses: Sequence[Analysis],
+    title: str | None,
+    verification: Verification | None,
+) -> str:
+    names = [model.name or _IN_MEMORY for model in opened]
+    if len(opened) == 1:
+        import_whole("splitgraph.reports.html.model_page")
+        from splitgraph.reports.html.model_page import model_page
 
-        return model_page(analyses[0], names[0], title=task.title)
-    from splitgraph.report.html.changes_page import changes_page
+        return model_page(analyses[0], names[0], title=title)
+    import_whole("splitgraph.reports.html.changes_page")
+    from splitgraph.reports.html.changes_page import changes_page
 
     difference = api.diff_opened(opened[0], opened[1])
     changes = reasons(opened[0], opened[1])
-    before, after = sources_of(task)
-    verification = api.compared(before, after, _RUNNING) if task.running.verify else None
     return changes_page(
         analyses[0],
         analyses[1],
@@ -92,8 +118,45 @@ def _page(task: FileTask, opened: Sequence[LoadedModel], analyses: Sequence[Anal
         (names[0], names[1]),
         changes=changes,
         verification=verification,
-        title=task.title,
+        title=title,
     )
+
+
+def report(
+    model: Source,
+    output: StrPath | None = None,
+    *,
+    before: Source | None = None,
+    svg: str | None = None,
+    title: str | None = None,
+    verify: bool = False,
+) -> str:
+    """Draw a model as one HTML page for a browser, or two models with what changed between them. A model with errors is
+    drawn, too.
+
+    model: as in `infer`; not changed. output: the file to write, which replaces an existing one, all or nothing; a
+    folder for the default name in it; None to write nothing. before: the model that `model` was made from; both ONNX or
+    both OpenVINO IR. svg: the name of one split to draw as an SVG picture, instead of a page. title: of the page; None
+    for the names of the files. verify: run both models, and show the verdict.
+
+    Returns the page, or the picture. Raises ModelError for a file that cannot be read or written, SplitgraphError for
+    wrong arguments.
+    """
+    if before is None and verify:
+        raise SplitgraphError("verify compares two models: give the other one as before")
+    if before is not None and svg is not None:
+        raise SplitgraphError("svg draws a split of one model: leave before out")
+    sources = [model] if before is None else [before, model]
+    files = [Path(source) for source in sources if isinstance(source, (str, os.PathLike))]
+    path = None
+    if output is not None:
+        refuse_other_kind("page", os.fspath(output))
+        stem = files[-1].stem if files else "model"
+        path = output_path(os.fspath(output), f"{stem}.report.{'html' if svg is None else 'svg'}")
+    _, text = drawn(sources, svg=svg, title=title, verify=verify)
+    if path is not None:
+        write_text(text, path, overwrite=True, kept=files)
+    return text
 
 
 def reasons(before: LoadedModel, after: LoadedModel) -> Sequence[Change]:

@@ -150,7 +150,9 @@ def _unchanged(loaded: LoadedModel) -> Rewrite:
 
 def _refuse_existing(task: FileTask, path: Path) -> None:
     if not task.output.in_place:
-        refuse_existing(path, task.model, force=task.output.force, advice=_ANOTHER_NAME)
+        # A dry run writes nothing, so that no file is in its way.
+        force = task.output.force or task.output.dry_run
+        refuse_existing(path, task.model, force=force, advice=_ANOTHER_NAME)
 
 
 def _written(task: FileTask, rewritten: Rewritten) -> Rewritten:

@@ -12,8 +12,8 @@ import onnx
 from onnx import TensorProto, helper
 
 import splitgraph
-from splitgraph.report.html.changes_page import changes_page
-from splitgraph.report.html.model_page import model_page
+from splitgraph.reports.html.changes_page import changes_page
+from splitgraph.reports.html.model_page import model_page
 
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "models"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from splitgraph.report.html.page import IndexRow, index_page
+from splitgraph.reports.html.page import IndexRow, index_page
 
 from .chromium import Open, Opened
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from splitgraph.report.html.page import IndexRow, index_page
+from splitgraph.reports.html.page import IndexRow, index_page
 
 from . import models
 from .chromium import Open, Opened

@@ -77,7 +77,7 @@ REPORTING = (
     "splitgraph.differences",
     "splitgraph.verification",
     "splitgraph.formats.openvino_ir",
-    "splitgraph.report.html.changes_page",
+    "splitgraph.reports.html.changes_page",
     "xml",
 )
 # Parts of rich that no page needs.
@@ -108,15 +108,15 @@ def imported(script: str, *arguments: str, folder: Path = ROOT, **environment: s
         (["explain", "SG203"], EXPLAINING),
         (["explain"], EXPLAINING),
         (["doctor"], (*RUNTIMES, "google", "rich", "splitgraph.api", "splitgraph.inference", "splitgraph.conversion")),
-        (["doctor", "--json"], (*RUNTIMES, "google", "rich", "splitgraph.report.text", "splitgraph.report.pages")),
-        (["infer", MODEL], (*INFERRING, "json", "splitgraph.report.documents")),
-        (["infer", MODEL, "--json"], (*INFERRING, "splitgraph.report.text", "splitgraph.report.pages")),
-        (["diff", MODEL, MODEL], (*COMPARING, "json", "splitgraph.report.documents")),
-        (["diff", MODEL, OTHER], (*COMPARING, "json", "splitgraph.report.documents")),
-        (["diff", MODEL, OTHER, "--json"], (*COMPARING, "splitgraph.report.text", "splitgraph.report.pages")),
+        (["doctor", "--json"], (*RUNTIMES, "google", "rich", "splitgraph.reports.text", "splitgraph.reports.pages")),
+        (["infer", MODEL], (*INFERRING, "json", "splitgraph.reports.documents")),
+        (["infer", MODEL, "--json"], (*INFERRING, "splitgraph.reports.text", "splitgraph.reports.pages")),
+        (["diff", MODEL, MODEL], (*COMPARING, "json", "splitgraph.reports.documents")),
+        (["diff", MODEL, OTHER], (*COMPARING, "json", "splitgraph.reports.documents")),
+        (["diff", MODEL, OTHER, "--json"], (*COMPARING, "splitgraph.reports.text", "splitgraph.reports.pages")),
         (["upgrade", MODEL, "--opset", "18", "--no-verify", "-o", "out.onnx"], REWRITING),
         (["report", MODEL, "-o", "out.html"], REPORTING),
-        (["report", MODEL, "-o", "out.svg", "--svg", "nothing"], (*REPORTING, "splitgraph.report.html.model_data")),
+        (["report", MODEL, "-o", "out.svg", "--svg", "nothing"], (*REPORTING, "splitgraph.reports.html.model_data")),
     ],
 )
 def test_nothing_is_imported_that_is_not_used(arguments: list[str], forbidden: tuple[str, ...], tmp_path: Path) -> None:

@@ -73,6 +73,14 @@ def test_inputs_with_a_default_are_no_inputs(run: Run, folder: Path) -> None:
     assert (list(document["inputs"]), list(document["outputs"])) == (["x"], ["p0", "p1"])
 
 
+def test_quiet_tells_what_is_wrong(run: Run, folder: Path) -> None:
+    assert run("infer", "model.onnx", "--quiet") == (0, "", "")
+    onnx.save(split_model(axis=5), "wrong.onnx")
+    code, out, err = run("infer", "wrong.onnx", "--quiet")
+    assert (code, err) == (1, "error: wrong.onnx: 1 error\n")
+    assert "SG" in out and "main/s" in out
+
+
 def test_infer_json(run: Run, folder: Path) -> None:
     code, out, err = run("infer", "model.onnx", "--json", "--all")
     assert (code, err) == (0, "")

@@ -129,6 +129,18 @@ def test_no_tag_stands_twice(run: Run, folder: Path) -> None:
     assert files(folder) == {"model.onnx", "model.opset17.onnx", "model.opset18.onnx"}
 
 
+@pytest.mark.parametrize("named", [[], ["-o", "out.onnx"]])
+def test_nothing_is_in_the_way_of_a_dry_run(named: list[str], run: Run, folder: Path) -> None:
+    for path in ("model.opset18.onnx", "out.onnx"):
+        Path(path).write_bytes(b"mine")
+    code, out, err = run("upgrade", "model.onnx", "--opset", "18", "--dry-run", *named)
+    assert (code, err) == (0, "")
+    assert out.startswith("opset 13 → 18 · ")
+    assert {Path(path).read_bytes() for path in ("model.opset18.onnx", "out.onnx")} == {b"mine"}
+    # The model itself stays refused: that call would not work without --dry-run either.
+    assert run("upgrade", "model.onnx", "--opset", "18", "--dry-run", "-o", "model.onnx")[0] == 2
+
+
 @pytest.mark.parametrize(("opset", "form"), [("18", "Split"), ("11", "Split"), ("9", "Split")])
 def test_convert_goes_either_way(opset: str, form: str, run: Run, folder: Path) -> None:
     code, out, _ = run("convert", "model.onnx", "--opset", opset)

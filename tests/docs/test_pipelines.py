@@ -42,10 +42,10 @@ def test_the_example_for_pre_commit_uses_the_hooks() -> None:
 @pytest.mark.parametrize("name", HOOKS)
 def test_a_hook_calls_a_command_with_its_options(name: str) -> None:
     hook = HOOKS[name]
-    prefix, command = hook["entry"].split(" ")
+    prefix, command, *options = hook["entry"].split(" ")
     assert prefix == "splitgraph"
     known = {spelled for param in program.commands[command].params for spelled in param.opts}
-    assert {word for word in hook.get("args", []) if word.startswith("-")} <= known
+    assert {word for word in [*options, *hook.get("args", [])] if word.startswith("-")} <= known
     assert [bool(re.search(hook["files"], path)) for path in ("a/b.onnx", "b.onnx.data", "onnx.py")] == [
         True,
         False,

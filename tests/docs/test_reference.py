@@ -53,7 +53,17 @@ STEP = {
     "reads": ["y"],
     "enters": ["unk0"],
 }
-FOUND = {"code": "SG302", "severity": "warning", "message": "...", "location": "main/s", "help": ""}
+FOUND = {
+    "code": "SG302",
+    "severity": "warning",
+    "message": "...",
+    "location": "main/s",
+    "help": "",
+    "node": "s",
+    "operator": "Split-18",
+    "target": None,
+    "blocking_opset": None,
+}
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

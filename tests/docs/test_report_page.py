@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from splitgraph.report.html.page import asset
+from splitgraph.reports.html.page import asset
 
 DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "report.md").read_text(encoding="utf-8")
@@ -34,6 +34,6 @@ def test_the_keys_are_those_of_the_page() -> None:
 
 
 def test_the_scripts_are_described() -> None:
-    folder = Path(__file__).parents[2] / "splitgraph" / "report" / "html" / "assets"
+    folder = Path(__file__).parents[2] / "splitgraph" / "reports" / "html" / "assets"
     unnamed = {path.name for path in folder.glob("*.js") if f"`{path.name}`" not in TEXT}
     assert unnamed == set()

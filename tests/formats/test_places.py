@@ -19,7 +19,7 @@ from splitgraph.formats import open_model, whole_model
 from splitgraph.formats.external_data import all_tensors
 from splitgraph.model.tensor_data import fill, misfit, place_of
 from splitgraph.model.values import array_of
-from splitgraph.report.html.model_page import model_page
+from splitgraph.reports.html.model_page import model_page
 
 from .tiny_models import large
 

@@ -6,9 +6,9 @@ import onnx
 import pytest
 
 import splitgraph
-from splitgraph.report.documents import analysis_json
-from splitgraph.report.pages import analysis_page
-from splitgraph.report.text import Block
+from splitgraph.reports.documents import analysis_json
+from splitgraph.reports.pages import analysis_page
+from splitgraph.reports.text import Block
 
 HEAD = '<ir_version: 8, opset_import: ["": 13, "l": 1]> g '
 ONE = "int64[1] one = {1}"

@@ -10,9 +10,9 @@ from obligation_texts import obligation_of
 
 import splitgraph
 from splitgraph.inference.analysis import Analysis
-from splitgraph.report.documents import analysis_json
-from splitgraph.report.pages import analysis_page
-from splitgraph.report.text import plain_text
+from splitgraph.reports.documents import analysis_json
+from splitgraph.reports.pages import analysis_page
+from splitgraph.reports.text import plain_text
 
 
 def analysed(signature: str, body: str, imports: str = '"" : 18') -> Analysis:

@@ -17,8 +17,8 @@ from json_schemas import wrong
 
 from splitgraph.findings.outcome import STATUSES, Outcome, Status
 from splitgraph.many.reports import write_junit
-from splitgraph.report.batch_pages import outcome_lines, summary_page
-from splitgraph.report.text import plain_text
+from splitgraph.reports.batch_pages import outcome_lines, summary_page
+from splitgraph.reports.text import plain_text
 
 UPGRADE = ("upgrade", "--opset", "18", "--no-verify", "--jobs", "1")
 
@@ -191,6 +191,10 @@ def test_dry_run_writes_nothing(run: Run, zoo: Path) -> None:
     assert code == 0
     assert "converted     zoo/a.onnx · opset 13 → 18 · 1 node rewritten\n" in out
     assert files(".") == before
+    # Nothing is in its way: no file is written.
+    assert run(*UPGRADE, "zoo", "-o", "out")[0] == 0
+    assert run(*UPGRADE, "zoo", "-o", "out")[0] == 1
+    assert run(*UPGRADE, "zoo", "-o", "out", "--dry-run")[0] == 0
 
 
 def test_quiet_tells_what_is_wrong(run: Run, zoo: Path) -> None:

@@ -13,8 +13,8 @@ from splitgraph.findings.diagnostics import diagnostic
 from splitgraph.findings.outcome import Outcome
 from splitgraph.many.plan import Limits, plan_jobs
 from splitgraph.many.sources import find_sources
-from splitgraph.report.batch_pages import outcome_lines, summary_page
-from splitgraph.report.printing import print_result
+from splitgraph.reports.batch_pages import outcome_lines, summary_page
+from splitgraph.reports.printing import print_result
 from splitgraph.work.task import FileTask
 
 UPGRADE = ("upgrade", "--opset", "18", "--no-verify")

@@ -45,6 +45,10 @@ def codes(outcome: Outcome) -> list[str]:
         ("frobnicate", ["zoo"], {}, "there is no verb 'frobnicate' for many models; there are: infer, upgrade"),
         ("infer", ["zoo"], {"opset": 18}, "map_models('infer', ...): got an unexpected keyword argument 'opset'"),
         ("upgrade", ["zoo"], {}, "map_models('upgrade', ...): missing a required argument: 'opset'"),
+        ("infer", ["zoo"], {"jobs": 2, "executor": object()}, "the executor decides how many models run at a time"),
+        ("infer", ["zoo"], {"jobs": "2"}, "jobs is '2'; it must be an integer of at least 1"),
+        ("infer", ["zoo"], {"memory": "4"}, "memory is '4'; it must be a number of GiB, or None"),
+        ("report", ["zoo"], {}, "there is no verb 'report' for many models"),
         ("infer", [3], {}, "the sources of map_models are paths and URLs, not int"),
         ("infer", [("a", "b")], {}, "the sources of map_models are paths and URLs, not tuple"),
         ("verify", ["zoo"], {}, "the sources of verify are pairs of models, (before, after), not 'zoo'"),
@@ -71,7 +75,7 @@ def test_faulty_models(executor: Any, zoo: Path) -> None:
     for name in ("crash", "hang", "greedy", "fault", "once"):
         shutil.copy("zoo/a.onnx", f"zoo/{name}.onnx")
     used = executor()
-    options = {"executor": used, "jobs": 2, "timeout": 3, "memory": 4.0}
+    options = {"executor": used, "jobs": 2 if used is None else None, "timeout": 3, "memory": 4.0}
     found = outcomes("upgrade", "zoo", opset=18, output="out", **options)
     if used is not None:
         used.shutdown()

@@ -8,9 +8,9 @@ import splitgraph
 from splitgraph.differences import ModelDifference, NodeDifference, NodeForm, PartDifference, ValueDifference
 from splitgraph.findings.diagnostics import diagnostic
 from splitgraph.model.value_type import tensor
-from splitgraph.report.differences import difference_blocks, difference_page
-from splitgraph.report.documents import difference_document, failed_document
-from splitgraph.report.text import plain_text
+from splitgraph.reports.differences import difference_blocks, difference_page
+from splitgraph.reports.documents import difference_document, failed_document
+from splitgraph.reports.text import plain_text
 
 
 def form(operator: str, name: str = "s", **given: object) -> NodeForm:

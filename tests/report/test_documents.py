@@ -10,7 +10,7 @@ from obligation_texts import obligation_of
 import splitgraph
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.model.value_type import UNKNOWN, ValueType, sequence, tensor
-from splitgraph.report.documents import (
+from splitgraph.reports.documents import (
     analysis_json,
     document_text,
     failed_document,
@@ -21,6 +21,9 @@ from splitgraph.report.documents import (
 from splitgraph.verification.verification import Difference
 
 from .results import SPLIT_CHANGE, dims, make_analysis, make_rewrite, make_split, make_verification
+
+# What findings have that were not made for a node, a runtime or a conversion.
+NO_NODE = {"node": None, "operator": None, "target": None, "blocking_opset": None}
 
 
 def test_analysis_json_is_the_contract() -> None:
@@ -62,9 +65,11 @@ def test_analysis_json_is_the_contract() -> None:
         "obligations": ["N >= 2"],
         "assumptions": ["N >= 1"],
         "diagnostics": [
-            {"code": "SG203", "severity": "warning", "message": "...", "location": "main/s", "help": "help"}
+            {"code": "SG203", "severity": "warning", "message": "...", "location": "main/s", "help": "help", **NO_NODE}
         ],
-        "accepted": [{"code": "SG302", "severity": "error", "message": "...", "location": "main/t", "help": "fix"}],
+        "accepted": [
+            {"code": "SG302", "severity": "error", "message": "...", "location": "main/t", "help": "fix", **NO_NODE}
+        ],
         "completeness": {
             "dims": 12,
             "known": 12,

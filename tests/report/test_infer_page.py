@@ -10,11 +10,11 @@ from obligation_texts import obligation_of
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference.analysis import Completeness
 from splitgraph.model.value_type import UNKNOWN, sequence, tensor
-from splitgraph.report.pages import (
+from splitgraph.reports.pages import (
     analysis_page,
     findings_table,
 )
-from splitgraph.report.text import Block, Cell, Table, plain_text, print_page, table
+from splitgraph.reports.text import Block, Cell, Table, plain_text, print_page, table
 
 from .results import GPT2, dims, make_analysis, make_split
 

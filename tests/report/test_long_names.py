@@ -8,9 +8,9 @@ from onnx import TensorProto, helper
 
 import splitgraph
 from splitgraph.findings.diagnostics import LONGEST_NAME, LONGEST_TEXT, SplitgraphError, abridged, diagnostic
-from splitgraph.report.documents import analysis_json, document_text
-from splitgraph.report.pages import analysis_page, blockers_page
-from splitgraph.report.text import plain_text
+from splitgraph.reports.documents import analysis_json, document_text
+from splitgraph.reports.pages import analysis_page, blockers_page
+from splitgraph.reports.text import plain_text
 
 LENGTH = 1 << 20
 CUT = "1,048,5"

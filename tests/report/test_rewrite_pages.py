@@ -6,7 +6,7 @@ import pytest
 
 from splitgraph.conversion.rewrite import Change, Rewrite
 from splitgraph.findings.diagnostics import CODES, Diagnostic, diagnostic
-from splitgraph.report.pages import (
+from splitgraph.reports.pages import (
     blockers_page,
     changes_phrase,
     code_page,
@@ -14,7 +14,7 @@ from splitgraph.report.pages import (
     rewrite_page,
     verification_page,
 )
-from splitgraph.report.text import plain_text
+from splitgraph.reports.text import plain_text
 from splitgraph.verification.verification import Difference, Verification
 
 from .results import OTHER_CHANGE, SPLIT_CHANGE, make_rewrite, make_verification

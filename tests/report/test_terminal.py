@@ -9,11 +9,11 @@ from collections.abc import Sequence
 import pytest
 
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
-from splitgraph.report.pages import (
+from splitgraph.reports.pages import (
     analysis_page,
     findings_table,
 )
-from splitgraph.report.text import Block, line, plain_text, print_page
+from splitgraph.reports.text import Block, line, plain_text, print_page
 
 from .results import GPT2, make_analysis, make_split
 

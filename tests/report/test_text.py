@@ -6,10 +6,10 @@ import pytest
 
 from splitgraph.inference.analysis import SplitReport
 from splitgraph.model.value_type import UNKNOWN, sequence, tensor
-from splitgraph.report.pages import (
+from splitgraph.reports.pages import (
     split_parts,
 )
-from splitgraph.report.text import count, display_width, opset_text, parts_text, printable, shortened
+from splitgraph.reports.text import count, display_width, opset_text, parts_text, printable, shortened
 
 from .results import dims, make_split
 

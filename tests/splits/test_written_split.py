@@ -9,8 +9,8 @@ import pytest
 from onnx import parser
 
 import splitgraph
-from splitgraph.report.documents import analysis_json
-from splitgraph.report.html.split_svg import split_svg
+from splitgraph.reports.documents import analysis_json
+from splitgraph.reports.html.split_svg import split_svg
 
 # Opset, inputs, node, initializer; the code of the error; axis and lengths of the report.
 Case = tuple[int, str, str, str, str, int | None, tuple[int | None, ...]]

@@ -183,6 +183,12 @@ class NodeAtBoundary(Node, NodeBuilder):
         return version if self.upward else version - 1
 
     @property
+    def stop(self) -> int:
+        """The opset next to the boundary, on the side that the node comes from."""
+        version = self.upper.since_version
+        return version - 1 if self.upward else version
+
+    @property
     def old(self) -> OperatorVersion:
         """The version that the node comes from."""
         return self.lower if self.upward else self.upper

@@ -4,8 +4,8 @@ get another form at the model's own opset. The canonical split of a node is lowe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from splitgraph.conversion.builders import Emission, SharedLengths, new_emission
 from splitgraph.conversion.cache import ConversionCache, Key
@@ -25,6 +25,8 @@ from splitgraph.splits.lowering import LowerRequest, NotRepresentable, lengths_w
 
 # The input that holds the lengths at run time, by operator. For slices: the input of the Split that stands for them.
 LENGTHS_INPUT = {"Split": 1, "SplitToSequence": 1, "VariadicSplit": 2, "Slice": 1}
+# The first opset of the operators that not every opset has.
+_EXISTS_FROM = {"SplitToSequence": 11, "StringSplit": 20}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,8 @@ def lower_split(
         variant.lower(request)
     except NotRepresentable as refusal:
         text = f"{detail.variant.label}: {refusal.message}"
-        return None, [diagnostic(refusal.code, text, location, help=refusal.help)]
+        blocking_opset = None if refusal.exists_from is None else refusal.exists_from - 1
+        return None, [diagnostic(refusal.code, text, location, help=refusal.help, blocking_opset=blocking_opset)]
     mains = {made.op_type for made in emission.mains} - {variant.op_type}
     after = mains.pop() if len(mains) == 1 and not mains.isdisjoint(("Slice", "Gather", "Identity")) else variant.label
     return emission.replacement(why, detail.variant.label, after), ()
@@ -236,7 +239,10 @@ class _SplitPlanner:
             self._targets[op_type] = variant_at(op_type, self.to_opset)
         variant = self._targets[op_type]
         if variant is None:
-            self.plan.blockers.append(_missing(node, location, self.to_opset))
+            self.plan.blockers.append(_missing(node, location))
+            oldest = variant_at(op_type, _EXISTS_FROM[op_type])
+            assert oldest is not None
+            self._block(op_type, detail, _kept_as_is(detail.variant, oldest, detail.data, location))
             return
         cached = self.cache.find(key, node, index)
         if cached is not None:
@@ -250,7 +256,7 @@ class _SplitPlanner:
         has_one_form = variant.output_types is not detail.variant.output_types or variant.lower is None
         if has_one_form or op_type == "SplitToSequence":
             # Sequences and strings have one form, so that only their element types can prevent a conversion.
-            self.plan.blockers.extend(_kept_as_is(detail.variant, variant, detail.data, location))
+            self._block(op_type, detail, _kept_as_is(detail.variant, variant, detail.data, location))
             return
         if variant is detail.variant and location in self.never_run:
             return
@@ -260,12 +266,20 @@ class _SplitPlanner:
         node, index = split.node, split.index
         emission = new_emission(self.plan, self.model, self.scope, node, index, self.names, self.to_opset, self.shared)
         replacement, blockers = lower_split(split, variant, emission, f"opset {self.to_opset}")
-        self.plan.blockers.extend(blockers)
+        self._block(node.op_type, split.detail, blockers)
         if replacement is None:
             return
         self.replacements.append((self.scope, index, replacement))
         if key is not None and len(emission.mains) == 1:
             self.cache.keep_split(key, node, emission.mains[0], self.shared.holds, replacement.why)
+
+    def _block(self, op_type: str, detail: SplitDetail, blockers: Iterable[Diagnostic]) -> None:
+        """Add the blockers of a split. For an element type, find the opset that does not take it."""
+        for finding in blockers:
+            if finding.code == "SG403":
+                way = opset_of(self.scope.imports), self.to_opset
+                finding = replace(finding, blocking_opset=_first_without(op_type, detail.data.dtype, *way))
+            self.plan.blockers.append(finding)
 
 
 def _certain_dimensions(model: ModelProto) -> frozenset[str]:
@@ -295,8 +309,8 @@ def _kept_as_is(before: Variant, after: Variant, data: ValueType, location: str)
     return [diagnostic("SG403", message, location)]
 
 
-def _missing(node: NodeProto, location: str, to_opset: int) -> Diagnostic:
-    first = 11 if node.op_type == "SplitToSequence" else 20
+def _missing(node: NodeProto, location: str) -> Diagnostic:
+    first = _EXISTS_FROM[node.op_type]
     helps = {
         "SplitToSequence": "Stop at opset 11. 'convert --to split' says why it cannot be a plain split.",
         "StringSplit": "Stop at opset 20; nothing older splits strings.",
@@ -306,7 +320,18 @@ def _missing(node: NodeProto, location: str, to_opset: int) -> Diagnostic:
         f"{node.op_type} exists from opset {first} on and has no older form",
         location,
         help=helps.get(node.op_type),
+        blocking_opset=first - 1,
     )
+
+
+def _first_without(op_type: str, dtype: str | None, from_opset: int, to_opset: int) -> int | None:
+    """Return the first opset on the way at which a split does not take an element type, None for an unknown one."""
+    step = 1 if to_opset > from_opset else -1
+    for opset in range(from_opset + step, to_opset + step, step):
+        variant = variant_at(op_type, opset)
+        if variant is not None and variant.dtypes is not None and dtype not in variant.dtypes:
+            return opset
+    return None
 
 
 # Splits at the model's own opset --------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from splitgraph.conversion.targets.write import TargetPlanner
 from splitgraph.findings.diagnostics import ConversionError, Diagnostic, diagnostic
 from splitgraph.inference import later_leeway
 from splitgraph.model.onnx_proto import ModelProto
+from splitgraph.model.places import with_nodes
 from splitgraph.model.scopes import GraphPath, model_imports, plain_domain, scopes
 from splitgraph.options import STRICT, Goal, IRVersion, Leeway
 from splitgraph.runtimes.check import Examined, TargetCheck, check_target, examine, is_not_read
@@ -141,7 +142,7 @@ def _at_opset(
         raise_blockers(left, target, reasons, source)
     check = check_target(examined, target)
     notes = [finding for finding in check.findings if finding.severity != "error" and finding.code != "SG705"]
-    notes += _unmeasured(check)
+    notes = list(with_nodes([*notes, *_unmeasured(check)], examined.walked.scopes))
     return replace(rewrite, diagnostics=tuple(dict.fromkeys((*rewrite.diagnostics, *notes)))), check
 
 
@@ -154,7 +155,7 @@ def _unmeasured(check: TargetCheck) -> list[Diagnostic]:
     named = ", ".join(operators[:_MOST_NAMED]) + (" and others" if len(operators) > _MOST_NAMED else "")
     text = f"it is not known whether {check.target.label} reads {len(nodes)} of {len(check.nodes)} nodes ({named})"
     help = f"splitgraph check --target {check.target.key} says what was not measured."
-    return [diagnostic("SG705", text, nodes[0].node, severity="info", help=help)]
+    return [diagnostic("SG705", text, nodes[0].node, severity="info", help=help, target=check.target.key)]
 
 
 def _repaired(model: ModelProto, leeway: Leeway) -> Rewrite:

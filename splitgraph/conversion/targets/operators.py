@@ -19,8 +19,8 @@ from splitgraph.inference import Walked
 from splitgraph.inference.walk_results import GraphDetail
 from splitgraph.model.names import FreshNames
 from splitgraph.model.onnx_proto import ModelProto, NodeProto
+from splitgraph.model.places import operator_label, version_of
 from splitgraph.model.scopes import GraphPath, Scope, node_label, plain_domain
-from splitgraph.runtimes.node_traits import operator_label, version_of
 from splitgraph.runtimes.operator_traits import operator_traits
 from splitgraph.runtimes.operators import Verdict
 from splitgraph.runtimes.target import Target

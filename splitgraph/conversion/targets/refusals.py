@@ -28,7 +28,12 @@ def left_of(examined: Examined, target: Target, *, is_own: bool) -> list[Diagnos
     left = [finding for finding in check_target(examined, target).findings if finding.severity == "error"]
     if not is_own:
         left += [
-            diagnostic("SG705", f"it is not known whether {target.label} reads this: {title(trait)}", node.location)
+            diagnostic(
+                "SG705",
+                f"it is not known whether {target.label} reads this: {title(trait)}",
+                node.location,
+                target=target.key,
+            )
             for node in examined.nodes
             for trait in target.unknown(node.traits & FORMS.keys())
         ]
@@ -48,8 +53,13 @@ def in_the_users_words(
     told: dict[Diagnostic, None] = {}
     for finding in left:
         for location in user.get(finding.location, [finding.location]):
-            told.update(dict.fromkeys(own.get(location) or [replace(finding, location=location)]))
+            told.update(dict.fromkeys(own.get(location) or [_at(finding, location)]))
     return list(told)
+
+
+def _at(finding: Diagnostic, location: str) -> Diagnostic:
+    """Return a finding about the node at another location."""
+    return finding if location == finding.location else replace(finding, location=location, node=None, operator=None)
 
 
 def raise_blockers(left: Sequence[Diagnostic], target: Target, reasons: Mapping[str, str], source: Examined) -> None:
@@ -85,7 +95,8 @@ def _blocker(finding: Diagnostic, reason: str | None, node: NodeTraits | None) -
     if not finding.code.startswith("SG70"):
         return finding
     why = "no other form of it is known to be read" if reason is None else reason
-    return diagnostic("SG706", f"{finding.message}; {why}", finding.location, help=_help(node))
+    text = f"{finding.message}; {why}"
+    return diagnostic("SG706", text, finding.location, help=_help(node), target=finding.target)
 
 
 def _help(node: NodeTraits | None) -> str | None:

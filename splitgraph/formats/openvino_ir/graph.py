@@ -61,6 +61,11 @@ class Layer:
     port_maps: Mapping[str, tuple[Mapping[str, str], ...]]
     element: Element
 
+    @property
+    def label(self) -> str:
+        """The layer's type with its operator set, "opset1.Split"."""
+        return f"{self.version}.{self.type}"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:

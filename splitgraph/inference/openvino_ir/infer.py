@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, SubElement
 
 from splitgraph.dim import DimLike, Facts, Obligation, symbol
-from splitgraph.findings.diagnostics import diagnostic
+from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference.accepted import analyse_accepting
 from splitgraph.inference.analysis import IR, Analysis
 from splitgraph.inference.build_analysis import build_analysis
@@ -20,7 +20,8 @@ from splitgraph.inference.rules import load_openvino_rules
 from splitgraph.inference.task import UNBOUND, BoundSizes, Follow, Task, bound_type, read_sizes
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_state import WalkState
-from splitgraph.model.scopes import MAIN, GraphPath
+from splitgraph.model.places import with_nodes
+from splitgraph.model.scopes import MAIN, GraphPath, scopes
 from splitgraph.model.value_type import Shape, ValueType
 from splitgraph.options import NO_SIZES, STRICT, Leeway, Sizes
 
@@ -56,7 +57,18 @@ def analyse_mirror(
     task = Task(
         mirrored.model, leeway.empty_chunks, sizes, given_types=mirrored.given, declared_types=mirrored.declared
     )
-    return analyse_accepting(task, leeway, partial(_analyse, mirrored))
+    analysis = analyse_accepting(task, leeway, partial(_analyse, mirrored))
+    if not analysis.diagnostics and not analysis.accepted:
+        return analysis
+    found, accepted = (with_layers(each, mirrored) for each in (analysis.diagnostics, analysis.accepted))
+    return replace(analysis, diagnostics=found, accepted=accepted)
+
+
+def with_layers(findings: Iterable[Diagnostic], mirrored: Mirror) -> tuple[Diagnostic, ...]:
+    """Return findings with the layers that they are about."""
+    return with_nodes(
+        findings, scopes(mirrored.model), lambda place: mirrored.layers[place.scope.path][place.position].label
+    )
 
 
 def walk_mirror(mirrored: Mirror, sizes: BoundSizes = UNBOUND, follow: Follow | None = None) -> Walked:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from splitgraph.report.html import model_page, page, split_svg
+from splitgraph.reports.html import model_page, page, split_svg
 
 ASSETS = Path(page.__file__).parent / "assets"
 OWN = sorted(path for path in ASSETS.iterdir() if path.is_file())

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from splitgraph.report.html.page import asset
+from splitgraph.reports.html.page import asset
 
 COLOURS = {
     name: (light, dark)

@@ -7,7 +7,7 @@ from pathlib import Path
 import onnx
 
 import splitgraph
-from splitgraph.report.html.changes_page import changes_page
+from splitgraph.reports.html.changes_page import changes_page
 
 from .pages import page_data, split_model
 

@@ -8,7 +8,7 @@ import pytest
 from onnx import helper
 
 import splitgraph
-from splitgraph.report.html.split_svg import find_split
+from splitgraph.reports.html.split_svg import find_split
 
 from .pages import split_model
 

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import splitgraph
 from splitgraph.model.tensor_data import SourceFile
-from splitgraph.report.html.model_data import model_data
+from splitgraph.reports.html.model_data import model_data
 
 from .pages import split_model
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 import pytest
 
 import splitgraph
-from splitgraph.report.html.changes_page import changes_page
-from splitgraph.report.html.model_page import model_page
-from splitgraph.report.html.page import IndexRow, index_page, json_in_html
+from splitgraph.reports.html.changes_page import changes_page
+from splitgraph.reports.html.model_page import model_page
+from splitgraph.reports.html.page import IndexRow, index_page, json_in_html
 
 from .pages import HOSTILE, page_data, policy, read_page, split_model
 

@@ -9,7 +9,7 @@ import pytest
 from onnx import helper
 
 import splitgraph
-from splitgraph.report.html.split_svg import WIDTH, find_split, split_svg
+from splitgraph.reports.html.split_svg import WIDTH, find_split, split_svg
 
 from .pages import HOSTILE, split_model
 

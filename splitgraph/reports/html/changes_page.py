@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from splitgraph.inference.analysis import Analysis
-from splitgraph.report.html.model_data import model_data
-from splitgraph.report.html.model_page import last_part, page_of
-from splitgraph.report.text import count, printable, region_text, regions_text, verification_phrase
+from splitgraph.reports.html.model_data import model_data
+from splitgraph.reports.html.model_page import last_part, page_of
+from splitgraph.reports.text import count, printable, region_text, regions_text, verification_phrase
 
 if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Change
     from splitgraph.differences import ModelDifference, NodeDifference, NodeForm, PartDifference, ValueDifference
     from splitgraph.findings.diagnostics import Diagnostic
-    from splitgraph.report.documents import Document
+    from splitgraph.reports.documents import Document
     from splitgraph.verification.verification import Verification
 
 

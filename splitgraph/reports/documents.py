@@ -10,7 +10,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 import splitgraph
@@ -421,21 +421,32 @@ def batch_json(verb: str, outcomes: Sequence[Outcome]) -> Document:
         "verb": verb,
         "ok": all(outcome.ok for outcome in outcomes),
         "counts": dict(sorted(numbers.items())),
-        "models": [outcome.document() for outcome in outcomes],
+        "models": [_outcome(outcome) for outcome in outcomes],
     }
 
 
 def outcome_json(outcome: Outcome) -> Document:
     """Return one line of a report of many models."""
-    return {"splitgraph": splitgraph.__version__, **outcome.document()}
+    return {"splitgraph": splitgraph.__version__, **_outcome(outcome)}
+
+
+def _outcome(outcome: Outcome) -> Document:
+    # In the document of many models, the version stands once, at the top.
+    values = {field.name: getattr(outcome, field.name) for field in fields(outcome)}
+    return {
+        **values,
+        "diagnostics": diagnostics_json(outcome.diagnostics),
+        "accepted": diagnostics_json(outcome.accepted),
+        "assumed_defaults": list(outcome.assumed_defaults),
+        "data_files": dict(outcome.data_files),
+        "seconds": round(outcome.seconds, 4),
+        "files": dict(outcome.files),
+    }
 
 
 def diagnostics_json(diagnostics: Iterable[Diagnostic]) -> list[Document]:
     """Return diagnostics, in the order of the findings."""
-    return [
-        {"code": d.code, "severity": d.severity, "message": d.message, "location": d.location, "help": d.help}
-        for d in diagnostics
-    ]
+    return [asdict(finding) for finding in diagnostics]
 
 
 def _types_json(types: Mapping[str, ValueType]) -> Document:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from splitgraph.report.text import BLANK, SEVERITY_STYLES, Block, Cell, count, line, shortened, table
+from splitgraph.reports.text import BLANK, SEVERITY_STYLES, Block, Cell, count, line, shortened, table
 
 if TYPE_CHECKING:
     from splitgraph.findings.diagnostics import Diagnostic, Severity

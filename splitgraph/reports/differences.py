@@ -7,8 +7,8 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from splitgraph.findings.diagnostics import LONGEST_TEXT, Diagnostic, abridged
-from splitgraph.report.pages import findings_table
-from splitgraph.report.text import BLANK, Block, Cell, count, line, opset_text, shortened, table
+from splitgraph.reports.pages import findings_table
+from splitgraph.reports.text import BLANK, Block, Cell, count, line, opset_text, shortened, table
 
 if TYPE_CHECKING:
     from splitgraph.differences import ModelDifference, NodeDifference, NodeForm, PartDifference, ValueDifference

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from splitgraph.findings.codes import CodeInfo
 from splitgraph.findings.diagnostics import LONGEST_TEXT, Diagnostic, abridged
-from splitgraph.report.text import (
+from splitgraph.reports.text import (
     BLANK,
     SEVERITY_STYLES,
     Block,

@@ -11,15 +11,16 @@ from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.formats import HeldModel, open_model
 from splitgraph.formats.constants import UNKNOWN_FOLDER, Constant, Folder, graph_constants
 from splitgraph.inference.analysis import IR, Analysis, SplitReport
+from splitgraph.model.deferred import import_whole
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import MAIN, GraphPath
 from splitgraph.model.value_type import ValueType
-from splitgraph.report.html.graphs import EntryTable, Graphs, GraphSources, read_graphs
-from splitgraph.report.html.split_svg import KINDS, bar_weights, operator_label, rest_parts
-from splitgraph.report.text import dim_text, opset_text, printable, shortened
+from splitgraph.reports.html.graphs import EntryTable, Graphs, GraphSources, read_graphs
+from splitgraph.reports.html.split_svg import KINDS, bar_weights, operator_label, rest_parts
+from splitgraph.reports.text import dim_text, opset_text, printable, shortened
 
 if TYPE_CHECKING:
-    from splitgraph.report.documents import Document
+    from splitgraph.reports.documents import Document
 
 # Characters of a text of the model's metadata.
 _LONGEST_TEXT = 400
@@ -153,6 +154,7 @@ def _with_constants(
     """
     if isinstance(content, ModelProto):
         return content, lambda graph, path: graph_constants(graph, folder)
+    import_whole("splitgraph.inference.openvino_ir")
     from splitgraph.differences.parts import constants_of_ir
     from splitgraph.inference.openvino_ir import mirror
 

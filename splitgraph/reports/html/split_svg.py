@@ -10,8 +10,8 @@ from splitgraph.dim import Dim, evaluate, symbols_of
 from splitgraph.findings.diagnostics import SplitgraphError, diagnostic, meant
 from splitgraph.inference.analysis import Analysis, SplitReport
 from splitgraph.model.scopes import node_label
-from splitgraph.report.html.page import asset
-from splitgraph.report.text import count, dim_text, printable
+from splitgraph.reports.html.page import asset
+from splitgraph.reports.text import count, dim_text, printable
 
 # Splits as data -------------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 import splitgraph
-from splitgraph.report.text import printable
+from splitgraph.reports.text import printable
 
 # Pages in one file ----------------------------------------------------------------------------------------------------
 
@@ -81,7 +81,7 @@ def json_in_html(data: Any) -> str:
 @cache
 def asset(name: str) -> str:
     """Return the text of a file in `assets`."""
-    return files("splitgraph.report.html").joinpath("assets", *name.split("/")).read_text(encoding="utf-8")
+    return files("splitgraph.reports.html").joinpath("assets", *name.split("/")).read_text(encoding="utf-8")
 
 
 def library_code() -> str:

@@ -11,8 +11,8 @@ from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.processes.this_process import writing
 
 if TYPE_CHECKING:
-    from splitgraph.report.documents import Document
-    from splitgraph.report.text import Block
+    from splitgraph.reports.documents import Document
+    from splitgraph.reports.text import Block
 
 # Seconds after which a person wants to know how to go on without waiting.
 LONG = 10.0
@@ -22,7 +22,7 @@ LONG = 10.0
 
 def print_document(document: Document) -> None:
     """Print a JSON document on stdout."""
-    from splitgraph.report.documents import document_text
+    from splitgraph.reports.documents import document_text
 
     with writing():
         sys.stdout.write(document_text(document))
@@ -31,7 +31,7 @@ def print_document(document: Document) -> None:
 
 def print_result(blocks: Sequence[Block]) -> None:
     """Print a page on stdout."""
-    from splitgraph.report.text import print_page
+    from splitgraph.reports.text import print_page
 
     with writing():
         print_page(blocks, sys.stdout)
@@ -40,7 +40,7 @@ def print_result(blocks: Sequence[Block]) -> None:
 
 def print_notice(blocks: Sequence[Block]) -> None:
     """Print a page on stderr; if stderr is full, nobody can be told."""
-    from splitgraph.report.text import print_page
+    from splitgraph.reports.text import print_page
 
     try:
         print_page(blocks, sys.stderr)
@@ -52,7 +52,7 @@ def print_notice(blocks: Sequence[Block]) -> None:
 
 def say_error(text: str, diagnostics: Sequence[Diagnostic] = ()) -> None:
     """Print one line on stderr, with the code of the first diagnostic to look up."""
-    from splitgraph.report.text import SEVERITY_STYLES, line
+    from splitgraph.reports.text import SEVERITY_STYLES, line
 
     code = f" [{diagnostics[0].code}]" if diagnostics else ""
     print_notice([line(("error: ", SEVERITY_STYLES["error"]), f"{text}{code}")])

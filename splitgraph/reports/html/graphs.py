@@ -22,11 +22,11 @@ from splitgraph.model.scopes import (
     subgraphs,
 )
 from splitgraph.model.value_type import ValueType
-from splitgraph.report.text import printable
+from splitgraph.reports.text import printable
 from splitgraph.splits.openvino_split_1 import DOMAIN as OPENVINO
 
 if TYPE_CHECKING:
-    from splitgraph.report.documents import Document
+    from splitgraph.reports.documents import Document
 
 T = TypeVar("T")
 

@@ -6,9 +6,9 @@ from pathlib import PurePath
 from typing import Any
 
 from splitgraph.inference.analysis import Analysis
-from splitgraph.report.html.model_data import model_data
-from splitgraph.report.html.page import html_page
-from splitgraph.report.text import printable
+from splitgraph.reports.html.model_data import model_data
+from splitgraph.reports.html.page import html_page
+from splitgraph.reports.text import printable
 
 _SCRIPTS = (
     "elements.js",
