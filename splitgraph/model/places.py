@@ -59,6 +59,8 @@ class LocatedNodes:
         for scope in self.scopes.values():
             self._graphs.setdefault(scope.location, []).append(scope)
         self._labels: dict[str, Mapping[str, Sequence[LocatedNode]]] = {}
+        # Findings in nested calls have the starts of their locations in common.
+        self._found: dict[str, Sequence[LocatedNode]] = {}
         self._functions: dict[FunctionKey, FunctionProto] = {
             function_key(scope.proto): scope.proto for scope in self.scopes.values() if scope.is_function
         }
@@ -67,8 +69,11 @@ class LocatedNodes:
         """Return the nodes at a location. There are several where nodes share a name, and in the body of a function
         that is called more than once.
         """
-        places = [place for graph, label in _cuts(location) for place in self._of_graph(graph).get(label, ())]
-        return places or self._in_a_call(location)
+        found = self._found.get(location)
+        if found is None:
+            places = [place for graph, label in _cuts(location) for place in self._of_graph(graph).get(label, ())]
+            found = self._found[location] = places or self._in_a_call(location)
+        return found
 
     def function_of(self, node: NodeProto) -> FunctionProto | None:
         """Return the function of the model that a node calls; None for every other node."""
@@ -88,13 +93,16 @@ class LocatedNodes:
         return self._labels[location]
 
     def _in_a_call(self, location: str) -> Sequence[LocatedNode]:
-        for outer, inside in _cuts(location) if self._functions else ():
-            for graph, label in _cuts(outer):
-                for call in self._of_graph(graph).get(label, ()):
-                    function = self.function_of(call.node)
-                    inner = [] if function is None else self.at(f"{function_location(function)}/{inside}")
-                    if inner:
-                        return [place._replace(calls=(call, *place.calls)) for place in inner]
+        """Return the nodes in the body of a function at the location of a call: the longest start of it is the call, so
+        that what is nested is found once.
+        """
+        for outer, inside in reversed([*_cuts(location)] if self._functions else []):
+            for call in self.at(outer):
+                function = self.function_of(call.node)
+                inner = [] if function is None else self.at(f"{function_location(function)}/{inside}")
+                if inner:
+                    calls = *call.calls, call._replace(calls=())
+                    return [place._replace(calls=(*calls, *place.calls)) for place in inner]
         return ()
 
 

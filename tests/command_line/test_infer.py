@@ -58,7 +58,7 @@ def test_many_inputs_are_folded(run: Run, folder: Path) -> None:
     )
     onnx.save(model, "model.onnx")
     out = run("infer", "model.onnx")[1]
-    assert "  input   more6        float32[N]\n          and 5 more  --all shows them\n  output  p0" in out
+    assert "  input   more6       float32[N]\n          and 5 more  --all shows them\n  output  p0" in out
     out = run("infer", "model.onnx", "--all")[1]
     assert "  input   more11  float32[N]\n  output  p0" in out
     assert "  operator  nodes\n  Split     1\n" in out

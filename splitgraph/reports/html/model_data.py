@@ -154,6 +154,7 @@ def _with_constants(
     """
     if isinstance(content, ModelProto):
         return content, lambda graph, path: graph_constants(graph, folder)
+    import_whole("splitgraph.differences.parts")
     import_whole("splitgraph.inference.openvino_ir")
     from splitgraph.differences.parts import constants_of_ir
     from splitgraph.inference.openvino_ir import mirror
