@@ -41,10 +41,13 @@ class Tolerance(NamedTuple):
 
 
 class GivenSizes(NamedTuple):
-    """The sizes that `reshape` gave a model. items: the new dimensions along which items stand apart."""
+    """The sizes that `reshape` gave a model. items: the new dimensions along which items stand apart. lengths: why they
+    do not along others, as people read it.
+    """
 
     asked: NewSizes
     items: frozenset[str]
+    lengths: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,8 @@ def verify_sizes(before: Model, after: Model, given: GivenSizes, verify: Verify)
     lengths = sorted(wanted.old.keys() - wanted.batch)
     if not lengths or wanted.new:
         return _joined([verification for _, verification in done], ())
-    told = _told_at_others(replace(case, wanted=wanted), named, verify)
+    reasons = [f"{name} is no batch ({given.lengths[name]})" for name in lengths if _is_first(name, wanted, given)]
+    told = _told_at_others(replace(case, wanted=wanted), named, verify, reasons)
     if told is None:
         text = f"the model with any {', '.join(lengths)} runs at none of the other sizes that were tried"
         finding = diagnostic("SG422", text)
@@ -103,7 +104,14 @@ def _is_batch(name: str, wanted: Wanted) -> bool:
     return name in wanted.asked or set(wanted.axes[name].values()) == {0}
 
 
-def _told_at_others(case: _OnnxCase | _IrCase, named: Any, verify: Verify) -> tuple[Diagnostic, ...] | None:
+def _is_first(name: str, wanted: Wanted, given: GivenSizes) -> bool:
+    """Return True for a length that is the first dimension of inputs, where people expect a batch."""
+    return name in given.lengths and 0 in wanted.axes[name].values()
+
+
+def _told_at_others(
+    case: _OnnxCase | _IrCase, named: Any, verify: Verify, reasons: Sequence[str]
+) -> tuple[Diagnostic, ...] | None:
     """Run a model at other sizes of its lengths, and return what is to be said. None if it runs at none of them."""
     old = {name: size for name, size in case.wanted.old.items() if name in case.wanted.batch}
     for sizes in case.wanted.others():
@@ -114,6 +122,7 @@ def _told_at_others(case: _OnnxCase | _IrCase, named: Any, verify: Verify) -> tu
         if verification.verdict == "equal" or verification.cases:
             at = ", ".join(f"{name} = {size}" for name, size in sorted(sizes.items()))
             text = f"at {at} the model runs; nothing says what it should give at other than the old sizes"
+            text = "; ".join([text, *reasons])
             return (diagnostic("SG512", text, severity="info"),)
     return None
 

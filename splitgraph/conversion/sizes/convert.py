@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from splitgraph.conversion.apply import apply_plan
@@ -35,16 +35,14 @@ def convert_sizes(model: ModelProto, sizes: NewSizes, leeway: Leeway = STRICT) -
     """Return a copy of the model whose inputs have other sizes. Constants that say an old size say it in terms of the
     new dimension. Raises ConversionError with everything that is in the way, SplitgraphError for wrong sizes.
     """
-    rewrite, items = convert_to(model, read_wanted(model, sizes), sizes.follow, leeway)
-    return replace(rewrite, new_sizes=GivenSizes(sizes, items))
+    rewrite, given = convert_to(model, read_wanted(model, sizes), sizes.follow, leeway)
+    return replace(rewrite, new_sizes=GivenSizes(sizes, *given))
 
 
 def convert_to(
     model: ModelProto, wanted: Wanted, follow: Sequence[str] = (), leeway: Leeway = STRICT
-) -> tuple[Rewrite[ModelProto], frozenset[str]]:
-    """Do the same with sizes that were read. Return also the symbols along which items stand apart. follow: as in
-    `NewSizes`.
-    """
+) -> tuple[Rewrite[ModelProto], tuple[frozenset[str], Mapping[str, str]]]:
+    """Do the same with sizes that were read. Return also what `GivenSizes` has besides. follow: as in `NewSizes`."""
     plan = Plan()
     rewrite, walked = repaired(model, leeway)
     plan.refuse_errors(walked)
@@ -70,7 +68,7 @@ def convert_to(
     result = _declared_anew(written.model, wanted)
     plan.blockers += _errors_at_sizes(model, result, found.wanted)
     plan.raise_blockers("the sizes cannot change")
-    return rewrite.then(replace(written, held=result)), found.wanted.batch
+    return rewrite.then(replace(written, held=result)), found.given
 
 
 def _errors_at_sizes(before: ModelProto, after: ModelProto, wanted: Wanted) -> Sequence[Diagnostic]:

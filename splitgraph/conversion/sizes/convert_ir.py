@@ -36,16 +36,14 @@ def convert_ir_sizes(model: OpenVINOModel, sizes: NewSizes) -> Rewrite[OpenVINOM
     old size follow. Raises ConversionError with everything that is in the way, SplitgraphError for wrong sizes.
     """
     wanted = read_wanted(mirror(model).model, sizes)
-    rewrite, items = convert_ir_to(model, wanted, sizes.follow)
-    return replace(rewrite, new_sizes=GivenSizes(sizes, items))
+    rewrite, given = convert_ir_to(model, wanted, sizes.follow)
+    return replace(rewrite, new_sizes=GivenSizes(sizes, *given))
 
 
 def convert_ir_to(
     model: OpenVINOModel, wanted: Wanted, follow: Collection[str] = ()
-) -> tuple[Rewrite[OpenVINOModel], frozenset[str]]:
-    """Do the same with sizes that were read. Return also the symbols along which items stand apart. follow: as in
-    `NewSizes`.
-    """
+) -> tuple[Rewrite[OpenVINOModel], tuple[frozenset[str], Mapping[str, str]]]:
+    """Do the same with sizes that were read. Return also what `GivenSizes` has besides. follow: as in `NewSizes`."""
     before = infer_ir(model, fill=False).diagnostics
     known = {finding.location for finding in before if finding.severity == "error"}
     mirrored, bound = relabelled_mirror(mirror(model), wanted), BoundSizes(wanted.bound, ())
@@ -68,7 +66,7 @@ def convert_ir_to(
     plan.blockers += _left_over(analysis, wanted, known)
     plan.raise_blockers("the sizes cannot change")
     version: Mapping[str, int] = {IR: model.version}
-    return Rewrite(analysis.model, tuple(writer.changes), from_opset=version, to_opset=version), found.wanted.batch
+    return Rewrite(analysis.model, tuple(writer.changes), from_opset=version, to_opset=version), found.given
 
 
 def _new_shapes(wanted: Wanted) -> dict[str, list[DimLike | None]]:

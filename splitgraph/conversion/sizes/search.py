@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 from splitgraph.conversion.sizes.follow import Follower, InputPlace, Need, Operators, Reading
@@ -30,7 +31,7 @@ _ITEMS_HELP = "If it is no batch, name the dimension with reshape --input-shape,
 
 class Found(NamedTuple):
     """A walk with new sizes. stuck: the needs that nothing gives, with why. over: where a dimension is computed over,
-    by symbol; lost: the outputs that do not have one.
+    by symbol; lost: the outputs that do not have one. dropped: the same of dimensions that are taken for lengths.
     """
 
     wanted: Wanted
@@ -39,6 +40,13 @@ class Found(NamedTuple):
     stuck: Mapping[Need, str]
     over: Mapping[str, tuple[str, str]]
     lost: Mapping[str, tuple[str, str]]
+    dropped: Mapping[str, tuple[str, str]] = MappingProxyType({})
+
+    @property
+    def given(self) -> tuple[frozenset[str], Mapping[str, str]]:
+        """Return the dimensions along which items stand apart, and why they do not along others."""
+        lengths = {name: f"{location}: {text}" for name, (location, text) in self.dropped.items()}
+        return self.wanted.batch, lengths
 
     def not_apart(self) -> Mapping[str, tuple[str, str]]:
         """Return why items do not stand apart along a dimension, by symbol: the node, and what it does."""
@@ -77,6 +85,7 @@ def find_reading(
     if operators.over is None:
         first = {name for name, inputs in wanted.axes.items() if set(inputs.values()) == {0}}
         return follow(replace(wanted, batch=frozenset(first)), {})
+    dropped = dict[str, tuple[str, str]]()
     while True:
         found = follow(wanted, {})
         read = {name for each in found.follower.alternatives.values() for name in each.symbols}
@@ -85,7 +94,8 @@ def find_reading(
             found = _with_best_reading(found, follow)
             lengths = wanted.batch & found.not_apart().keys() - wanted.asked
         if not lengths:
-            return found
+            return found._replace(dropped=dropped)
+        dropped.update((name, found.not_apart()[name]) for name in lengths)
         wanted = replace(wanted, batch=wanted.batch - lengths)
 
 

@@ -418,6 +418,8 @@ def test_a_first_dimension_that_is_no_batch_is_a_length() -> None:
     rewrite = splitgraph.reshape(made, {"x": ["S", "N", 1]}, verify=True)
     assert rewrite.new_sizes is not None and rewrite.new_sizes.items == {"N"}
     assert rewrite.verification is not None and rewrite.verification.verdict == "equal"
+    (note,) = [each.message for each in rewrite.verification.diagnostics if each.code == "SG512"]
+    assert note.endswith("; S is no batch (main/LSTM#0: LSTM computes over S)")
 
 
 @pytest.mark.parametrize("items", [1, 2, 3])
@@ -458,7 +460,7 @@ def test_only_rounding_may_differ_by_more(made: ModelProto, is_apart: bool) -> N
 
     sizes = NewSizes({"x": ["N", *(dim.dim_value for dim in made.graph.input[0].type.tensor_type.shape.dim[1:])]})
     # Also what is known to compute over items is asked.
-    verify_sizes(made, convert_sizes(made, sizes).model, GivenSizes(sizes, frozenset("N")), verify)
+    verify_sizes(made, convert_sizes(made, sizes).model, GivenSizes(sizes, frozenset("N"), {}), verify)
     assert asked[:3] == [1, 1, 0] and (1000 in asked) == is_apart
 
 
