@@ -20,7 +20,7 @@ from splitgraph.verification.installation import (
 
 PYPROJECT = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
 # Extras of the project itself.
-OF_DEVELOPERS = ("all", "test", "dev", "browser")
+OF_DEVELOPERS = ("all", "test", "dev", "browser", "docs")
 
 
 def requirements(text: str) -> dict[str, str]:
