@@ -12,6 +12,7 @@ from functools import partial
 from splitgraph.conversion.sizes.follow import Rule, Site
 from splitgraph.conversion.sizes.readings import Ambiguous, read_target
 from splitgraph.dim import Dim, DimLike, symbols_of
+from splitgraph.inference.rules.onnx.elementwise import ARITHMETIC, LOGIC, VARIADIC
 from splitgraph.model.onnx_proto import GraphProto
 from splitgraph.model.value_type import ValueType, tensor, vector
 
@@ -401,31 +402,7 @@ def _where(site: Site) -> None:
     fit_broadcast(site, (0, 1, 2))
 
 
-ELEMENTWISE = [
-    "Add",
-    "And",
-    "BitShift",
-    "BitwiseAnd",
-    "BitwiseOr",
-    "BitwiseXor",
-    "Div",
-    "Equal",
-    "Greater",
-    "GreaterOrEqual",
-    "Less",
-    "LessOrEqual",
-    "Max",
-    "Mean",
-    "Min",
-    "Mod",
-    "Mul",
-    "Or",
-    "PRelu",
-    "Pow",
-    "Sub",
-    "Sum",
-    "Xor",
-]
+ELEMENTWISE = (*ARITHMETIC, *LOGIC, *VARIADIC, "Mod", "PRelu", "Pow")
 _ONNX: Mapping[str, Rule] = {
     "Reshape": _reshape,
     "Expand": _expand,

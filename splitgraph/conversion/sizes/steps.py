@@ -8,48 +8,29 @@ from math import prod
 from splitgraph.conversion.sizes.origins import StepBack
 from splitgraph.conversion.sizes.rules import ELEMENTWISE
 from splitgraph.dim import Dim
-from splitgraph.inference.rules.onnx.elementwise import UNARY
+from splitgraph.inference.rules.onnx.elementwise import SAME_TYPE, UNARY
 
-_HANDS_ON = frozenset(
-    (
-        *UNARY,
-        "BatchNormalization",
-        "Cast",
-        "CastLike",
-        "Celu",
-        "Clip",
-        "Cos",
-        "CumSum",
-        "Dropout",
-        "Elu",
-        "Erf",
-        "Exp",
-        "Gelu",
-        "HardSigmoid",
-        "HardSwish",
-        "Hardmax",
-        "Identity",
-        "InstanceNormalization",
-        "IsNaN",
-        "LayerNormalization",
-        "LeakyRelu",
-        "Log",
-        "LogSoftmax",
-        "Mish",
-        "Reciprocal",
-        "Relu",
-        "ScatterElements",
-        "ScatterND",
-        "Selu",
-        "Sigmoid",
-        "Sin",
-        "Softmax",
-        "Softplus",
-        "Softsign",
-        "Tanh",
-        "ThresholdedRelu",
-        "Trilu",
-    )
+# Outputs of the shape of the first input.
+_HANDS_ON = (
+    *UNARY,
+    *SAME_TYPE,
+    "BatchNormalization",
+    "Cast",
+    "CastLike",
+    "Clip",
+    "CumSum",
+    "Dropout",
+    "Hardmax",
+    "Identity",
+    "InstanceNormalization",
+    "IsNaN",
+    "LayerNormalization",
+    "LogSoftmax",
+    "Relu",
+    "ScatterElements",
+    "ScatterND",
+    "Softmax",
+    "Trilu",
 )
 
 

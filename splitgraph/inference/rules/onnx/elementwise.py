@@ -63,7 +63,7 @@ UNARY: dict[str, UnaryItem] = {
 }
 # Shapes come of a few numbers; more floating-point ones are weights.
 _MOST_FLOATS = 64
-_SAME_TYPE = (
+SAME_TYPE = (
     "Acos",
     "Acosh",
     "Asin",
@@ -106,7 +106,7 @@ _LAST_AXIS_SINCE = 13
 _SCALE_BY_CHANNEL_SINCE = 21
 
 
-@rule(*_SAME_TYPE)
+@rule(*SAME_TYPE)
 def same_type(ctx: NodeContext) -> Sequence[ValueType] | None:
     """Return the type of the first input."""
     known = ctx.input(0)
