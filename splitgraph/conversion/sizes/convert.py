@@ -12,7 +12,7 @@ from splitgraph.conversion.repair import repaired
 from splitgraph.conversion.rewrite import GivenSizes, Rewrite, step
 from splitgraph.conversion.sizes.follow import Operators
 from splitgraph.conversion.sizes.formulas import NotWritable
-from splitgraph.conversion.sizes.over import OVER
+from splitgraph.conversion.sizes.over import APART, OVER
 from splitgraph.conversion.sizes.rounds import given_by_the_user
 from splitgraph.conversion.sizes.rules import RULES, SAYING
 from splitgraph.conversion.sizes.search import find_reading
@@ -28,7 +28,7 @@ from splitgraph.model.value_type import UNKNOWN, Shape
 from splitgraph.model.values import write_dim
 from splitgraph.options import STRICT, Leeway, NewSizes, Sizes
 
-_OPERATORS = Operators("", RULES, STEPS, SAYING, OVER)
+_OPERATORS = Operators("", RULES, STEPS, SAYING, OVER, APART)
 
 
 def convert_sizes(model: ModelProto, sizes: NewSizes, leeway: Leeway = STRICT) -> Rewrite[ModelProto]:

@@ -7,7 +7,7 @@ such a size comes from; then the model is walked again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -99,7 +99,7 @@ class Operators:
 
     domain: that of the operators. rules: read a node, by domain and operator. steps: follow a size of a node's output
     back (`origins.py`). saying: the input that says a size. over: the axes along which a node computes, by domain and
-    operator; None if that is not known.
+    operator; None if that is not known. apart: the operators that compute over none.
     """
 
     domain: str
@@ -107,6 +107,7 @@ class Operators:
     steps: Mapping[str, Callable[[Any], None]]
     saying: Mapping[str, int]
     over: Mapping[tuple[str, str], Over] | None = None
+    apart: Collection[str] = ()
 
 
 @dataclass(slots=True)
@@ -176,12 +177,17 @@ class Follower:
     def _note_over(self, site: Site) -> None:
         """Note over which dimensions a node computes."""
         node = site.ctx.node
-        over = (
-            None if self.operators.over is None else self.operators.over.get((plain_domain(node.domain), node.op_type))
-        )
+        known = self.operators
+        if known.over is None:
+            return
+        over = known.over.get((plain_domain(node.domain), node.op_type))
+        if over is None and plain_domain(node.domain) == known.domain and node.op_type not in known.apart:
+            for position in range(site.ctx.input_count):
+                for dim in site.dims(position) or ():
+                    site.computes_over(dim, f"what {node.op_type} does along {dim} is not known")
         for position, axis in () if over is None else over(site):
             dims = site.dims(position) or ()
-            if axis < len(dims) and self.wanted.moves(dims[axis]):
+            if 0 <= axis < len(dims) and self.wanted.moves(dims[axis]):
                 site.computes_over(dims[axis])
 
 

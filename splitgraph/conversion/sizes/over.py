@@ -1,7 +1,7 @@
 """Along which axes a node computes over what stands there: sums, sorts, normalises, or takes by its number.
 
-Along such an axis the places are not apart: it is none of a batch. Operators of onnx that are not listed handle each
-place of every axis by itself, or combine the places of several inputs.
+Along such an axis the places are not apart: it is none of a batch. Each operator of onnx is listed here, or in `APART`:
+those handle each place of every axis by itself, or move whole places. Of any other operator of onnx, nothing is known.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from splitgraph.conversion.sizes.follow import Over, Site
+from splitgraph.inference.rules.onnx.elementwise import ARITHMETIC, LOGIC, SAME_TYPE, UNARY, VARIADIC
 
 # An input, and an axis of it.
 Place = tuple[int, int]
@@ -26,6 +27,27 @@ def _axis(default: int) -> Over:
 def _from(first: int) -> Over:
     """All axes from one on."""
     return lambda site: _of_data(site, range(first, len(site.dims(0) or ())))
+
+
+def _on(*axes: int) -> Over:
+    """These axes of the data."""
+    return lambda site: _of_data(site, axes)
+
+
+def _everything(site: Site) -> list[Place]:
+    return [
+        (position, axis) for position in range(site.ctx.input_count) for axis in range(len(site.dims(position) or ()))
+    ]
+
+
+def _axes_or_all(default: tuple[int, ...] | None = None) -> Over:
+    """The axes of an attribute; all where none are given."""
+    return lambda site: _of_data(site, site.ctx.attribute("axes", default) or range(len(site.dims(0) or ())))
+
+
+def _axis_or_all(site: Site) -> list[Place]:
+    axis = site.ctx.attribute("axis")
+    return _everything(site) if axis is None else _of_data(site, [axis])
 
 
 def _softmax(site: Site) -> list[Place]:
@@ -116,6 +138,32 @@ def _slice(site: Site) -> list[Place]:
     return _of_data(site, parts)
 
 
+def _positions(site: Site) -> list[Place]:
+    """Elements that are written or taken by positions along the first axes, which the model has as constants."""
+    depth = (site.dims(1) or (0,))[-1]
+    return _of_data(site, range(depth)) if site.numbers(1) is not None and isinstance(depth, int) else []
+
+
+def _batch_normalization(site: Site) -> list[Place]:
+    """In training, the mean and variance of what goes in."""
+    rank = len(site.dims(0) or ())
+    return [(0, axis) for axis in range(rank) if axis != 1] if site.ctx.attribute("training_mode", 0) else []
+
+
+def _spectrum(site: Site) -> list[Place]:
+    """The signal, and its real and imaginary parts."""
+    axis = site.ctx.attribute("axis", 1) if site.ctx.since_version < 20 else (site.numbers(2) or (-2,))[0]
+    return _of_data(site, [axis, -1])
+
+
+def _roi_align(site: Site) -> list[Place]:
+    return [*_of_data(site, range(2, 4)), *([(0, 0)] if site.numbers(2) is not None else [])]
+
+
+def _tile(site: Site) -> list[Place]:
+    return _of_data(site, [axis for axis, count in enumerate(site.numbers(1) or ()) if count != 1])
+
+
 def _scan(site: Site) -> list[Place]:
     count = site.ctx.attribute("num_scan_inputs", 0)
     axes = site.ctx.attribute("scan_input_axes") or (0,) * count
@@ -171,7 +219,7 @@ _ONNX: Mapping[str, Over] = {
     "MaxPool": _from(2),
     "Pad": _padded,
     "QLinearConv": _from(1),
-    "QLinearMatMul": lambda site: [(0, len(site.dims(0) or ()) - 1)] if site.dims(0) else [],
+    "QLinearMatMul": lambda site: [(0, len(site.dims(0) or ()) - 1), (3, max(len(site.dims(3) or ()) - 2, 0))],
     "RMSNormalization": _to_the_end(-1),
     "RNN": _recurrent,
     "ReverseSequence": _reversed,
@@ -181,6 +229,105 @@ _ONNX: Mapping[str, Over] = {
     "Softmax": _softmax,
     "Split": _axis(0),
     "TopK": _axis(-1),
+    "AffineGrid": _on(1, 2),
+    "BatchNormalization": _batch_normalization,
+    "CausalConvWithState": _from(1),
+    "CenterCropPad": _axes_or_all(),
+    "Col2Im": _on(1, 2),
+    "Compress": _axis_or_all,
+    "CumProd": _cumulated,
+    "DFT": _spectrum,
+    "DeformConv": _from(1),
+    "Det": _on(-1, -2),
+    "DynamicQuantizeLinear": _everything,
+    "EyeLike": _on(0, 1),
+    "GridSample": _from(2),
+    "ImageDecoder": _everything,
+    "LinearAttention": _attention,
+    "MaxRoiPool": _from(2),
+    "MaxUnpool": _from(2),
+    "MeanVarianceNormalization": _axes_or_all((0, 2, 3)),
+    "Multinomial": _on(1),
+    "NegativeLogLikelihoodLoss": _everything,
+    "NonMaxSuppression": lambda site: [(0, 1), (0, 2), (1, 1), (1, 2)],
+    "NonZero": _everything,
+    "Resize": _from(2),
+    "RoiAlign": _roi_align,
+    "STFT": _from(1),
+    "Scatter": _axis(0),
+    "ScatterND": _positions,
+    "SoftmaxCrossEntropyLoss": _everything,
+    "SplitToSequence": _axis(0),
+    "StringNormalizer": _everything,
+    "SwiGLU": _axis(-1),
+    "TensorScatter": _axis(-2),
+    "TfIdfVectorizer": _on(-1),
+    "Tile": _tile,
+    "Trilu": _on(-1, -2),
+    "Unique": _axis_or_all,
+    "Upsample": _from(2),
     **dict.fromkeys((f"Reduce{kind}" for kind in _REDUCTIONS), _reduce),
 }
 OVER: Mapping[tuple[str, str], Over] = {("", name): over for name, over in _ONNX.items()}
+# Operators of which the rules of `reshape` say what they need to be apart are among them, and those with bodies.
+APART = frozenset(
+    (
+        *(set(ARITHMETIC) | set(LOGIC) | set(VARIADIC) | set(UNARY) | set(SAME_TYPE)) - {"CumProd"},
+        "Bernoulli",
+        "BitCast",
+        "BlackmanWindow",
+        "Cast",
+        "CastLike",
+        "Clip",
+        "ConcatFromSequence",
+        "Constant",
+        "ConstantOfShape",
+        "DepthToSpace",
+        "DequantizeLinear",
+        "Dropout",
+        "Expand",
+        "Flatten",
+        "GatherND",
+        "HammingWindow",
+        "HannWindow",
+        "Identity",
+        "If",
+        "IsInf",
+        "IsNaN",
+        "Loop",
+        "MelWeightMatrix",
+        "Mod",
+        "OneHot",
+        "Optional",
+        "OptionalGetElement",
+        "OptionalHasElement",
+        "PRelu",
+        "Pow",
+        "QuantizeLinear",
+        "RandomNormal",
+        "RandomNormalLike",
+        "RandomUniform",
+        "RandomUniformLike",
+        "Range",
+        "RegexFullMatch",
+        "Relu",
+        "Reshape",
+        "RotaryEmbedding",
+        "SequenceAt",
+        "SequenceConstruct",
+        "SequenceEmpty",
+        "SequenceErase",
+        "SequenceInsert",
+        "SequenceLength",
+        "SequenceMap",
+        "Shape",
+        "Size",
+        "SpaceToDepth",
+        "Squeeze",
+        "StringConcat",
+        "StringSplit",
+        "Transpose",
+        "Unsqueeze",
+        "Where",
+    )
+)
