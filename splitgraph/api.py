@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from splitgraph import formats
-from splitgraph.findings.diagnostics import ConversionError, Diagnostic, SplitgraphError
+from splitgraph.checks import after_conversion, examined_model
+from splitgraph.findings.diagnostics import SplitgraphError
 from splitgraph.formats import LoadedModel, give_back, held, load, open_model
 from splitgraph.model.deferred import import_whole
 from splitgraph.model.onnx_proto import ModelProto
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from splitgraph.dim import Dim
     from splitgraph.formats import Model
     from splitgraph.formats.kinds import InMemory, M, Source
-    from splitgraph.formats.openvino_ir import OpenVINOModel
     from splitgraph.inference.analysis import Analysis
     from splitgraph.options import (
         ConvertOptions,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         RewriteOptions,
         StrPath,
     )
-    from splitgraph.runtimes.check import Examined, TargetCheck, TargetFindings
+    from splitgraph.runtimes.check import TargetFindings
     from splitgraph.runtimes.target import Target
     from splitgraph.verification.verification import Verification
 
@@ -402,69 +402,6 @@ def blockers(model: Source, opset: int, *, accept: Sequence[str] = (), assume_de
     OpenVINO IR.
     """
     return find_blockers(model, opset, leeway_of(accept, assume_defaults))
-
-
-class Converted(NamedTuple):
-    """What became of a model after its conversion for a target: whether it runs, as `TargetCheck.runs`; and the
-    findings, or the blockers of the conversion.
-    """
-
-    runs: bool | None
-    findings: Sequence[Diagnostic]
-
-
-def after_conversion(examined: Examined, check: TargetCheck, leeway: Leeway) -> Converted:
-    """Convert a model for a target, and check the result. check: of the model as it is."""
-    if check.runs:
-        return Converted(True, ())
-    if examined.ir is not None:
-        return _ir_after_conversion(examined.ir, check, leeway)
-    import_whole("splitgraph.conversion.targets.convert")
-    from splitgraph.conversion.targets.convert import convert_for_target
-    from splitgraph.inference import later_leeway
-    from splitgraph.runtimes.check import check_target, examine
-
-    try:
-        rewrite = convert_for_target(examined.model, check.target, leeway=leeway)
-    except ConversionError as refused:
-        return Converted(False, refused.diagnostics)
-    # The nodes that the caller accepts are accepted in the result.
-    after = check_target(examine(rewrite.model, later_leeway(examined.model, leeway)), check.target)
-    return Converted(after.runs, after.findings)
-
-
-def _ir_after_conversion(model: OpenVINOModel, check: TargetCheck, leeway: Leeway) -> Converted:
-    """Convert an IR for a target, and check the result."""
-    import_whole("splitgraph.conversion.targets.convert_ir")
-    from splitgraph.conversion.targets.convert_ir import convert_ir_for_target
-    from splitgraph.runtimes.check import check_target
-    from splitgraph.runtimes.examine_ir import examine_ir
-
-    try:
-        rewrite = convert_ir_for_target(model, check.target, leeway)
-    except ConversionError as refused:
-        return Converted(False, refused.diagnostics)
-    after = check_target(examine_ir(rewrite.model, leeway), check.target)
-    return Converted(after.runs, after.findings)
-
-
-def examined_model(model: Source | LoadedModel, leeway: Leeway, wanted: Sequence[Target] = ()) -> Examined:
-    """Return a model as checks of targets see it. Raises SplitgraphError for an OpenVINO IR that one of the targets
-    does not read.
-    """
-    import_whole("splitgraph.runtimes.check")
-    from splitgraph.runtimes.check import examine
-    from splitgraph.runtimes.target import require_reader
-
-    opened = open_model(model, weights="leave").content
-    if isinstance(opened, ModelProto):
-        return examine(opened, leeway)
-    for target in wanted:
-        require_reader(target)
-    import_whole("splitgraph.runtimes.examine_ir")
-    from splitgraph.runtimes.examine_ir import examine_ir
-
-    return examine_ir(opened, leeway)
 
 
 def targets() -> Mapping[str, Target]:

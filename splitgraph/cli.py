@@ -21,10 +21,9 @@ import click
 
 import splitgraph
 from splitgraph.commands import parameters
-from splitgraph.commands.parameters import MANY, MANY_WITH_LIMIT, RUNNING, Command, takes
+from splitgraph.commands.parameters import MANY, MANY_WITH_LIMIT, RUNNING, Command, GroupedCommand, takes
 from splitgraph.findings.exit_codes import BROKEN_PIPE, CLEAN, INTERNAL_ERROR, INTERRUPTED, MEANINGS, WRONG_USAGE
 from splitgraph.options import ATOL, RTOL
-from splitgraph.processes.this_process import writing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,32 +31,10 @@ if TYPE_CHECKING:
     from splitgraph.findings.outcome import Verb
 
 
-class _Command(click.Command):
-    """A command. `--help` is handled while the arguments are parsed; it shows the options in groups."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write each group of options under its title."""
-        groups: dict[str, list[tuple[str, str]]] = {title: [] for title in parameters.GROUPS}
-        for param in self.get_params(ctx):
-            # Some releases of click have help texts of arguments, too.
-            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
-            if record is not None:
-                groups[parameters.group_of(param)].append(record)
-        for title, records in groups.items():
-            if records:
-                with formatter.section(title):
-                    formatter.write_dl(records)
-
-    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
-        """Do as click, and report an error of standard output."""
-        with writing():
-            return super().make_context(*arguments, **options)
-
-
-class _Program(_Command, click.Group):
+class _Program(GroupedCommand, click.Group):
     """The group of all commands."""
 
-    command_class = _Command
+    command_class = GroupedCommand
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands in the order in which a user needs them."""

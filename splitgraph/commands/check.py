@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from splitgraph.api import Converted
+from splitgraph.checks import Converted
 from splitgraph.commands.many import run_models
 from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.options import Leeway, Shown

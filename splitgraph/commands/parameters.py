@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import click
 
 from splitgraph.options import Goal, Leeway, Many, NewSizes, Option, Output, Running, Shown, Sizes
+from splitgraph.processes.this_process import writing
 
 Command = Callable[..., int]
 
@@ -220,3 +221,25 @@ def _option(name: str, changes: dict[str, Any]) -> Callable[[Command], Command]:
 def has_json(command: click.Command) -> bool:
     """Return True for a command with the option --json."""
     return any(param.name == "as_json" for param in command.params)
+
+
+class GroupedCommand(click.Command):
+    """A command. `--help` is handled while the arguments are parsed; it shows the options in groups."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each group of options under its title."""
+        groups: dict[str, list[tuple[str, str]]] = {title: [] for title in GROUPS}
+        for param in self.get_params(ctx):
+            # Some releases of click have help texts of arguments, too.
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record is not None:
+                groups[group_of(param)].append(record)
+        for title, records in groups.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        """Do as click, and report an error of standard output."""
+        with writing():
+            return super().make_context(*arguments, **options)

@@ -17,7 +17,7 @@ import splitgraph
 from splitgraph.findings.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
-    from splitgraph.api import Converted
+    from splitgraph.checks import Converted
     from splitgraph.conversion.rewrite import Rewrite
     from splitgraph.differences import ModelDifference, NodeDifference, NodeForm, PartDifference, ValueDifference
     from splitgraph.dim import Dim

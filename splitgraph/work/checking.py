@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from splitgraph import api
+from splitgraph.checks import Converted, after_conversion, examined_model
 from splitgraph.findings.exit_codes import CLEAN, FINDINGS
 from splitgraph.options import Leeway
 from splitgraph.runtimes.check import Examined, TargetCheck, check_target
@@ -21,13 +21,13 @@ class Checked:
     checks: Sequence[TargetCheck]
     compares_all: bool
 
-    def converted(self, leeway: Leeway) -> Mapping[str, api.Converted]:
+    def converted(self, leeway: Leeway) -> Mapping[str, Converted]:
         """Convert the model for each target if all are compared, and return what became of it, by the key of the
         target.
         """
         if not self.compares_all or self.examined.errors:
             return {}
-        return {check.target.key: api.after_conversion(self.examined, check, leeway) for check in self.checks}
+        return {check.target.key: after_conversion(self.examined, check, leeway) for check in self.checks}
 
     @property
     def code(self) -> int:
@@ -38,6 +38,6 @@ class Checked:
 def check_file(task: FileTask) -> Checked:
     """Check a model for its targets, or for all that read its format if it has none. Raises SplitgraphError."""
     named = [find_target(target) for target in task.targets]
-    examined = api.examined_model(task.model, task.leeway, named)
+    examined = examined_model(task.model, task.leeway, named)
     wanted = named or [target for target in targets().values() if examined.is_read_by(target)]
     return Checked(examined, [check_target(examined, target) for target in wanted], not task.targets)
