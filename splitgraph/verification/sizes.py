@@ -28,7 +28,7 @@ from splitgraph.inference import fix_model, infer_model
 from splitgraph.inference.openvino_ir import infer_ir, mirror
 from splitgraph.inference.openvino_ir.infer import analyse_mirror
 from splitgraph.model.onnx_proto import ModelProto
-from splitgraph.model.scopes import MAIN, node_label, scopes
+from splitgraph.model.scopes import MAIN
 from splitgraph.model.values import value_type
 from splitgraph.options import NewSizes, Sizes
 from splitgraph.verification.models.model_files import Model
@@ -40,8 +40,6 @@ from splitgraph.verification.verification import Difference, Verification
 _GROUPS = (2, 3)
 # Between a batch and its items, where these are known to be apart, so many times the usual difference is allowed.
 _ROUNDING = 1000
-# Operators whose scale comes from all items at once.
-_OVER_ALL_ITEMS = frozenset(("DynamicQuantizeLinear", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul"))
 # Runs two models, and returns what came out.
 Verify = Callable[..., Verification]
 
@@ -241,7 +239,7 @@ def _refused(check: _Check, verification: Verification) -> Verification:
         # Not the model, but its new form is wrong.
         return replace(verification, first_difference=difference)
     text = f"{difference.name}: {difference.reason}" if difference.name else difference.reason
-    told = diagnostic("SG422", f"{text}{_cause(check.after)}")
+    told = diagnostic("SG422", text)
     return replace(verification, first_difference=difference, diagnostics=(*verification.diagnostics, told))
 
 
@@ -259,16 +257,6 @@ def _joined(done: Sequence[Verification], told: Sequence[Diagnostic]) -> Verific
         proofs=done[0].proofs,
         regions=done[0].regions,
     )
-
-
-def _cause(model: Model) -> str:
-    """Return what is known to let items reach each other, "" for nothing."""
-    for scope in scopes(model) if isinstance(model, ModelProto) else ():
-        for index, node in enumerate(scope.nodes):
-            if node.op_type in _OVER_ALL_ITEMS:
-                location = f"{scope.location}/{node_label(node, index)}"
-                return f"; {location} ({node.op_type}) takes one scale for all items"
-    return ""
 
 
 def _has_items(input: str, name: str, wanted: Wanted) -> bool:

@@ -268,7 +268,17 @@ _ONNX: Mapping[str, Over] = {
     "Upsample": _from(2),
     **dict.fromkeys((f"Reduce{kind}" for kind in _REDUCTIONS), _reduce),
 }
-OVER: Mapping[tuple[str, str], Over] = {("", name): over for name, over in _ONNX.items()}
+_ONNXRUNTIME: Mapping[str, Over] = {
+    "Attention": _on(1, 2),
+    "DynamicQuantizeLSTM": _everything,
+    "DynamicQuantizeMatMul": _everything,
+    "GroupQueryAttention": _attention,
+    "MultiHeadAttention": _attention,
+}
+OVER: Mapping[tuple[str, str], Over] = {
+    **{("", name): over for name, over in _ONNX.items()},
+    **{("com.microsoft", name): over for name, over in _ONNXRUNTIME.items()},
+}
 # Operators of which the rules of `reshape` say what they need to be apart are among them, and those with bodies.
 APART = frozenset(
     (
