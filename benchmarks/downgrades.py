@@ -29,7 +29,7 @@ import splitgraph
 MODELS = Path(__file__).parents[1] / "models"
 sys.path.append(str(MODELS))
 
-import catalogue  # noqa: E402
+import catalogue  # noqa: E402, the folder above is on the path only now
 from check_models import inputs_for  # noqa: E402
 
 RIGHT = "right"
@@ -105,7 +105,7 @@ def judged(before: onnx.ModelProto, after: onnx.ModelProto, row: dict[str, Any],
                 np.testing.assert_allclose(result, wanted, rtol=1e-4, atol=1e-5, strict=True)
     except AssertionError:
         return "gives other results"
-    except Exception as error:
+    except Exception as error:  # whatever the checker and onnxruntime raise is what is wrong with it
         return f"gives an invalid model: {str(error).strip().splitlines()[0]}"
     return RIGHT
 
