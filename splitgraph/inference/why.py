@@ -22,8 +22,9 @@ from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.model.deferred import import_whole
 from splitgraph.model.names import Definitions
-from splitgraph.model.onnx_proto import ModelProto, NodeProto, TensorProto
-from splitgraph.model.scopes import MAIN, GraphPath, Scope, node_label, operator_name, plain_domain, reads
+from splitgraph.model.onnx_proto import ModelProto, TensorProto
+from splitgraph.model.places import LocatedNode
+from splitgraph.model.scopes import MAIN, GraphPath, Scope, operator_name, plain_domain, reads
 from splitgraph.model.value_type import UNKNOWN, Contents, Item, ValueType
 from splitgraph.model.values import tensor_contents
 
@@ -71,21 +72,12 @@ class _ValueAt(NamedTuple):
 
 
 class _Source(NamedTuple):
-    """What gives a value. place: of the node in the graph of that scope. inside: the path from there to the graph of
-    the value, for an input of a body; () for an output of the node.
+    """What gives a value. at: the node. inside: the path from its graph to that of the value, for an input of a body;
+    () for an output of the node.
     """
 
-    scope: Scope
-    place: int
+    at: LocatedNode
     inside: GraphPath = ()
-
-    @property
-    def node(self) -> NodeProto:
-        return self.scope.nodes[self.place]
-
-    @property
-    def location(self) -> str:
-        return f"{self.scope.location}/{node_label(self.node, self.place)}"
 
 
 def dimensions_of(analysis: Analysis, wanted: str) -> list[Step]:
@@ -129,7 +121,7 @@ class _Why:
     def _place(self, value: _ValueAt) -> tuple[tuple[int, ...], str, _ValueAt]:
         """Return what sorts values: those of later nodes first."""
         source = self._sources.get(value)
-        places = (*value.path[::3], *(() if source is None or source.inside else (source.place,)))
+        places = (*value.path[::3], *(() if source is None or source.inside else (source.at.position,)))
         return (*(-place for place in places), 1), value.name, value
 
     def _find(self, wanted: str) -> _ValueAt:
@@ -171,18 +163,18 @@ class _Why:
             if new is not None:
                 enters[new] = None
             found.update(dict.fromkeys(needed))
-        kind = "body" if source.inside else "constant" if source.node.op_type == "Constant" else "node"
-        step = replace(step, source=kind, location=source.location, operator=operator_name(source.node))
+        kind = "body" if source.inside else "constant" if source.at.node.op_type == "Constant" else "node"
+        step = replace(step, source=kind, location=source.at.location, operator=operator_name(source.at.node))
         reason = self._reason(source) if enters else ""
         names = tuple(dict.fromkeys(read.name for read, _ in found))
         return replace(step, reads=names, enters=tuple(enters), reason=reason), [*found]
 
     def _reason(self, source: _Source) -> str:
         """Return why a node gives a dimension that nothing before it has."""
-        domain = plain_domain(source.node.domain) or AI_ONNX
-        if f"{domain}::{source.node.op_type}" in self._analysis.completeness.unknown_operators:
+        domain = plain_domain(source.at.node.domain) or AI_ONNX
+        if f"{domain}::{source.at.node.op_type}" in self._analysis.completeness.unknown_operators:
             return "the operator is not known"
-        if any(each.location == source.location and each.severity == "error" for each in self._analysis.diagnostics):
+        if any(each.location == source.at.location and each.severity == "error" for each in self._analysis.diagnostics):
             return "the node has an error"
         return "its inputs do not tell it"
 
@@ -269,7 +261,8 @@ class _Alone:
         """
         home = self.definitions.home
         given = [
-            _ValueAt(home(source.scope.path, name), name) for name in dict.fromkeys(filter(None, reads(source.node)))
+            _ValueAt(home(source.at.scope.path, name), name)
+            for name in dict.fromkeys(filter(None, reads(source.at.node)))
         ]
         if part.kind == "rank":
             return [(read, part) for read in given if self.type_of(read).shape is None][:1]
@@ -312,7 +305,7 @@ class _Alone:
 
     def _told(self, value: _ValueAt, part: _Part, source: _Source, freed: frozenset[Any]) -> Item:
         """Return a dimension or element that a node gives if some of those of its inputs are not known."""
-        runs = self._runs.setdefault((source.scope.path, source.place), {})
+        runs = self._runs.setdefault((source.at.scope.path, source.at.position), {})
         if freed not in runs:
             runs[freed] = {}
         if value not in runs[freed]:
@@ -323,9 +316,9 @@ class _Alone:
         self, source: _Source, freed: Collection[tuple[_ValueAt, _Part]], value: _ValueAt
     ) -> dict[_ValueAt, tuple[ValueType, Contents | None]]:
         state = WalkState(self._task)
-        walk = Walk(state, MAIN, _ALONE, source.scope.imports, Facts(), bindings={})
-        for name in dict.fromkeys(filter(None, reads(source.node))):
-            read = _ValueAt(self.definitions.home(source.scope.path, name), name)
+        walk = Walk(state, MAIN, _ALONE, source.at.scope.imports, Facts(), bindings={})
+        for name in dict.fromkeys(filter(None, reads(source.at.node))):
+            read = _ValueAt(self.definitions.home(source.at.scope.path, name), name)
             parts = [part for place, part in freed if place == read]
             walk.types[name] = self._without(self.type_of(read), parts)
             detail = self.analysis.details.graphs.get(read.path)
@@ -336,10 +329,10 @@ class _Alone:
                 contents = Contents(few.shape, tuple(items))
             if contents is not None and len(elements) == len(parts):
                 walk.constants[name] = contents
-        walk.run([source.node])
+        walk.run([source.at.node])
         inside = (0, *source.inside[1:])
         detail = state.record.details.get(inside if source.inside else MAIN)
-        names = [value.name] if source.inside else [*source.node.output]
+        names = [value.name] if source.inside else [*source.at.node.output]
         known = (
             {}
             if detail is None
@@ -388,10 +381,13 @@ def _mark(text: str) -> str:
 def _sources(scopes: Mapping[GraphPath, Scope]) -> Iterator[tuple[_ValueAt, _Source]]:
     for path, scope in scopes.items():
         for index, node in enumerate(scope.nodes):
-            yield from ((_ValueAt(path, name), _Source(scope, index)) for name in node.output if name)
+            yield from ((_ValueAt(path, name), _Source(LocatedNode(scope, index))) for name in node.output if name)
         if path:
             outer = scopes[path[:-3]]
-            yield from ((_ValueAt(path, each.name), _Source(outer, path[-3], path[-3:])) for each in scope.proto.input)
+            yield from (
+                (_ValueAt(path, each.name), _Source(LocatedNode(outer, path[-3]), path[-3:]))
+                for each in scope.proto.input
+            )
 
 
 def _inputs(scope: Scope) -> set[str]:

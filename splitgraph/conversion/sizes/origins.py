@@ -17,8 +17,9 @@ from splitgraph.inference.walk_results import GraphDetail
 from splitgraph.model.attributes import attribute_value
 from splitgraph.model.deferred import np
 from splitgraph.model.names import Definitions
-from splitgraph.model.onnx_proto import NodeProto, TensorProto
-from splitgraph.model.scopes import GraphPath, Scope, node_label, plain_domain
+from splitgraph.model.onnx_proto import TensorProto
+from splitgraph.model.places import LocatedNode
+from splitgraph.model.scopes import GraphPath, Scope, plain_domain
 from splitgraph.model.tensor_data import is_external
 from splitgraph.model.value_type import Contents
 from splitgraph.model.values import array_of
@@ -31,23 +32,13 @@ class Stuck(Exception):
     """A size cannot be followed. The argument says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Producer:
-    """The node that computes a value, and its graph."""
+class _Producer(LocatedNode):
+    """The node that computes a value."""
 
-    scope: Scope
-    index: int
-
-    @property
-    def node(self) -> NodeProto:
-        return self.scope.nodes[self.index]
-
-    @property
-    def location(self) -> str:
-        return f"{self.scope.location}/{node_label(self.node, self.index)}"
+    __slots__ = ()
 
     def place(self, position: int) -> InputPlace:
-        return InputPlace(self.scope.path, self.index, position)
+        return InputPlace(self.scope.path, self.position, position)
 
     def attribute(self, name: str, default: object = None) -> object:
         found = next((each for each in self.node.attribute if each.name == name), None)
