@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from splitgraph.conversion.sizes.readings import Ambiguous, parted, read_slice
+from splitgraph.conversion.sizes.readings import TO_THE_END, Ambiguous, parted, read_slice
 from splitgraph.conversion.sizes.wanted import Wanted
 from splitgraph.dim import Dim, DimLike, symbols_of
 from splitgraph.inference.context import NodeContext
@@ -304,15 +304,24 @@ class Site:
         """The node cannot follow."""
         self.follower.blocked[self.ctx.location] = text
 
-    def bounds(self, dim: DimLike, written: tuple[int, int, int], entry: int) -> tuple[int, int]:
-        """Return the start and the end of a slice along a dimension. written: start, end and step."""
-        old = self.wanted.before(dim)
-        if self.wanted.moves(dim) and isinstance(old, int):
-            try:
-                return read_slice(*written, old)
-            except Ambiguous as choices:
-                self.doubt(self.follower.operators.saying[self.ctx.node.op_type], entry, str(choices))
-        return written[:2]
+    def bounds(self, dim: DimLike, written: tuple[int, int, int], entry: int, count: int) -> tuple[int, int]:
+        """Return the start and the end of a slice along a dimension. written: start, end and step. count: how many ends
+        there are; the entries of the starts come behind them, as a user counts.
+        """
+        start, end, step = written
+        old, entries = self.wanted.before(dim), self.follower.entries
+        place = self.place(self.follower.operators.saying[self.ctx.node.op_type])
+        if not self.wanted.moves(dim) or not isinstance(old, int) or entry in entries.get(place, {}):
+            return start, end
+        if entry in entries.get(place._replace(position=place.position - 1), {}):
+            # A start that moves with the dimension is of what is left of it.
+            return start, TO_THE_END if end >= old else end
+        try:
+            return read_slice(start, end, step, old)
+        except Ambiguous as choices:
+            number = entry if start == 0 else count + entry
+            self.follower.doubts.append(Doubt(place, number, str(choices), self.ctx.location))
+            return start, end
 
     def doubt(self, position: int, entry: int, choices: str) -> None:
         """An element of an input can mean several things, if nothing is decided about the input."""

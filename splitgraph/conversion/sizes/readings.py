@@ -190,13 +190,13 @@ def _as_written(
 
 def read_slice(start: int, end: int, step: int, old: int) -> tuple[int, int]:
     """Return the bounds of a slice along a dimension that changes, whose old size is `old`: an end there is the end of
-    any size, and the last element is so at any size. Raises Ambiguous for a half.
+    any size. Raises Ambiguous for a half, and for the last element by its number.
     """
     if step < 0:
         # It begins at the last element, which a number says as well as -1.
         return (-1 if old > 1 and start == old - 1 else start), end
     if start > 0 and end >= old and start == old - 1:
-        return -1, TO_THE_END
+        raise Ambiguous(f"the last element, or all from {start} on, or element {start} whatever the size")
     if old > 2 and ((start == 0 and 2 * end == old) or (2 * start == old and end >= old)):
         raise Ambiguous(f"half of the dimension, or {old // 2} elements whatever its size")
     return start, TO_THE_END if end == old else end

@@ -86,6 +86,7 @@ def _repeat(follower: Follower, scope: Scope, seen: int, index: int) -> None:
         follower.doubts.append(doubt._replace(place=InputPlace(*after, doubt.place.position), location=location))
 
 
+_SLICES = ("Slice", "StridedSlice")
 _PLACE = re.compile(r"(.+)\[(\d+)\]")
 
 
@@ -122,6 +123,10 @@ def given_by_the_user(
             )
         place = InputPlace(scope.path, index, position)
         known = walked.graphs[scope.path].constants.get(node.input[position])
+        if node.op_type in _SLICES and isinstance(known, Contents) and entry >= len(known.items):
+            # Behind the ends come the starts.
+            entry, place = entry - len(known.items), place._replace(position=position - 1)
+            known = walked.graphs[scope.path].constants.get(node.input[position - 1])
         if not isinstance(known, Contents) or not entry < len(known.items):
             raise SplitgraphError(f"{text!r}: there is no constant with an entry {entry}")
         found.setdefault(place, {})[entry] = _checked(_read_dim(dim, text), known.items[entry], text, wanted)

@@ -128,7 +128,7 @@ def _bounds(
         return first, last
     for entry, axis in enumerate(axes):
         if -len(dims) <= axis < len(dims):
-            bounds = site.bounds(dims[axis], (starts[entry], ends[entry], steps[entry]), entry)
+            bounds = site.bounds(dims[axis], (starts[entry], ends[entry], steps[entry]), entry, len(ends))
             first[entry], last[entry] = bounds
     return first, last
 

@@ -64,7 +64,7 @@ def _strided_slice(site: Site) -> None:
         if steps[entry] < 0 and True in masked:
             continue
         written = (0 if masked[0] else begin[entry], TO_THE_END if masked[1] else end[entry], steps[entry])
-        start, stop = site.bounds(dims[axis], written, entry)
+        start, stop = site.bounds(dims[axis], written, entry, len(end))
         first[entry], last[entry] = begin[entry] if masked[0] else start, end[entry] if masked[1] else stop
     site.restate_if_other(1, begin, first)
     site.restate_if_other(2, end, last)

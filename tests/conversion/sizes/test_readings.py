@@ -96,17 +96,16 @@ def test_items_stay_apart(sizes: list[int], items: int, more: int, drawn: st.Dat
         ((-2, TO_THE_END, 1), 5, (-2, TO_THE_END)),
         ((4, -6, -1), 5, (-1, -6)),
         ((0, -1, 1), 5, (0, -1)),
-        ((4, 5, 1), 5, (-1, TO_THE_END)),
     ],
 )
 def test_the_bounds_of_a_slice(bounds: tuple[int, int, int], old: int, expected: tuple[int, int]) -> None:
     assert read_slice(*bounds, old) == expected
 
 
-@pytest.mark.parametrize("bounds", [(0, 3, 1), (3, 6, 1)])
+@pytest.mark.parametrize("bounds", [(4, 5, 1), (0, 3, 1), (3, 6, 1)])
 def test_bounds_that_can_mean_several_things(bounds: tuple[int, int, int]) -> None:
     with pytest.raises(Ambiguous):
-        read_slice(*bounds, {3: 6, 6: 6}[bounds[1]])
+        read_slice(*bounds, {5: 5, 3: 6, 6: 6}[bounds[1]])
 
 
 def test_all_sizes_of_a_dimension_are_told_apart() -> None:

@@ -272,6 +272,19 @@ def test_a_size_in_a_default_is_not_taken_for_granted() -> None:
     assert run(after, x=drawn(3, 2, 4))[0].shape == (3, 8)
 
 
+@pytest.mark.parametrize(
+    ("follow", "expected"),
+    [("main/Slice#0[1]=S - 1", [[5]]), ("main/Slice#0[0]=S", [[3, 4, 5]]), ("main/Slice#0[0]=4", [[3]])],
+)
+def test_the_last_element_by_its_number(follow: str, expected: list[list[int]]) -> None:
+    made = model("""g (int64[1, 4] x) => (int64[1, n] y) <int64[1] a = {3}, int64[1] b = {4}, int64[1] c = {1}>
+        { y = Slice (x, a, b, c) }""")
+    ((code, _, message),) = blockers(made, x=[1, "S"])
+    assert (code, message.partition(" can mean")[0]) == ("SG421", "entry 1")
+    (found,) = run(reshaped(made, follow, x=[1, "S"]), x=np.array([[0, 1, 2, 3, 4, 5]]))
+    assert found.tolist() == expected
+
+
 def test_equal_parts_stay_equal() -> None:
     made = model(
         """g (float[1, 4] x) => (float[1, 2] y) <int64[2] s = {2, 2}>
