@@ -30,11 +30,14 @@ _RTOL = {8: 1e-9, 4: 1e-4, 2: 2e-2, 1: 0.25}
 _TIMES = 20
 
 
-def tell_apart(before: str, right: str, after: str, engine: str, seconds: float) -> dict[str, Any]:
+def tell_apart(
+    before: str, right: str, after: str, engine: str, seconds: float, feed: str | None = None
+) -> dict[str, Any]:
     """Run the models on all cases, until one tells the spoiled one (after) from the original (before).
 
-    right: the conversion that was spoiled. Returns on how many cases the original and the conversion ran ("ran"), on
-    how many of these the spoiled model fails ("fails"), and how it differs ("apart").
+    right: the conversion that was spoiled. feed: a file of arrays, which are the only case. Returns on how
+    many cases the original and the conversion ran ("ran"), on how many of these the spoiled model fails ("fails"), and
+    how it differs ("apart").
     """
     deadline = time.monotonic() + seconds
     runs = [_load(path, engine) for path in (before, right)]
@@ -42,6 +45,10 @@ def tell_apart(before: str, right: str, after: str, engine: str, seconds: float)
         runs.append(_load(after, engine))
     except Exception:  # as below; the spoiled model does not load where the other two do
         return {"ran": 1, "apart": "", "fails": 1}
+    if feed is not None:
+        results = _results(runs, dict(np.load(feed)))
+        told = "" if results is None or None in results else _difference(*results)
+        return {"ran": int(results is not None), "apart": told}
     inputs = _inputs(before)
     kinds = KINDS
     if _has_loop(onnx.load(before).graph):
