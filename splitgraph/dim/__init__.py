@@ -26,6 +26,7 @@ from splitgraph.dim.operations import (
     large_atoms,
     names_in,
     substitute,
+    substitute_if_defined,
     substitute_names,
     symbols_of,
 )
@@ -62,6 +63,7 @@ __all__ = [
     "product",
     "read_dim_param",
     "substitute",
+    "substitute_if_defined",
     "substitute_names",
     "sum_dims",
     "symbol",

@@ -285,6 +285,16 @@ def substitute(d: DimLike, values: Mapping[str, DimLike]) -> DimLike:
     return _substituted(d, values, all_atoms([d]), inside=True) if values else d
 
 
+def substitute_if_defined(d: DimLike, values: Mapping[str, DimLike]) -> DimLike:
+    """Return the dimension with symbols replaced, all at once; the same dimension if it has no value then: a division
+    by 0 stays as it is written.
+    """
+    try:
+        return substitute(d, values)
+    except ArithmeticError:
+        return d
+
+
 def substitute_names(d: DimLike, values: Mapping[str, DimLike]) -> DimLike:
     """Return the dimension with symbols and large atoms replaced by name, all at once. The insides of large atoms
     stay.

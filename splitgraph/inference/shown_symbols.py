@@ -26,7 +26,7 @@ from splitgraph.dim import (
     symbol,
     symbols_of,
 )
-from splitgraph.dim.atoms import MAX, SYMBOL, Atom, atoms_by_level
+from splitgraph.dim.atoms import MAX, NAMED, Atom, atoms_by_level
 from splitgraph.dim.conditions import plain_obligation
 from splitgraph.dim.operations import rebuilt, rebuilt_atom, undominated
 from splitgraph.dim.printing import bare_symbol, spell_inside, spell_large
@@ -89,16 +89,20 @@ def _plain(dim: DimLike, facts: Facts) -> DimLike:
 
 
 def _with_decided_maxima(dim: DimLike, facts: Facts) -> DimLike:
-    """Return the dimension without those arguments of a maximum that are never larger than another one."""
+    """Return the dimension without those arguments of a maximum that are never larger than another one. It stays as it
+    is if a divisor would become 0: then the dimension has no value in any run.
+    """
     atoms, known = atoms_by_level([dim]), dict[Atom, DimLike]()
     if not any(atom.kind == MAX for atom in atoms):
         return dim
     for atom in atoms:
-        if atom.kind == SYMBOL:
-            known[atom] = symbol(atom.name)
+        if atom.kind in NAMED:
             continue
         args: list[DimLike] = [rebuilt(arg, known) for arg in atom.args]
-        known[atom] = rebuilt_atom(atom.kind, undominated(args, facts.prove_ge) if atom.kind == MAX else args)
+        try:
+            known[atom] = rebuilt_atom(atom.kind, undominated(args, facts.prove_ge) if atom.kind == MAX else args)
+        except ZeroDivisionError:
+            return dim
     return rebuilt(dim, known)
 
 

@@ -19,7 +19,7 @@ from splitgraph.dim import (
     parse_dim,
     parse_given_dim,
     read_dim_param,
-    substitute,
+    substitute_if_defined,
     symbol,
     symbols_of,
 )
@@ -175,7 +175,7 @@ def bound_type(value: ValueType, bound: Mapping[str, DimLike]) -> ValueType:
     """Return the type with the given values in place of symbols."""
     if not bound or value.shape is None:
         return value if value.element is None else replace(value, element=bound_type(value.element, bound))
-    return value.with_shape([substitute(dim, bound) if isinstance(dim, Dim) else dim for dim in value.shape])
+    return value.with_shape([substitute_if_defined(dim, bound) if isinstance(dim, Dim) else dim for dim in value.shape])
 
 
 def _read_bindings(
@@ -325,7 +325,7 @@ def _bind(value: ValueInfoProto, bound: Mapping[str, DimLike], inferred: Mapping
     for tensor in tensor_types(value.type):
         for axis, entry in enumerate(tensor.shape.dim):
             dim = read_dim_param(entry.dim_param)
-            size = None if dim is None else substitute(dim, bound)
+            size = None if dim is None else substitute_if_defined(dim, bound)
             if size is None or size == dim:
                 continue
             if inferred is None or (known is not None and known.shape is not None and known.shape[axis] == size):

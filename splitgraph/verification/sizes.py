@@ -21,7 +21,7 @@ from splitgraph.conversion.rewrite import GivenSizes
 from splitgraph.conversion.sizes.convert import convert_to
 from splitgraph.conversion.sizes.convert_ir import convert_ir_to, relabelled_mirror, with_shapes
 from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, renamed
-from splitgraph.dim import Dim, DimLike, substitute, symbols_of
+from splitgraph.dim import Dim, DimLike, substitute_if_defined, symbols_of
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.formats.openvino_ir import OpenVINOModel
 from splitgraph.inference import fix_model, infer_model
@@ -225,7 +225,7 @@ class _IrCase:
 
 
 def _number(dim: DimLike | None, sizes: Mapping[str, int]) -> int | None:
-    number = substitute(dim, sizes) if isinstance(dim, Dim) else dim
+    number = substitute_if_defined(dim, sizes) if isinstance(dim, Dim) else dim
     return number if isinstance(number, int) else None
 
 

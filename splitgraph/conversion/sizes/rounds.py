@@ -252,10 +252,13 @@ def _forbids(obligation: Obligation, wanted: Wanted) -> bool:
 
 
 def _holds(obligation: Obligation, sizes: Mapping[str, int]) -> bool:
-    """Return False if an obligation cannot hold at these sizes; True also where other symbols decide."""
-    left, right = (
-        substitute(side, sizes) if isinstance(side, Dim) else side for side in (obligation.lhs, obligation.rhs)
-    )
+    """Return False if an obligation cannot hold at these sizes or divides by 0; True also if other symbols decide."""
+    try:
+        left, right = (
+            substitute(side, sizes) if isinstance(side, Dim) else side for side in (obligation.lhs, obligation.rhs)
+        )
+    except ArithmeticError:
+        return False
     if isinstance(left, Dim) or isinstance(right, Dim):
         return True
     return left == right if obligation.relation == "==" else left >= right

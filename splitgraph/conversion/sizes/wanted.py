@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from splitgraph.dim import Dim, DimLike, read_dim_param, substitute, symbol, symbols_of
+from splitgraph.dim import Dim, DimLike, read_dim_param, substitute_if_defined, symbol, symbols_of
 from splitgraph.findings.diagnostics import SplitgraphError
 from splitgraph.inference.task import read_sizes
 from splitgraph.model.names import dimension_names
@@ -52,11 +52,11 @@ class Wanted:
 
     def before(self, dim: DimLike) -> DimLike:
         """Return a dimension at the old sizes."""
-        return substitute(dim, self.old) if isinstance(dim, Dim) else dim
+        return substitute_if_defined(dim, self.old) if isinstance(dim, Dim) else dim
 
     def after(self, dim: DimLike) -> DimLike:
         """Return a dimension at the new sizes: numbers where numbers are wanted."""
-        return substitute(dim, self.new) if isinstance(dim, Dim) else dim
+        return substitute_if_defined(dim, self.new) if isinstance(dim, Dim) else dim
 
     def others(self) -> Iterator[Mapping[str, int]]:
         """Yield other sizes of the dimensions along which nothing stands apart, one after the other."""
@@ -224,7 +224,7 @@ def renamed(model: ModelProto, wanted: Wanted) -> ModelProto:
         for entry in value.type.tensor_type.shape.dim:
             dim = read_dim_param(entry.dim_param)
             if isinstance(dim, Dim):
-                write_dim(substitute(dim, wanted.bound), entry)
+                write_dim(substitute_if_defined(dim, wanted.bound), entry)
     return copy
 
 

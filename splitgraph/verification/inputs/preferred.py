@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import onnx
 
-from splitgraph.dim import Dim, DimLike, evaluate, substitute, symbol, symbols_of
+from splitgraph.dim import Dim, DimLike, evaluate, substitute_if_defined, symbol, symbols_of
 from splitgraph.inference.analysis import Analysis
 from splitgraph.model.scopes import MAIN
 from splitgraph.model.value_type import UNKNOWN, ValueType
@@ -151,7 +151,7 @@ class _PreferenceReader:
 
     def _resolved(self, dim: Dim) -> DimLike:
         names = symbols_of(dim) & self.definitions.keys()
-        return substitute(dim, {name: self.definitions[name] for name in names}) if names else dim
+        return substitute_if_defined(dim, {name: self.definitions[name] for name in names}) if names else dim
 
     def _broadcast(self, shapes: Sequence[Shape], output: Shape | None) -> None:
         rank = max(map(len, shapes), default=0)

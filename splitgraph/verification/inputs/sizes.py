@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from splitgraph.dim import Dim, DimLike, Obligation, evaluate, product, substitute, symbols_of
+from splitgraph.dim import Dim, DimLike, Obligation, evaluate, product, substitute_if_defined, symbols_of
 from splitgraph.inference.analysis import Analysis
 from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN
 from splitgraph.verification.inputs.later_attempts import RETRY_POLICY
@@ -286,4 +286,4 @@ def _substituted(constraint: Condition, definitions: Mapping[str, DimLike]) -> C
 
 
 def _substitute(dim: DimLike, definitions: Mapping[str, DimLike]) -> DimLike:
-    return substitute(dim, definitions) if isinstance(dim, Dim) else dim
+    return substitute_if_defined(dim, definitions) if isinstance(dim, Dim) else dim
