@@ -40,6 +40,8 @@ from splitgraph.verification.verification import Difference, Verification
 _GROUPS = (2, 3)
 # Between a batch and its items, where these are known to be apart, so many times the usual difference is allowed.
 _ROUNDING = 1000
+# Why two models have no verdict.
+_WITHOUT_VERDICT = ("SG501", "SG506")
 # Runs two models, and returns what came out.
 Verify = Callable[..., Verification]
 
@@ -80,12 +82,15 @@ def verify_sizes(before: Model, after: Model, given: GivenSizes, verify: Verify)
             # It only looked as if its items were apart.
             wanted = replace(wanted, batch=wanted.batch - {check.name})
             continue
-        done.append((check, verification))
-        if verification.verdict != "equal":
+        if verification.verdict == "different":
             return _refused(check, verification)
+        # A check that proves nothing does not end the others: they may still find a difference.
+        done.append((check, verification))
+    done = [(check, verification) for check, verification in done if not check.name or check.name in wanted.batch]
     lengths = sorted(wanted.old.keys() - wanted.batch)
-    if not lengths or wanted.new:
-        return _joined([verification for _, verification in done], ())
+    has_run = any(verification.cases for _, verification in done)
+    if not lengths or wanted.new or not has_run:
+        return _joined(done, ())
     reasons = [f"{name} is no batch ({given.lengths[name]})" for name in lengths if _is_first(name, wanted, given)]
     told = _told_at_others(replace(case, wanted=wanted), named, verify, reasons)
     if told is None:
@@ -94,7 +99,7 @@ def verify_sizes(before: Model, after: Model, given: GivenSizes, verify: Verify)
         return replace(
             done[0][1], verdict="different", first_difference=Difference("", 0, text), diagnostics=(finding,)
         )
-    return _joined([verification for _, verification in done], told)
+    return _joined(done, told)
 
 
 def _is_batch(name: str, wanted: Wanted) -> bool:
@@ -230,9 +235,9 @@ def _number(dim: DimLike | None, sizes: Mapping[str, int]) -> int | None:
 
 
 def _refused(check: _Check, verification: Verification) -> Verification:
-    """Return what is to be said of two models that are not equal, or could not be compared."""
+    """Return what is to be said of two models that are different."""
     difference = verification.first_difference
-    if verification.verdict == "not-run" or difference is None:
+    if difference is None:
         return verification
     difference = replace(difference, reason=f"at {check.at}: {difference.reason}")
     if check.is_alike:
@@ -243,19 +248,30 @@ def _refused(check: _Check, verification: Verification) -> Verification:
     return replace(verification, first_difference=difference, diagnostics=(*verification.diagnostics, told))
 
 
-def _joined(done: Sequence[Verification], told: Sequence[Diagnostic]) -> Verification:
-    """Return several verifications, all of them equal, as one. told: what else is to be said."""
-    absolute = [each.max_abs_diff for each in done if each.max_abs_diff is not None]
-    relative = [each.max_rel_diff for each in done if each.max_rel_diff is not None]
-    notes = dict.fromkeys((*(finding for each in done for finding in each.diagnostics), *told))
+def _joined(done: Sequence[tuple[_Check, Verification]], told: Sequence[Diagnostic]) -> Verification:
+    """Return several verifications, none of which found a difference, as one: "equal" if all of them are. told: what
+    else is to be said.
+    """
+    all_done = [verification for _, verification in done]
+    absolute = [each.max_abs_diff for each in all_done if each.max_abs_diff is not None]
+    relative = [each.max_rel_diff for each in all_done if each.max_rel_diff is not None]
+    notes = dict.fromkeys((*(_at(check, finding) for check, each in done for finding in each.diagnostics), *told))
+    open_one = next((each for each in all_done if each.verdict != "equal"), None)
     return replace(
-        done[-1],
-        cases=sum(each.cases for each in done),
+        open_one or all_done[-1],
+        cases=sum(each.cases for each in all_done),
         max_abs_diff=max(absolute, default=None),
         max_rel_diff=max(relative, default=None),
         diagnostics=tuple(notes),
-        proofs=done[0].proofs,
-        regions=done[0].regions,
+        proofs=all_done[0].proofs,
+        regions=all_done[0].regions,
+    )
+
+
+def _at(check: _Check, finding: Diagnostic) -> Diagnostic:
+    """Return a finding that a verdict is missing, with the sizes at which it is."""
+    return (
+        replace(finding, message=f"at {check.at}: {finding.message}") if finding.code in _WITHOUT_VERDICT else finding
     )
 
 

@@ -14,9 +14,10 @@ import splitgraph
 from splitgraph.conversion.rewrite import GivenSizes
 from splitgraph.conversion.sizes.convert import convert_sizes
 from splitgraph.conversion.sizes.over import APART, OVER
+from splitgraph.findings.diagnostics import diagnostic
 from splitgraph.options import NewSizes
 from splitgraph.verification.sizes import verify_sizes
-from splitgraph.verification.verification import Verification
+from splitgraph.verification.verification import Verdict, Verification
 
 
 def model(graph: str, opset: int = 17) -> ModelProto:
@@ -494,6 +495,24 @@ def test_only_rounding_may_differ_by_more(made: ModelProto, is_apart: bool) -> N
 def test_a_batch_is_verified(batch: Any) -> None:
     verification = splitgraph.reshape(FOLLOWING["a token in front"], batch=batch, verify=True).verification
     assert verification is not None and verification.verdict == "equal"
+
+
+def test_a_check_that_proves_nothing_does_not_end_the_others() -> None:
+    """What was compared decides, whatever was not: only a difference ends the checks."""
+    verdicts: list[Verdict] = ["not-run", "equal", "equal"]
+    nothing = diagnostic("SG506", "nothing is proved", severity="warning")
+
+    def verify(before: ModelProto, after: ModelProto, by_regions: bool, allowed: float = 1) -> Verification:
+        verdict = verdicts.pop(0)
+        return Verification(verdict, "", 3, 0.0, 0.0, None, (), () if verdict == "equal" else (nothing,))
+
+    made = model("g (float[1, 4] x) => (float[1, 4] y) { y = Relu (x) }")
+    sizes = NewSizes({"x": ["N", 4]})
+    given = GivenSizes(sizes, frozenset("N"), {})
+    verification = verify_sizes(made, convert_sizes(made, sizes).model, given, verify)
+    assert not verdicts
+    assert verification.verdict == "not-run" and verification.cases == 9
+    assert [found.message for found in verification.diagnostics] == ["at the old sizes: nothing is proved"]
 
 
 def test_a_dimension_of_the_model_is_found_in_its_input() -> None:

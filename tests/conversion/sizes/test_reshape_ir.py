@@ -390,22 +390,69 @@ def test_a_batch_is_verified(name: str, batch: Any, tmp_path: Path) -> None:
     assert verification.cases >= 9
 
 
-def less_the_mean() -> Any:
-    data = x(2, 4)
+def less_the_mean(batch: int = 2) -> Any:
+    data = x(batch, 4)
     return ops.subtract(data, ops.reduce_mean(data, ints(0), True))
 
 
-MIXED: dict[str, Callable[[], ov.Model]] = {
-    "softmax": lambda: model_of(ops.softmax(x(2, 4), 0)),
-    "a mean": lambda: model_of(less_the_mean()),
+def share(batch: int) -> Any:
+    data = x(batch, 4)
+    return ops.divide(data, ops.reduce_sum(data, ints(0), True))
+
+
+def is_the_largest(batch: int) -> Any:
+    data = x(batch, 4)
+    return ops.convert(ops.equal(data, ops.reduce_max(data, ints(0), True)), "f32")
+
+
+# Of a batch of 1, most of these are constant: what proves nothing at the old size is found at 2 and 3 items.
+MIXED: dict[str, Callable[[int], ov.Model]] = {
+    "softmax": lambda batch: model_of(ops.softmax(x(batch, 4), 0)),
+    "a mean": lambda batch: model_of(less_the_mean(batch)),
+    "a share": lambda batch: model_of(share(batch)),
+    "sums up to each": lambda batch: model_of(ops.cum_sum(x(batch, 4), ops.constant(np.int64(0)))),
+    "the largest": lambda batch: model_of(is_the_largest(batch)),
+    "beside another output": lambda batch: model_of(given("z", batch, 4), less_the_mean(batch)),
 }
 
 
+@pytest.mark.parametrize("batch", [1, 2])
 @pytest.mark.parametrize("name", MIXED)
-def test_items_that_depend_on_each_other_are_refused(name: str, tmp_path: Path) -> None:
+def test_items_that_depend_on_each_other_are_refused(name: str, batch: int, tmp_path: Path) -> None:
     with pytest.raises(splitgraph.VerificationError) as caught:
-        splitgraph.reshape(opened(MIXED[name](), tmp_path), batch="N", verify=True)
+        splitgraph.reshape(opened(MIXED[name](batch), tmp_path), batch="N", verify=True)
     assert [found.code for found in caught.value.diagnostics] == ["SG422"]
+
+
+# Each item by itself, so that nothing can be found, and a batch of 1 is enough.
+APART: dict[str, Callable[[int], ov.Model]] = {
+    "softmax of each": lambda batch: model_of(ops.softmax(x(batch, 4), 1)),
+    "an item": lambda batch: model_of(ops.multiply(x(batch, 4), weights(4))),
+    "beside a constant output": lambda batch: model_of(given("z", batch, 4), ops.softmax(x(batch, 4, 1), 2)),
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_items_apart_are_equal(name: str, tmp_path: Path) -> None:
+    verification = splitgraph.reshape(opened(APART[name](1), tmp_path), batch="N", verify=True).verification
+    assert verification is not None and verification.verdict == "equal" and verification.cases == 9
+
+
+# Constant at every size: nothing is found, and nothing is proved.
+SILENT: dict[str, Callable[[], tuple[ov.Model, list[Any]]]] = {
+    "of each": lambda: (model_of(ops.softmax(x(1, 4, 1), 2)), ["N", 4, 1]),
+    "a mean of one": lambda: (model_of(ops.relu(ops.softmax(x(1, 1), 1))), ["N", 1]),
+    "at a length": lambda: (model_of(ops.softmax(x(4, 1), 1)), [4, "T"]),
+}
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_what_proves_nothing_is_not_verified(name: str, tmp_path: Path) -> None:
+    made, shape = SILENT[name]()
+    verification = splitgraph.reshape(opened(made, tmp_path), {"x": shape}, verify=True).verification
+    assert verification is not None and verification.verdict == "not-run"
+    found = next(found for found in verification.diagnostics if found.code == "SG506")
+    assert found.message.startswith("at the old sizes: not verified")
 
 
 def test_two_inputs_and_outputs_are_verified(tmp_path: Path) -> None:
