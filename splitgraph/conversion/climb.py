@@ -22,6 +22,7 @@ from splitgraph.conversion.wider_types import widen
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.model.onnx_proto import AttributeProto, NodeProto
 from splitgraph.model.schemas import OperatorVersion
+from splitgraph.model.schemas.experimental import UNSPECIFIED, experiments_end
 from splitgraph.model.schemas.history import version_at
 from splitgraph.model.scopes import Scope, plain_domain
 from splitgraph.splits import SPLIT_OPERATORS, variant_at
@@ -218,6 +219,8 @@ class Climb:
             return [node]
         if isinstance(route, str):
             help = "Correct the model's opset import first." if is_own else None
+            if node.op_type in UNSPECIFIED:
+                help = f"Stop at opset {experiments_end(node.op_type) - 1}, or export the node as other operators."
             self.blockers.append(diagnostic("SG404", route, self.location, help=help))
             return [node]
         slots = slots_of(node, self.values.type_of, route.start) if route.check_types else ()

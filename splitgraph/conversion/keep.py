@@ -21,7 +21,8 @@ from splitgraph.inference.context import rule_of
 from splitgraph.model.attributes import UNRESOLVED
 from splitgraph.model.onnx_proto import AttributeProto
 from splitgraph.model.schemas import Formal, FormalAttribute, OperatorVersion, versions_of
-from splitgraph.model.schemas.history import meant_opset, removed_at, version_at, versions_between
+from splitgraph.model.schemas.experimental import UNSPECIFIED, experiments_end, was_experimental
+from splitgraph.model.schemas.history import meant_opset, version_at, versions_between
 from splitgraph.splits import SPLIT_OPERATORS
 
 # Exceptions of steps for nodes with missing or wrong inputs and attributes.
@@ -53,7 +54,9 @@ def route_of(op: str, from_opset: int, to_opset: int) -> Route | str | None:
         # onnxruntime wrote the node and runs it at every opset; onnx's own version does not exist below `meant`.
         return None if to_opset < meant else route_of(op, meant, to_opset)
     start = version_at(op, from_opset)
-    if start is None and is_unknown(op):
+    if start is None and op in UNSPECIFIED and from_opset < experiments_end(op) <= to_opset:
+        return f"{op} was experimental and is gone from opset {experiments_end(op)} on: {UNSPECIFIED[op]}"
+    if start is None and is_unknown(op, from_opset):
         return None
     if start is None:
         return f"{op} is not an operator of ai.onnx at opset {from_opset}, so that its meaning there is unknown"
@@ -69,11 +72,13 @@ def route_of(op: str, from_opset: int, to_opset: int) -> Route | str | None:
     return Route(start, upward, boundaries, versions[0].since_version, check_types)
 
 
-def is_unknown(op: str) -> bool:
-    """Return True for an operator that ai.onnx does not have, such as the plugin of a runtime, or that onnxruntime has
-    at old opsets only.
+def is_unknown(op: str, opset: int) -> bool:
+    """Return True for an operator that ai.onnx does not have at any opset, such as the plugin of a runtime; or that it
+    had as an experiment below this opset.
     """
-    return not versions_of("", op) and (rule_of("", op) is None or removed_at(op, 0) > 0)
+    if was_experimental(op):
+        return op in UNSPECIFIED or opset >= experiments_end(op)
+    return not versions_of("", op) and rule_of("", op) is None
 
 
 def _keeps_every_node(boundary: tuple[OperatorVersion, OperatorVersion], upward: bool) -> bool:

@@ -171,7 +171,7 @@ def _affected(
             return None if variant_at(op_type, opset_of(scope.imports)) is None else affected.splits
         if from_opset is None or from_opset == to_opset:
             return None
-        if is_unknown(op_type):
+        if is_unknown(op_type, from_opset):
             affected.unknown.append(op_type)
         return None if route_of(op_type, from_opset, to_opset) is None else affected.others
 

@@ -12,7 +12,8 @@ from splitgraph.inference.walk_state import WalkState
 from splitgraph.model.onnx_proto import FunctionProto, NodeProto
 from splitgraph.model.schemas import OperatorVersion, version_at, versions_of
 from splitgraph.model.schemas.allowed_values import constrained_attributes
-from splitgraph.model.schemas.history import meant_opset, removed_at
+from splitgraph.model.schemas.experimental import UNSPECIFIED, experimental_at, experiments_end, was_experimental
+from splitgraph.model.schemas.history import meant_opset
 from splitgraph.model.schemas.table import newest_in_table, operator_names
 from splitgraph.model.scopes import called_function, plain_domain
 from splitgraph.splits import SPLIT_OPERATORS, Variant, openvino_split_1, variadic_split_1, variant_of
@@ -62,6 +63,8 @@ def _of_no_import(domain: str, op_type: str, *, in_function: bool) -> Operator:
 
 # The name of the domain with the empty name, in texts.
 AI_ONNX = "ai.onnx"
+# How alike two names are of which one is a slip of the other. ImageScaler and ImageDecoder are less alike.
+_SPELLED_ALIKE = 0.7
 _HELP_IF_NEWER = "Install a newer splitgraph, or export the model at an older opset."
 _OPENVINO_SPLITS = {
     "Split": openvino_split_1.VARIANT,
@@ -78,10 +81,14 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
         return _of_another_version(domain, op_type, 0)
     schema = _schema(domain, op_type, meant_opset(op_type, opset) if domain == "" else opset)
     if schema is None and domain == "":
+        schema = experimental_at(op_type, opset)
+    if schema is None and domain == "":
         later = [schema.since_version for schema in versions_of(domain, op_type)]
         if not later and rule_of(domain, op_type) is not None:
             # onnxruntime keeps an operator of its own in ai.onnx, and its optimized models are full of it.
-            return Operator(domain, opset, since_version=1, outgrew_rule=opset >= removed_at(op_type, opset + 1))
+            # A name that was an experiment of onnx is that of a plugin, too; the rule of ConstantFill refuses it.
+            outgrew_rule = was_experimental(op_type) and op_type != "ConstantFill"
+            return Operator(domain, opset, since_version=1, outgrew_rule=outgrew_rule)
         if not later:
             # A plugin of a runtime: nodes of plugins are made with onnx_graphsurgeon, which asks for no domain.
             return Operator(domain, opset)
@@ -111,7 +118,11 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
 
 def plugin_advice(op_type: str) -> str:
     """Return what to do about an operator that ai.onnx does not have."""
-    close = nearest(op_type, operator_names())
+    if was_experimental(op_type):
+        reason = f": {UNSPECIFIED[op_type]}" if op_type in UNSPECIFIED else ""
+        ended = f"{op_type} was an experimental operator of onnx below opset {experiments_end(op_type)}{reason}."
+        return f"{ended} At this opset, only a runtime that has it as a plugin can run the model."
+    close = nearest(op_type, operator_names(), cutoff=_SPELLED_ALIKE)
     advice = f"Did you mean {close[0]}? " if close else ""
     return f"{advice}If it is a plugin of a runtime, only that runtime can run the model."
 

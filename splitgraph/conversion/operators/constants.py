@@ -46,11 +46,11 @@ def replace_by_constant_of_shape(node: NodeAtBoundary) -> None:
         raise Inexact(f"{value} is no element of its type, and ConstantFill does not say how it is rounded")
     tensor = helper.make_tensor("", dtype, [1], [value if dtype == TensorProto.FLOAT else int(value)])
     node.reasons["shape"] = "ConstantFill was experimental; ConstantOfShape replaces it"
-    node.replace("ConstantOfShape", [_shape_to_fill(node)], value=tensor)
+    node.replace("ConstantOfShape", [shape_to_fill(node)], value=tensor)
 
 
-def _shape_to_fill(node: NodeAtBoundary) -> str:
-    """Return the shape that ConstantFill means."""
+def shape_to_fill(node: NodeAtBoundary) -> str:
+    """Return the shape that ConstantFill or GivenTensorFill means."""
     given, extra = node.known_value("shape"), [int(size) for size in node.known_value("extra_shape", ())]
     if not node.uses_input(0):
         if given is None or extra:

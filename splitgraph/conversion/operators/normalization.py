@@ -251,6 +251,26 @@ def repeat_scales_for_channels(node: NodeAtBoundary) -> None:
 # MeanVarianceNormalization ------------------------------------------------------------------------------------------
 
 
+changed("MeanVarianceNormalization", 9, "below it, it was experimental, with other attributes")
+
+
+@upward("MeanVarianceNormalization", 9)
+def name_axes(node: NodeAtBoundary) -> None:
+    """Write the axes out: batch, height and width, and with across_channels also the channels, as far as the input has
+    them. Write x - mean without normalize_variance.
+    """
+    across, divides = node.known_value("across_channels", 0), node.known_value("normalize_variance", 1)
+    axes = [axis for axis in (0, 1, 2, 3) if axis < node.known_rank() and (axis != 1 or across)]
+    if not divides:
+        data = Formula(node).input(0)
+        wide = data.cast("float32" if node.known_dtype() in _HALVES else node.known_dtype())
+        data.formula.give((wide - wide.reduced("ReduceMean", axes, keepdims=True)).cast(data.dtype))
+        return
+    why = "the axes are named from opset 9 on; below it, OpenVINO normalizes each item of a batch by itself"
+    node.drop("across_channels", "normalize_variance", why=why)
+    node.set("axes", axes, why)
+
+
 @downward("MeanVarianceNormalization", 9)
 def write_mean_variance(node: NodeAtBoundary) -> None:
     """Compute the mean, the deviation, and the variance of the deviation, as the document says.

@@ -8,6 +8,7 @@ from functools import cache
 
 from splitgraph.model.onnx_proto import AttributeProto
 from splitgraph.model.schemas import table
+from splitgraph.model.schemas.experimental import EXPERIMENTAL, experimental_at, experiments_end, was_experimental
 from splitgraph.model.schemas.operator_version import Formal, FormalAttribute, OperatorVersion
 
 # Operators of onnxruntime --------------------------------------------------------------------------------------------
@@ -39,16 +40,6 @@ def _simplified_layer_normalization() -> OperatorVersion:
 # Operators that onnx does not have.
 ITS_OWN: Mapping[str, OperatorVersion] = {version.op: version for version in (_simplified_layer_normalization(),)}
 
-# Experimental operators that onnx removed, with the opset from which on onnxruntime no longer runs them.
-_REMOVED: Mapping[str, int] = {"Affine": 10, "Crop": 10, "ImageScaler": 10}
-
-
-def removed_at(op: str, otherwise: int) -> int:
-    """Return the opset from which on onnxruntime no longer has an operator of its own; `otherwise` if it still has
-    it.
-    """
-    return _REMOVED.get(op, otherwise)
-
 
 def meant_opset(op: str, opset: int) -> int:
     """Return the opset at which onnx defines what a node of ai.onnx means at this opset: a later one if onnx took the
@@ -63,8 +54,11 @@ def meant_opset(op: str, opset: int) -> int:
 @cache
 def version_at(op: str, opset: int) -> OperatorVersion | None:
     """Return the version of an operator of ai.onnx at an opset, None where it does not exist."""
-    if op in _EXPERIMENTAL:
-        return _EXPERIMENTAL[op][opset >= _WITHOUT_EXPERIMENTS]
+    experiment = experimental_at(op, opset)
+    if experiment is not None:
+        return experiment
+    if op in EXPERIMENTAL and was_experimental(op):
+        return replace(EXPERIMENTAL[op], since_version=experiments_end(op), deprecated=True)
     if op in ITS_OWN:
         return ITS_OWN[op]
     return table.version_at("", op, opset)
@@ -81,27 +75,3 @@ def versions_between(op: str, lowest: int, highest: int) -> tuple[OperatorVersio
             break
         version = version_at(op, version.since_version - 1)
     return tuple(reversed(versions))
-
-
-def _constant_fill() -> OperatorVersion:
-    """Return the experimental operator of onnx 1.0 to 1.3, as documented there."""
-    types = frozenset(f"tensor({name})" for name in ("float", "int32", "int64", "bool"))
-    kinds = AttributeProto
-    attributes = {
-        "value": FormalAttribute("value", kinds.FLOAT, False, 0.0),
-        "dtype": FormalAttribute("dtype", kinds.INT, False, 1),
-        "shape": FormalAttribute("shape", kinds.INTS, False),
-        "extra_shape": FormalAttribute("extra_shape", kinds.INTS, False),
-        "input_as_shape": FormalAttribute("input_as_shape", kinds.INT, False),
-    }
-    inputs = (Formal("input", "T1", types, "optional", True, 1),)
-    outputs = (Formal("output", "T2", types, "single", True, 1),)
-    return OperatorVersion("", "ConstantFill", 1, False, False, attributes, inputs, outputs, 0, 1, 1)
-
-
-# From this opset on, ConstantOfShape replaces it. onnx no longer has the schemas of experimental operators.
-_WITHOUT_EXPERIMENTS = 9
-_EXPERIMENTAL = {
-    version.op: (version, replace(version, since_version=_WITHOUT_EXPERIMENTS, deprecated=True))
-    for version in (_constant_fill(),)
-}

@@ -39,7 +39,7 @@ def fill(kind: str = "float32", given: Array | None = None, rank: int | None = 2
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (fill("float64", rank=1, shape=[2]), "does not take float64"),
+        (fill("float64", rank=1, shape=[2]), "output 0 is float64"),
         (fill("int32", shape=[2], value=0.5), "does not say how it is rounded"),
         (fill("int32", shape=[2], value=2.0**31), "is no element of its type"),
         (fill("int64", shape=[2], value=float("inf")), "is no element of its type"),

@@ -136,6 +136,16 @@ def constant_fill(ctx: NodeContext) -> Sequence[ValueType]:
     return [tensor(dtype, dims)]
 
 
+@operator("GivenTensorFill", gives=(None,))
+def given_tensor_fill(ctx: NodeContext) -> Sequence[ValueType]:
+    """Make a tensor of the elements in `values`, in the shape that ConstantFill would make. It was experimental."""
+    dims, values = _filled_dims(ctx), ctx.attribute("values")
+    count = static_count(dims)
+    if count is not None and isinstance(values, tuple) and count != len(values):
+        raise InvalidNode(f"values has {len(values)} elements; the shape needs {count}")
+    return [tensor(ctx.input(0).dtype if ctx.has_input(0) else "float32", dims)]
+
+
 def _filled_dims(ctx: NodeContext) -> Dims | None:
     given = ints_attribute(ctx, "shape")
     if given is not None and ctx.has_input(0):

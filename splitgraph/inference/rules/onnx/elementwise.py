@@ -66,6 +66,7 @@ _MOST_FLOATS = 64
 SAME_TYPE = (
     "Acos",
     "Acosh",
+    "Affine",
     "Asin",
     "Asinh",
     "Atan",
@@ -84,7 +85,10 @@ SAME_TYPE = (
     "LeakyRelu",
     "Log",
     "Mish",
+    "ParametricSoftplus",
     "Reciprocal",
+    "Scale",
+    "ScaledTanh",
     "Selu",
     "Shrink",
     "Sigmoid",

@@ -27,7 +27,6 @@ from splitgraph.inference.rules.operands import (
     int_attribute,
     ints_attribute,
     known_dtype,
-    like_input,
     merged_dim,
     normal_axes,
     normal_axis,
@@ -260,12 +259,6 @@ def _rounded_down(dim: int, scale: float) -> int | None:
     length, factor = round_to("float32", dim), round_to("float32", scale)
     single = None if length is None or factor is None else round_to("float32", length * factor)
     return size if single is not None and size == math.floor(single) else None
-
-
-@operator("Affine")
-def affine(ctx: NodeContext) -> Sequence[ValueType]:
-    """Multiply each element by alpha and add beta."""
-    return [like_input(ctx)]
 
 
 @operator("ImageScaler")

@@ -185,9 +185,12 @@ def normalized(ctx: NodeContext) -> tuple[ValueType, ValueType]:
 
 @operator("MeanVarianceNormalization")
 def mean_variance_normalization(ctx: NodeContext) -> Sequence[ValueType]:
-    """Subtract the mean over the axes and divide by the deviation. onnxruntime and OpenVINO accept a repeated axis."""
+    """Subtract the mean over the axes and divide by the deviation. onnxruntime and OpenVINO accept a repeated axis.
+
+    Below opset 9 the operator was experimental, without axes, and onnxruntime takes any rank.
+    """
     dims, axes = dims_of(ctx, 0), ints_attribute(ctx, "axes")
-    if dims is not None and not ctx.is_unresolved("axes"):
+    if dims is not None and ctx.opset >= 9 and not ctx.is_unresolved("axes"):
         chosen = [normal_axis(axis, len(dims)) for axis in axes or _MEAN_VARIANCE_AXES]
         if len(set(chosen)) < len(chosen):
             text = f"axes {list(axes or ())} contain an axis twice"

@@ -31,11 +31,13 @@ _INPUTS_SINCE = 10
 _OPEN_END = 2**31 - 1
 
 
-@operator("Slice")
+@operator("Slice", "DynamicSlice")
 def slice_(ctx: NodeContext) -> Sequence[ValueType]:
-    """Take the elements from starts to ends in steps, clamped to the input."""
+    """Take the elements from starts to ends in steps, clamped to the input. The experimental DynamicSlice became
+    Slice-10.
+    """
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
-    if ctx.since_version < _INPUTS_SINCE:
+    if ctx.node.op_type == "Slice" and ctx.since_version < _INPUTS_SINCE:
         starts, ends, axes, steps = (
             ints_attribute(ctx, "starts"),
             ints_attribute(ctx, "ends"),
