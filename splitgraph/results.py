@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from splitgraph import formats
@@ -25,15 +26,17 @@ _MOST_TOLD = 3
 _HELP = "Nothing is written. Please report it, with the model if you can."
 
 
-def require_valid_rewrite(source: Model, rewrite: Rewrite, leeway: Leeway, analysis: Analysis | None = None) -> None:
-    """Infer the result of a rewrite. Raises InternalError for an error that the source does not have.
+def require_valid_rewrite(source: Model, rewrite: Rewrite, leeway: Leeway) -> Rewrite:
+    """Infer the result of a rewrite, and return it. Raises InternalError for an error that the source does not have.
 
-    source: it may have been edited in place. analysis: of the result, if it was already inferred.
+    Shapes that the source declares may be wrong, and only the nodes of the result show it: then the result declares
+    what is inferred. source: it may have been edited in place.
     """
     if has_new_numbers_only(rewrite):
-        return
+        return rewrite
+    analysis = rewrite.analysis
     if analysis is not None and all(finding.severity != "error" for finding in analysis.diagnostics):
-        return
+        return rewrite
     # A rewrite moves nodes, so an accepted finding may have another place in the result.
     same = leeway_of(sorted({finding.code for finding in rewrite.accepted}), leeway.assume_defaults)
     inlined = any(finding.code == "SG413" for finding in rewrite.diagnostics)
@@ -46,8 +49,18 @@ def require_valid_rewrite(source: Model, rewrite: Rewrite, leeway: Leeway, analy
         # A wrongly declared shape blocks nothing: the rewrite keeps it and tells of it.
         told = any(finding.code == "SG301" for finding in rewrite.diagnostics)
         if told or any(finding.code == "SG301" for finding in _errors(source, same)):
-            return
+            return rewrite
+    if new and isinstance(rewrite.model, ModelProto):
+        import_whole("splitgraph.conversion.declared_shapes")
+        from splitgraph.conversion.declared_shapes import corrected_result
+
+        before = source if isinstance(source, ModelProto) and source is not rewrite.model else None
+        corrected = corrected_result(rewrite.model, before, same)
+        if corrected is not None:
+            model, told_of = corrected
+            return replace(rewrite, held=model, analysis=None, diagnostics=(*rewrite.diagnostics, told_of))
     _refuse(new)
+    return rewrite
 
 
 def has_new_numbers_only(rewrite: Rewrite) -> bool:

@@ -69,7 +69,7 @@ def rewritten(
 
             # Verification needs it in any case.
             rewrite = replace(rewrite, analysis=infer_model(rewrite.model, fill=False))
-        require_valid_rewrite(loaded.content, rewrite, leeway, rewrite.analysis)
+        rewrite = require_valid_rewrite(loaded.content, rewrite, leeway)
     if running.verify:
         verification = verify_rewrite(loaded, rewrite, running)
         if verification.verdict == "different":

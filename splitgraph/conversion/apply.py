@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+from splitgraph.conversion.declared_shapes import (
+    Belief,
+    correct_shapes,
+    dimensions_of_inputs,
+    told_correction,
+    with_corrections,
+)
 from splitgraph.conversion.node import Node, changed_attributes
-from splitgraph.conversion.plan import GraphEdits, Plan
+from splitgraph.conversion.plan import KEPT, GraphEdits, Plan
 from splitgraph.conversion.rewrite import Rewrite, step
+from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.model.onnx_proto import FunctionProto, GraphProto, ModelProto, NodeProto
 from splitgraph.model.places import with_nodes
 from splitgraph.model.schemas.table import minimum_ir_version
-from splitgraph.model.scopes import graph_at, implies_opset, model_imports, plain_domain, scopes, write_implied_opset
+from splitgraph.model.scopes import (
+    GraphPath,
+    graph_at,
+    implies_opset,
+    model_imports,
+    node_label,
+    plain_domain,
+    scopes,
+    write_implied_opset,
+)
 from splitgraph.model.value_type import ValueType
-from splitgraph.model.values import write_shape
+from splitgraph.model.values import value_type, write_shape
 from splitgraph.splits.variadic_split_1 import DOMAIN, variadic_function
 
 # Model-local functions exist from this IR version on.
@@ -34,10 +51,13 @@ def apply_plan(plan: Plan, model: ModelProto, *, owned: bool = False) -> Rewrite
         copy = ModelProto()
         copy.CopyFrom(model)
     version = model.ir_version if plan.opset is None else max(model.ir_version, minimum_ir_version(plan.opset))
+    correct = _Corrections(plan, model)
     # Inner graphs first: editing a graph's list of nodes copies them, with what they contain.
     for path in sorted(plan.edits, key=len, reverse=True):
         graph = graph_at(copy, path)
+        rewritten = _outputs_of_others(graph, plan.edits[path])
         _edit_graph(graph, plan.edits[path], constants_are_inputs=not path and version < _LONE_INITIALIZERS)
+        correct.shapes(graph, path, rewritten)
         if plan.finish is not None and isinstance(graph, GraphProto):
             plan.finish(graph)
     if implies_opset(copy) and (plan.opset is not None or plan.variadic_parts):
@@ -45,7 +65,47 @@ def apply_plan(plan: Plan, model: ModelProto, *, owned: bool = False) -> Rewrite
     if plan.opset is not None:
         _set_opset(copy, plan.opset)
     _set_functions(copy, plan)
-    return step(copy, plan.changes, notes, rounding=plan.rounding)
+    return step(copy, plan.changes, correct.told(notes), rounding=plan.rounding)
+
+
+def _outputs_of_others(graph: Any, edits: GraphEdits) -> dict[str, str]:
+    """Return the values that other operators than before define afterwards, each with the label of its old node."""
+    return {
+        name: node_label(graph.node[index], index)
+        for index, made in edits.replaced.items()
+        if [node.op_type for node in made] != [graph.node[index].op_type]
+        for name in graph.node[index].output
+    }
+
+
+class _Corrections:
+    """Takes wrong declared shapes from values that other nodes define, and tells of those that people see."""
+
+    def __init__(self, plan: Plan, model: ModelProto) -> None:
+        self._walked = plan.known
+        inputs = dimensions_of_inputs(model)
+        self._belief = Belief(inputs, names=True, unknown=bool(plan.known and plan.known.misdeclared))
+        self._corrected = dict[str, Diagnostic | None]()
+
+    def shapes(self, graph: Any, path: GraphPath, rewritten: Mapping[str, str]) -> None:
+        """Correct the declared shapes in a graph. rewritten: as `_outputs_of_others` returns it."""
+        detail = None if self._walked is None else self._walked.graphs.get(path)
+        if detail is None or not rewritten or not isinstance(graph, GraphProto):
+            return
+        known = {name: detail.types[name] for name in rewritten if name in detail.types}
+        outputs = {value.name for value in graph.output}
+        for value, declared in correct_shapes(graph, known, self._belief):
+            finding = None
+            if value.name in outputs:
+                assert self._walked is not None
+                scope = next(scope for scope in self._walked.scopes if scope.path == path)
+                location = f"{scope.location}/{rewritten[value.name]}"
+                finding = told_correction(value.name, declared, value_type(value.type), location)
+            self._corrected[value.name] = finding
+
+    def told(self, notes: Sequence[Diagnostic]) -> list[Diagnostic]:
+        """Return the notes of the plan with those about corrections."""
+        return with_corrections(notes, self._corrected, KEPT) if self._corrected else list(notes)
 
 
 def _edit_graph(proto: Any, edits: GraphEdits, *, constants_are_inputs: bool) -> None:

@@ -17,6 +17,9 @@ from splitgraph.model.onnx_proto import GraphProto, ModelProto, NodeProto, Tenso
 from splitgraph.model.scopes import GraphPath, Scope, node_label, plain_domain, roots, subgraphs
 from splitgraph.splits.variadic_split_1 import DOMAIN, FORM_KEY
 
+# The end of a note about a wrong declaration that stays.
+KEPT = "; it is kept as declared"
+
 
 @dataclass(slots=True)
 class Replacement:
@@ -65,9 +68,9 @@ class Plan:
 
     rounding: floating-point results may differ in their last bits. opset: the new version of ai.onnx, None for the old
     one. finish: edits each graph after all other edits. left_out: what calls of functions omit. variadic_parts: the
-    numbers of parts for which the model needs a VariadicSplit function. gone_functions: those that are removed. drafts:
-    holds the new nodes and tensors, also those that are not used in the end: messages without a parent take kilobytes
-    each.
+    numbers of parts for which the model needs a VariadicSplit function. gone_functions: those that are removed. known:
+    the inference of the model. drafts: holds the new nodes and tensors, also those that are not used in the end:
+    messages without a parent take kilobytes each.
     """
 
     edits: dict[GraphPath, GraphEdits] = field(default_factory=dict)
@@ -80,6 +83,7 @@ class Plan:
     left_out: LeftOut = field(default_factory=LeftOut)
     variadic_parts: set[int] = field(default_factory=set)
     gone_functions: set[str] = field(default_factory=set)
+    known: Walked | None = None
     drafts: GraphProto = field(default_factory=GraphProto)
     _uses: UseCounts = field(default_factory=lambda: UseCounts(()))
 
@@ -170,13 +174,12 @@ class Plan:
 
     def refuse_errors(self, walked: Walked) -> None:
         """Make every error of the model a blocker. A wrongly declared shape is no error: it stays, with a warning,
-        because runtimes and conversion go by what nodes compute.
+        because runtimes and conversion go by what nodes compute; only beside nodes that are replaced it does not.
         """
+        self.known = walked
         self.blockers += errors_of(walked)
         for finding in walked.misdeclared:
-            self.notes.append(
-                replace(finding, severity="warning", message=f"{finding.message}; it is kept as declared")
-            )
+            self.notes.append(replace(finding, severity="warning", message=finding.message + KEPT))
 
     def needed(self, walked: Walked) -> list[Diagnostic]:
         """Return the accepted findings that block this plan after all: it changes their nodes."""

@@ -243,9 +243,10 @@ _code(
     "SG301",
     "declared and inferred types differ",
     "The model declares a type or shape that contradicts its nodes. A wrong shape is a warning: runtimes warn and use "
-    "the inferred shape, infer writes the inferred shape, and conversion keeps the declaration. A wrong shape of a "
-    "split's part is an error, because its lengths and the declaration contradict each other. A wrong element type is "
-    "an error, because runtimes do not load the model; in an OpenVINO IR it is a warning, because OpenVINO uses the "
+    "the inferred shape, infer writes the inferred shape, and conversion keeps the declaration. Of a value that other "
+    "operators compute in the result, conversion keeps only what is inferred, and says so of outputs. A wrong shape of "
+    "a split's part is an error, because its lengths and the declaration contradict each other. A wrong element type "
+    "is an error, because runtimes do not load the model; in an OpenVINO IR it is a warning, because OpenVINO uses the "
     "inferred type.",
     "Correct the declaration (infer -o does so for shapes), or the node.",
 )

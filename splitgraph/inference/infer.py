@@ -361,16 +361,18 @@ class Walked:
         return known if len(known) == len(scope.nodes) else [None] * len(scope.nodes)
 
 
-def walk_model(model: ModelProto, leeway: Leeway = STRICT, follow: Follow | None = None) -> Walked:
+def walk_model(
+    model: ModelProto, leeway: Leeway = STRICT, follow: Follow | None = None, *, believes_shapes: bool = True
+) -> Walked:
     """Infer every value of a model for a conversion. The model does not change. Never raise for a wrong model.
 
     follow: reads constants of a model whose inputs have new sizes. Declared shapes of other values are of the old ones
-    then, and not believed.
+    then, and not believed. believes_shapes: False if they are not to be believed in any case.
     """
     task = Task(
         model,
         is_reported=False,
-        believes_shapes=follow is None,
+        believes_shapes=believes_shapes and follow is None,
         assumes_defaults=leeway.assume_defaults,
         follow=follow,
     )

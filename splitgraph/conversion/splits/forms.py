@@ -68,7 +68,7 @@ def convert_forms(model: ModelProto, goal: Goal, leeway: Leeway = STRICT) -> Rew
             if leeway.accept:
                 # A node that was inlined may have a place where nobody accepted its finding.
                 plan.refuse_errors(walked)
-            plan.left_out = find_left_out(model, walked.scopes)
+            plan.left_out, plan.known = find_left_out(model, walked.scopes), walked
     names = FreshNames(used_names(model, walked.scopes))
     ours = {function.name for function in model.functions if is_variadic_function(function)}
     if not any(blocker.code == "SG103" for blocker in plan.blockers):

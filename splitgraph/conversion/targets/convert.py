@@ -120,7 +120,7 @@ def _at_opset(
                 text = f"onnx cannot inline the local functions: {error}"
                 reasons.update((node.location, text) for node in failing if "local-function" in node.traits)
         if further is None and failing:
-            plan = Plan(left_out=find_left_out(examined.model, examined.walked.scopes))
+            plan = Plan(left_out=find_left_out(examined.model, examined.walked.scopes), known=examined.walked)
             TargetPlanner(plan, examined, target, joins, stuck).run()
             further = _applied(plan, examined, target, reasons)
             joins = False
