@@ -20,7 +20,7 @@ from splitgraph.verification.models.model_files import nodes_within
 _SHAPE_ONLY = frozenset({"Shape", "Size", "ShapeOf", "EyeLike", "RandomNormalLike", "RandomUniformLike"})
 _SHAPE_ONLY |= {"SequenceLength", "SequenceEmpty"}
 # Inputs that give the shape of a result, or select a part of another input.
-_SHAPE_INPUTS: Mapping[str, Sequence[int]] = {
+SHAPE_INPUTS: Mapping[str, Sequence[int]] = {
     "AffineGrid": (1,),
     "BlackmanWindow": (0,),
     "Broadcast": (1,),
@@ -68,7 +68,7 @@ _READING_AT = (
     *("RoiPool", "Lengths", "LSTM", "GRU", "RNN", "CumSum", "Trilu", "Unpool"),
 )
 _DIVISIONS = frozenset({"Div", "Mod", "Divide", "FloorMod"})
-_WELL_KNOWN = ("", "ai.onnx", "org.openvinotoolkit")
+_WELL_KNOWN = ("", "ai.onnx", "ai.onnx.ml", "org.openvinotoolkit")
 _POSITIONS_OF = frozenset({"ArgMax", "ArgMin"})
 
 Masks = dict[str, int]
@@ -172,7 +172,7 @@ class _BackwardWalk:
             mask = _union(masks.get(name, 0) for name in node.output)
             if not mask or node.op_type in _SHAPE_ONLY:
                 continue
-            of_shapes = _SHAPE_INPUTS.get(node.op_type, ())
+            of_shapes = SHAPE_INPUTS.get(node.op_type, ())
             read = [(name, _SHAPES if index in of_shapes else mask) for index, name in enumerate(node.input)]
             for graph, inner in _bodies(node, mask):
                 while self._pass(graph.node, inner):

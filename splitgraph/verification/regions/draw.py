@@ -10,6 +10,8 @@
 - normal: ordinary numbers, several times: for weights that the values of the model do not show.
 - rows: each row of a table, those that differ first.
 
+The elements of larger constants are steps, too (see `limits`).
+
 Shapes are those of the values that reach the region; only where nothing but empty ones does, dimensions of size 0 grow
 (see `local_check`). Values that no element of the model's inputs reaches (sizes, constants) do not change: what is
 known of them, the second model may rely on. Nor do lengths, positions and divisors.
@@ -28,6 +30,7 @@ import onnx
 from splitgraph.model.tensor_data import byte_size
 from splitgraph.verification.models.dependence import index_inputs, shape_inputs
 from splitgraph.verification.models.model_files import elements_of, is_default_domain, scoped_nodes
+from splitgraph.verification.regions.limits import MULTIPLES, draw_limits
 from splitgraph.verification.values import Array, Value
 
 Kind = Literal["captured", "normal", "steps", "ends", "gaps", "mixed", "rows", "counts"]
@@ -36,8 +39,6 @@ _STEPS = (0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 3.5, 1.0, -1.0, 2.0, -2.0,
 _ENDS_OF_HALVES = (65504.0, -65504.0, 300.0, -300.0, 2049.0, -2049.0, 1e-7, 1000.0)
 _ENDS = (65520.0, -65520.0, 1e6, -1e6, 16777217.0, -16777217.0, 1e9, -1e9, 1e18, -1e18, 256.0, 300.0)
 _WHOLE_ENDS = (-(2**31), 2**31 - 1, 2**31, 2**32 + 1, 2**53 + 1, 1000, 65536, -1000, 100, 128)
-# Multiples of a scale at which a quantization to 8 or 16 bits rounds, and at which it ends.
-_MULTIPLES = (0.5, 1.5, 2.5, -0.5, -1.0, 127.0, 127.5, 128.0, -128.0, -128.5, -129.0, 255.0, 255.5, 256.0, 32768.0)
 # Of the ends of a type, so many numbers are spread over the whole range of 8 bits.
 _SPREAD = 15
 # How many constants of a region are tried, of tensors of at most so many elements.
@@ -110,6 +111,8 @@ def draw(models: Models, base: Mapping[str, Value], fixed: Collection[str], seed
     indexed = {name: value for name, value in base.items() if name not in fixed and name in kept}
     for values in _rows(models, base, indexed):
         yield Drawn("rows", dict(base) | values)
+    for values in draw_limits(models, base, free, rng):
+        yield Drawn("steps", dict(base) | values)
 
 
 def _ordinary(value: Array, rng: np.random.Generator) -> Array:
@@ -262,7 +265,7 @@ def _with_neighbours(dtype: np.dtype[Any], constants: Iterable[float]) -> Iterat
             rounded = np.asarray(number).astype(dtype if dtype.kind == "f" else np.float32)
             around = [float(np.nextafter(rounded, rounded.dtype.type(end))) for end in (np.inf, -np.inf)]
         if np.isfinite(rounded):
-            yield from (float(rounded), *around, *(times * number for times in _MULTIPLES))
+            yield from (float(rounded), *around, *(times * number for times in MULTIPLES))
 
 
 def _unique(candidates: Sequence[float], dtype: np.dtype[Any]) -> Array:

@@ -1,0 +1,89 @@
+"""List the constants of a model of a region, wherever they are: initializers, Constant nodes and lists of attributes
+of its graph, of its bodies and of its functions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import onnx
+
+from splitgraph.verification.models.model_files import elements_of, scoped_nodes
+from splitgraph.verification.values import Array
+
+_Kind = onnx.AttributeProto
+# Of operators of onnx, other lists are axes, sizes and the like, which belong to what a node is.
+_ML = "ai.onnx.ml"
+_OF_CONSTANT = frozenset(
+    {"value", "value_float", "value_floats", "value_int", "value_ints", "value_string", "value_strings"}
+)
+# The input at which a node reads a constant that is its own attribute.
+ATTRIBUTE = -1
+
+
+class HeldConstant(NamedTuple):
+    """A constant. name: of a value or an attribute. readers: the operators that read it, each with its input."""
+
+    name: str
+    held: onnx.TensorProto | onnx.AttributeProto
+    readers: Sequence[tuple[str, int]]
+
+    @property
+    def size(self) -> int:
+        """Return the number of elements."""
+        if isinstance(self.held, onnx.TensorProto):
+            return math.prod(self.held.dims)
+        return max(len(self.held.floats), len(self.held.ints), len(self.held.strings), 1)
+
+    def elements(self, folder: Path | None) -> Array:
+        """Return the elements. folder: of external data."""
+        if isinstance(self.held, onnx.TensorProto):
+            return elements_of(self.held, folder)
+        attribute = self.held
+        if attribute.type in (_Kind.FLOAT, _Kind.FLOATS):
+            return np.array(attribute.f if attribute.type == _Kind.FLOAT else attribute.floats, np.float32)
+        if attribute.type in (_Kind.INT, _Kind.INTS):
+            return np.array(attribute.i if attribute.type == _Kind.INT else attribute.ints, np.int64)
+        texts = [attribute.s] if attribute.type == _Kind.STRING else attribute.strings
+        told = np.array([text.decode("utf-8", "replace") for text in texts], dtype=object)
+        return told.reshape(()) if attribute.type == _Kind.STRING else told
+
+
+def held_constants(model: onnx.ModelProto) -> list[HeldConstant]:
+    """Return the constants of a model in their order, those of the main graph first."""
+    readers: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for node, _ in scoped_nodes(model):
+        for position, name in enumerate(node.input):
+            readers[name].append((node.op_type, position))
+    found = [*_initializers(model.graph, readers)]
+    for node, _ in scoped_nodes(model):
+        found += _attributes(node, readers)
+        for attribute in node.attribute:
+            bodies = (attribute.g, *attribute.graphs) if attribute.HasField("g") else attribute.graphs
+            found += (constant for body in bodies for constant in _initializers(body, readers))
+    return found
+
+
+def _initializers(graph: onnx.GraphProto, readers: Mapping[str, Sequence[tuple[str, int]]]) -> Iterator[HeldConstant]:
+    yield from (HeldConstant(tensor.name, tensor, readers[tensor.name]) for tensor in graph.initializer)
+    # The stored elements; the others are 0.
+    yield from (HeldConstant(s.values.name, s.values, readers[s.values.name]) for s in graph.sparse_initializer)
+
+
+def _attributes(node: onnx.NodeProto, readers: Mapping[str, Sequence[tuple[str, int]]]) -> Iterator[HeldConstant]:
+    is_constant = node.op_type == "Constant"
+    for attribute in node.attribute:
+        if is_constant and attribute.type == _Kind.SPARSE_TENSOR:
+            yield HeldConstant(node.output[0], attribute.sparse_tensor.values, readers[node.output[0]])
+        elif is_constant and attribute.name in _OF_CONSTANT and not attribute.ref_attr_name:
+            held = attribute.t if attribute.type == _Kind.TENSOR else attribute
+            yield HeldConstant(node.output[0], held, readers[node.output[0]])
+        elif attribute.type == _Kind.TENSOR:
+            yield HeldConstant(attribute.name, attribute.t, [(node.op_type, ATTRIBUTE)])
+        elif node.domain == _ML and attribute.type in (_Kind.FLOATS, _Kind.INTS, _Kind.STRINGS, _Kind.FLOAT):
+            yield HeldConstant(attribute.name, attribute, [(node.op_type, ATTRIBUTE)])
