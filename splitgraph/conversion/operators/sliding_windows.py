@@ -108,9 +108,16 @@ def _write_ceiling(node: NodeAtBoundary) -> Array | None:
         _write_padding_of_every_size(node)
         return None
     sizes = _spatial_sizes(node)
-    if node.old.since_version < 22 and not _windows_start_inside(node, sizes):
+    if _is_late_window_open(node) and not _windows_start_inside(node, sizes):
         raise Inexact("here a window starts in the padding, and what it gives below 22 is not specified")
     return _write_padding(node, sizes)
+
+
+def _is_late_window_open(node: NodeAtBoundary) -> bool:
+    """Return True where it is open what a window that starts in the padding at the end gives: below 22 the document
+    does not say, and OpenVINO keeps those of MaxPool. Every engine leaves those of AveragePool and LpPool out.
+    """
+    return node.old.since_version < 22 and node.op_type == "MaxPool"
 
 
 def _fits_every_size(node: NodeAtBoundary) -> bool:
@@ -319,12 +326,13 @@ changed(
 
 @edited("AveragePool LpPool MaxPool", 22)
 def windows_start_inside(node: NodeAtBoundary) -> None:
-    """Keep a node when no window starts in the padding at the end, which can happen with ceil_mode only.
+    """Keep a node when no window starts in the padding at the end, which can happen with ceil_mode only; upward, also
+    one whose windows there every engine leaves out at all versions.
 
     The last window starts less than one stride after the last place where a whole window fits, so it starts inside when
     stride + padding at the end <= size of the (dilated) window.
     """
-    if node.value_or_default("ceil_mode") == 0:
+    if node.value_or_default("ceil_mode") == 0 or (node.upward and not _is_late_window_open(node)):
         return
     auto_pad = node.value_or_default("auto_pad")
     if auto_pad in ("SAME_UPPER", "SAME_LOWER", "VALID"):
@@ -370,7 +378,7 @@ def _is_ceiling_idle(node: NodeAtBoundary, auto_pad: str) -> bool:
                for size, span, stride in rests)  # fmt: skip
 
 
-@upward("AveragePool LpPool MaxPool", 22)
+@upward("MaxPool", 22)
 def check_no_window_starts_in_padding(node: NodeAtBoundary) -> None:
     """Keep the node where static sizes show that no window starts in the padding at the end. From 22 on such windows
     are left out; below, the document counts them without saying what they give.
@@ -416,19 +424,22 @@ def write_odd_padding(node: NodeAtBoundary) -> None:
     """Keep the node where static sizes give an even padding, and write out an odd one as 11 does: at 11, the document
     exchanged the end that gets the odd element.
 
-    Where the output is larger than what there is to pad, releases of onnx before and after 11 test the same node with
-    the same numbers.
+    onnxruntime, OpenVINO and onnx's evaluator pad as 11 says at every version, so that a node below 11 means this, too,
+    unless they disagree: OpenVINO ignores auto_pad beside output_shape, and they differ where the output is larger than
+    what there is to pad. There, releases of onnx before and after 11 test the same node with the same numbers.
     """
     mode = node.known_value_or_default("auto_pad")
     total = _total_padding(node)
     if all(n < 0 or n % 2 == 0 for n in total):
         return
-    if node.upward:
-        raise Inexact(f"padding of {total} in all is distributed the other way round", "give pads")
+    if node.upward and (min(total) < 0 or (mode == "SAME_UPPER" and node.has("output_shape"))):
+        raise Inexact(f"runtimes disagree about where padding of {total} in all goes", "give pads")
     begins = [max(n, 0) // 2 if mode == "SAME_UPPER" else (max(n, 0) + 1) // 2 for n in total]
     ends = [max(n, 0) - begin for n, begin in zip(total, begins, strict=True)]
     extra = node.known_value("output_padding", (0,) * len(total))
     why = "as auto_pad or output_shape have it from opset 11 on"
+    if node.upward:
+        why += ", and as onnxruntime, OpenVINO and onnx's evaluator read them below it, against its document"
     node.drop("auto_pad", "output_shape", why=why)
     node.set("pads", begins + ends, why)
     if min(total) < 0:

@@ -115,7 +115,8 @@ CASES = [
     Refused("ScatterElements ScatterND", 18, "down", 3, {"reduction": "min"}),
     Refused("GridSample", 20, "up", 2, {"mode": "linear"}),
     Refused("GridSample", 20, "down", 2, {"mode": "linear", "shapes": [(1, 1, 2, 2, 2)]}),
-    *[Refused("AveragePool LpPool MaxPool", 22, way, 1, LATE_WINDOW) for way in ("up", "down")],
+    Refused("AveragePool LpPool MaxPool", 22, "down", 1, LATE_WINDOW),
+    Refused("MaxPool", 22, "up", 1, LATE_WINDOW),
     *[Refused("Cast", 24, way, 1, FNUZ) for way in ("up", "down")],
     *[Refused("CastLike", 24, way, 2, TYPED_AS_FNUZ) for way in ("up", "down")],
     Refused("BitShift", 28, "down", 2, {"dtypes": ["uint8"] * 2, "out": ["uint8"], "direction": "LEFT"}),
@@ -163,6 +164,7 @@ EDITED: list[tuple[str, int, str, int, dict[str, Any], dict[str, Any]]] = [
     *[(op, 7, "up", 3, {"output_sequence": 1}, {"output_sequence": None}) for op in RECURRENT],
     *[(op, 7, "down", 3, {}, {"output_sequence": 1}) for op in RECURRENT],
     ("MeanVarianceNormalization", 13, "up", 1, {}, {"axes": [0, 2, 3]}),
+    *[(op, 22, "up", 1, LATE_WINDOW, {}) for op in ("AveragePool", "LpPool")],
 ]
 
 
