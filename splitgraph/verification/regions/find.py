@@ -4,7 +4,9 @@ border.
 1. `differences.matching` pairs the nodes of the two main graphs, and so the values. Two values are taken for the same
    only if their inferred types agree.
 2. A node is kept if its partner does the same with the same values (see `sameness`). All other nodes have changed.
-3. Changed nodes that meet at a value which only one model has are one region. So are the nodes that compute the same
+3. Nodes that no output of their model depends on do not count, and an output of a node that nobody reads is not
+   compared. A value that only one model reads is no value of both.
+4. Changed nodes that meet at a value which only one model has are one region. So are the nodes that compute the same
    value in both models. Two changed nodes that meet at a value of both models stay two regions: each is held to what it
    does itself, so that neither hides the other.
 
@@ -103,7 +105,8 @@ class Constants:
 
 class ModelSide:
     """One model: its main graph, its constants, and who computes and who reads each value. computed: the indices of the
-    nodes that are no constants. reads: the names that each node reads, also in its bodies.
+    nodes that an output of the model depends on and that are no constants; no other node counts. reads: the names that
+    each node reads, also in its bodies.
     """
 
     def __init__(self, compared: ComparedModel) -> None:
@@ -113,17 +116,19 @@ class ModelSide:
         self.graph = ComparedGraph(Scope(self.model.graph, MAIN, "main", opset_imports(self.model.opset_import)))
         self.constants = Constants(self.model, compared.left_out)
         self.nodes = self.graph.nodes
-        self.computed = {index for index, node in enumerate(self.nodes) if node.op_type != "Constant"}
         self.reads = [tuple(dict.fromkeys(filter(None, reads(node)))) for node in self.nodes]
-        self.makers = {name: maker for name, maker in self.graph.producers.items() if maker in self.computed}
         self.results = {value.name for value in self.model.graph.output}
+        producers = self.graph.producers
+        needed = _reached([producers[name] for name in self.results if name in producers], self.reads, producers)
+        self.computed = {index for index in needed if self.nodes[index].op_type != "Constant"}
+        self.makers = {name: maker for name, maker in producers.items() if maker in self.computed}
 
     @cached_property
     def readers(self) -> Mapping[str, Sequence[int]]:
         """The nodes that read each value."""
         readers = defaultdict(list)
-        for index, names in enumerate(self.reads):
-            for name in names:
+        for index in sorted(self.computed):
+            for name in self.reads[index]:
                 readers[name].append(index)
         return readers
 
@@ -157,6 +162,7 @@ class ModelRegions:
         self.partners = {
             index: other for index, other in pairs if index in self.before.computed and self._is_kept(index, other)
         }
+        self._drop_values_of_one_model()
         changed = self.before.computed - self.partners.keys(), self.after.computed - set(self.partners.values())
         regions = (self._with_context(self.region(*members)) for members in self._joined(changed))
         self.signs_matter = _with_signs(self.before)
@@ -240,6 +246,13 @@ class ModelRegions:
         if name in self.before.results or name not in self.before.makers:
             return True
         return not _contradict(self.before.types.get(name, UNKNOWN), self.after.types.get(other, UNKNOWN))
+
+    def _drop_values_of_one_model(self) -> None:
+        """Keep no value as one of both models that only one of them reads: the other one may compute anything there."""
+        kept = {name for index in self.partners for name in self.before.nodes[index].output}
+        for name, other in list(self._after_name.items()):
+            if name not in kept and self.before.is_used(name) != self.after.is_used(other):
+                del self._after_name[name], self._before_name[other]
 
     def _is_kept(self, index: int, other: int) -> bool:
         before, after = self.before.nodes[index], self.after.nodes[other]
@@ -337,7 +350,7 @@ def _with_signs(side: ModelSide) -> set[str]:
     return matter - {""}
 
 
-def _reached(start: Iterable[int], reads: Sequence[Sequence[str]], makers: Mapping[str, int]) -> set[int]:
+def _reached(start: Collection[int], reads: Sequence[Sequence[str]], makers: Mapping[str, int]) -> set[int]:
     """Return the nodes that some nodes depend on, and these."""
     seen, waiting = set(start), list(start)
     while waiting:
