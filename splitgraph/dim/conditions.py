@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from math import gcd
 
 from splitgraph.dim.arithmetic import Dim, DimLike, from_terms
 from splitgraph.dim.atoms import FLOOR, MAX, Atom, atoms_by_level
@@ -50,6 +52,45 @@ def plain_obligation(obligation: Obligation) -> Obligation:
         difference = -sign * difference
     conditions = plain_conditions(difference, lambda value: Facts().prove_ge(value, 0)) if difference != 0 else None
     return Obligation(conditions[0], ">=", 0) if conditions is not None and len(conditions) == 1 else obligation
+
+
+def without_factors(obligation: Obligation, is_positive: Callable[[Dim], bool]) -> Obligation:
+    """Return the obligation divided by every factor of both sides that is known to be at least 1: `N*M == 7*N` is `M ==
+    7` for such an N. is_positive: whether a factor is.
+    """
+    difference = obligation.lhs - obligation.rhs
+    divided = difference
+    for factor in _common_factors(difference):
+        quotient = divided // factor if isinstance(divided, Dim) else 0
+        if quotient * factor == divided and is_positive(factor):
+            divided = quotient
+    shared = _shared_sum(obligation.lhs, obligation.rhs) if divided is difference else None
+    if shared is not None and is_positive(shared):
+        divided = difference // shared
+    return obligation if divided is difference else Obligation(divided, obligation.relation, 0)
+
+
+def _common_factors(value: DimLike) -> list[Dim]:
+    """Return the atoms that are factors of every term, each as often as it is one of all; none if there is a
+    constant.
+    """
+    if isinstance(value, int) or value.const:
+        return []
+    common = Counter(value.terms[0][0])
+    for monomial, _ in value.terms[1:]:
+        common &= Counter(monomial)
+    return [dim for atom in sorted(common.elements()) if isinstance(dim := _dim(atom), Dim)]
+
+
+def _shared_sum(lhs: DimLike, rhs: DimLike) -> Dim | None:
+    """Return a sum that is a factor of both sides, up to a number: N + 1 of `N*M + M` and `7*N + 7`."""
+    for side in (lhs, rhs):
+        if isinstance(side, Dim) and len(side.terms) + bool(side.const) > 1:
+            number = gcd(side.const, *(coefficient for _, coefficient in side.terms))
+            factor = side // number
+            if isinstance(factor, Dim) and all((each // factor) * factor == each for each in (lhs, rhs)):
+                return factor
+    return None
 
 
 def _parts(value: Dim, is_known: Callable[[DimLike], bool]) -> list[DimLike] | None:

@@ -288,6 +288,14 @@ _code(
     "Nothing to do if the condition never selects this branch. Do not fix the model to these sizes.",
 )
 
+_code(
+    "SG307",
+    "named dimension that can have one size only",
+    "An input names a dimension, and a node such as Reshape lets it have one size only: the export wrote the size of "
+    "its example input into the node. Every other size fails when the model runs.",
+    "Run reshape to make the model fit other sizes, or declare the number instead of the name.",
+)
+
 # 4xx: conversion -------------------------------------------------------------------------------------------------
 _code(
     "SG401",

@@ -18,6 +18,7 @@ from splitgraph.inference.shown_symbols import (
     solve,
     tally,
 )
+from splitgraph.inference.single_sizes import single_sizes
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_results import FoundSplit, GraphDetail
 from splitgraph.inference.walk_state import WalkState
@@ -77,6 +78,7 @@ def build_analysis(state: WalkState, main: Walk) -> Analysis:
     requirements = Requirements(naming, noted)
     required = [(report, _required(requirements, report, shown[id(report.detail)])) for report in record.reports]
     dims, completeness = _completeness(state, types, counted)
+    required_by = shown_requirements(state, naming, requirements, required)
     graph, shown_types = state.task.model.graph, types[main.path]
     defaults = {tensor.name for tensor in graph.initializer} | {each.values.name for each in graph.sparse_initializer}
     return Analysis(
@@ -84,12 +86,12 @@ def build_analysis(state: WalkState, main: Walk) -> Analysis:
         splits=tuple(
             [_shown_report(report, shown[id(report.detail)], obligations) for report, obligations in required]
         ),
-        diagnostics=(*record.diagnostics, *_unknown_operators(state)),
+        diagnostics=(*record.diagnostics, *_unknown_operators(state), *single_sizes(state, required_by, shown_types)),
         types=shown_types,
         inputs={each.name: shown_types.get(each.name, UNKNOWN) for each in graph.input if each.name not in defaults},
         outputs={each.name: shown_types.get(each.name, UNKNOWN) for each in graph.output},
         graphs=_by_location(record.scopes, types),
-        required_by=shown_requirements(state, naming, requirements, required),
+        required_by=required_by,
         assumed_by=shown_assumptions(state),
         generated=naming.shown_names(),
         symbols=_bounds(main, naming, dims),

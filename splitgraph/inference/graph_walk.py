@@ -8,7 +8,9 @@ from itertools import islice
 from math import prod
 
 from splitgraph.dim import Answer, Dim, Facts, Obligation, symbols_of
+from splitgraph.dim.conditions import without_factors
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
+from splitgraph.inference.broadcast_assumptions import is_nonempty
 from splitgraph.inference.computed_values import ComputedValue
 from splitgraph.inference.memo import OMITTED, Knowledge, Memo
 from splitgraph.inference.record import Requirement
@@ -224,13 +226,29 @@ class GraphWalk(ABC):
         return True
 
     def assume(self, obligation: Obligation, location: str, noted: list[Obligation] | None = None) -> Answer:
-        """Record an obligation, unless it can never hold."""
+        """Record an obligation, unless it can never hold. It is divided by factors that are known to be at least 1, and
+        an equality by those that may be assumed to be: `batch*seq == 7*batch` says `seq == 7`.
+        """
+        obligation = without_factors(obligation, lambda factor: self.facts.prove_ge(factor, 1))
+        if obligation.relation == "==":
+            obligation = self._without_assumed_factors(obligation, location)
         answer = self.facts.require(obligation)
         if answer == "assumed":
             self.state.record.note_requirement(Requirement(obligation, location, self.facts, self.branch))
             if noted is not None:
                 noted.append(obligation)
         return answer
+
+    def _without_assumed_factors(self, obligation: Obligation, location: str) -> Obligation:
+        """Return an equality divided by factors that are at least 1 where nothing is empty, if it can hold there.
+        Record that assumption.
+        """
+        if not self.state.task.assumes_nonempty or self.facts.prove_eq(obligation.lhs, obligation.rhs):
+            return obligation
+        divided = without_factors(obligation, lambda factor: True)
+        if divided is obligation or self.facts.child().require(divided) == "contradiction":
+            return obligation
+        return without_factors(obligation, lambda factor: is_nonempty(self.state, self.facts, factor, location))
 
     def holds_any(self, symbols: Set[str]) -> bool:
         """Return True if a visible value has one of these symbols in its shape."""

@@ -32,6 +32,7 @@ from splitgraph.inference.memo import Memo
 from splitgraph.inference.record import Requirement
 from splitgraph.inference.rules import load_rules
 from splitgraph.inference.task import UNBOUND, Follow, Task, fix_sizes, read_sizes
+from splitgraph.inference.violated_sizes import settle_given_sizes
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_results import FunctionCall, GraphDetail, NodePlace, Visit
 from splitgraph.inference.walk_state import WalkState
@@ -108,6 +109,8 @@ def _analyse(task: Task) -> Analysis:
             # The errors are due to the assumptions.
             state, main = exact, exact_main
     _settle_branches(state)
+    if task.sizes is not UNBOUND and task.sizes.bound:
+        settle_given_sizes(state, lambda: _believing(replace(task, sizes=UNBOUND, is_reported=False))[0])
     defaults = defaults_of(task.model)
     for finding in told_defaults(task.model, assumed=task.assumes_defaults):
         state.record.report(finding)

@@ -27,7 +27,7 @@ from splitgraph.dim import (
     symbols_of,
 )
 from splitgraph.dim.atoms import MAX, NAMED, Atom, atoms_by_level
-from splitgraph.dim.conditions import plain_obligation
+from splitgraph.dim.conditions import plain_obligation, without_factors
 from splitgraph.dim.operations import rebuilt, rebuilt_atom, undominated
 from splitgraph.dim.printing import bare_symbol, spell_inside, spell_large
 from splitgraph.inference.memo import with_dims
@@ -373,10 +373,18 @@ def _plainest(shown: Sequence[Obligation], known: Facts, common: set[str]) -> It
     for obligation in reversed(shown):
         if common.isdisjoint(obligation.symbols) or later.require(obligation) != "proved":
             kept.append(obligation)
+    # A bound of one symbol is always shown as it is, so that others may rely on it wherever it stands.
+    bounds = known.child()
+    for obligation in kept:
+        if obligation.relation == ">=" and len(obligation.symbols) == 1:
+            bounds.require(obligation)
     for obligation in reversed(kept):
         plain = obligation
         if not common.isdisjoint(obligation.symbols):
-            plain = min(obligation, _by_what_is_known(obligation, known), key=lambda candidate: len(str(candidate)))
+            divided = obligation
+            if len(obligation.symbols) > 1:
+                divided = without_factors(obligation, lambda factor: bounds.prove_ge(factor, 1))
+            plain = min(divided, _by_what_is_known(divided, known), key=lambda candidate: len(str(candidate)))
             known.require(obligation)
         yield obligation, plain.solved()
 

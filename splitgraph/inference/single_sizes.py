@@ -1,0 +1,64 @@
+"""Warnings about exports that run at the size of their example input only, though the input names the dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from splitgraph.dim import Obligation, symbol
+from splitgraph.findings.diagnostics import Diagnostic, diagnostic
+from splitgraph.inference.walk_state import WalkState
+from splitgraph.model.onnx_proto import NodeProto
+from splitgraph.model.scopes import node_label
+from splitgraph.model.value_type import UNKNOWN, ValueType
+
+# Operators whose sizes are numbers that an exporter may have taken from its example.
+_SAYING = frozenset({"ConstantOfShape", "Expand", "Reshape", "Tile"})
+# So many nodes are followed from a requirement to the node that says the size.
+_MOST_STEPS = 256
+
+
+def single_sizes(
+    state: WalkState, required_by: Mapping[Obligation, Sequence[str]], types: Mapping[str, ValueType]
+) -> list[Diagnostic]:
+    """Warn about dimensions that the inputs name and that can have one size only, as a node such as Reshape says it.
+
+    Nothing is said of sizes that weights decide: no other size would fit them. Errors say more than these warnings.
+    """
+    if any(finding.severity == "error" for finding in state.record.diagnostics):
+        return []
+    warnings, nodes = [], state.task.model.graph.node
+    places = {f"main/{node_label(node, index)}": node for index, node in enumerate(nodes)}
+    for obligation, locations in required_by.items():
+        name, size = str(obligation.lhs), obligation.rhs
+        if obligation.relation != "==" or obligation.branches or not isinstance(size, int):
+            continue
+        if name not in state.symbols.named_dimensions or obligation.lhs != symbol(name):
+            continue
+        found = [place for place in locations if place in places and _is_said(nodes, places[place], size, types)]
+        if found:
+            text = f"the dimension {name!r} of the inputs can only be {size}: this node requires {obligation}"
+            help = f"Run reshape to let {name!r} have other sizes, or declare {size} in its place."
+            warnings.append(diagnostic("SG307", text, found[0], severity="warning", help=help))
+    return warnings
+
+
+def _is_said(nodes: Sequence[NodeProto], node: NodeProto, size: int, types: Mapping[str, ValueType]) -> bool:
+    """Return True if the size comes of a node that says sizes, and of no weight."""
+    producers = {name: each for each in nodes for name in each.output}
+    waiting, seen = [node], set[str]()
+    for _ in range(_MOST_STEPS):
+        if not waiting:
+            return False
+        reached = waiting.pop()
+        if reached.op_type in _SAYING:
+            return True
+        for name in _of_size(reached, size, types):
+            if name not in seen and name in producers:
+                seen.add(name)
+                waiting.append(producers[name])
+    return False
+
+
+def _of_size(node: NodeProto, size: int, types: Mapping[str, ValueType]) -> Iterator[str]:
+    """Yield the inputs of a node that have a dimension of this size."""
+    return (name for name in node.input if size in (types.get(name, UNKNOWN).shape or ()))

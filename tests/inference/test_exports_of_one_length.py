@@ -1,0 +1,94 @@
+"""Exports that run at one length only: the requirement says the length, a warning names reshape, one error the size."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+
+import splitgraph
+from splitgraph.inference.analysis import Analysis
+
+SIZES = "int64[1] zero = {0}, int64[1] one = {1}, int64[1] seven = {7}, int64[1] four = {4}, int64[1] rest = {-1}"
+SIZES += ", int64[3] flat = {0, 7, 64}, int64[4] heads = {0, 7, 4, 16}, int64[3] tokens = {-1, 7, 64}"
+SIZES += ", float[3, 2] weights = {1, 2, 3, 4, 5, 6}"
+ATTENTION = """
+  whole = Shape(x) batch = Gather(whole, zero)
+  parts = Concat<axis=0>(batch, seven, four, rest) back = Concat<axis=0>(batch, seven, rest)
+  q0 = Reshape(x, parts) k0 = Reshape(x, parts) v0 = Reshape(x, parts)
+  q = Transpose<perm=[0, 2, 1, 3]>(q0) k = Transpose<perm=[0, 2, 3, 1]>(k0) v = Transpose<perm=[0, 2, 1, 3]>(v0)
+  s = MatMul(q, k) p = Softmax(s) o = MatMul(p, v) t = Transpose<perm=[0, 2, 1, 3]>(o)
+  r = Reshape(t, back) y = Add(x, r)"""
+
+
+def inferred(body: str, *, shape: str = "batch, seq, 64", bind: dict[str, int] | None = None) -> Analysis:
+    text = f'<ir_version: 8, opset_import: ["": 17]> g (float[{shape}] x) => (float[a, b, c] y) <{SIZES}> {{ {body} }}'
+    return splitgraph.infer(onnx.parser.parse_model(text), bind=bind)
+
+
+def said(analysis: Analysis) -> tuple[list[str], list[str]]:
+    """The requirements on the names of the input, and the assumptions."""
+    required = [str(each) for each in analysis.obligations if each.symbols <= {"batch", "seq", "more"}]
+    return required, list(map(str, analysis.assumptions))
+
+
+# The nodes, the shape of the input, the requirements, the assumptions, and what SG307 names. What stays comes first.
+CASES: dict[str, tuple[str, str, list[str], list[str], list[str]]] = {
+    "any length": ("y = Relu(x)", "batch, seq, 64", [], [], []),
+    "groups of seven": ("y = Reshape(x, tokens)", "batch, seq, 64", ["(batch*seq) % 7 == 0"], [], []),
+    "a width that weights decide": ("y = MatMul(x, weights)", "batch, seq, width", [], [], []),
+    "a number already": ("y = Reshape(x, flat)", "batch, 7, 64", [], [], []),
+    "a batch of 0 copied": ("y = Reshape(x, flat)", "batch, seq, 64", ["seq == 7"], ["batch >= 1"], ["seq"]),
+    "one item": ("y = Reshape(x, flat)", "1, seq, 64", ["seq == 7"], [], ["seq"]),
+    "a computed batch": (
+        "s = Shape(x) b = Gather(s, zero) t = Concat<axis=0>(b, seven, rest) r = Reshape(x, t) y = Add(x, r)",
+        "batch, seq, 64",
+        ["batch >= 1", "seq == 7"],
+        [],
+        ["seq"],
+    ),
+    "attention": (ATTENTION, "batch, seq, 64", ["batch >= 1", "seq == 7"], [], ["seq"]),
+    "four heads": ("y = Reshape(x, heads)", "batch, seq, 64", ["seq == 7"], ["batch >= 1"], ["seq"]),
+    "the batch is known later": (
+        "y0 = Reshape(x, flat) s = Shape(x) b = Gather(s, zero) t = Concat<axis=0>(b, rest) y = Reshape(y0, t)",
+        "batch, seq, 64",
+        ["seq == 7", "batch >= 1"],
+        [],
+        ["seq"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_requirements(name: str) -> None:
+    body, shape, required, assumed, warned = CASES[name]
+    analysis = inferred(body, shape=shape)
+    assert said(analysis) == (required, assumed)
+    warnings = [finding for finding in analysis.diagnostics if finding.code == "SG307"]
+    for finding, dimension in zip(warnings, warned, strict=True):
+        assert f"'{dimension}'" in finding.message
+        assert "reshape" in (finding.help or "")
+
+
+ERRORS: dict[str, tuple[str, dict[str, int], str | None]] = {
+    "the right length": (ATTENTION, {"seq": 7}, None),
+    "another batch": (ATTENTION, {"batch": 3}, None),
+    "attention": (ATTENTION, {"seq": 5}, "3 other nodes fail for the same reason"),
+    "attention of two": (ATTENTION, {"seq": 5, "batch": 2}, "for the same reason"),
+    "constant targets": ("y = Reshape(x, flat)", {"seq": 5}, "requires seq == 7"),
+    "several constant targets": ("a0 = Reshape(x, flat) b0 = Reshape(x, heads) y = Relu(a0)", {"seq": 5}, "seq == 7"),
+    "a longer one": ("y = Reshape(x, flat)", {"seq": 14}, "requires seq == 7"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_one_error(name: str) -> None:
+    body, bind, expected = ERRORS[name]
+    errors = [finding for finding in inferred(body, bind=bind).diagnostics if finding.severity == "error"]
+    assert len(errors) == (expected is not None)
+    assert expected is None or expected in errors[0].message
+
+
+def test_two_causes_are_two_errors() -> None:
+    body = "t = Transpose<perm=[1, 0, 2]>(x) a0 = Reshape(x, flat) b0 = Reshape(t, flat) y = Relu(a0)"
+    errors = [each for each in inferred(body, bind={"seq": 5, "batch": 2}).diagnostics if each.severity == "error"]
+    assert [error.location for error in errors] == ["main/Reshape#1", "main/Reshape#2"]
