@@ -254,12 +254,14 @@ class NodeContext:
         *,
         code: str = "SG302",
         message: str | Callable[[], str] | None = None,
+        when_run: bool = False,
     ) -> bool:
         """Require `lhs == rhs` or `lhs >= rhs` for the model to be valid. If it can never hold, report a finding and
-        return False. message: the text of that finding, or a function that makes it.
+        return False. message: the text of that finding, or a function that makes it. when_run: as for `find`.
         """
         obligation, advise = Obligation(lhs, relation, rhs), partial(self._help, code)
-        holds = self.walk.require(obligation, self.location, code, message, self.obligations, advise)
+        noted = self.obligations
+        holds = self.walk.require(obligation, self.location, code, message, noted, advise, when_run=when_run)
         if not holds:
             self.errors.append(code)
         return holds
@@ -295,12 +297,12 @@ class NodeContext:
 
     # What the node gives ---------------------------------------------------------------------------------------------
 
-    def find(self, code: str, message: str, *, severity: Severity = "error") -> Diagnostic:
-        """Report a finding about this node."""
+    def find(self, code: str, message: str, *, severity: Severity = "error", when_run: bool = False) -> Diagnostic:
+        """Report a finding about this node. when_run: no runtime notices it before it runs the node."""
         if severity == "error":
             self.errors.append(code)
         finding = diagnostic(code, message, self.location, severity=severity, help=self._help(code, message))
-        self.walk.report(finding)
+        self.walk.report(finding, when_run=when_run)
         return finding
 
     def _help(self, code: str, message: str) -> str | None:

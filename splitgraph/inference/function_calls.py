@@ -409,7 +409,7 @@ def _again(state: WalkState, entry: Entry, move: Move) -> None:
     elif isinstance(entry, Finding):
         with state.record.muting(entry.never_runs):
             state.record.report(
-                move.finding(entry.diagnostic), of_symbols=entry.of_symbols, is_misdeclared=entry.is_misdeclared
+                move.finding(entry.diagnostic), when_run=entry.when_run, is_misdeclared=entry.is_misdeclared
             )
     elif isinstance(entry, Requirement):
         state.record.note_requirement(move.requirement(entry))

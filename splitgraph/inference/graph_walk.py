@@ -198,9 +198,9 @@ class GraphWalk(ABC):
         """Return a new generated symbol."""
         return self.state.fresh()
 
-    def report(self, finding: Diagnostic) -> None:
-        """Keep a finding."""
-        self.state.record.report(finding)
+    def report(self, finding: Diagnostic, *, when_run: bool = False) -> None:
+        """Keep a finding. when_run: no runtime notices it before it runs the node."""
+        self.state.record.report(finding, when_run=when_run)
 
     def require(
         self,
@@ -210,9 +210,12 @@ class GraphWalk(ABC):
         message: str | Callable[[], str] | None,
         noted: list[Obligation] | None = None,
         advise: Callable[[str], str | None] | None = None,
+        *,
+        when_run: bool = False,
     ) -> bool:
         """Record an obligation. If it can never hold, report a finding and return False. message: the text of the
         finding, or a function that makes it. advise: returns help for that text, or None for the help of the code.
+        when_run: no runtime notices the finding before it runs the node.
         """
         if self.assume(obligation, location, noted) == "contradiction":
             earlier = isinstance(obligation.lhs, Dim) or isinstance(obligation.rhs, Dim)
@@ -221,7 +224,8 @@ class GraphWalk(ABC):
             if of_symbols:
                 text += f" ({obligation} contradicts other conditions on the symbols)"
             help = None if advise is None else advise(text)
-            self.state.record.report(diagnostic(code, text, location, help=help), of_symbols=of_symbols)
+            finding = diagnostic(code, text, location, help=help)
+            self.state.record.report(finding, when_run=of_symbols or when_run)
             return False
         return True
 

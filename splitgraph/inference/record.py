@@ -25,12 +25,12 @@ from splitgraph.model.tensor_data import byte_size, lacks_data, misfit, misfit_o
 
 
 class Finding(NamedTuple):
-    """A finding. of_symbols, is_misdeclared: see `Record.report`. never_runs: no run takes the branch of the
+    """A finding. when_run, is_misdeclared: see `Record.report`. never_runs: no run takes the branch of the
     finding.
     """
 
     diagnostic: Diagnostic
-    of_symbols: bool
+    when_run: bool
     is_misdeclared: bool
     never_runs: bool
 
@@ -77,13 +77,13 @@ class OpenBranches:
     """Errors in branches that may not run: of an If with an unknown condition, or the body of a Loop that may not
     start. If the other branch has no error and the error depends on sizes, this branch never runs.
 
-    avoidable: errors in a branch whose sibling has none. of_symbols: findings that are contradictory requirements on
-    symbols, which no runtime notices before it runs the nodes.
+    avoidable: errors in a branch whose sibling has none. when_run: findings that no runtime notices before it
+    runs the nodes: contradictory requirements on symbols, and indices out of range.
     """
 
     def __init__(self) -> None:
         self.avoidable: dict[Diagnostic, None] = {}
-        self.of_symbols: set[Diagnostic] = set()
+        self.when_run: set[Diagnostic] = set()
         self._held_back: list[list[Diagnostic]] = []
 
     @contextmanager
@@ -116,7 +116,7 @@ class OpenBranches:
         """
         if not self.avoidable:
             return list(diagnostics), []
-        never = [finding for finding in self.avoidable if finding in self.of_symbols or is_of_sizes(finding)]
+        never = [finding for finding in self.avoidable if finding in self.when_run or is_of_sizes(finding)]
         chosen = frozenset(never)
         return [_as_information(finding) if finding in chosen else finding for finding in diagnostics], never
 
@@ -178,17 +178,17 @@ class Record:
     def __post_init__(self) -> None:
         self.tensors = TensorCheck(self.task.model)
 
-    def report(self, finding: Diagnostic, *, of_symbols: bool = False, is_misdeclared: bool = False) -> None:
-        """Keep a finding, once. of_symbols: it contradicts the facts about symbols. is_misdeclared: only a declared
-        shape is wrong.
+    def report(self, finding: Diagnostic, *, when_run: bool = False, is_misdeclared: bool = False) -> None:
+        """Keep a finding, once. when_run: no runtime notices it before it runs the node. is_misdeclared: only a
+        declared shape is wrong.
         """
         self.effects += 1
-        if of_symbols:
-            self.branches.of_symbols.add(finding)
+        if when_run:
+            self.branches.when_run.add(finding)
         if is_misdeclared:
             self.misdeclared.add(finding)
         if self.calling and not self.quiet:
-            self.journal.entries.append(Finding(finding, of_symbols, is_misdeclared, self.muted > 0))
+            self.journal.entries.append(Finding(finding, when_run, is_misdeclared, self.muted > 0))
         if self.muted and not self.quiet and finding.severity == "error":
             self.never_run[finding] = None
         if not (self.quiet or self.muted) and finding not in self._reported:

@@ -34,6 +34,10 @@ class InvalidNode(Exception):
     """The node is invalid for every input; the message says what was found and what is allowed."""
 
 
+class FailsWhenRun(InvalidNode):
+    """The node fails for every input, but no runtime sees that before it runs the node."""
+
+
 def operator(*op_types: str, gives: Sequence[int | str | None] = (0,), domain: str = "") -> Callable[[Rule], Rule]:
     """Register a rule that may raise InvalidNode, which becomes a finding.
 
@@ -47,7 +51,7 @@ def operator(*op_types: str, gives: Sequence[int | str | None] = (0,), domain: s
             try:
                 return function(ctx)
             except InvalidNode as fault:
-                ctx.find("SG302", f"{label(ctx)}: {fault}")
+                ctx.find("SG302", f"{label(ctx)}: {fault}", when_run=isinstance(fault, FailsWhenRun))
                 return [tensor(ctx.input(given).dtype if isinstance(given, int) else given, None) for given in gives]
 
         return rule(*op_types, domain=domain)(guarded)

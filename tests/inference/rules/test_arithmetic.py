@@ -90,13 +90,14 @@ def test_elements_are_followed(body: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ("i = Constant<value_ints=[3]>() c = GatherElements(s, i)", "float32[?]"),
-        ("i = Constant<value_ints=[-4]>() c = ScatterElements(s, i, seven)", "float32[?, ?, ?]"),
+        ("i = Constant<value_ints=[3]>() c = GatherElements(s, i)", "SG302 GatherElements-13: index 3 is out of"),
+        ("i = Constant<value_ints=[-4]>() c = ScatterElements(s, i, seven)", "SG302 ScatterElements-18: index -4 is"),
         ("i = Constant<value_ints=[1, 1, 0, 1]>() b = Cast<to=9>(i) c = Compress(s, b)", "float32[...]"),
     ],
 )
 def test_positions_out_of_range_say_nothing_of_the_elements(body: str, expected: str) -> None:
-    assert shape_text(INPUTS, f"s = Shape(x) {body} y = ConstantOfShape(c)", constants=CONSTANTS) == expected
+    known = shape_text(INPUTS, f"s = Shape(x) {body} y = ConstantOfShape(c)", constants=CONSTANTS)
+    assert known.startswith(expected)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.indices import require_indices, require_lengths
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
@@ -144,6 +145,8 @@ def rotary_embedding(ctx: NodeContext) -> Sequence[ValueType]:
     cache = "M D" if ctx.has_input(3) else "1 S D | B S D"
     expect_shapes(ctx, "", f"cos_cache: {cache}", f"sin_cache: {cache}", "position_ids: B S", sizes=sizes)
     cosines = dims_of(ctx, 1)
+    if cosines and ctx.has_input(3):
+        require_indices(ctx, 3, cosines, 0)
     if cosines is not None:
         expect_dims(ctx, 2, cosines, "sin_cache")
         if not ctx.has_input(3) and differ(batch, cosines[0]):
@@ -296,6 +299,7 @@ def recurrent(ctx: NodeContext) -> Sequence[ValueType]:
     batch = merged_dim(ctx, batch, _known_batch(ctx, batch, axis=0 if batch_first else 1), "the batch sizes")
     expect_dims(ctx, 3, (directions, None if rows is None else 2 * rows), "the bias")
     expect_dims(ctx, 4, (batch,), "sequence_lens")
+    require_lengths(ctx, 4, steps, "sequence_lens (input 4)", run_by="OpenVINO and the reference evaluator")
     state_dims = (batch, directions, hidden) if batch_first else (directions, batch, hidden)
     expect_dims(ctx, 5, state_dims, "initial_h")
     if ctx.node.op_type == "LSTM":

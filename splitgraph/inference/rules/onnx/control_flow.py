@@ -311,7 +311,12 @@ def infer_sequence_map(ctx: NodeContext) -> Sequence[ValueType]:
     ]
     if not _fits_body(ctx, elements):
         return ()
-    body = ctx.walk_body("body", elements)
+    with ctx.branches.hold() as findings:
+        body = ctx.walk_body("body", elements)
+    info = ctx.sequence(0)
+    if info is None or info.length is None or not ctx.facts.prove_ge(info.length, 1):
+        ctx.avoid(findings)
+    ctx.release(findings)
     if body is None:
         return ()
     return [
@@ -379,7 +384,11 @@ def _scan_outputs(
     carried = [ctx.complete(_without_batch(ctx.input(skip + index), batch)) for index in range(states)]
     if not _fits_body(ctx, [*carried, *slices]):
         return ()
-    body, results = walk_until_settled(ctx, (), carried, slices, first=0)
+    with ctx.branches.hold() as findings:
+        body, results = walk_until_settled(ctx, (), carried, slices, first=0)
+    if length is None or not ctx.facts.prove_ge(length, 1):
+        ctx.avoid(findings)
+    ctx.release(findings)
     if body is None:
         return ()
     steps: DimLike = ctx.fresh() if length is None else length

@@ -9,6 +9,7 @@ from splitgraph.inference.context import NodeContext, Rule, rule
 from splitgraph.inference.rules import arithmetic as exact
 from splitgraph.inference.rules.arithmetic import BinaryItem, UnaryItem
 from splitgraph.inference.rules.broadcasting import broadcast_dims, broadcast_items, expect_to_fit, fits_into
+from splitgraph.inference.rules.indices import require_lengths
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
@@ -322,6 +323,8 @@ def of_matrices(ctx: NodeContext) -> Sequence[ValueType]:
         if batch == time:
             raise InvalidNode(f"batch_axis and time_axis are both {batch}; they must be different")
         expect_dims(ctx, 1, (None if dims is None else dims[batch],), "sequence_lens")
+        longest = None if dims is None else dims[time]
+        require_lengths(ctx, 1, longest, "sequence_lens (input 1)", run_by="the reference evaluator")
     else:
         expect_one_element(ctx, 1, "k")
     return [tensor(ctx.input(0).dtype, dims)]

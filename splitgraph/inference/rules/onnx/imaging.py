@@ -12,6 +12,7 @@ from functools import partial
 from splitgraph.dim import Dim, DimLike, product
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.arithmetic import as_fraction, round_to
+from splitgraph.inference.rules.indices import integer_range
 from splitgraph.inference.rules.onnx.constants import required_dim, target_shape
 from splitgraph.inference.rules.operands import (
     Dims,
@@ -33,6 +34,7 @@ from splitgraph.inference.rules.operands import (
     operator,
     ranked_dims,
     scalar_dim,
+    tolerate,
     vector_dims,
 )
 from splitgraph.inference.rules.windows import check_each
@@ -84,6 +86,10 @@ def roi_align(ctx: NodeContext) -> Sequence[ValueType]:
         raise InvalidNode(f"output_height and output_width are {sides[0]} and {sides[1]}; both must be at least 0")
     merged_dim(ctx, rois[1], 4, "the coordinates of a region and 4")
     count = merged_dim(ctx, rois[0], batches[0], "the numbers of regions and of batch indices")
+    first, last = integer_range(ctx, 2) or (0, 0)
+    if first < 0 or (isinstance(dims[0], int) and last >= dims[0]):
+        text = f"batch_indices (input 2) has {first if first < 0 else last}; it must be in the batch of {dims[0]}"
+        tolerate(ctx, text, run_by="the reference evaluator")
     return [tensor(dtype, (count, dims[1], *sides))]
 
 

@@ -8,6 +8,7 @@ from functools import partial
 
 from splitgraph.dim import Dim, DimLike, product
 from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.indices import integer_range, require_index_tuples, require_indices, require_reach
 from splitgraph.inference.rules.onnx.constants import required_dim
 from splitgraph.inference.rules.operands import (
     Dims,
@@ -27,6 +28,7 @@ from splitgraph.inference.rules.operands import (
     ranked_dims,
     rearranged,
     static_count,
+    tolerate,
 )
 from splitgraph.model.deferred import np
 from splitgraph.model.value_type import MAX_ITEMS, Contents, Item, ValueType, tensor
@@ -43,6 +45,7 @@ def gather(ctx: NodeContext) -> Sequence[ValueType]:
     axis = normal_axis(int_attribute(ctx, "axis", 0), len(dims))
     if indices is None:
         return [tensor(dtype, None)]
+    require_indices(ctx, 1, dims, axis)
     _gather_contents(ctx, dims, axis)
     return [tensor(dtype, dims[:axis] + indices + dims[axis + 1 :])]
 
@@ -55,12 +58,8 @@ def _gather_contents(ctx: NodeContext, dims: Dims, axis: int) -> None:
     where = None if chosen is None else chosen.integers
     if chosen is None or where is None:
         return
-    length = data.shape[axis]
-    for index in where:
-        if not -length <= index < length:
-            raise InvalidNode(f"index {index} is out of range on axis {axis}; it must be in [{-length}, {length - 1}]")
     # Few elements, taken often, are many.
-    if len(where) * len(data.items) <= length * MAX_ITEMS:
+    if len(where) * len(data.items) <= data.shape[axis] * MAX_ITEMS:
         ctx.set_contents(0, gathered(data, where, chosen.shape, axis))
 
 
@@ -77,6 +76,9 @@ def gather_elements(ctx: NodeContext) -> Sequence[ValueType]:
     axis = None if ctx.is_unresolved("axis") else int_attribute(ctx, "axis", 0)
     known = gathered_elements(ctx, axis)
     if axis is not None:
+        dims = dims_of(ctx, 0)
+        if dims and dims_of(ctx, 1) is not None:
+            require_indices(ctx, 1, dims, axis % len(dims))
         _follow_gather(ctx, axis)
     return known
 
@@ -90,8 +92,19 @@ def gathered_elements(ctx: NodeContext, axis: int | None) -> Sequence[ValueType]
         normal_axis(axis, len(dims))
     if dims is not None and indices is not None and len(dims) != len(indices):
         raise InvalidNode(f"the data has rank {len(dims)} and the indices rank {len(indices)}; the ranks must be equal")
+    if dims and indices is not None and axis is not None:
+        _require_fitting_indices(ctx, dims, indices, axis % len(dims))
     rank = None if dims is None else (None,) * len(dims)
     return [tensor(ctx.input(0).dtype, rank if indices is None else indices)]
+
+
+def _require_fitting_indices(ctx: NodeContext, dims: Dims, indices: Dims, axis: int) -> None:
+    """Require no more indices than the data has elements, off the axis."""
+    # Without indices, the reference evaluator reads no data.
+    for other, (dim, size) in enumerate(zip(dims, indices, strict=True) if 0 not in indices else ()):
+        if other != axis:
+            fault = "the indices have the dimension {} on axis {}; it must be at most that of the data, {}"
+            expect(ctx, dim, ">=", size, partial(fault.format, size, other, dim))
 
 
 @operator("GatherND")
@@ -100,7 +113,9 @@ def gather_nd(ctx: NodeContext) -> Sequence[ValueType]:
     batch, indices = int_attribute(ctx, "batch_dims", 0), dims_of(ctx, 1)
     if indices and isinstance(indices[-1], Dim):
         return [tensor(ctx.input(0).dtype, None)]
-    known = gathered_tuples(ctx, batch)
+    known, dims = gathered_tuples(ctx, batch), dims_of(ctx, 0)
+    if dims is not None:
+        require_index_tuples(ctx, 1, dims, batch)
     if batch == 0:
         _follow_gather(ctx, None)
     return known
@@ -155,6 +170,10 @@ def _check_updates(ctx: NodeContext, dims: Dims | None) -> None:
         if dims is not None and len(dims) != len(indices):
             text = f"the data has rank {len(dims)} and the indices rank {len(indices)}; the ranks must be equal"
             raise InvalidNode(text)
+        if dims and not ctx.is_unresolved("axis"):
+            axis = int_attribute(ctx, "axis", 0) % len(dims)
+            _require_fitting_indices(ctx, dims, indices, axis)
+            require_indices(ctx, 1, dims, axis)
         expect_dims(ctx, 2, indices, "updates")
 
 
@@ -181,6 +200,7 @@ def _check_tuple_updates(ctx: NodeContext, dims: Dims | None, indices: Dims | No
     if depth > len(dims):
         raise InvalidNode(f"the index tuples have {depth} entries; data of rank {len(dims)} allows 0 to {len(dims)}")
     expect_dims(ctx, 2, (*indices[:-1], *dims[depth:]), "updates")
+    require_index_tuples(ctx, 1, dims)
 
 
 def _check_update(ctx: NodeContext, dims: Dims | None) -> None:
@@ -197,6 +217,13 @@ def _check_update(ctx: NodeContext, dims: Dims | None) -> None:
     for axis, (cached, new) in enumerate(zip(dims, update, strict=True)):
         if axis != sequence:
             merged_dim(ctx, cached, new, f"the dimensions on axis {axis}")
+    if ctx.is_unresolved("mode") or ctx.attribute("mode", "linear") != "linear":
+        return
+    first, last = integer_range(ctx, 2) or (0, 0)
+    if first < 0:
+        tolerate(ctx, f"write_indices has {first}; it must be at least 0", run_by="the reference evaluator")
+    fault = f"the update of {update[sequence]} from {last} on ends outside of the cache of {dims[sequence]}"
+    require_reach(ctx, dims[sequence], last + update[sequence], fault)
 
 
 @operator("Compress")
@@ -256,8 +283,9 @@ def top_k(ctx: NodeContext) -> Sequence[ValueType]:
     if dims is None:
         return [tensor(dtype, None), tensor("int64", None)]
     axis = normal_axis(int_attribute(ctx, "axis", -1), len(dims))
-    if isinstance(count, int) and ctx.facts.prove_ge(count, dims[axis] + 1):
-        raise InvalidNode(f"k is {count}, more than the {dims[axis]} elements on axis {axis}")
+    if count is not None:
+        fault = partial("k is {}, more than the {} elements on axis {}".format, count, dims[axis], axis)
+        expect(ctx, dims[axis], ">=", count, fault)
     result = (*dims[:axis], required_dim(ctx, count), *dims[axis + 1 :])
     return [tensor(dtype, result), tensor("int64", result)]
 

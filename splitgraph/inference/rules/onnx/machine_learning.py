@@ -13,6 +13,7 @@ from math import prod
 from splitgraph.dim import DimLike, dim_max, product
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.broadcasting import broadcast_dims
+from splitgraph.inference.rules.indices import integer_range, require_indices
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
@@ -25,6 +26,7 @@ from splitgraph.inference.rules.operands import (
     merged_dim,
     operator,
     ranked_dims,
+    tolerate,
 )
 from splitgraph.model.onnx_proto import TensorProto
 from splitgraph.model.value_type import DTYPE_NAMES, ValueType, tensor
@@ -101,6 +103,11 @@ def array_feature_extractor(ctx: NodeContext) -> Sequence[ValueType]:
     if dims is None:
         return [tensor(dtype, None)]
     count = None if indices is None else product(indices)
+    if dims:
+        first, _ = integer_range(ctx, 1) or (0, 0)
+        if first < 0:
+            tolerate(ctx, f"Y has the index {first}; it must be at least 0", run_by="the reference evaluator")
+        require_indices(ctx, 1, dims, len(dims) - 1)
     return [tensor(dtype, (*(dims[:-1] or (1,)), count))]
 
 
@@ -444,6 +451,8 @@ def loss(ctx: NodeContext) -> Sequence[ValueType]:
     weights = ranked_dims(ctx, 2, 1)
     if scores is not None:
         merged_dim(ctx, scores[1], weights[0], "the numbers of classes and of class weights")
+        if not ctx.is_unresolved("ignore_index"):
+            require_indices(ctx, 1, scores, 1, ignored=ctx.attribute("ignore_index"))
     shape = label_dims if ctx.attribute("reduction", "mean") == "none" else ()
     return [tensor(dtype, shape), tensor(dtype, scores)]
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from splitgraph.dim import DimLike, dim_max
 from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.indices import require_indices
 from splitgraph.inference.rules.operands import (
     ONE,
     Dims,
@@ -198,6 +199,9 @@ def rotary_embedding(ctx: NodeContext) -> Sequence[ValueType]:
     length = None if dims is None or len(dims) not in (3, 4) else dims[-2] if len(dims) == 4 else dims[1]
     sizes = {"B": None if dims is None or not dims else dims[0], "S": length}
     expect_shapes(ctx, "", "position_ids: 1 | B S", "cos_cache: M D", "sin_cache: M D", sizes=sizes)
+    table = dims_of(ctx, 2)
+    if table and dims_of(ctx, 1) not in ((1,), ()):
+        require_indices(ctx, 1, table, 0)
     return [tensor(ctx.input(0).dtype, dims)]
 
 

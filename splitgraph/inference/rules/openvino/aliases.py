@@ -12,10 +12,9 @@ from splitgraph.inference.context import RULES, NodeContext, Rule, rule
 from splitgraph.inference.rules import arithmetic as exact
 from splitgraph.inference.rules.onnx.convolution import moved_blocks
 from splitgraph.inference.rules.onnx.elementwise import ARITHMETIC, LOGIC, VARIADIC
-from splitgraph.inference.rules.onnx.indexing import gathered_elements, gathered_tuples
 from splitgraph.inference.rules.onnx.joining import concatenated
 from splitgraph.inference.rules.onnx.matmul import product_of
-from splitgraph.inference.rules.openvino.attributes import flag, layer, number, operator_set
+from splitgraph.inference.rules.openvino.attributes import flag, layer, number
 from splitgraph.inference.rules.openvino.elementwise import broadcasting
 from splitgraph.inference.rules.operands import dims_of, like_input
 from splitgraph.model.value_type import ValueType
@@ -80,9 +79,7 @@ def _moved_blocks(ctx: NodeContext, to_space: bool) -> Sequence[ValueType]:
 FORMULAS: Mapping[str, Rule] = {
     "Concat": lambda ctx: concatenated(ctx, number(ctx, "axis", 0)),
     "DepthToSpace": lambda ctx: _moved_blocks(ctx, to_space=True),
-    "GatherElements": lambda ctx: gathered_elements(ctx, number(ctx, "axis", 0)),
     # Version 5 makes one dimension of all batches.
-    "GatherND": lambda ctx: gathered_tuples(ctx, number(ctx, "batch_dims", 0), one_batch=operator_set(ctx) < 8),
     "MatMul": lambda ctx: product_of(ctx, flag(ctx, "transpose_a", False), flag(ctx, "transpose_b", False)),
     "SpaceToDepth": lambda ctx: _moved_blocks(ctx, to_space=False),
 }

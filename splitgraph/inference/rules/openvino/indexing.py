@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 
 from splitgraph.dim import Dim, DimLike, product
 from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.indices import require_index_tuples, require_indices
 from splitgraph.inference.rules.onnx.constants import required_dim
-from splitgraph.inference.rules.onnx.indexing import gathered
+from splitgraph.inference.rules.onnx.indexing import gathered, gathered_elements, gathered_tuples
 from splitgraph.inference.rules.onnx.slicing import Bounds, filled_bounds, slice_contents, slice_length, sliced
 from splitgraph.inference.rules.openvino.attributes import (
     element_type,
@@ -94,10 +95,41 @@ def _gather_contents(ctx: NodeContext, dims: Dims, axis: int) -> None:
     ctx.set_contents(0, gathered(data, where, indices.shape, axis))
 
 
+@layer("GatherElements")
+def gather_elements(ctx: NodeContext) -> Sequence[ValueType]:
+    """Take one element of the data for each of the indices, which have the data's dimensions off the axis."""
+    axis, dims, indices = number(ctx, "axis", 0), dims_of(ctx, 0), dims_of(ctx, 1)
+    known = gathered_elements(ctx, axis)
+    if dims and indices is not None:
+        axis = normal_axis(axis, len(dims))
+        for other, (dim, size) in enumerate(zip(dims, indices, strict=True)):
+            if other != axis:
+                merged_dim(ctx, dim, size, f"the dimensions of data and indices on axis {other}")
+        require_indices(ctx, 1, dims, axis)
+    return known
+
+
+@layer("GatherND")
+def gather_nd(ctx: NodeContext) -> Sequence[ValueType]:
+    """Take the slices of the data that index tuples name, for each batch. Before operator set 8, all batch axes become
+    one.
+    """
+    batch, dims = number(ctx, "batch_dims", 0), dims_of(ctx, 0)
+    known = gathered_tuples(ctx, batch, one_batch=operator_set(ctx) < _NEGATIVE_INDICES_SINCE)
+    if dims is not None:
+        require_index_tuples(ctx, 1, dims, batch)
+    return known
+
+
 @layer("ScatterUpdate", "ScatterElementsUpdate", "ScatterNDUpdate")
 def scatter(ctx: NodeContext) -> Sequence[ValueType]:
     """Replace some elements of the data. ScatterUpdate on vectors is followed."""
     dims = dims_of(ctx, 0)
+    axis = scalar_dim(ctx, 3)
+    if dims and isinstance(axis, int) and ctx.node.op_type != "ScatterNDUpdate":
+        # ScatterElementsUpdate counts a negative index from the end since operator set 12.
+        from_end = ctx.node.op_type == "ScatterElementsUpdate"
+        require_indices(ctx, 1, dims, normal_axis(axis, len(dims)), from_end=from_end)
     if ctx.node.op_type == "ScatterUpdate" and dims is not None and len(dims) == 1:
         _update_contents(ctx, dims)
     return [tensor(ctx.input(0).dtype, dims)]
@@ -289,6 +321,7 @@ def bags(ctx: NodeContext) -> Sequence[ValueType]:
     dtype, table, listed_bags = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, _BAGS[ctx.node.op_type])
     if not table:
         return [tensor(dtype, None)]
+    require_indices(ctx, 1, table, 0, from_end=False)
     return [tensor(dtype, (listed_bags[0] if listed_bags else None, *table[1:]))]
 
 
@@ -298,6 +331,8 @@ def segments(ctx: NodeContext) -> Sequence[ValueType]:
     dtype, table = ctx.input(0).dtype, dims_of(ctx, 0)
     place = 3 if ctx.node.op_type == "EmbeddingSegmentsSum" else 2
     count = required_dim(ctx, scalar_dim(ctx, place)) if ctx.has_input(place) else None
+    if table and ctx.node.op_type == "EmbeddingSegmentsSum":
+        require_indices(ctx, 1, table, 0, from_end=False)
     return [tensor(dtype, (count, *table[1:]) if table else None)]
 
 
