@@ -116,7 +116,7 @@ def upgrade(
     engine: Engine = "auto",
     rtol: float | None = None,
     atol: float | None = None,
-    timeout: float = 300,
+    timeout: float | None = None,
 ) -> Rewrite:
     """Convert a model to a newer opset of ai.onnx; every node is converted exactly.
 
@@ -165,7 +165,7 @@ def downgrade(
     engine: Engine = "auto",
     rtol: float | None = None,
     atol: float | None = None,
-    timeout: float = 300,
+    timeout: float | None = None,
 ) -> Rewrite:
     """Convert a model to an older opset of ai.onnx; every node is converted exactly. Arguments and errors as `upgrade`.
 
@@ -202,7 +202,7 @@ def convert(
     engine: Engine = "auto",
     rtol: float | None = None,
     atol: float | None = None,
-    timeout: float = 300,
+    timeout: float | None = None,
 ) -> Rewrite:
     """Convert a model for a runtime; or its splits to plain Split nodes, to VariadicSplit or to slices; or to another
     opset of ai.onnx, or another IR version.
@@ -246,7 +246,7 @@ def reshape(
     engine: Engine = "auto",
     rtol: float | None = None,
     atol: float | None = None,
-    timeout: float = 300,
+    timeout: float | None = None,
 ) -> Rewrite:
     """Give the inputs of a model other sizes: numbers, or names for sizes that a run decides.
 
@@ -282,7 +282,7 @@ def verify(
     engine: Engine = "auto",
     rtol: float = 1e-5,
     atol: float = 1e-6,
-    timeout: float = 300,
+    timeout: float | None = None,
 ) -> Verification:
     """Run two models on the same inputs and compare the results.
 
@@ -293,7 +293,8 @@ def verify(
     custom_ops: libraries of operators for onnxruntime, or extensions of OpenVINO. A library runs code: name only those
     that you trust; they are loaded in the process of the engine only. providers: what to run on, the preferred one
     first: execution providers of onnxruntime ("cuda", "CUDAExecutionProvider") or devices of OpenVINO ("GPU").
-    engine: the runtime; "auto" tries one after the other. rtol, atol: tolerances for floating point. timeout: seconds.
+    engine: the runtime; "auto" tries one after the other. rtol, atol: tolerances for floating point. timeout: seconds,
+    None for 20 runs of both models and a few seconds.
 
     "equal" proves something: each output contains numbers and changes with the inputs and the model's weights;
     diagnostics name other outputs. If no output does so, the verdict is "not-run". Given inputs do not change, so that

@@ -24,6 +24,8 @@ GivenInputs = Mapping[str, Any] | Sequence[Mapping[str, Any]] | StrPath
 InputShapes = Mapping[str, Sequence["int | str | Dim | None"]]
 
 RTOL, ATOL = 1e-5, 1e-6
+# Without --timeout, everything that is run ends after so many seconds.
+TIMEOUT = 300.0
 
 
 class Option(NamedTuple):
@@ -171,7 +173,8 @@ class Running(NamedTuple):
 
     verify: of a rewrite, whether its result is verified. Without a verdict, the command line writes the result for
     None, and not for True. try_sizes: sizes to run at. rtol, atol: None for the tolerances of the rewrite. timeout: in
-    seconds, for everything. The others are described by `splitgraph.verify`.
+    seconds, for everything; None for what the models take to run (see `splitgraph.verification.budget`). longest: the
+    seconds after which everything ends without a timeout. The others are described by `splitgraph.verify`.
     """
 
     verify: Annotated[
@@ -244,14 +247,15 @@ class Running(NamedTuple):
         ),
     ] = None
     timeout: Annotated[
-        float,
+        float | None,
         Option(
             "For everything that is run; with many models, for each model.",
             metavar="SECONDS",
             kind="positive",
-            shows=True,
+            shows=f"20 runs of both models and a few seconds, at most {TIMEOUT:g}",
         ),
-    ] = 300
+    ] = None
+    longest: float = TIMEOUT
 
 
 class Output(NamedTuple):
@@ -374,7 +378,7 @@ class VerifiedOptions(LeewayOptions, total=False):
     engine: Engine
     rtol: float | None
     atol: float | None
-    timeout: float
+    timeout: float | None
 
 
 class RewriteOptions(VerifiedOptions, total=False):

@@ -59,3 +59,5 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
         return ""
 
     monkeypatch.setattr(engine_process, "_run_worker", run_worker)
+    # Drawn values that take too long would end this process.
+    monkeypatch.setattr(worker, "_LATE_SECONDS", 1e6)

@@ -35,7 +35,7 @@ RUNNING = {
     "engine": "auto",
     "rtol": None,
     "atol": None,
-    "timeout": 300,
+    "timeout": None,
 }
 SIGNATURES = {
     "infer": {
@@ -110,7 +110,7 @@ SIGNATURES = {
         "engine": "auto",
         "rtol": 1e-5,
         "atol": 1e-6,
-        "timeout": 300,
+        "timeout": None,
     },
     "diff": {"before": inspect.Parameter.empty, "after": inspect.Parameter.empty},
 }
@@ -399,6 +399,7 @@ def test_a_rewrite_is_verified_as_its_arguments_say(rewrite: Any, monkeypatch: p
         "verify": True,
         "try_sizes": {"batch": 2},
         "rtol": 1e-5,
+        "longest": 300,
         "kept_defaults": {},
         "folders": (MODELS, MODELS),
         "by_regions": True,

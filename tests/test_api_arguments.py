@@ -67,7 +67,7 @@ ARGUMENTS: list[dict[str, Any]] = [
     *({"seed": value} for value in (-1, "a", None)),
     *({"rtol": value} for value in (-1, "a", None, float("nan"))),
     *({"atol": value} for value in (-1, "a", None, float("nan"))),
-    *({"timeout": value} for value in (0, "a", None, float("nan"))),
+    *({"timeout": value} for value in (0, -1, "a", True, float("nan"))),
     {"inputs": 5},
 ]
 

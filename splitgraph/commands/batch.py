@@ -23,7 +23,7 @@ from splitgraph.many.plan import JobList, Limits, plan_jobs, plan_pairs
 from splitgraph.many.reports import ReportFile, done_before, read_report
 from splitgraph.many.run_jobs import Workers, dask_executor, run_jobs
 from splitgraph.many.sources import find_pairs, find_sources, needs_onnx, without_results
-from splitgraph.options import Many
+from splitgraph.options import TIMEOUT, Many
 from splitgraph.reports.batch_pages import outcome_lines, summary_page
 from splitgraph.reports.printing import print_document, print_notice, print_result, say_error
 from splitgraph.reports.text import count, line, shortened
@@ -102,7 +102,8 @@ def run_batch(call: Call, pairs: str | None) -> int:
 
 def _planned(call: Call, pairs: str | None) -> JobList:
     task, many = call.task, call.many
-    limits = Limits(many.limit or task.running.timeout, _memory(many.memory), hashes=many.report is not None)
+    seconds = many.limit or task.running.timeout or TIMEOUT
+    limits = Limits(seconds, _memory(many.memory), hashes=many.report is not None)
     if pairs is not None:
         for folder in (*call.models, pairs):
             if not os.path.isdir(folder):

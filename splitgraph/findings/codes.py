@@ -514,6 +514,15 @@ _code(
     "Only at the old sizes is there a result to compare with. At others, the model with new sizes runs.",
     "Compare with the original at these sizes if you can: export it again, and use verify.",
 )
+_code(
+    "SG513",
+    "not compared on all drawn values",
+    "What differs between two models runs alone on the values of the first model, and then on drawn values. That takes "
+    "at most 20 times what one run of both models takes and a few seconds, and was not enough for all of them. The "
+    "verdict holds for what was compared: the outputs of both models, and every part on the values that reach it. A "
+    "part that was never compared has no verdict (SG506).",
+    "Give the seconds that the verification may take with --timeout.",
+)
 
 # 6xx: how the program was called ---------------------------------------------------------------------------------
 _code(

@@ -16,7 +16,7 @@ from splitgraph.findings.outcome import REWRITING, Outcome, Verb
 from splitgraph.many.plan import JobList, Limits, plan_jobs, plan_pairs
 from splitgraph.many.run_jobs import Workers, run_jobs
 from splitgraph.many.sources import find_sources, needs_onnx
-from splitgraph.options import ATOL, RTOL, Goal, NewSizes, Output, Running, Sizes, StrPath, leeway_of
+from splitgraph.options import ATOL, RTOL, TIMEOUT, Goal, NewSizes, Output, Running, Sizes, StrPath, leeway_of
 from splitgraph.work.task import FileTask
 
 _GIB = 2**30
@@ -96,7 +96,7 @@ def _planned(
         inspect.signature(getattr(api, verb)).bind("", *([""] if verb == "verify" else []), **known)
     except TypeError as error:
         raise SplitgraphError(f"map_models({verb!r}, ...): {error}") from error
-    task = _task(verb, options, 300 if limits.seconds is None else limits.seconds, writes=output is not None)
+    task = _task(verb, options, TIMEOUT if limits.seconds is None else limits.seconds, writes=output is not None)
     if verb == "verify":
         pairs: list[tuple[str, str | None]] = []
         for pair in sources:
@@ -116,9 +116,9 @@ def _name(source: Any) -> str:
     return os.fspath(source)
 
 
-def _task(verb: Verb, options: Mapping[str, Any], timeout: float, *, writes: bool) -> FileTask:
-    """Return the work on each model. options: keywords of the verb, and of writing."""
-    given = {"timeout": timeout, "skip_newer": True, **options}
+def _task(verb: Verb, options: Mapping[str, Any], longest: float, *, writes: bool) -> FileTask:
+    """Return the work on each model. options: keywords of the verb, and of writing. longest: see `Running`."""
+    given = {"longest": longest, "skip_newer": True, **options}
     # Without a folder for results, no file is in the way of one.
     given |= {"in_place": not writes, "dry_run": not writes} if verb in REWRITING else {}
     given["verify"] = None if options.get("verify") else False

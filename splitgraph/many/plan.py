@@ -137,8 +137,9 @@ def _within(task: FileTask, limits: Limits) -> FileTask:
     """Return the task, limited to the time of the job."""
     if limits.seconds is None or not task.runs_models:
         return task
-    seconds = min(task.running.timeout, _RUNNING_SHARE * limits.seconds)
-    return replace(task, running=task.running._replace(timeout=seconds))
+    running, seconds = task.running, _RUNNING_SHARE * limits.seconds
+    timeout = None if running.timeout is None else min(running.timeout, seconds)
+    return replace(task, running=running._replace(timeout=timeout, longest=min(running.longest, seconds)))
 
 
 def names_file(sources: Sequence[Source], output: str) -> bool:

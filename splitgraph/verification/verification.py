@@ -8,6 +8,8 @@ from typing import Any, Literal
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 
 Verdict = Literal["equal", "different", "not-run"]
+# The reason of a region that is equal as far as it was compared.
+STOPPED = "the time was over before it was compared on all drawn values"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,8 @@ class Region:
     how many sets of values both sides were compared. max_abs_diff: the largest difference of floating-point numbers,
     None if nothing was compared. verdict: "equal", "different" or "not-run". reason: of another verdict than "equal",
     what differs and at which inputs, or why the region could not be checked; of "equal", what the engine computes
-    differently from the specification; "" for nothing to say.
+    differently from the specification, or that it was not compared on all drawn values; "" for nothing to say. is_open:
+    the time was over before all drawn values were compared.
     """
 
     name: str
@@ -41,6 +44,7 @@ class Region:
     max_abs_diff: float | None
     verdict: Verdict
     reason: str = ""
+    is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True)

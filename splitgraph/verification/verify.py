@@ -45,7 +45,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -57,6 +56,7 @@ import onnx
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic, meant_file
 from splitgraph.options import ATOL, RTOL, Engine, GivenInputs, Running
 from splitgraph.verification import help_texts
+from splitgraph.verification.budget import Budget
 from splitgraph.verification.comparison import tolerances_in
 from splitgraph.verification.engine_settings import EngineSettings, refuse_unknown
 from splitgraph.verification.engines.engine_process import Workplace, workplace
@@ -87,8 +87,6 @@ if TYPE_CHECKING:
     from splitgraph.inference.analysis import Analysis
 
 
-# More seconds than any run takes. The timers of the operating system overflow at larger numbers.
-_LONGEST_TIMEOUT = 1e6
 # Reading so many bytes of weights takes noticeable time.
 _LARGE = 5e7
 # An engine may use this share of the remaining time if another engine comes after it.
@@ -123,7 +121,7 @@ def verify_models(
     settings = read_settings(running)
     engine, bind, seed = running.engine, running.try_sizes, running.seed
     # Reading the models counts, too.
-    deadline = time.monotonic() + min(running.timeout, _LONGEST_TIMEOUT)
+    budget = Budget.begun(running.timeout, running.longest)
 
     # Read both models, and everything that the caller gave for them.
     pair = read_model_pair(before, after, folders, analysis)
@@ -161,7 +159,7 @@ def verify_models(
     tolerances = running.rtol, running.atol
     question = Question(repaired, second, maker, second_maker, count, *tolerances, found, seed, coarse)
     queue = _EngineQueue(question, "onnxruntime" if engine == "auto" else engine, not_run)
-    return queue.run(engines, settings, folders, deadline, progress)
+    return queue.run(engines, settings, folders, budget, progress)
 
 
 def _runnable_first(
@@ -214,7 +212,7 @@ class _EngineQueue:
         engines: Sequence[str],
         settings: EngineSettings,
         folders: Sequence[Path | None],
-        deadline: float,
+        budget: Budget,
         progress: Callable[[str], None],
     ) -> Verification:
         """Write the models to a temporary folder and ask the engines there."""
@@ -223,21 +221,21 @@ class _EngineQueue:
         rounded = [self.question.has_half_weights and not compared.has_half_weights for compared in pair]
         try:
             with workplace([compared.model for compared in pair], ports, folders, settings, rounded) as place:
-                return self._ask(place, engines, deadline, progress)
+                return self._ask(place, engines, budget, progress)
         except OSError as error:
             # Such as a full disk, which is no fault of the models.
             text = f"no engine can run in the temporary folder {tempfile.gettempdir()}: {error.strerror or error}"
             return self._undecided(text, "Make room there, or name another folder in the environment variable TMPDIR.")
 
     def _ask(
-        self, place: Workplace, engines: Sequence[str], deadline: float, progress: Callable[[str], None]
+        self, place: Workplace, engines: Sequence[str], budget: Budget, progress: Callable[[str], None]
     ) -> Verification:
         refusal: tuple[str, EngineVerdict] | None = None
         for position, engine in enumerate(engines):
             is_last = position == len(engines) - 1
             progress(f"running both models on {self.question.samples} inputs with {engine}{_size_of(place)}")
             try:
-                outcome = EngineTrial(self.question, place, engine, deadline, 1.0 if is_last else _SHARE).decide()
+                outcome = EngineTrial(self.question, place, engine, budget, 1.0 if is_last else _SHARE).decide()
             except InputError as error:
                 return self._undecided(str(error), help_texts.INPUTS)
             if outcome.is_final and engine.split("+")[-1] != "reference":
@@ -313,8 +311,10 @@ def check_running(running: Running) -> None:
     for name, tolerance in (("rtol", running.rtol), ("atol", running.atol)):
         if tolerance is None or not _is_number(tolerance) or not tolerance >= 0:
             raise ValueError(f"{name} is {tolerance!r}; it must be a number of at least 0")
+    if timeout is None:
+        return
     if not _is_number(timeout):
-        raise ValueError(f"timeout is {timeout!r}; it must be a number of seconds")
+        raise ValueError(f"timeout is {timeout!r}; it must be a number of seconds, or None")
     if not timeout > 0:
         raise ValueError(f"timeout is {timeout}; it must be more than 0 seconds")
 

@@ -8,8 +8,8 @@ A job is a folder with `job.json`: {"engines": [name, name],
 {"outputs": names of the first model's outputs, "captured": names of its inner values that are needed, "kinds":
 [{"models": [file, file], "folders": [...], "fixed": [positions of inputs that do not change], "signed": [positions of
 outputs], "exact": whether nothing is allowed}, ...], "members": [{"kind": 0, "inputs": [names], "types": [inferred],
-"outputs": [names]}, ...], "batches": [[member, ...], ...], "drawn": {kind: file of the values to draw from}, "rtol",
-"atol", "seed"}}.
+"outputs": [names]}, ...], "batches": [[member, ...], ...], "drawn": [[kind, file of the values to draw from, seconds
+that these took], ...], "seconds": for all drawn values, "rtol", "atol", "seed"}}.
 
 The worker loads the libraries of the settings and looks for their providers. It loads the first model and runs it on
 each case; then the second model, on the cases that the first one accepted. Once an attempt at a case is accepted, the
@@ -20,17 +20,18 @@ that the last line shows what a crash interrupted:
     {"event": "refused", "reason": ""}                          a provider is not available; nothing else is done
     {"event": "start", "stage": "load" | "run", "model": 0 | 1, "case": 0, "attempt": 0}
     {"event": "end", ..., "providers": [...], "idle": [...], "opset": 26}   for stage "load": see `engine.Loaded`
-    {"event": "end", ..., "outputs": file}                      for stage "run": its values are named "0", "1", ...
+    {"event": "end", ..., "outputs": file, "seconds": 0.1}      for stage "run": its values are named "0", "1", ...
     {"event": "failed", ..., "unsupported": true, "invalid": false, "reason": ""}   see `engine_process.EngineFailure`
 
 Outputs of the second model that are the same as those of the first one, bit for bit, are in one file with them.
 
 The regions of the two models (see `regions.local_check`) are compared while the values of the first model are in
 memory, batch by batch of regions, so that these never take too much of it. A job with "drawn" runs no models, and
-compares the kinds of regions on drawn values:
+compares the kinds of regions on drawn values, each in its share of the time; one whose run takes longer ends the
+process, after its last event:
 
     {"event": "start" | "end", "stage": "region", "region": 0, ...}     end: see `local_check.RegionRun.as_event`
-    {"event": "base", "stage": "region", "kind": 0, "inputs": file}     values that reached a region of a kind
+    {"event": "base", "stage": "region", "kind": 0, "inputs": file, "seconds": 0.1}     values that reached a kind
     {"event": "failed", "stage": "region", "reason": ""}                the engine returns no inner values
     {"event": "start" | "end", "stage": "drawn", "kind": 0, ...}
 
@@ -48,7 +49,12 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -60,7 +66,7 @@ from splitgraph.verification.engines.engine import Loaded, load_engine, load_lib
 from splitgraph.verification.engines.error_texts import is_invalid, is_unsupported, reason_of, says_out_of_memory
 from splitgraph.verification.engines.half_weights import round_onnx, rounded_to_half
 from splitgraph.verification.engines.onnxruntime_engine import LEVELS, runner, session_at
-from splitgraph.verification.regions.local_check import Regions
+from splitgraph.verification.regions.local_check import RegionRun, Regions
 from splitgraph.verification.values import (
     Array,
     Run,
@@ -76,6 +82,9 @@ from splitgraph.verification.values import (
 _MOST_OBJECTS = 2**20
 # The outputs of one job may take so many bytes of the temporary folder, which may be in memory.
 _MOST_WRITTEN = 2**32
+# Drawn values have the shapes of those that reach a region. Where they take so many times as long and so many seconds,
+# the numbers decide how long, and the end may never come.
+_LATE_TIMES, _LATE_SECONDS = 20, 2.0
 # Optimisations round differently: relative to each number, and to the largest number of the outputs.
 _RTOL_DEPLOYED = 1e-2
 
@@ -261,7 +270,8 @@ def _tell_regions(regions: Regions, task: _Task) -> None:
     for number, region in enumerate(regions.runs):
         task.events.write({"event": "end", "stage": "region", "region": number, **region.as_event()})
     for kind, inputs in regions.bases.items():
-        task.events.write({"event": "base", "stage": "region", "kind": kind, "inputs": inputs})
+        seconds = regions.base_seconds[kind]
+        task.events.write({"event": "base", "stage": "region", "kind": kind, "inputs": inputs, "seconds": seconds})
 
 
 def _locate(task: _Task) -> None:
@@ -289,11 +299,40 @@ def _run_drawn(task: _Task) -> None:
     """Compare kinds of regions on drawn values."""
     regions = task.regions()
     assert regions is not None
-    for kind, inputs in task.job["regions"]["drawn"].items():
-        where = {"stage": "drawn", "kind": int(kind)}
+    waiting: Sequence[tuple[int, str, float]] = task.job["regions"]["drawn"]
+    end = time.monotonic() + task.job["regions"]["seconds"]
+    for number, (kind, inputs, seconds) in enumerate(waiting):
+        # What the cheap ones leave is for those that come later.
+        share = (end - time.monotonic()) / (len(waiting) - number)
+        if share <= 0:
+            return
+        drawn = RegionRun()
+        where = {"stage": "drawn", "kind": kind}
         task.events.write({"event": "start", **where})
-        drawn = regions.check_drawn(int(kind), read_values(task.folder / inputs))
+        limit = _LATE_SECONDS + _LATE_TIMES * seconds
+        guard = partial(_ended_after, drawn=drawn, where=where, events=task.events)
+        # The first values load the models.
+        guards = chain([guard(share + limit)], (guard(limit) for _ in count()))
+        regions.check_drawn(kind, read_values(task.folder / inputs), share, drawn, guards)
         task.events.write({"event": "end", **where, **drawn.as_event()})
+
+
+@contextmanager
+def _ended_after(seconds: float, drawn: RegionRun, where: Mapping[str, Any], events: _Events) -> Iterator[None]:
+    """End this process if the work takes longer: nothing else stops a kernel. What was found before is reported."""
+
+    def end() -> None:
+        drawn.is_open = True
+        events.write({"event": "end", **where, **drawn.as_event()})
+        os._exit(1)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _load(task: _Task, model: int, captured: Sequence[str] = ()) -> Loaded:
@@ -312,6 +351,7 @@ def _run(
 ) -> tuple[Path | None, Sequence[Value]]:
     """Run a model on one case; return the file of its outputs, None if it fails, and the captured values."""
     task.events.write({"event": "start", **where})
+    began = time.monotonic()
     try:
         regions = task.job["regions"]
         own = regions["outputs"] if regions and where["model"] == 0 else None
@@ -322,6 +362,7 @@ def _run(
                 raise
             # The inner values were larger than thought; the regions are compared on other cases.
             values = normalise(_load(task, where["model"]).run(feeds, own))
+        seconds = time.monotonic() - began
         outputs, inner = (values, []) if own is None else (values[: len(own)], values[len(own) :])
         name, first = (f"outputs_{model}_{where['case']}_{where['attempt']}.bin" for model in (where["model"], 0))
         if where["model"] and are_identical(task.folder / first, outputs):
@@ -332,7 +373,7 @@ def _run(
         failure = {"unsupported": is_unsupported(error), "invalid": False, "reason": reason_of(error)}
         task.events.write({"event": "failed", **where, **failure})
         return None, []
-    task.events.write({"event": "end", **where, "outputs": name})
+    task.events.write({"event": "end", **where, "outputs": name, "seconds": seconds})
     return task.folder / name, inner
 
 

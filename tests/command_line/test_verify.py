@@ -96,6 +96,7 @@ def test_verify_hands_its_options_on(run: Run, folder: Path, monkeypatch: pytest
         "rtol": 1e-5,
         "atol": 1e-6,
         "timeout": 9,
+        "longest": 300,
     }
 
 

@@ -79,6 +79,7 @@ class RegionRecord:
     suspects: Sequence[Suspect] = ()
     dropped: int = 0
     unchecked: str = ""
+    is_open: bool = False
 
 
 @dataclass(slots=True)
@@ -88,10 +89,11 @@ class EngineRun:
     outputs: of each model (0 first, 1 second), by case and attempt, in the order of the graph outputs. failures: in the
     order in which they happened. undeployed: for each model, the optimisation levels at which it does not load, with
     the reason. deviating: what each model does otherwise with the default optimisations. providers: what the models ran
-    on. idle: of these, the ones that got no node of a model. refused: why the settings cannot be used here, "" if they
-    can. opsets: what a model was taken for, if that is not the opset that it imports. regions, drawn: what happened to
-    each region, and to each kind of regions on drawn values. bases: files of the values that reached a region of a
-    kind. parting: the first value in which the models differ, by its number, with the case and the reason. uncaptured:
+    on. idle: of these, the ones that got no node of a model. seconds: what the longest run of each model took.
+    refused: why the settings cannot be used here, "" if they can. opsets: what a model was taken for, if that is not
+    the opset that it imports. regions, drawn: what happened to each region, and to each kind of regions on drawn
+    values. bases: files of the values that reached a region of a kind; base_seconds: what comparing on such values
+    took. parting: the first value in which the models differ, by its number, with the case and the reason. uncaptured:
     why the engine returns no inner values, "" if it does. crashed: the region, or the kind on drawn values, that ended
     the process.
     """
@@ -109,6 +111,8 @@ class EngineRun:
     regions: dict[int, RegionRecord] = field(default_factory=dict)
     drawn: dict[int, RegionRecord] = field(default_factory=dict)
     bases: dict[int, Path] = field(default_factory=dict)
+    base_seconds: dict[int, float] = field(default_factory=dict)
+    seconds: dict[int, float] = field(default_factory=dict)
     uncaptured: str = ""
     parting: tuple[int, int, str] | None = None
     crashed: int | None = None
@@ -256,6 +260,7 @@ def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
             run.failures.append(_failure(event, event["unsupported"], event["reason"], invalid=event["invalid"]))
         elif event["event"] == "end" and event["stage"] == "run":
             key, name = (event["case"], event["attempt"]), event["outputs"]
+            run.seconds[event["model"]] = max(run.seconds.get(event["model"], 0.0), event["seconds"])
             if name not in read:
                 read[name] = list(read_values(folder / name).values())
             run.outputs[event["model"]][key] = read[name]
@@ -282,6 +287,7 @@ def _add_region(run: EngineRun, folder: Path, event: Mapping[str, Any]) -> None:
             [_suspect(folder, suspect) for suspect in event["suspects"]],
             event["dropped"],
             event["unchecked"],
+            event["open"],
         )
         if event["stage"] == "region":
             run.regions[event["region"]] = record
@@ -289,6 +295,7 @@ def _add_region(run: EngineRun, folder: Path, event: Mapping[str, Any]) -> None:
             run.drawn[event["kind"]] = record
     elif event["event"] == "base":
         run.bases[event["kind"]] = folder / event["inputs"]
+        run.base_seconds[event["kind"]] = event["seconds"]
     elif event["event"] == "failed":
         run.uncaptured = event["reason"]
 

@@ -38,6 +38,11 @@ def says_out_of_memory(text: str) -> bool:
     return any(sign in lowered for sign in _OUT_OF_MEMORY)
 
 
+def is_late(reason: str) -> bool:
+    """Return True if an engine did not finish in its time (see `processes.worker_process`)."""
+    return reason.startswith("did not finish within")
+
+
 def is_invalid(error: Exception) -> bool:
     """Return True if an engine could not load the model because the model breaks the rules of ONNX.
 

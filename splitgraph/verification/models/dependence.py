@@ -27,6 +27,7 @@ SHAPE_INPUTS: Mapping[str, Sequence[int]] = {
     "CenterCropPad": (1,),
     "Col2Im": (1, 2),
     "ConstantOfShape": (0,),
+    "CropAndResize": (3,),
     "DFT": (1, 2),
     "Dropout": (1, 2),
     "Expand": (1,),
@@ -51,6 +52,8 @@ SHAPE_INPUTS: Mapping[str, Sequence[int]] = {
     "Upsample": (1,),
     "VariadicSplit": (1, 2),
 }
+# Operators whose second input is boxes, in any units; ROIAlign-like layers read as many elements as these are large.
+_BOXES = frozenset({"CropAndResize", "MaxRoiPool", "RoiAlign"})
 # The bit for all shapes; each output has a bit of its own.
 _SHAPES = 1
 
@@ -108,6 +111,23 @@ def shape_inputs(model: onnx.ModelProto) -> set[str]:
     masks: Masks = dict.fromkeys((value.name for value in model.graph.output), 2)
     finish(reader.read(model.graph.node, masks))
     return {value.name for value in model.graph.input if masks.get(value.name, 0) & _SHAPES}
+
+
+def extent_inputs(model: onnx.ModelProto) -> set[str]:
+    """Return the inputs of a model that the extents of boxes may be computed from: how long an engine reads a box
+    depends on its size.
+    """
+    roots: dict[str, set[str]] = {value.name: {value.name} for value in model.graph.input}
+    names: set[str] = set()
+    for node in model.graph.node:
+        inside = [inner for body, _ in _bodies(node, 1) for inner in nodes_within(body.node)]
+        has_boxes = any(inner.op_type in _BOXES for inner in inside)
+        read = [roots.get(name, set()) for name in (*node.input, *(name for inner in inside for name in inner.input))]
+        # Which of the values that a body reads are boxes is not followed.
+        names.update(*(read if has_boxes else read[1:2] if node.op_type in _BOXES else ()))
+        for name in node.output if node.op_type not in _SHAPE_ONLY else ():
+            roots.setdefault(name, set()).update(*read)
+    return names
 
 
 def index_inputs(model: onnx.ModelProto) -> set[str]:

@@ -18,8 +18,9 @@ import numpy as np
 import onnx
 
 from splitgraph.model.scopes import subgraphs
-from splitgraph.verification.comparison import Comparison, differing_signs, element_type
+from splitgraph.verification.comparison import Comparison, OutOfTimeError, differing_signs, element_type
 from splitgraph.verification.engines.engine_process import Attempt, Suspect, workplace
+from splitgraph.verification.engines.error_texts import is_late
 from splitgraph.verification.models.model_files import elements_of, scoped_nodes, weights_of
 from splitgraph.verification.values import Array, Value, tensors_of
 
@@ -41,15 +42,16 @@ _NARROW: Mapping[int, str] = {
 # Operators with the attribute stash_type, which is float32 by default: they compute statistics in it.
 _STASHING = frozenset({"LayerNormalization", "RMSNormalization", "GroupNormalization"})
 # Drawn numbers at which engines agree; others prove a difference only if the arbiter confirms it.
-_PLAIN = ("captured", "normal", "steps", "rows", "counts")
+PLAIN = ("captured", "normal", "steps", "rows", "counts")
 
 
 class Opinion(NamedTuple):
-    """What differs: the models, the engine's kernels alone, or rounding alone. who: the sides that the engine computes
-    differently from the reference evaluator: "before", "after", "both sides", "" if that is not known.
+    """What differs: the models, the engine's kernels alone, or rounding alone; "late": the time was over before that
+    was known. who: the sides that the engine computes differently from the reference evaluator: "before", "after",
+    "both sides", "" if that is not known.
     """
 
-    cause: Literal["models", "engine", "rounding"]
+    cause: Literal["models", "engine", "rounding", "late"]
     who: str = ""
 
 
@@ -71,7 +73,15 @@ class Arbiter:
 
     def judge(self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspect: Suspect) -> Opinion:
         """Return what differs. models: the region before and after."""
-        without_answer = Opinion("models" if suspect.kind in _PLAIN else "engine")
+        try:
+            return self._judged(models, folders, suspect)
+        except OutOfTimeError:
+            # What is too large for rounding is none, whatever the reference evaluator would say.
+            is_plain = suspect.kind in PLAIN and not self._is_small(models[0], suspect)
+            return Opinion("models" if is_plain else "late")
+
+    def _judged(self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspect: Suspect) -> Opinion:
+        without_answer = Opinion("models" if suspect.kind in PLAIN else "engine")
         if suspect.kind == "captured" and len(suspect.outputs) < 2:
             # The second side fails on values that reach it.
             return Opinion("models")
@@ -96,12 +106,7 @@ class Arbiter:
 
     def _is_rounding(self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspect: Suspect) -> bool:
         """Return True if the difference is small, and vanishes in float64."""
-        if len(suspect.outputs) < 2 or differing_signs(suspect.outputs[0], suspect.outputs[1], self.signed):
-            return False
-        is_overflow_allowed = suspect.kind == "ends"
-        least = _coarsest_rounding(models[0])
-        pairs = zip(*suspect.outputs, strict=True)
-        if self.is_exact or not all(_may_be_rounding(one, other, least, is_overflow_allowed) for one, other in pairs):
+        if not self._is_small(models[0], suspect):
             return False
         if weights_of(models) > _LARGEST_WIDENED:
             return False
@@ -115,6 +120,14 @@ class Arbiter:
         narrow, exact = zip(*suspect.outputs, strict=True), zip(*answers, strict=True)
         return all(_vanishes(pair, wide_pair, comparison) for pair, wide_pair in zip(narrow, exact, strict=True))
 
+    def _is_small(self, model: onnx.ModelProto, suspect: Suspect) -> bool:
+        """Return True if rounding can explain the difference. model: the region before."""
+        if len(suspect.outputs) < 2 or differing_signs(suspect.outputs[0], suspect.outputs[1], self.signed):
+            return False
+        least, allows_overflow = _coarsest_rounding(model), suspect.kind == "ends"
+        pairs = zip(*suspect.outputs, strict=True)
+        return not self.is_exact and all(_may_be_rounding(one, other, least, allows_overflow) for one, other in pairs)
+
     def _differ(self, names: Sequence[str], before: list[Value], after: list[Value]) -> bool:
         if self._comparison().compare_outputs(names, before, after, 0) is not None:
             return True
@@ -127,12 +140,14 @@ class Arbiter:
     def _run(
         self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], inputs: Mapping[str, Value]
     ) -> list[list[Value]] | None:
-        """Run both sides in the reference evaluator; return None if it does not run both."""
+        """Run both sides in the reference evaluator; return None if it does not run both. Raises OutOfTimeError."""
         left = _SHARE * (self.deadline - time.monotonic())
         if left <= 0:
-            return None
+            raise OutOfTimeError
         with workplace(models, folders=folders) as place:
             run = place.run(_ARBITER, [Attempt(0, 0, inputs)], left)
+        if any(is_late(failure.reason) for failure in run.failures):
+            raise OutOfTimeError
         answers = [outputs.get((0, 0)) for outputs in run.outputs]
         return None if None in answers else [answer for answer in answers if answer is not None]
 

@@ -27,14 +27,16 @@ from splitgraph.verification.inputs.solver import SymbolSizes
 from splitgraph.verification.models.dependence import values_of_elements
 from splitgraph.verification.models.model_files import ModelFile, write_model
 from splitgraph.verification.models.model_pair import ComparedModel, caller_inputs, default_names
-from splitgraph.verification.regions.arbiter import Arbiter, Opinion
+from splitgraph.verification.regions.arbiter import PLAIN, Arbiter, Opinion
 from splitgraph.verification.regions.cut import cut_out, has_other_attributes, has_same_operators, have_other_constants
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
-from splitgraph.verification.verification import Region, Verdict
+from splitgraph.verification.verification import STOPPED, Region, Verdict
 
 # The values that regions need are in memory together up to so many bytes; one of unknown size counts as so many.
 _MOST_VALUES, _UNKNOWN_SIZE = 2**28, 2**20
 _REFERENCE = "reference"
+# The process of an engine ends this much later if it does not end its work by itself.
+_LATE_SECONDS = 5.0
 
 
 @dataclass(slots=True)
@@ -89,6 +91,7 @@ class LocalCheck:
         self.members: list[_Member] = []
         self._uncaptured = ""
         self._bases: dict[int, Path] = {}
+        self._base_seconds: dict[int, float] = {}
         self._folder = place.new_folder()
         first = pair[0].model
         assert isinstance(first, onnx.ModelProto)
@@ -135,10 +138,13 @@ class LocalCheck:
 
     # Jobs --------------------------------------------------------------------------------------------------------
 
-    def job(self, sizes: Sequence[SymbolSizes], drawn: Mapping[int, Path] | None = None) -> Mapping[str, Any] | None:
+    def job(
+        self, sizes: Sequence[SymbolSizes], drawn: Mapping[int, Path] | None = None, seconds: float = 0.0
+    ) -> Mapping[str, Any] | None:
         """Return what an engine process reads of the regions; None if there is nothing to check.
 
-        sizes: of the cases. drawn: the kinds to compare on drawn values, each with the file of the values to draw from.
+        sizes: of the cases. drawn: the kinds to compare on drawn values, each with the file of the values to draw from;
+        seconds: for all of these.
         """
         open_members = [number for number, member in enumerate(self.members) if not self._kinds[member.kind].crashed]
         if not open_members or self._uncaptured:
@@ -171,7 +177,8 @@ class LocalCheck:
             "kinds": kinds,
             "members": members,
             "batches": self._batches(open_members, sizes),
-            "drawn": {kind: str(path) for kind, path in (drawn or {}).items()},
+            "drawn": [[kind, str(path), self._base_seconds[kind]] for kind, path in (drawn or {}).items()],
+            "seconds": seconds,
             "rtol": self._tolerances[0],
             "atol": self._tolerances[1],
             "seed": self._seed,
@@ -230,6 +237,7 @@ class LocalCheck:
         self._uncaptured = self._uncaptured or run.uncaptured
         for kind, path in run.bases.items():
             self._bases.setdefault(kind, path)
+            self._base_seconds.setdefault(kind, run.base_seconds[kind])
         if run.crashed is not None:
             self._kinds[self.members[run.crashed].kind].crashed = True
         return run.crashed is not None
@@ -246,18 +254,22 @@ class LocalCheck:
             self._draw(_REFERENCE, left, deadline)
 
     def _draw(self, engine: str, kinds: Collection[int], deadline: float) -> None:
-        waiting = {number: self._bases[number] for number in kinds}
-        while waiting and time.monotonic() < deadline:
-            run = self._place.run(engine, [], deadline - time.monotonic(), regions=self.job((), waiting))
+        # The cheapest first.
+        waiting = {number: self._bases[number] for number in sorted(kinds, key=self._base_seconds.__getitem__)}
+        while waiting and (left := deadline - time.monotonic()) > 0:
+            run = self._place.run(engine, [], left + _LATE_SECONDS, regions=self.job((), waiting, left))
             for number, record in run.drawn.items():
                 kind = self._kinds[number]
                 if record.cases or record.suspects or kind.drawn is None:
                     kind.drawn, kind.is_by_reference = record, engine == _REFERENCE
                 waiting.pop(number, None)
             if run.crashed is None:
-                return
+                break
             # Drawn values may end an engine, which says nothing about the models.
-            waiting.pop(run.crashed, None)
+            if time.monotonic() < deadline:
+                waiting.pop(run.crashed, None)
+        for number in waiting:
+            self._kinds[number].drawn = self._kinds[number].drawn or RegionRecord(is_open=True)
 
     def _is_checked(self, number: int) -> bool:
         kind = self._kinds[number]
@@ -307,6 +319,9 @@ class LocalCheck:
         others = {self.found.partners[index] for index in region.context}
         after = tuple(self.found.after.location(index) for index in region.after if index not in others)
         wrong = next(((s, o) for s, o in member.opinions if o.cause == "models"), None)
+        late = [(s, o) for s, o in member.opinions if o.cause == "late"]
+        unjudged = next(((s, o) for s, o in late if s.kind in PLAIN), None)
+        is_open = bool(late) or any(record.is_open for record in records)
         verdict: Verdict = "equal"
         reason = ""
         if wrong is not None:
@@ -316,14 +331,17 @@ class LocalCheck:
             verdict, reason = "not-run", f"it differs on {count} more sets of values than could be judged"
         elif not cases and not self._has_nothing_to_compare(member):
             verdict, reason = "not-run", self._why_unchecked(member)
+        elif unjudged is not None:
+            verdict, reason = "not-run", f"there was no time to judge a difference: {self._told(member, *unjudged)}"
         else:
             reason = next((_explained(o) for _, o in member.opinions if o.cause == "engine" and o.who), "")
+            reason = reason or (STOPPED if is_open else "")
         # Drawn numbers of any size have differences of any size.
         is_drawn = verdict == "different" or not any(record.cases for record in member.records)
         telling = records if is_drawn else member.records
         diffs = [record.max_abs_diff for record in telling if record.max_abs_diff is not None]
         name = (before or after or (region.outputs[0].before,))[0]
-        return Region(name, before, after, cases, max(diffs, default=None), verdict, reason)
+        return Region(name, before, after, cases, max(diffs, default=None), verdict, reason, is_open)
 
     def _has_nothing_to_compare(self, member: _Member) -> bool:
         """Return True if a region ran, and nothing that it computes ever has elements."""

@@ -14,7 +14,8 @@ The elements of larger constants are steps, too (see `limits`).
 
 Shapes are those of the values that reach the region; only where nothing but empty ones does, dimensions of size 0 grow
 (see `local_check`). Values that no element of the model's inputs reaches (sizes, constants) do not change: what is
-known of them, the second model may rely on. Nor do lengths, positions and divisors.
+known of them, the second model may rely on. Nor do lengths, positions and divisors. Boxes stay as large as they are:
+what an engine does for one may take time in proportion to its area.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import numpy as np
 import onnx
 
 from splitgraph.model.tensor_data import byte_size
-from splitgraph.verification.models.dependence import index_inputs, shape_inputs
+from splitgraph.verification.models.dependence import extent_inputs, index_inputs, shape_inputs
 from splitgraph.verification.models.model_files import elements_of, is_default_domain, scoped_nodes
 from splitgraph.verification.regions.limits import MULTIPLES, draw_limits
 from splitgraph.verification.values import Array, Value
@@ -77,6 +78,27 @@ def draw(models: Models, base: Mapping[str, Value], fixed: Collection[str], seed
 
     models: the region before and after, each with the folder of its external data. fixed: inputs that do not change.
     """
+    boxes = set[str]().union(*(extent_inputs(model) for model, _ in models))
+    for kind, values in _drawn(models, base, fixed, seed):
+        yield Drawn(kind, dict(values) | {name: _within(base[name], values[name]) for name in boxes & values.keys()})
+
+
+def _within(base: Value, drawn: Value) -> Value:
+    """Return drawn numbers that are no larger than those of `base`, and around them where they are ordinary."""
+    if drawn is base or not isinstance(base, np.ndarray) or not isinstance(drawn, np.ndarray):
+        return drawn
+    if base.dtype.kind != "f" or base.shape != drawn.shape or not base.size:
+        return drawn
+    with np.errstate(invalid="ignore"):
+        most = np.abs(base[np.isfinite(base)]).max(initial=1.0)
+        fits = np.abs(drawn) <= most
+        around = np.clip(base + np.where(fits, drawn, 0.5), -most, most)
+    # Every other box is where it was, so that some of them are boxes at all.
+    rows = np.arange(base.size).reshape(base.shape) // (base.shape or (1,))[-1] % 2 == 0
+    return np.where(fits & rows, drawn, around).astype(base.dtype)
+
+
+def _drawn(models: Models, base: Mapping[str, Value], fixed: Collection[str], seed: int) -> Iterator[Drawn]:
     (before, _), (after, _) = models
     both = before, after
     numbers = _constants(models)

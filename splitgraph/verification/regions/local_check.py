@@ -9,8 +9,10 @@ shows, so that another engine can be asked.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,8 +33,6 @@ _LARGEST_BASE = 2**25
 _LONGEST_LIST = 16
 # The values on which a region differs may take so many bytes.
 _MOST_SUSPECT_BYTES = 2**26
-# After so many seconds no other values are drawn for a kind of region.
-_SECONDS = 5.0
 # A dimension of an empty tensor is so large in other values.
 _GROWN = 2
 
@@ -117,7 +117,7 @@ class RegionRun:
     cases: on how many values it was compared, without those that are all empty, or make all outputs empty.
     max_abs_diff: the largest difference; None before the first comparison. suspects: where it differs (see `as_event`).
     dropped: where it also differs, for which there was no room; kept_bytes: what the suspects take. unchecked: why it
-    could not be compared, "" if it was.
+    could not be compared, "" if it was. is_open: the time was over before all values were drawn.
     """
 
     cases: int = 0
@@ -126,6 +126,7 @@ class RegionRun:
     dropped: int = 0
     kept_bytes: int = 0
     unchecked: str = ""
+    is_open: bool = False
 
     def as_event(self) -> dict[str, Any]:
         """Return the form in which the other process reads it. A suspect is {"kind": of values, "case": number,
@@ -137,6 +138,7 @@ class RegionRun:
             "suspects": self.suspects,
             "dropped": self.dropped,
             "unchecked": self.unchecked,
+            "open": self.is_open,
         }
 
 
@@ -161,6 +163,7 @@ class Regions:
         ]
         self.runs = [RegionRun() for _ in self.members]
         self.bases: dict[int, str] = {}
+        self.base_seconds: dict[int, float] = {}
         self._base_sizes: dict[int, int] = {}
 
     def _values_needed(self, batch: Sequence[int]) -> list[str]:
@@ -176,28 +179,42 @@ class Regions:
         self._keep_base(member["kind"], inputs)
         files = self._folder / f"region_{number}_{case}"
         kind = self.kinds[member["kind"]]
+        began = time.monotonic()
         _compare(kind, inputs, before, run, ("captured", case), self._comparison(kind), files)
+        # The first time, it was loaded, too.
+        seconds = self.base_seconds.get(member["kind"], math.inf)
+        self.base_seconds[member["kind"]] = min(seconds, time.monotonic() - began)
 
-    def check_drawn(self, kind: int, base: Mapping[str, Value]) -> RegionRun:
-        """Compare a kind of region on drawn values of the shapes and types of `base`."""
-        run, region = RegionRun(), self.kinds[kind]
+    def check_drawn(
+        self,
+        kind: int,
+        base: Mapping[str, Value],
+        seconds: float,
+        run: RegionRun,
+        guards: Iterator[AbstractContextManager[None]],
+    ) -> None:
+        """Compare a kind of region on drawn values of the shapes and types of `base`, for at most so many seconds.
+        run: gets what happens. guards: one for each set of values, which are compared within it.
+        """
+        region = self.kinds[kind]
         member = next(member for member in self.members if member["kind"] == kind)
         region.declared = {input_name(place): text for place, text in enumerate(member["types"])}
         started, seed = time.monotonic(), self._document["seed"]
         ordinary: list[tuple[Mapping[str, Value], list[Value], list[Value]]] = []
         for case, drawn in enumerate(_cases(region.models(base), base, region.fixed, seed, run)):
-            if time.monotonic() - started > _SECONDS:
+            if time.monotonic() - started > seconds:
+                run.is_open = True
                 break
-            try:
-                before = region.run(0, drawn.values)
-            except Exception:  # drawn values may be invalid; engines raise errors of their own types
-                continue
             files = self._folder / f"drawn_{kind}_{case}"
-            after = _compare(region, drawn.values, before, run, (drawn.kind, case), self._comparison(region), files)
+            with next(guards):
+                try:
+                    before = region.run(0, drawn.values)
+                except Exception:  # drawn values may be invalid; engines raise errors of their own types
+                    continue
+                after = _compare(region, drawn.values, before, run, (drawn.kind, case), self._comparison(region), files)
             if drawn.kind == "normal" and after is not None and not _shows_nothing(region, drawn.values, before):
                 ordinary.append((drawn.values, before, after))
         self._compare_together(kind, ordinary, run, self._comparison(region))
-        return run
 
     def _compare_together(
         self,

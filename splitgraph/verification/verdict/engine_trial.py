@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
-from splitgraph.verification import help_texts
+from splitgraph.verification.budget import Budget
 from splitgraph.verification.comparison import Comparison, OutOfTimeError
 from splitgraph.verification.engines.engine_process import Attempt, EngineFailure, EngineRun, Workplace
 from splitgraph.verification.help_texts import is_installed, version_of
@@ -30,7 +30,8 @@ from splitgraph.verification.verdict.judge import (
     obstacle_of,
     openvino_fault,
 )
-from splitgraph.verification.verification import Difference, Region
+from splitgraph.verification.verdict.region_notes import MOST_NAMED, stopped_note, unchecked_note
+from splitgraph.verification.verification import STOPPED, Difference, Region
 
 # Above so many bytes of weights, loading a model once more takes too long for what it shows.
 _LARGE_WEIGHTS = 2**28
@@ -41,8 +42,6 @@ _ATOL_BETWEEN_ENGINES = 1e-4
 # once more.
 _RTOL_OF_HALVES = 2e-3
 _ATOL_OF_HALVES = 1e-3
-# A message names at most so many regions.
-_MOST_NAMED = 3
 
 _ONLY_ONES = (
     "the models ran only with size 1 for every dynamic dimension, which proves little; the model has a size rule that "
@@ -87,13 +86,18 @@ class EngineTrial:
     question: Question
     place: Workplace
     engine: str
-    deadline: float
+    budget: Budget
     share: float
     given: dict[tuple[int, int], Mapping[str, Value]] = field(default_factory=dict)
     sizes: list[SymbolSizes] = field(default_factory=list)
     ran: EngineRun = field(default_factory=EngineRun)
     notes: list[Diagnostic] = field(default_factory=list)
     local: LocalCheck | None = None
+
+    @property
+    def deadline(self) -> float:
+        """When everything ends."""
+        return self.budget.deadline
 
     def decide(self) -> EngineVerdict:
         """Run the models and return the outcome. Raises InputError if no inputs can be made, ValueError for a provider
@@ -203,6 +207,8 @@ class EngineTrial:
         self.ran.undeployed.update(run.undeployed)
         self.ran.deviating.update(run.deviating)
         self.ran.opsets.update(run.opsets)
+        for model, seconds in run.seconds.items():
+            self.ran.seconds[model] = max(self.ran.seconds.get(model, 0.0), seconds)
         return True
 
     # Regions -----------------------------------------------------------------------------------------------------
@@ -214,9 +220,7 @@ class EngineTrial:
 
     def _with_regions(self, outcome: EngineVerdict, local: LocalCheck) -> EngineVerdict:
         """Return the verdict from the outputs and from the regions."""
-        if self.question.maker.varies:
-            local.draw(self.engine, self.deadline)
-        local.settle(self.engine, self.deadline)
+        self._check_apart(local)
         regions = local.results()
         if outcome.verdict == "different" and all(region.verdict == "equal" for region in regions):
             outcome = self._with_allowance(outcome)
@@ -228,11 +232,21 @@ class EngineTrial:
             return self._different(outcome, local, regions[different[0]], different[0])
         if outcome.verdict == "different":
             return self._explained(outcome, local)
+        half_checked = [region for region in regions if region.is_open]
+        if half_checked:
+            self.notes.append(stopped_note(half_checked, len(regions)))
         unchecked = [region for region in regions if region.verdict == "not-run"]
         if unchecked:
-            self.notes.append(_unchecked_note(unchecked))
+            self.notes.append(unchecked_note(unchecked))
             return replace(outcome, verdict="not-run")
         return outcome
+
+    def _check_apart(self, local: LocalCheck) -> None:
+        """Compare the regions on drawn values, and judge what differs, in the time that there is for it."""
+        checking = self.budget.checking_ends(self.ran.seconds)
+        if self.question.maker.varies:
+            local.draw(self.engine, checking)
+        local.settle(self.engine, self.budget.judging_ends(checking))
 
     def _with_allowance(self, outcome: EngineVerdict) -> EngineVerdict:
         """Return the outcome again, with what equal regions justify. The first model runs without returning inner
@@ -259,9 +273,7 @@ class EngineTrial:
         region = found.joined([local.members[number].region for number in different])
         together = self._local_check(found, [region])
         self._run_local(together, self._accepted())
-        if self.question.maker.varies:
-            together.draw(self.engine, self.deadline)
-        together.settle(self.engine, self.deadline)
+        self._check_apart(together)
         (result,) = together.results()
         if result.verdict != "equal":
             return regions, different
@@ -271,7 +283,7 @@ class EngineTrial:
     def _different(self, outcome: EngineVerdict, local: LocalCheck, region: Region, number: int) -> EngineVerdict:
         """Return the outcome for a region that differs."""
         nodes = " → ".join(
-            ", ".join(names[:_MOST_NAMED]) or "a constant" for names in (region.nodes_before, region.nodes_after)
+            ", ".join(names[:MOST_NAMED]) or "a constant" for names in (region.nodes_before, region.nodes_after)
         )
         told = f"{nodes}: {region.reason}"
         if outcome.verdict == "different" and outcome.difference is not None:
@@ -288,9 +300,9 @@ class EngineTrial:
         regions = outcome.regions
         assert outcome.difference is not None
         told = f"{outcome.difference.name}: {outcome.difference.reason}"
-        blamed = [region for region in regions if region.reason]
+        blamed = [region for region in regions if region.reason not in ("", STOPPED)]
         if blamed:
-            names = ", ".join(region.name for region in blamed[:_MOST_NAMED])
+            names = ", ".join(region.name for region in blamed[:MOST_NAMED])
             return EngineVerdict(None, f"{names}: {blamed[0].reason}; {told}")
         are_equal = bool(regions) and all(region.verdict == "equal" for region in regions)
         rounded = [region for region in regions if region.max_abs_diff]
@@ -415,8 +427,8 @@ class EngineTrial:
             which, name = ("first", "second")[model], self.engine.split("+")[-1 if model else 0]
             compared = (self.question.before, self.question.after)[model]
             lacking = newer_operators(compared.analysis.model, opset)
-            more = f" and {len(lacking) - _MOST_NAMED} more" if len(lacking) > _MOST_NAMED else ""
-            lacks = f"has no {', '.join(lacking[:_MOST_NAMED])}{more}" if lacking else "does not read its opset"
+            more = f" and {len(lacking) - MOST_NAMED} more" if len(lacking) > MOST_NAMED else ""
+            lacks = f"has no {', '.join(lacking[:MOST_NAMED])}{more}" if lacking else "does not read its opset"
             text = (
                 f"the {which} model as written was not run: {name} {version_of(name)} {lacks}; it ran as opset "
                 f"{opset}, at which its operators mean the same"
@@ -473,13 +485,6 @@ class EngineTrial:
 
 def _shapes(inputs: Mapping[str, Value]) -> dict[str, list[tuple[int, ...]]]:
     return {name: [array.shape for array in tensors_of(value)] for name, value in inputs.items()}
-
-
-def _unchecked_note(unchecked: Sequence[Region]) -> Diagnostic:
-    names = ", ".join(f"{region.name} ({region.reason})" for region in unchecked[:_MOST_NAMED])
-    more = f" and {len(unchecked) - _MOST_NAMED} more" if len(unchecked) > _MOST_NAMED else ""
-    text = f"not verified: the outputs are equal, but parts that differ could not be checked alone: {names}{more}"
-    return diagnostic("SG506", text, severity="warning", help=help_texts.INPUTS)
 
 
 def _blame_inputs(failure: EngineFailure) -> EngineFailure:

@@ -149,7 +149,7 @@ def test_without_time_there_is_no_answer() -> None:
     found = suspect([ONE], -ONE, ONE)
     assert opinion(SAME, found, deadline=-math.inf) == ("models", "")
     drawn = suspect([ONE], -ONE, ONE, "gaps")
-    assert opinion(SAME, drawn, deadline=-math.inf) == ("engine", "")
+    assert opinion(SAME, drawn, deadline=-math.inf) == ("late", "")
 
 
 # In float64 -----------------------------------------------------------------------------------------------------------

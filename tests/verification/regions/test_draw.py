@@ -232,3 +232,47 @@ def test_all_rows_of_a_small_table_are_read_and_from_the_end() -> None:
     assert {*range(9), -1, -9} <= found <= set(range(-9, 9))
     fixed = drawn(model, {"i": I64([0, 1])}, ("i",))
     assert fixed == {}
+
+
+BOX = "float[1, 2, 32, 32] x, float[3, 4] b, int64[3] i => float[3, 2, 7, 7] y"
+ALIGNED = "RoiAlign <output_height = 7, output_width = 7>"
+READING_BOXES: dict[str, Any] = {
+    "x": np.ones((1, 2, 32, 32), F),
+    "b": np.array([[0, 0, 10, 10], [3, 4, 30, 20], [5, 5, 28, 31]], F),
+    "i": np.zeros(3, np.int64),
+}
+THEN = "t = Constant <value = bool {1}> () y = If (t) <then_branch = g () => (float[3, 2, 7, 7] z)"
+ELSE = "{ u = Neg (x) }"
+WITH_BOXES: dict[str, tuple[str, str]] = {
+    "RoiAlign": (BOX, f"y = {ALIGNED} (x, b, i)"),
+    "the largest": (BOX, 'y = RoiAlign <mode = "max", output_height = 7, output_width = 7> (x, b, i)'),
+    "scaled": (BOX, f"h = Constant <value = float {{0.5}}> () s = Mul (b, h) y = {ALIGNED} (x, s, i)"),
+    "sorted": (BOX, f"s = Clip (b) t = Transpose <perm = [0, 1]> (s) y = {ALIGNED} (x, t, i)"),
+    "MaxRoiPool": (BOX, "y = MaxRoiPool <pooled_shape = [7, 7]> (x, b)"),
+    "in a branch": (BOX, f"{THEN} {{ z = {ALIGNED} (x, b, i) }}, else_branch = h () => (float[3, 2, 7, 7] u) {ELSE}>"),
+}
+
+
+@pytest.mark.parametrize("name", WITH_BOXES)
+def test_boxes_stay_as_large_as_they_are(name: str) -> None:
+    found = drawn(parsed(*WITH_BOXES[name], opset=16), READING_BOXES)
+    assert {"normal", "steps", "mixed"} <= found.keys()
+    for kind in found:
+        assert all(abs(number) <= 31 for number in numbers(found, kind, "b"))
+    assert len(set(numbers(found, "normal", "b"))) > 12
+
+
+FREE = {
+    "the image": ("x", "RoiAlign"),
+    "scores": ("b", "y = NonMaxSuppression (b, x)"),
+    "no boxes at all": ("b", "y = Relu (b)"),
+    "a shape of boxes": ("b", f"s = Shape (b) r = Reshape (b, s) u = Relu (r) y = {ALIGNED} (x, c, i)"),
+}
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_other_numbers_are_drawn_of_any_size(name: str) -> None:
+    value, body = FREE[name]
+    made = parsed(BOX, WITH_BOXES[body][1] if body in WITH_BOXES else body, opset=16, c=READING_BOXES["b"])
+    found = drawn(made, READING_BOXES)
+    assert max(numbers(found, "ends", value)) > 1e8

@@ -1,0 +1,31 @@
+"""Say beside a verdict what is known of regions that are not simply equal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from splitgraph.findings.diagnostics import Diagnostic, diagnostic
+from splitgraph.verification import help_texts
+from splitgraph.verification.verification import Region
+
+# A message names at most so many regions.
+MOST_NAMED = 3
+
+
+def unchecked_note(unchecked: Sequence[Region]) -> Diagnostic:
+    """Return why there is no verdict: regions that were never compared."""
+    names = ", ".join(f"{region.name} ({region.reason})" for region in unchecked[:MOST_NAMED])
+    more = f" and {len(unchecked) - MOST_NAMED} more" if len(unchecked) > MOST_NAMED else ""
+    text = f"not verified: the outputs are equal, but parts that differ could not be checked alone: {names}{more}"
+    return diagnostic("SG506", text, severity="warning", help=help_texts.INPUTS)
+
+
+def stopped_note(stopped: Sequence[Region], count: int) -> Diagnostic:
+    """Return what is open beside the verdict. count: of all regions."""
+    names = ", ".join(f"{region.name} ({region.cases} sets of values)" for region in stopped[:MOST_NAMED])
+    more = f" and {len(stopped) - MOST_NAMED} more" if len(stopped) > MOST_NAMED else ""
+    text = (
+        f"the time was over before {len(stopped)} of {count} changed parts were compared on all drawn values: "
+        f"{names}{more}"
+    )
+    return diagnostic("SG513", text, severity="info")
