@@ -167,9 +167,9 @@ _code(
     "SG209",
     "num_outputs is not the number of outputs",
     "num_outputs must be at least 1 and equal the node's number of outputs. Fewer outputs are a warning where OpenVINO "
-    "and the reference evaluator take them for the first parts: the dimension is known to divide evenly, or it is "
-    "fixed, the axis is not negative and the last part is not empty. upgrade, downgrade and convert then add the "
-    "missing outputs.",
+    "and the reference evaluator take them for the first parts: the dimension is dynamic (OpenVINO: where it divides "
+    "evenly), or it divides evenly, or the axis is not negative and the last part is not empty. upgrade, downgrade and "
+    "convert then add the missing outputs.",
     "Correct num_outputs or the list of outputs.",
 )
 _code(

@@ -256,19 +256,21 @@ def _of_missing_outputs(ctx: NodeContext, count: AttributeProto) -> Repair | Non
     """Return the repair of a node with fewer outputs than num_outputs. Nobody reads the last parts.
 
     OpenVINO runs uneven chunks only on a fixed dimension and an axis of at least 0, and refuses an empty last chunk. If
-    the dimension is uneven at run time, its parts are wrong.
+    a dynamic dimension is uneven at run time, its parts are wrong, which the finding says.
     """
     outputs, chunks, total = len(ctx.outputs), ctx.attribute("num_outputs"), _dimension(ctx)
     if count.ref_attr_name or not isinstance(chunks, int) or not 0 < outputs < chunks <= MAX_ITEMS:
         return None
+    if total is None:
+        return None
     if isinstance(total, int):
         is_run = total % chunks == 0 or (ctx.attribute("axis", 0) >= 0 and (chunks - 1) * -(-total // chunks) < total)
-    else:
-        is_run = total is not None and ctx.facts.prove_divisible(total, chunks)
-    if not is_run:
-        return None
+        if not is_run:
+            return None
+    is_even = isinstance(total, int) or ctx.facts.prove_divisible(total, chunks)
+    where = "" if is_even else f" where the dimension is divisible by {chunks}"
     text = f"num_outputs is {chunks}, but the node has {outputs} output(s); they are the first of {chunks} parts. "
-    text += "The node runs alike in OpenVINO and the reference evaluator; onnxruntime refuses it"
+    text += f"The node runs alike in OpenVINO and the reference evaluator{where}; onnxruntime refuses it"
     return Repair("SG209", text, help=_HELP_OF_OUTPUTS, more_outputs=chunks - outputs)
 
 

@@ -31,8 +31,8 @@ ERRORS = {
     "an overrun, 9 into 4 on axis 1": model_of([2, 9], 6, 2, 1),
     "an empty last part": model_of([6], 4, 2),
     "uneven, on a negative axis": model_of([3, 7], 3, 2, -1),
-    "a dynamic dimension": model_of(["N"], 3, 2),
-    "a dynamic dimension of another factor": model_of(["2*N"], 4, 2),
+    "an axis of a dynamic dimension out of range": model_of(["N"], 3, 2, 1),
+    "more outputs than num_outputs, of a dynamic dimension": model_of(["N"], 2, 3),
     "an unknown rank": model_of(None, 3, 2),
     "an axis out of range": model_of([6], 3, 2, 1),
     "more outputs than num_outputs": model_of([6], 2, 3),
@@ -82,9 +82,36 @@ def test_every_rewrite_adds_the_missing_outputs(name: str) -> None:
         assert all(np.array_equal(one, other) for one, other in zip(wanted, given, strict=True))
 
 
+DYNAMIC = [
+    (["N"], 3, 2, 0),
+    (["N"], 3, 1, 0),
+    (["2*N"], 4, 2, 0),
+    ([2, "N"], 3, 2, -1),
+    (["N", 3], 4, 3, 0),
+    ([2, None], 3, 2, 1),
+]
+
+
 def test_a_dimension_that_is_provably_divisible() -> None:
     rewrite = splitgraph.downgrade(model_of(["3*N"], 3, 2), 13)
     assert [*rewrite.model.graph.node[0].output] == ["y0", "y1", "node_part2"]
+
+
+@pytest.mark.parametrize(("shape", "chunks", "outputs", "axis"), DYNAMIC)
+def test_a_dynamic_dimension_is_read_as_a_number_is(shape: Any, chunks: int, outputs: int, axis: int) -> None:
+    model = model_of(shape, chunks, outputs, axis)
+    (found,) = splitgraph.infer(model).diagnostics
+    assert (found.code, found.severity) == ("SG209", "warning")
+    assert f"where the dimension is divisible by {chunks}" in found.message
+    results = [splitgraph.downgrade(model, 13).model, splitgraph.downgrade(model, 11).model]
+    results += [splitgraph.upgrade(model, 21).model, splitgraph.convert(model, "slice").model]
+    for size in (6, 7, 11):
+        sizes = [dim if isinstance(dim, int) else 2 * size if dim == "2*N" else size for dim in shape]
+        data = {"x": np.arange(np.prod(sizes), dtype=np.float32).reshape(sizes)}
+        wanted = ReferenceEvaluator(model).run(None, data)
+        for result in results:
+            given = ReferenceEvaluator(result).run(None, data)
+            assert all(np.array_equal(one, other) for one, other in zip(wanted, given, strict=True))
 
 
 def test_in_every_graph_with_names_that_are_new() -> None:

@@ -23,6 +23,7 @@ from splitgraph.inference.rules.operands import (
     rearranged,
     spelled_dims,
     static_count,
+    tolerate,
     vector_dims,
     vector_length,
 )
@@ -217,6 +218,11 @@ def reshape(ctx: NodeContext) -> Sequence[ValueType]:
     if target is None:
         return [tensor(dtype, None)]
     result = reshaped(ctx, dims, target, bool(int_attribute(ctx, "allowzero", 0)))
+    if -1 in target and any(dim == 0 for dim, wanted in zip(result, target, strict=True) if wanted != -1):
+        text = (
+            f"the target {spelled_dims(target)} has -1 beside a dimension of 0, from which no size follows; onnxruntime"
+        )
+        tolerate(ctx, f"{text} and the reference evaluator refuse it", f"as {spelled_dims(result)}", run_by="OpenVINO")
     keep_contents(ctx, result)
     return [tensor(dtype, result)]
 
