@@ -15,6 +15,7 @@ from splitgraph.conversion.known_values import KnownValues, blocker, reads_left_
 from splitgraph.conversion.node import Node, Slot, changed_attributes, formal_at, misfits, needed, slots_of
 from splitgraph.conversion.notation.function_bodies import expand
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
+from splitgraph.conversion.operators.known_results import KNOWN_RESULTS, write_known_result
 from splitgraph.conversion.operators.registry import Step, adapter_of
 from splitgraph.conversion.plan import Replacement
 from splitgraph.conversion.splits.lower import SplitNode, lower_split
@@ -34,7 +35,7 @@ _MOST_REASONS = 3
 
 
 # How a node crosses a boundary where it cannot be kept.
-Way = Literal["wider type", "adapter", "function body"]
+Way = Literal["wider type", "adapter", "known result", "function body"]
 
 
 class Blocked(Exception):
@@ -275,6 +276,8 @@ class Climb:
                 adapter = None
         if adapter is not None:
             ways.append(("adapter", adapter))
+        if misfitting and node.op_type in KNOWN_RESULTS:
+            ways.append(("known result", write_known_result))
         if before.has_function:
             ways.append(("function body", expand))
         return ways

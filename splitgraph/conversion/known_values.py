@@ -6,14 +6,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from splitgraph.conversion.node import reads_of
+from splitgraph.conversion.moved_constants import moved_elements
+from splitgraph.conversion.node import YOUNG_TYPES, reads_of
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.walk_results import GraphDetail, SplitDetail
 from splitgraph.model.attributes import CONSTANT_DTYPES
 from splitgraph.model.deferred import helper, np, numpy_helper
 from splitgraph.model.onnx_proto import FunctionProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
-from splitgraph.model.scopes import GraphPath, Scope, called_function, function_key, subgraphs
+from splitgraph.model.scopes import GraphPath, Scope, called_function, function_key, plain_domain, subgraphs
 from splitgraph.model.tensor_data import is_in_other_file
 from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, Contents, ValueType
 from splitgraph.model.values import array_of, tensor_contents, tensor_type, type_proto
@@ -33,6 +34,9 @@ class KnownValues:
     def __init__(self, walked: Walked, path: GraphPath) -> None:
         self._details: Mapping[GraphPath, GraphDetail] = walked.graphs
         self._named = walked.named
+        self._scopes = walked.scopes
+        # The node or initializer that gives each value of a graph, by the graph's path.
+        self._producers: dict[GraphPath, Mapping[str, NodeProto | TensorProto]] = {}
         self._path = path
         # The values of the graph itself; added values have other names.
         here = self._details.get(path)
@@ -71,7 +75,39 @@ class KnownValues:
         elements = self._elements[name]
         if isinstance(elements, TensorProto):
             elements = self._elements[name] = _as_array(elements, UNKNOWN)
+        if elements is None and name not in self._types:
+            elements = self._elements[name] = self._moved(name)
         return elements
+
+    def _moved(self, name: str) -> Array | None:
+        """Return the elements of a constant of a new type, which inference does not keep where a rule read it, or of a
+        value of such a type that nodes move from constants; None for another value.
+        """
+        known, node = self.type_of(name), None
+        if known.dtype in YOUNG_TYPES and known.shape is not None:
+            node = self.producer(name)
+        if isinstance(node, TensorProto):
+            return _as_array(node, known)
+        sizes = tuple(size for size in known.shape or () if isinstance(size, int))
+        if node is None or len(sizes) < len(known.shape or ()) or plain_domain(node.domain) != "":
+            return None
+        read = node.input[:]
+        return moved_elements(
+            node, lambda place: self.elements(read[place]) if place < len(read) and read[place] else None, sizes
+        )
+
+    def producer(self, name: str) -> NodeProto | TensorProto | None:
+        """Return the node of the model that gives a value, in this graph or an enclosing one, or the initializer that
+        the value is, unless it is the default of an input; None without one.
+        """
+        # Nodes that are alike may read values of different producers: what one becomes is not for the others.
+        self.asked.add("")
+        path = self._home_of(name)
+        if path is None:
+            return None
+        if path not in self._producers:
+            self._producers[path] = _producers(scope for scope in self._scopes if scope.path == path)
+        return self._producers[path].get(name)
 
     def integers(self, name: str) -> list[int] | None:
         """Return the elements of a constant tensor of integers in row-major order; None as for `elements`."""
@@ -204,6 +240,16 @@ class KnownValues:
         """Return the elements of a small constant, otherwise None; and the type."""
         constant, known = self._constant_of(name)
         return tensor_contents(constant) if isinstance(constant, TensorProto) else constant, known
+
+
+def _producers(scopes: Iterable[Scope]) -> Mapping[str, NodeProto | TensorProto]:
+    found: dict[str, NodeProto | TensorProto] = {}
+    for scope in scopes:
+        found.update({output: node for node in scope.nodes for output in node.output if output})
+        if not scope.is_function:
+            inputs = {value.name for value in scope.proto.input}
+            found.update({tensor.name: tensor for tensor in scope.proto.initializer if tensor.name not in inputs})
+    return found
 
 
 def _refers(node: NodeProto) -> bool:

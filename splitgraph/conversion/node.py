@@ -253,7 +253,7 @@ def _numpy_name(number: int) -> str | None:
 
 
 # New element types. A value of unknown type hardly ever has one of them.
-_YOUNG_TYPES = (
+YOUNG_TYPES = (
     *("bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float8e8m0"),
     *("float4e2m1", "float6e2m3", "float6e3m2", "int4", "uint4", "int2", "uint2"),
 )
@@ -270,7 +270,7 @@ def fits_but_for_young_types(slot: Slot, new: OperatorVersion) -> str:
     if len({_element(text) for text in slot.types}) < 3:
         return ""
     refused = {_element(text) for text in slot.types - formal.types}
-    return " or ".join(sorted(refused)) if refused and refused <= frozenset(_YOUNG_TYPES) else ""
+    return " or ".join(sorted(refused)) if refused and refused <= frozenset(YOUNG_TYPES) else ""
 
 
 def misfits(slots: Sequence[Slot], new: OperatorVersion, *, skip_renamed: bool) -> list[Slot]:

@@ -1,5 +1,6 @@
 """If and Loop: branches of one shape (If 11), a loop that carries nothing (Loop 11), and subgraphs that give bfloat16
-(16). OptionalHasElement and OptionalGetElement: tensors and sequences as inputs (18); Optional does not change.
+(16). OptionalHasElement and OptionalGetElement: tensors and sequences as inputs (18), and the element itself below the
+opset of optionals (15); Optional does not change.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from splitgraph.inference.walk_results import GraphDetail
 from splitgraph.model.attributes import make_node
 from splitgraph.model.deferred import helper, np, numpy_helper
 from splitgraph.model.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
-from splitgraph.model.scopes import subgraphs
+from splitgraph.model.scopes import plain_domain, subgraphs
 from splitgraph.model.value_type import MAX_WRITTEN, Shape, tensor
 
 # If -----------------------------------------------------------------------------------------------------------------
@@ -285,6 +286,41 @@ def _given_as_float32(result: ValueInfoProto, name: str) -> NodeProto:
 unchanged("Optional", 28)
 
 unchanged("OptionalHasElement", 18, 28)
+
+
+def _element_of(node: NodeAtBoundary) -> str | None:
+    """Return the name of the element in the optional that the node reads, "" for an optional without one; None where
+    no node of the model tells.
+    """
+    name = node.inputs[0] if node.uses_input(0) else ""
+    while name and node.input_type(0).kind not in ("tensor", "sequence"):
+        producer = node.values.producer(name)
+        if not isinstance(producer, NodeProto) or plain_domain(producer.domain) != "":
+            return None
+        if producer.op_type not in ("Optional", "Identity"):
+            return None
+        name = producer.input[0] if producer.input else ""
+        if producer.op_type == "Optional":
+            break
+    return name
+
+
+@downward("OptionalHasElement", 15)
+def write_known_answer(node: NodeAtBoundary) -> None:
+    """Write the answer as a constant where a node of the model makes the optional. Below 15 there are no optionals."""
+    element = _element_of(node)
+    if element is None:
+        raise Inexact("no node of the model makes the optional that it reads")
+    node.replace("Constant", [], value=numpy_helper.from_array(np.array(element != "")))
+
+
+@downward("OptionalGetElement", 15)
+def copy_known_element(node: NodeAtBoundary) -> None:
+    """Copy what a node of the model makes the optional of. Below 15 there are no optionals."""
+    element = _element_of(node)
+    if not element:
+        raise Inexact("no node of the model makes the optional that it reads of an element")
+    node.replace("Identity", [element])
 
 
 @downward("OptionalHasElement", 18)

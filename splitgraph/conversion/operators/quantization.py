@@ -171,7 +171,7 @@ def quantize_by_arithmetic(node: NodeAtBoundary) -> None:
         return
     if dtype.startswith("float8") and node.upper.since_version == 21:
         # The zero point is 0, and Cast rounds and saturates as the operator does.
-        steps, saturate = f.input(0) / _alignment(node, f)(f.input(1)), node.known_value("saturate", 1)
+        steps, saturate = f.input(0) / alignment(node, f)(f.input(1)), node.known_value("saturate", 1)
         f.give(f.apply("Cast", steps, gives=dtype, to=DTYPE_NUMBERS[dtype], saturate=saturate))
         return
     if dtype not in _RANGES:
@@ -182,7 +182,7 @@ def quantize_by_arithmetic(node: NodeAtBoundary) -> None:
     # Quotients of integers are rounded, not cut off: float64 holds them precisely enough.
     precision = "float64" if precision == "int32" else precision
     rounds_in = "float64" if precision == "float64" else "float32"
-    aligned = _alignment(node, f)
+    aligned = alignment(node, f)
     scale = aligned(f.input(1)).cast(precision)
     steps = (f.input(0).cast(precision) / scale).cast(rounds_in)
     rounded = f.apply("Round", steps).cast("float32")
@@ -238,7 +238,7 @@ def _says_type_of_scale(node: NodeAtBoundary, name: str) -> bool:
     return True
 
 
-def _alignment(node: NodeAtBoundary, f: Formula) -> Callable[[Term], Term]:
+def alignment(node: NodeAtBoundary, f: Formula) -> Callable[[Term], Term]:
     """Return a function that lays out a scale or zero point so that it broadcasts to the input."""
     node.known_rank(1)
     shape, rank = node.shape(1) or (), node.known_rank(0)
@@ -276,7 +276,7 @@ def dequantize_by_arithmetic(node: NodeAtBoundary) -> None:
         raise Inexact(f"dequantization of {narrow} is written with no other operators")
     made = DTYPE_NAMES[node.known_value("output_dtype", 0) or DTYPE_NUMBERS[node.known_dtype(1)]]
     f = Formula(node)
-    aligned, data = _alignment(node, f), f.input(0).cast("float32")
+    aligned, data = alignment(node, f), f.input(0).cast("float32")
     # The zero point of int32 and float8 is 0.
     if node.uses_input(2) and narrow in _RANGES:
         data = data - aligned(f.input(2, narrow)).cast("float32")
