@@ -1,16 +1,20 @@
 """Exact arithmetic on the elements of small tensors: None wherever the result is not certain.
 
-A symbolic integer in an int32, int64 or float tensor is taken to fit: a dimension that does not would have made the
-tensor's own values wrong before any shape is computed from them. In narrower types it has to be proved to fit.
+A symbolic integer in a tensor of 32 bits or more fits at usual sizes, or is unknown. These are sizes at which each
+dimension, and each product of dimensions in the value, is at most 65,536. Larger ones would leave a float32 in the
+shape arithmetic of many exports, whose authors do not mean such sizes. In narrower types an integer has to be proved
+to fit.
 """
 
 from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from splitgraph.dim import Dim, DimLike, Facts, ceildiv, dim_max, dim_min, has_huge_number
+from splitgraph.dim import Dim, DimLike, Facts, ceildiv, dim_max, dim_min
+from splitgraph.dim.atoms import SYMBOL, Atom, Interval, atoms_by_level
+from splitgraph.dim.bounds import atom_interval, monomial_interval
 from splitgraph.model.value_type import Item, Ratio
 
 _RANGES: dict[str, tuple[int, int]] = {
@@ -18,7 +22,10 @@ _RANGES: dict[str, tuple[int, int]] = {
     **{f"uint{bits}": (0, 2**bits - 1) for bits in (2, 4, 8, 16, 32, 64)},
     "bool": (0, 1),
 }
-_WIDE = frozenset({"int32", "int64"})
+_WIDE = frozenset({"int32", "int64", "uint32", "uint64"})
+# The largest dimension, and product of dimensions, of usual sizes.
+_USUAL = 2**16
+_ANY: Interval = (None, None)
 # Every integer up to this is exact in the type.
 _EXACT_FLOATS = {"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53}
 _LARGEST_DENOMINATOR = 2**20
@@ -49,7 +56,10 @@ def fit(facts: Facts, dtype: str, item: Item) -> Item:
         return round_to(dtype, item)
     if isinstance(item, int):
         return float(item) if abs(item) <= _EXACT_FLOATS[dtype] else None
-    return item if dtype in ("float32", "float64") else None
+    if dtype not in ("float32", "float64") or item is None:
+        return None
+    most = _EXACT_FLOATS[dtype]
+    return item if _fits_usually(facts, item.numerator if isinstance(item, Ratio) else item, -most, most) else None
 
 
 def _fit_integer(facts: Facts, dtype: str, item: Item) -> Item:
@@ -59,10 +69,44 @@ def _fit_integer(facts: Facts, dtype: str, item: Item) -> Item:
     if not isinstance(item, Dim):
         return None
     if dtype in _WIDE:
-        return None if has_huge_number(item) else item
+        is_signed = low < 0 or facts.prove_ge(item, 0)
+        return item if is_signed and _fits_usually(facts, item, low, high) else None
     least, most = facts.range_of(item)
-    fits_above = dtype in ("uint32", "uint64") or (most is not None and most <= high)
-    return item if least is not None and least >= low and fits_above else None
+    return item if least is not None and least >= low and most is not None and most <= high else None
+
+
+def _fits_usually(facts: Facts, item: DimLike, low: int, high: int) -> bool:
+    """Return True if a value is between two numbers at usual sizes."""
+    known: dict[Atom, tuple[int, int]] = {}
+    for atom in atoms_by_level([item]):
+        if atom.kind == SYMBOL:
+            known[atom] = _limited(facts.bound(atom.name))
+        else:
+            ends = atom_interval(atom.kind, [_usual_range(part, known) for part in atom.args]) if atom.args else _ANY
+            known[atom] = _limited(ends, always=False)
+    least, most = _usual_range(item, known)
+    return low <= least and most <= high
+
+
+def _usual_range(item: DimLike, known: Mapping[Atom, tuple[int, int]]) -> tuple[int, int]:
+    if isinstance(item, int):
+        return item, item
+    least = most = item.const
+    for monomial, coefficient in item.terms:
+        lowest, highest = known[monomial[0]]
+        if len(monomial) > 1:
+            lowest, highest = _limited(monomial_interval(monomial, known.__getitem__))
+        least += coefficient * (lowest if coefficient > 0 else highest)
+        most += coefficient * (highest if coefficient > 0 else lowest)
+    return least, most
+
+
+def _limited(ends: Interval, *, always: bool = True) -> tuple[int, int]:
+    low, high = ends
+    if low is not None and high is not None and not always:
+        return low, high
+    least = -_USUAL if low is None else max(low, -_USUAL)
+    return least, max(least, _USUAL if high is None else min(high, _USUAL))
 
 
 def round_to(dtype: str, value: float) -> float | None:

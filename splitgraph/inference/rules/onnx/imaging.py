@@ -256,7 +256,7 @@ def _scaled_dim(dim: DimLike, scale: Item) -> DimLike | None:
         return None
     # A scale that a float holds exactly, such as 2 or 0.5; the product of any other depends on the runtime's precision.
     numerator, denominator = fraction
-    return dim * numerator // denominator if denominator <= 2**8 else None
+    return dim * numerator // denominator if denominator <= 2**8 and numerator <= 2**16 else None
 
 
 def _rounded_down(dim: int, scale: float) -> int | None:

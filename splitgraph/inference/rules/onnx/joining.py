@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from splitgraph.dim import Dim, DimLike, ceildiv, dim_max, sum_dims
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.arithmetic import is_integer_type, round_to
+from splitgraph.inference.rules.arithmetic import fit, is_integer_type, round_to
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
@@ -246,7 +246,8 @@ def counted_out(ctx: NodeContext, dtype: str | None) -> ValueType:
     if not isinstance(count, int) or count > MAX_ITEMS:
         return tensor(dtype, (count,))
     if isinstance(start, (int, Dim)) and isinstance(delta, (int, Dim)):
-        ctx.set_contents(0, vector([start + index * delta for index in range(count)]))
+        numbers = [start + index * delta for index in range(count)]
+        ctx.set_contents(0, vector(numbers if dtype is None else [fit(ctx.facts, dtype, each) for each in numbers]))
     return tensor(dtype, (count,))
 
 
