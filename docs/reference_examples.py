@@ -16,6 +16,8 @@ _REWRITING = """\
 {call} {goal} --inputs data.npz --custom-ops libops.so --json
 {call} {goal} --accept SG302@main/resize   (the node stays as it is)
 {call} {goal} --assume-defaults            (weights listed as inputs)
+{call} {goal} --fix-defaults   (weights are no inputs then)
+{call} {goal} --read-by-form   (nodes of another opset)
 {many} {goal} -o out/ --skip-newer --no-verify --jobs 8 --timeout 60
 {many} {goal} -o out/ --exclude old/ --memory 4 --quiet
 {many} {goal} -o out/ --report r.jsonl --resume --junit r.xml
@@ -53,6 +55,7 @@ splitgraph reshape model.onnx --batch N --verify --engine onnxruntime --provider
 splitgraph reshape model.onnx --batch N --samples 5 --seed 1 --rtol 1e-4 --atol 1e-5
 splitgraph reshape model.onnx --batch N --inputs data.npz --custom-ops libops.so --json
 splitgraph reshape model.onnx --batch N --accept SG302@main/resize --assume-defaults
+splitgraph reshape model.onnx --batch N --fix-defaults --read-by-form
 splitgraph reshape models/ --batch N -o out/ --no-verify --jobs 8 --timeout 60 --quiet
 splitgraph reshape models/ --batch N -o out/ --exclude old/ --memory 4
 splitgraph reshape models/ --batch N -o out/ --report r.jsonl --resume --junit r.xml

@@ -105,6 +105,8 @@ def upgrade(
     ir_version: int | Literal["keep"] | None = None,
     accept: Sequence[str] = (),
     assume_defaults: bool = False,
+    read_by_form: bool = False,
+    fix_defaults: bool = False,
     bind: Mapping[str, int] | None = None,
     verify: bool = False,
     try_sizes: Mapping[str, int] | None = None,
@@ -126,6 +128,9 @@ def upgrade(
     of a node that the conversion has to change, cannot be accepted. `Rewrite.accepted` has them.
     assume_defaults: treat initializers that are also inputs as constants, as in `infer`. The result relies on that: it
     has the same inputs, but a caller who replaces such a default may get other results than from the original.
+    read_by_form: read a node in the form of another version of its operator as that version, such as ReduceMean with
+    axes as an attribute at opset 18. fix_defaults: take initializers out of the inputs of the result, so that they are
+    constants, and no defaults that a caller may replace. Below IR version 4 every initializer is an input, too.
 
     bind: values for symbols, which the result has in its inputs, as in `infer`. At these sizes it equals the model.
     verify: run the model and the result, and compare them. The default is off here and on in the command line, because
@@ -139,8 +144,8 @@ def upgrade(
     `verify`, raises VerificationError if the results differ. A model that has this opset already is returned unchanged.
     """
     running = Running(verify, samples, seed, try_sizes, inputs, custom_ops, providers, engine, rtol, atol, timeout)
-    goal = Goal(opset, newer=True, ir_version=ir_version)
-    return rewritten(model, goal, leeway_of(accept, assume_defaults), Sizes(bind), running)
+    goal = Goal(opset, newer=True, ir_version=ir_version, fix_defaults=fix_defaults)
+    return rewritten(model, goal, leeway_of(accept, assume_defaults, read_by_form=read_by_form), Sizes(bind), running)
 
 
 @overload
@@ -154,6 +159,8 @@ def downgrade(
     ir_version: int | Literal["keep"] | None = None,
     accept: Sequence[str] = (),
     assume_defaults: bool = False,
+    read_by_form: bool = False,
+    fix_defaults: bool = False,
     bind: Mapping[str, int] | None = None,
     verify: bool = False,
     try_sizes: Mapping[str, int] | None = None,
@@ -173,8 +180,8 @@ def downgrade(
     needs a newer one. "keep" keeps the model's own.
     """
     running = Running(verify, samples, seed, try_sizes, inputs, custom_ops, providers, engine, rtol, atol, timeout)
-    goal = Goal(opset, newer=False, ir_version=ir_version)
-    return rewritten(model, goal, leeway_of(accept, assume_defaults), Sizes(bind), running)
+    goal = Goal(opset, newer=False, ir_version=ir_version, fix_defaults=fix_defaults)
+    return rewritten(model, goal, leeway_of(accept, assume_defaults, read_by_form=read_by_form), Sizes(bind), running)
 
 
 @overload
@@ -191,6 +198,8 @@ def convert(
     ir_version: int | Literal["keep"] | None = None,
     accept: Sequence[str] = (),
     assume_defaults: bool = False,
+    read_by_form: bool = False,
+    fix_defaults: bool = False,
     bind: Mapping[str, int] | None = None,
     verify: bool = False,
     try_sizes: Mapping[str, int] | None = None,
@@ -215,13 +224,14 @@ def convert(
     explicit_lengths: give every split explicit lengths, for runtimes that support neither equal parts nor num_outputs,
     and inline local functions, which these runtimes do not support either. ir_version: of the result; None and "keep"
     keep the model's own, raised to 8 if the result has functions. Alone, it changes nothing else: local functions are
-    inlined below IR version 8, and what an older version cannot express is refused.
+    inlined below IR version 8, and what an older version cannot express is refused. read_by_form and fix_defaults may
+    be given alone, too.
 
     Other arguments and errors as `upgrade`.
     """
     running = Running(verify, samples, seed, try_sizes, inputs, custom_ops, providers, engine, rtol, atol, timeout)
-    goal = Goal(opset, None, to, target, explicit_lengths, ir_version)
-    return rewritten(model, goal, leeway_of(accept, assume_defaults), Sizes(bind), running)
+    goal = Goal(opset, None, to, target, explicit_lengths, ir_version, fix_defaults=fix_defaults)
+    return rewritten(model, goal, leeway_of(accept, assume_defaults, read_by_form=read_by_form), Sizes(bind), running)
 
 
 @overload
@@ -236,6 +246,8 @@ def reshape(
     follow: Sequence[str] = (),
     accept: Sequence[str] = (),
     assume_defaults: bool = False,
+    read_by_form: bool = False,
+    fix_defaults: bool = False,
     bind: Mapping[str, int] | None = None,
     verify: bool = False,
     inputs: GivenInputs | None = None,
@@ -265,8 +277,8 @@ def reshape(
     running = Running(verify, samples, seed, None, inputs, custom_ops, providers, engine, rtol, atol, timeout)
     if isinstance(follow, str) or not isinstance(follow, Sequence) or not all(isinstance(each, str) for each in follow):
         raise SplitgraphError(f'follow is {follow!r}; give a list of texts such as ["main/reshape[0]=N"]')
-    goal = Goal(new_sizes=NewSizes(shapes, batch, tuple(follow)))
-    return rewritten(model, goal, leeway_of(accept, assume_defaults), Sizes(bind), running)
+    goal = Goal(new_sizes=NewSizes(shapes, batch, tuple(follow)), fix_defaults=fix_defaults)
+    return rewritten(model, goal, leeway_of(accept, assume_defaults, read_by_form=read_by_form), Sizes(bind), running)
 
 
 def verify(

@@ -283,9 +283,10 @@ def convert(**options: Any) -> int:
     splitgraph convert model.onnx --to variadic-split -o model.xml    (OpenVINO IR, by OpenVINO)
     """
     to, target = options["to"], options["target"]
-    if all(options[name] is None for name in ("to", "opset", "target", "ir_version")):
+    if not any(options[name] for name in ("to", "opset", "target", "ir_version", "read_by_form", "fix_defaults")):
         raise click.UsageError(
-            "Give a runtime with --target, the form of the splits with --to, an opset with --opset, or --ir-version."
+            "Give a runtime with --target, the form of the splits with --to, an opset with --opset, or --ir-version; "
+            "or --read-by-form or --fix-defaults."
         )
     if target is not None and (to is not None or options["explicit_lengths"]):
         raise click.UsageError("--target says which forms of splits are read; it goes with --opset only.")
@@ -299,6 +300,8 @@ def convert(**options: Any) -> int:
 @takes("shapes", "batch", "follow", "output", "in_place", "force", "external_data", "bind", "accept")
 @takes(
     "assume_defaults",
+    "read_by_form",
+    "fix_defaults",
     "verify",
     *(name for name in RUNNING if name != "try_sizes"),
     "dry_run",

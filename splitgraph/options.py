@@ -109,7 +109,8 @@ class Leeway(NamedTuple):
     """What a user permits to take for granted about a model.
 
     accept: findings that the user accepts; nothing is concluded from their nodes. assume_defaults: no caller of the
-    model replaces a default of an input. empty_chunks: what num_outputs chunks beyond the dimension are.
+    model replaces a default of an input. read_by_form: a node in the form of another version is of that version, which
+    the rewriting functions have. empty_chunks: what num_outputs chunks beyond the dimension are.
     tells_stale: notes are wanted about acceptances that no error needs.
     """
 
@@ -127,6 +128,13 @@ class Leeway(NamedTuple):
     ] = False
     empty_chunks: Literal["clamp", "error"] = "clamp"
     tells_stale: bool = True
+    read_by_form: Annotated[
+        bool,
+        Option(
+            "Read a node in the form of another version as that version, such as ReduceMean with axes as an attribute "
+            "at opset 18 (explain SG212)."
+        ),
+    ] = False
 
 
 STRICT = Leeway()
@@ -138,7 +146,7 @@ class Goal(NamedTuple):
     opset: of ai.onnx; None keeps the model's own. newer: the direction to the opset, None for both. to: the form of the
     splits. target: the runtime that the model is for. explicit_lengths: splits get explicit lengths, and functions are
     inlined. ir_version: of the result. skip_newer: a model beyond the opset is left as it is, without an error; None
-    means so with many models. new_sizes: of `reshape`.
+    means so with many models. new_sizes: of `reshape`. fix_defaults: initializers are no inputs of the result.
     """
 
     opset: Annotated[int | None, Option("The ai.onnx opset to convert to.", metavar="N", kind="integer")] = None
@@ -166,6 +174,10 @@ class Goal(NamedTuple):
         ),
     ] = None
     new_sizes: NewSizes | None = None
+    fix_defaults: Annotated[
+        bool,
+        Option("Take initializers out of the inputs, so that they are constants and no defaults (explain SG305)."),
+    ] = False
 
 
 class Running(NamedTuple):
@@ -368,6 +380,8 @@ class InferOptions(LeewayOptions, total=False):
 class VerifiedOptions(LeewayOptions, total=False):
     """The keywords that all rewriting functions have."""
 
+    read_by_form: bool
+    fix_defaults: bool
     bind: Mapping[str, int] | None
     verify: bool
     inputs: GivenInputs | None
@@ -404,11 +418,17 @@ class ConvertOptions(RewriteOptions, total=False):
 
 
 def leeway_of(
-    accept: Sequence[str], assume_defaults: bool, empty_chunks: Literal["clamp", "error"] = "clamp"
+    accept: Sequence[str],
+    assume_defaults: bool,
+    empty_chunks: Literal["clamp", "error"] = "clamp",
+    *,
+    read_by_form: bool = False,
 ) -> Leeway:
     """Return the leeway of a call. Raises SplitgraphError as `parse_acceptances`, and for what is not True or False."""
     from splitgraph.findings.acceptance import parse_acceptances, wrong_acceptance
 
     if not isinstance(assume_defaults, bool):
         raise wrong_acceptance(f"assume_defaults is {assume_defaults!r}; it must be True or False")
-    return Leeway(parse_acceptances(accept), assume_defaults, empty_chunks)
+    if not isinstance(read_by_form, bool):
+        raise wrong_acceptance(f"read_by_form is {read_by_form!r}; it must be True or False")
+    return Leeway(parse_acceptances(accept), assume_defaults, empty_chunks, read_by_form=read_by_form)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from splitgraph.findings.diagnostics import (
     ConversionError,
@@ -19,7 +19,7 @@ from splitgraph.model.deferred import import_whole
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.places import with_nodes
 from splitgraph.model.scopes import model_imports, scopes
-from splitgraph.options import Goal, Leeway, Running, Sizes
+from splitgraph.options import STRICT, Goal, Leeway, Running, Sizes
 from splitgraph.processes.this_process import collection_paused
 from splitgraph.results import require_valid_rewrite, save_result
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Rewrite
     from splitgraph.formats import Model
     from splitgraph.verification.verification import Verification
+
+_R = TypeVar("_R")
 
 # Why no case can have a value for an input, to stand after the name of the input.
 _CONSTANT = (
@@ -47,13 +49,13 @@ def rewritten(
     Raises ConversionError with every blocker, VerificationError for a result that differs, InternalError for a result
     that is wrong where the model is not, and SplitgraphError for wrong arguments.
     """
-    goal = _checked(goal) if goal.new_sizes is None else goal
+    goal = _checked(goal, leeway) if goal.new_sizes is None else goal
     loaded = with_sizes(open_model(model, weights="leave"), sizes)
     # Verification runs the original, too.
     owned = loaded.kind == "path" and not running.verify
     with collection_paused():
         try:
-            rewrite = _converted(loaded.content, goal, leeway, owned=owned)
+            rewrite = _with_options(loaded.content, goal, leeway, owned=owned)
         except ConversionError as refused:
             # Nothing was edited, so the nodes are where the findings say.
             refused.diagnostics = named_in(loaded.content, refused.diagnostics)
@@ -106,8 +108,10 @@ def named_in(model: Model, findings: Sequence[Diagnostic]) -> tuple[Diagnostic, 
     return with_layers(findings, mirror(model))
 
 
-def _checked(goal: Goal) -> Goal:
-    """Return the goal with its opset as an int. Raises SplitgraphError for a goal that no model can have."""
+def _checked(goal: Goal, leeway: Leeway = STRICT) -> Goal:
+    """Return the goal with its opset as an int. Raises SplitgraphError for a goal that no model can have, or for none
+    at all. leeway: reading by form is a goal of its own.
+    """
     if goal.target is not None:
         import_whole("splitgraph.runtimes.target")
         from splitgraph.runtimes.target import find_target
@@ -117,7 +121,8 @@ def _checked(goal: Goal) -> Goal:
         find_target(goal.target)
         return goal
     if goal.opset is None and goal.newer is None:
-        if goal.to is None and (goal.ir_version is None or goal.explicit_lengths):
+        asked = goal.ir_version is not None or goal.fix_defaults or leeway.read_by_form
+        if goal.to is None and (not asked or goal.explicit_lengths):
             raise SplitgraphError("convert needs a form of the splits (to), an opset, both, a target, or an IR version")
         return goal
     if goal.opset is None or isinstance(goal.opset, bool) or not hasattr(goal.opset, "__index__"):
@@ -126,6 +131,39 @@ def _checked(goal: Goal) -> Goal:
 
         raise SplitgraphError(f"the opset is {goal.opset!r}; it must be an integer, such as {newest_opset()}")
     return goal._replace(opset=operator.index(goal.opset))
+
+
+def _with_options(model: Model, goal: Goal, leeway: Leeway, *, owned: bool) -> Rewrite:
+    """Convert a model, and fix the defaults of its inputs if the goal says so. An IR has no defaults, and no forms."""
+    if not isinstance(goal.fix_defaults, bool):
+        raise SplitgraphError(f"fix_defaults is {goal.fix_defaults!r}; it must be True or False")
+    if not isinstance(model, ModelProto):
+        return _converted(model, goal, leeway, owned=owned)
+    if not goal.fix_defaults:
+        return _read_by_form(model, goal, leeway, owned=owned)
+    import_whole("splitgraph.conversion.fixed_defaults")
+    from splitgraph.conversion.fixed_defaults import with_constants, without_defaults
+
+    fixed, told = without_defaults(model, owned=owned)
+    rewrite = _read_by_form(fixed, goal, leeway, owned=owned or fixed is not model)
+    return replace(with_constants(rewrite, model, told, owned=owned), fixed_defaults=True)
+
+
+def _read_by_form(model: ModelProto, goal: Goal, leeway: Leeway, *, owned: bool) -> Rewrite:
+    """Convert a model whose nodes may have the form of another version, if the leeway says so."""
+    if not leeway.read_by_form:
+        return _converted(model, goal, leeway, owned=owned)
+    # On its way to an opset a node needs no other form between; all other conversions read the model's own opset.
+    if goal.opset is None or goal.target is not None:
+        import_whole("splitgraph.conversion.opset")
+        from splitgraph.conversion.opset import in_own_form
+        from splitgraph.inference import later_leeway
+
+        first = _with_remedy(model, leeway, lambda given: in_own_form(model, given))
+        if first is not None:
+            second = _converted(first.model, goal, later_leeway(model, leeway), owned=True)
+            return replace(first.then(second), read_by_form=True, new_sizes=second.new_sizes)
+    return replace(_converted(model, goal, leeway, owned=owned), read_by_form=True)
 
 
 def _converted(model: Model, goal: Goal, leeway: Leeway, *, owned: bool) -> Rewrite:
@@ -153,7 +191,7 @@ def _converted(model: Model, goal: Goal, leeway: Leeway, *, owned: bool) -> Rewr
         import_whole("splitgraph.conversion.ir_version")
         from splitgraph.conversion.ir_version import convert_ir_version
 
-        return convert_ir_version(model, goal.ir_version)
+        return convert_ir_version(model, model.ir_version if goal.ir_version is None else goal.ir_version)
     import_whole("splitgraph.conversion.splits.forms")
     from splitgraph.conversion.splits.forms import convert_forms
 
@@ -247,7 +285,7 @@ def _refuse_other_way(model: ModelProto, opset: int, goal: Goal) -> None:
         raise _other_way(source, opset)
 
 
-def _with_remedy(model: ModelProto, leeway: Leeway, convert: Callable[[Leeway], Rewrite]) -> Rewrite:
+def _with_remedy(model: ModelProto, leeway: Leeway, convert: Callable[[Leeway], _R]) -> _R:
     """Convert a model. After a refusal, convert once more with the defaults of inputs as constants. If a blocker is
     then gone, its help says so, for any operator and value.
     """
@@ -272,6 +310,25 @@ def _other_way(source: int, opset: int) -> ConversionError:
     text = f"the model is at opset {source}, and {opset} is {way}; use {verb}"
     help = f"Run splitgraph {verb} --opset {opset}, or convert --opset {opset}, which converts in both directions."
     return ConversionError(text, [diagnostic("SG418", text, help=help)])
+
+
+def _as_read(original: Model, rewrite: Rewrite) -> Model:
+    """Return what a rewrite says that its original means: the original itself, or with the defaults of its inputs as
+    constants, or with nodes in the form of another version in that of their own.
+    """
+    if not isinstance(original, ModelProto):
+        return original
+    if rewrite.fixed_defaults:
+        import_whole("splitgraph.conversion.fixed_defaults")
+        from splitgraph.conversion.fixed_defaults import without_defaults
+
+        original, _ = without_defaults(original, owned=False)
+    if rewrite.read_by_form:
+        import_whole("splitgraph.conversion.opset")
+        from splitgraph.conversion.opset import as_meant
+
+        original = as_meant(original)
+    return original
 
 
 def verify_rewrite(
@@ -307,12 +364,13 @@ def verify_rewrite(
             progress=progress,
         )
 
+    original = _as_read(before.content, rewrite)
     try:
         if rewrite.new_sizes is None:
-            return verify(before.content, rewrite.model, rewrite.analysis)
+            return verify(original, rewrite.model, rewrite.analysis)
         import_whole("splitgraph.verification.sizes")
         from splitgraph.verification.sizes import verify_sizes
 
-        return verify_sizes(before.content, rewrite.model, rewrite.new_sizes, verify)
+        return verify_sizes(original, rewrite.model, rewrite.new_sizes, verify)
     except ValueError as error:
         raise SplitgraphError(str(error)) from error

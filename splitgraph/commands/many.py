@@ -30,7 +30,7 @@ def read_call(verb: Verb, typed: Mapping[str, Any], **known: Any) -> Call:
     def record(kind: Any) -> Any:
         return kind(**{name: given.pop(name) for name in kind._fields if name in given})
 
-    leeway = leeway_of(accept, given.pop("assume_defaults", False))
+    leeway = leeway_of(accept, given.pop("assume_defaults", False), read_by_form=given.pop("read_by_form", False))
     records = {"sizes": Sizes, "goal": Goal, "running": Running, "output": Output}
     made: Any = {name: record(kind) for name, kind in records.items()}
     shown, many = record(Shown), record(Many)

@@ -193,7 +193,7 @@ def rewriting(command: Command) -> Command:
     relied_on = "Treat initializers that are also inputs as constants; the result relies on that (explain SG305)."
     running = takes("verify", *RUNNING, "skip_newer", "dry_run", "diff", "quiet", "as_json", *MANY)
     writing = takes("ir_version", "output", "in_place", "force", "external_data", "bind", "accept")
-    return writing(takes("assume_defaults", help=relied_on)(running(command)))
+    return writing(takes("assume_defaults", help=relied_on)(takes("read_by_form", "fix_defaults")(running(command))))
 
 
 def _option(name: str, changes: dict[str, Any]) -> Callable[[Command], Command]:

@@ -25,7 +25,7 @@ from splitgraph.conversion.plan_opset import gaining_meaning, plan_opset
 from splitgraph.conversion.repair import repaired
 from splitgraph.conversion.rewrite import Rewrite, step
 from splitgraph.conversion.splits.sequences import SEQUENCES_EXIST_FROM, plan_plain_splits
-from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic
+from splitgraph.findings.diagnostics import ConversionError, Diagnostic, SplitgraphError, diagnostic
 from splitgraph.inference import Walked, walk_model
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.places import with_nodes
@@ -66,6 +66,28 @@ def convert_opset(
         told = [*told, *told_kept(converted, from_opset, ir_version)]
     changes = name_parts(converted) if names_parts else []
     return replace(rewrite.then(step(converted, changes, told)), from_opset=dict(walked.opset))
+
+
+def in_own_form(model: ModelProto, leeway: Leeway) -> Rewrite | None:
+    """Return a copy of the model whose nodes in the form of another version have that of its opset; None if it has no
+    such nodes. leeway: permits to read them. Raises ConversionError as `convert_opset`.
+    """
+    walked = walk_model(model, leeway)
+    opset = walked.opset.get("")
+    if opset is None or not any(detail.forms for detail in walked.graphs.values()):
+        return None
+    return convert_opset(model, opset, "keep", leeway)
+
+
+def as_meant(model: ModelProto) -> ModelProto:
+    """Return a model as a conversion reads it whose nodes are read by their form: what runtimes can run. The model
+    itself where no node has another form, or where one cannot get its own.
+    """
+    try:
+        rewrite = in_own_form(model, STRICT._replace(read_by_form=True))
+    except ConversionError:
+        return model
+    return model if rewrite is None else rewrite.model
 
 
 class Blockers(tuple[Diagnostic, ...]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
@@ -21,7 +21,7 @@ from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference import Walked
 from splitgraph.inference.operators import plugin_advice
 from splitgraph.inference.repairs import FIRST_OPSET, INT32_INPUTS
-from splitgraph.inference.walk_results import GraphDetail, Visit
+from splitgraph.inference.walk_results import Form, GraphDetail, Visit
 from splitgraph.model.names import FreshNames, used_names
 from splitgraph.model.onnx_proto import GraphProto, ModelProto, NodeProto, TensorProto
 from splitgraph.model.schemas.history import version_at
@@ -42,6 +42,10 @@ from splitgraph.splits import SPLIT_OPERATORS, variant_at
 # Below this opset, onnx does not infer the type of Cast.
 _CASTS_ARE_INFERRED_FROM = 6
 _NAME_OF: Callable[[NodeProto], str] = attrgetter("name")
+_HOW_FORMS_ARE_VERIFIED = (
+    "Nothing to do. No runtime reads the node as it is: verification runs the original with this node in the form of "
+    "its opset."
+)
 _HOW_TO_TYPE = "To be certain, declare the output types of unknown operators in value_info."
 # Operators that round. Where they replace another operator, the results may differ in the last bits.
 _ARITHMETIC = frozenset(
@@ -126,7 +130,11 @@ def _plan_root(
     shared: Entries | None,
 ) -> None:
     plan.start(root)
-    affected = {scope.path: _affected(scope, walked.visits(scope), to_opset, functions) for scope in root}
+    plan.notes += [note for scope in root for note in _told_forms(scope, forms_in(walked, scope))]
+    affected = {
+        scope.path: _affected(scope, walked.visits(scope), to_opset, functions, forms_in(walked, scope))
+        for scope in root
+    }
     for op_type in dict.fromkeys(name for nodes in affected.values() for name in nodes.unknown):
         text = f"ai.onnx has no operator {op_type}: it is kept, but its meaning at opset {to_opset} is unknown"
         plan.notes.append(diagnostic("SG303", text, "main", severity="warning", help=plugin_advice(op_type)))
@@ -158,13 +166,37 @@ class _Affected(NamedTuple):
     unknown: list[str]
 
 
-def _affected(
-    scope: Scope, visits: Sequence[Visit | None], to_opset: int, functions: Collection[FunctionKey]
-) -> _Affected:
-    from_opset, affected = scope.imports.get(""), _Affected([], [], [])
+def forms_in(walked: Walked, scope: Scope) -> Mapping[int, Form]:
+    """Return, by index, whose form the nodes of a graph have that were read by their form."""
+    detail = walked.graphs.get(scope.path)
+    return {} if detail is None else detail.forms
 
-    def list_for(node: NodeProto) -> list[int] | None:
-        op_type = node.op_type
+
+def _told_forms(scope: Scope, forms: Mapping[int, Form]) -> list[Diagnostic]:
+    return [
+        diagnostic(
+            "SG401",
+            f"read as {form.label}, which {form.text}",
+            f"{scope.location}/{node_label(scope.nodes[index], index)}",
+            severity="info",
+            help=_HOW_FORMS_ARE_VERIFIED,
+        )
+        for index, form in forms.items()
+    ]
+
+
+def _affected(
+    scope: Scope,
+    visits: Sequence[Visit | None],
+    to_opset: int,
+    functions: Collection[FunctionKey],
+    forms: Mapping[int, Form],
+) -> _Affected:
+    affected = _Affected([], [], [])
+
+    def list_for(index: int) -> list[int] | None:
+        node = nodes[index]
+        op_type, from_opset = node.op_type, forms[index].opset if index in forms else scope.imports.get("")
         if plain_domain(node.domain) != "" or (functions and called_function(node) in functions):
             return None
         if op_type in SPLIT_OPERATORS:
@@ -178,11 +210,11 @@ def _affected(
     nodes = scope.nodes
     # Nodes of one visit have one operator, so that one of them is asked. Most nodes do not change.
     first = dict(zip(reversed(visits), reversed(range(len(visits))), strict=True))
-    lists = {visit: list_for(nodes[first[visit]]) for visit in dict.fromkeys(visits) if visit is not None}
+    lists = {visit: list_for(first[visit]) for visit in dict.fromkeys(visits) if visit is not None}
     wanted = {None, *(visit for visit, indices in lists.items() if indices is not None)}
     for index in [index for index, visit in enumerate(visits) if visit in wanted]:
         visit = visits[index]
-        indices = list_for(nodes[index]) if visit is None else lists[visit]
+        indices = list_for(index) if visit is None else lists[visit]
         if indices is not None:
             indices.append(index)
     return affected
@@ -207,7 +239,9 @@ class _ScopePlanner:
         """
         scope, cache, blocked = self.scope, self.cache, list[Sequence[Diagnostic]]()
         is_read = partial(self.plan.is_read, scope.path)
-        ladder = Ladder(scope.imports[""], self.to_opset, cache.values, scope.in_function, is_read, cache)
+        own = Ladder(scope.imports[""], self.to_opset, cache.values, scope.in_function, is_read, cache)
+        forms = forms_in(self.walked, scope)
+        of_forms = {opset: replace(own, from_opset=opset) for opset in {form.opset for form in forms.values()}}
         visits, nodes, kept = self.walked.visits(scope), scope.nodes, cache.kept_visits
         edits = self.plan.edits.get(scope.path)
         # A wrongly declared node can be converted; a node with any other error has no meaning to preserve.
@@ -219,6 +253,7 @@ class _ScopePlanner:
             if visit in kept or (edits is not None and edits.changes(index)):
                 continue
             node = nodes[index]
+            ladder = of_forms[forms[index].opset] if index in forms else own
             if index in lenient and self.to_opset >= FIRST_OPSET and stays(node, ladder):
                 continue
             if index in aside:
@@ -246,7 +281,8 @@ class _ScopePlanner:
                 self.plan.rounding |= may_round(node, replacement)
                 self.plan.replace(scope, index, replacement)
                 edits = self.plan.edits.get(scope.path)
-        self.plan.notes += told_assumptions(ladder, scope)
+        for ladder in (own, *of_forms.values()):
+            self.plan.notes += told_assumptions(ladder, scope)
         return blocked
 
     def _converted(self, node: NodeProto, index: int, key: Key | None, location: str, ladder: Ladder) -> Replacement:

@@ -63,7 +63,9 @@ class Rewrite(Generic[M_co]):
     rounding: an operator was written as arithmetic with others, so that floating-point results may differ in their last
     bits. accepted: errors of the model that the caller accepts by name; their nodes are unchanged. assumed_defaults:
     the inputs whose defaults were treated as constants (`assume_defaults`), so that the results are equal only while no
-    caller replaces one of these.
+    caller replaces one of these. read_by_form: whether nodes were to be read by their form, so that the model itself
+    may be one that no runtime reads. fixed_defaults: whether initializers were taken out of the inputs, so that the
+    result is equal to the model with its defaults.
     """
 
     held: M_co | HeldModel[M_co] = field(repr=False)
@@ -76,6 +78,8 @@ class Rewrite(Generic[M_co]):
     accepted: tuple[Diagnostic, ...] = ()
     assumed_defaults: tuple[str, ...] = ()
     source: str = ""
+    read_by_form: bool = False
+    fixed_defaults: bool = False
     analysis: Any = field(default=None, repr=False, compare=False)
     new_sizes: GivenSizes | None = field(default=None, repr=False, compare=False)
     # The functions of the API set one that also converts to OpenVINO IR.

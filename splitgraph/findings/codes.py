@@ -189,7 +189,9 @@ _code(
     "inputs, outputs or attributes do not fit the operator version",
     "The node has an attribute, input or output that this version does not define, or lacks a required one, or has an "
     "attribute twice.",
-    "Compare the node with the operator's schema. The exporter may have meant another opset.",
+    "Compare the node with the operator's schema. The exporter may have meant another opset: the finding names the "
+    "version whose form the node has. upgrade, downgrade, convert and reshape read such nodes as that version with "
+    "--read-by-form (Python: read_by_form=True).",
 )
 _code(
     "SG213",
@@ -277,7 +279,8 @@ _code(
     "From IR version 4 on, an initializer that is also an input is a default value, which a caller may replace. Its "
     "value is therefore unknown, and so are dimensions that depend on the value. Some exporters still list all "
     "initializers as inputs.",
-    "If no caller replaces the defaults, use --assume-defaults, or remove these inputs from the model.",
+    "If no caller replaces the defaults, use --assume-defaults, or take the initializers out of the inputs: upgrade, "
+    "downgrade, convert and reshape do so with --fix-defaults (Python: fix_defaults=True).",
 )
 _code(
     "SG306",

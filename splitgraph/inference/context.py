@@ -15,7 +15,7 @@ from splitgraph.inference.declared_types import define_graph_values
 from splitgraph.inference.graph_walk import GraphWalk
 from splitgraph.inference.memo import OMITTED, Knowledge, with_dims
 from splitgraph.inference.record import OpenBranches, advise
-from splitgraph.inference.walk_results import SplitDetail
+from splitgraph.inference.walk_results import Form, SplitDetail
 from splitgraph.model.attributes import UNRESOLVED, attribute_value
 from splitgraph.model.onnx_proto import AttributeProto, GraphProto, NodeProto
 from splitgraph.model.scopes import called_function, node_label
@@ -50,7 +50,7 @@ class NodeContext:
     For the walk only: walk: the walk over the node's graph. given: what is known of each input. errors: codes of the
     errors found at the node. obligations: those that this node was the first to require. contents_out, sequences_out:
     what is known of the outputs, by position. split: the details of a split node. stops: reading an attribute that only
-    a call of the function determines ends the rule.
+    a call of the function determines ends the rule. form: whose form the node has, if it does not fit its own version.
     """
 
     __slots__ = (
@@ -58,6 +58,7 @@ class NodeContext:
         "_values",
         "contents_out",
         "errors",
+        "form",
         "given",
         "index",
         "inputs",
@@ -100,6 +101,7 @@ class NodeContext:
         self._attributes = attributes
         self._values = values
         self.stops = False
+        self.form: Form | None = None
 
     @property
     def location(self) -> str:
@@ -120,6 +122,11 @@ class NodeContext:
     def input_count(self) -> int:
         """The number of inputs that the node lists, omitted ones included."""
         return len(self.given)
+
+    @property
+    def reads_by_form(self) -> bool:
+        """True if a node in the form of another version is of that version."""
+        return self.walk.state.task.reads_by_form
 
     @property
     def empty_chunks(self) -> str:
@@ -301,7 +308,14 @@ class NodeContext:
         """Report a finding about this node. when_run: no runtime notices it before it runs the node."""
         if severity == "error":
             self.errors.append(code)
-        finding = diagnostic(code, message, self.location, severity=severity, help=self._help(code, message))
+        help = self._help(code, message)
+        if code == "SG212" and self.form is not None:
+            told, help = self.form.told(self.opset), self.form.help
+            if self.form.adds_to(message):
+                message = f"{message}. {told}"
+            else:
+                help = f"{told}. {help}"
+        finding = diagnostic(code, message, self.location, severity=severity, help=help)
         self.walk.report(finding, when_run=when_run)
         return finding
 

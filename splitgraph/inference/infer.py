@@ -377,6 +377,7 @@ def walk_model(
         is_reported=False,
         believes_shapes=believes_shapes and follow is None,
         assumes_defaults=leeway.assume_defaults,
+        reads_by_form=leeway.read_by_form,
         follow=follow,
     )
     walked = _walked(task, leeway)

@@ -16,7 +16,10 @@ from splitgraph.model.values import INTEGER_TYPES
 _DEFAULTS_SINCE = 4
 # Longer tensors of integers hold data, not shapes.
 _MOST_ELEMENTS = 64
-_REMEDY = "If no caller replaces the defaults of inputs, use --assume-defaults (Python: assume_defaults=True)."
+_REMEDY = (
+    "If no caller replaces the defaults of inputs, use --assume-defaults (Python: assume_defaults=True), or let "
+    "convert --fix-defaults (fix_defaults=True) take them out of the inputs."
+)
 
 
 def defaults_of(model: ModelProto) -> list[TensorProto]:

@@ -11,11 +11,12 @@ from splitgraph.dim import Dim, DimLike, Obligation, has_huge_number
 from splitgraph.findings.diagnostics import diagnostic
 from splitgraph.inference.computed_values import Computation, ComputedValue, is_few
 from splitgraph.inference.context import NodeContext, Rule, Unresolved
+from splitgraph.inference.forms import form_of
 from splitgraph.inference.graph_walk import GraphWalk
 from splitgraph.inference.operators import AI_ONNX
 from splitgraph.inference.reading import Reading, fit, only_dtype
 from splitgraph.inference.repairs import find_repairs
-from splitgraph.inference.walk_results import FoundSplit, FunctionCall, SplitDetail
+from splitgraph.inference.walk_results import Form, FoundSplit, FunctionCall, SplitDetail
 from splitgraph.model.onnx_proto import NodeProto, TensorProto
 from splitgraph.model.schemas import Formal, OperatorVersion
 from splitgraph.model.scopes import called_function, node_label
@@ -35,9 +36,36 @@ def infer_node(walk: GraphWalk, ctx: NodeContext, reading: Reading) -> Sequence[
         return ()
     if operator.domain not in walk.imports and operator.finding is None:
         _warn_of_no_import(walk, operator.domain)
+    if operator.finding == "SG214":
+        ctx.form = form_of(operator.opset, ctx.node, ctx.attributes(), ctx.given, walk.bindings)
+        if ctx.form is not None and walk.state.task.reads_by_form:
+            return _read_by_form(walk, ctx, ctx.form)
     if (reading.refusal is not None or reading.lacking) and is_refused(walk, ctx, reading):
         return ()
     repaired = reading.may_need_repair and operator.schema is not None and _repair(walk, ctx, operator.schema)
+    if (reading.misfit is not None or reading.refers) and operator.domain == "" and operator.schema is not None:
+        _, fault = _fit(walk, ctx, reading, repaired)
+        if fault is not None and fault[0] == "SG212":
+            ctx.form = form_of(operator.opset, ctx.node, ctx.attributes(), ctx.given, walk.bindings)
+            if ctx.form is not None and walk.state.task.reads_by_form:
+                return _read_by_form(walk, ctx, ctx.form)
+    return _infer_as_read(walk, ctx, reading, repaired)
+
+
+def _read_by_form(walk: GraphWalk, ctx: NodeContext, form: Form) -> Sequence[ValueType]:
+    """Infer a node as the version whose form it has, if nothing else is wrong with it."""
+    # Other nodes that look alike are read by their form, too, and each is to be converted.
+    walk.state.record.effects += 1
+    walk.detail.forms[ctx.index] = form
+    reading = Reading(walk.state, {**walk.imports, "": form.opset}, ctx.node, ctx.given)
+    ctx.opset, ctx.since_version, ctx.form = form.opset, reading.operator.since_version, None
+    if (reading.refusal is not None or reading.lacking) and is_refused(walk, ctx, reading):
+        return ()
+    return _infer_as_read(walk, ctx, reading, repaired=False)
+
+
+def _infer_as_read(walk: GraphWalk, ctx: NodeContext, reading: Reading, repaired: bool) -> Sequence[ValueType]:
+    operator = reading.operator
     if operator.variant is not None:
         return _infer_split(walk, ctx, operator.variant)
     if operator.function is not None:
@@ -55,6 +83,8 @@ def is_refused(walk: GraphWalk, ctx: NodeContext, reading: Reading) -> bool:
     if reading.refusal is None:
         return False
     code, text, help = reading.refusal
+    if ctx.form is not None:
+        help = f"{ctx.form.told(ctx.opset)}. {ctx.form.help}"
     walk.detail.unread.add(ctx.index)
     walk.report(diagnostic(code, text, ctx.location, help=help))
     return True
@@ -95,9 +125,7 @@ def _infer_by_rule(walk: GraphWalk, ctx: NodeContext, reading: Reading, repaired
         if operator.domain != openvino_split_1.DOMAIN:
             walk.state.record.note_unknown_operator(f"{operator.domain or AI_ONNX}::{ctx.node.op_type}", ctx.location)
         return ()
-    tolerated, fault = reading.tolerated, reading.misfit
-    if repaired or reading.refers:
-        tolerated, fault = fit(operator, ctx.attributes(), ctx.node, ctx.given, walk.bindings)
+    tolerated, fault = _fit(walk, ctx, reading, repaired)
     for text, run_by in tolerated:
         ctx.tolerate("SG302", text, run_by)
     if fault is not None:
@@ -121,6 +149,15 @@ def _infer_by_rule(walk: GraphWalk, ctx: NodeContext, reading: Reading, repaired
     from splitgraph.inference.onnx_inference import infer_with_onnx
 
     return infer_with_onnx(ctx, operator)
+
+
+def _fit(
+    walk: GraphWalk, ctx: NodeContext, reading: Reading, repaired: bool
+) -> tuple[list[tuple[str, str]], tuple[str, str] | None]:
+    """Return what of a node fits no schema but is run, and its fault, as `fit` does."""
+    if repaired or reading.refers:
+        return fit(reading.operator, ctx.attributes(), ctx.node, ctx.given, walk.bindings)
+    return reading.tolerated, reading.misfit
 
 
 def _before_a_reference(ctx: NodeContext, rule: Rule) -> Sequence[ValueType] | None:

@@ -72,6 +72,11 @@ _OPENVINO_SPLITS = {
 }
 
 
+def version_of_ai_onnx(op_type: str, opset: int) -> Operator:
+    """Return an operator of ai.onnx at an opset, whatever the graph of its node imports."""
+    return _known_operator("", op_type, opset)
+
+
 @cache
 def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
     if domain == openvino_split_1.DOMAIN:

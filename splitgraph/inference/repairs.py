@@ -153,7 +153,13 @@ def _broadcasts_alike(ctx: NodeContext, schema: OperatorVersion, name: str, valu
 
 
 def _counts_outputs(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
-    return value == len(ctx.outputs)
+    """Return True if the chunks are equal parts, as of this version. Without another reading they are taken for such;
+    a node that is read by its form has another one.
+    """
+    total, count = _split_dimension(ctx), len(ctx.outputs)
+    if ctx.reads_by_form and (total is None or total % count):
+        return False
+    return value == count
 
 
 def _ratio_unused(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:

@@ -76,9 +76,10 @@ class Task:
     node outputs are believed where inference does not know them. assumes_defaults: the defaults of the model's inputs
     are taken as constants. assumes_nonempty: the broadcast of dimensions that may be empty is assumed to be the larger
     one. sorts: all graphs are walked in topological order. set_aside: nodes with an accepted finding, by location, of
-    which nothing is concluded. demands: by graph and name, what nodes demand of values of which an earlier walk knew
-    less. given_types, declared_types: for a model of another format than ONNX, by graph and name: the types of inputs
-    and constants, and the declared types of outputs. follow: sees each node before it is inferred.
+    which nothing is concluded. reads_by_form: a node in the form of another version is of that version. demands: by
+    graph and name, what nodes demand of values of which an earlier walk knew less. given_types, declared_types: for a
+    model of another format than ONNX, by graph and name: the types of inputs and constants, and the declared types of
+    outputs. follow: sees each node before it is inferred.
 
     function_names: domain and name of every function: a node with that operator type may be a call, depending on its
     overload. input_dimensions: the names of dimensions in the declared shapes of the model's inputs. most_calls,
@@ -95,6 +96,7 @@ class Task:
     assumes_nonempty: bool = False
     sorts: bool = False
     set_aside: SetAside = field(default_factory=dict)
+    reads_by_form: bool = False
     demands: Mapping[GraphPath, Mapping[str, ValueType]] = field(default_factory=dict)
     given_types: Mapping[GraphPath, Mapping[str, ValueType]] = field(default_factory=dict)
     declared_types: Mapping[GraphPath, Mapping[str, ValueType]] = field(default_factory=dict)

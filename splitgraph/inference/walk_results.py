@@ -22,6 +22,32 @@ SetAside = Mapping[str, frozenset[str]]
 NodePlace = tuple[GraphPath, int]
 
 
+class Form(NamedTuple):
+    """The form of a node that does not fit its own version. opset: that of the version whose form it is, which is also
+    the version. label: the version. text: what shows the form, as a clause.
+    """
+
+    opset: int
+    label: str
+    text: str
+
+    def told(self, opset: int) -> str:
+        """Return the sentence for a finding about the node of a graph at an opset."""
+        return f"{self.label} {self.text}; this model is at {opset}"
+
+    def adds_to(self, message: str) -> bool:
+        """Return True if a message needs the sentence: it names no other version, and no type."""
+        return not message.endswith((f"{self.label} has it", "has the wrong type"))
+
+    @property
+    def help(self) -> str:
+        """Advice that a conversion can follow."""
+        return (
+            f"Correct the node. If it was written for {self.label}, convert the model with --read-by-form (Python: "
+            "read_by_form=True), which reads it so; upgrade, downgrade and reshape have the option, too."
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class SplitDetail:
     """What conversion needs to know about a split node.
@@ -127,7 +153,8 @@ class GraphDetail:
     graphs. repairs: by index, the repairs of nodes that have only one reading. lenient: by index, the warnings about
     nodes with element types that only the schema forbids. tolerated: the warnings about all else that engines run and
     the specification forbids. unread: indices of nodes of which nothing was read, as their inputs, outputs or
-    attributes fit no version, or as a finding about them is accepted.
+    attributes fit no version, or as a finding about them is accepted. forms: by index, whose form nodes have that were
+    read by their form.
     """
 
     types: dict[str, ValueType] = field(default_factory=dict)
@@ -140,6 +167,7 @@ class GraphDetail:
     lenient: dict[int, Diagnostic] = field(default_factory=dict)
     tolerated: list[Diagnostic] = field(default_factory=list)
     unread: set[int] = field(default_factory=set)
+    forms: dict[int, Form] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,7 @@ def _task(verb: Verb, options: Mapping[str, Any], longest: float, *, writes: boo
     return FileTask(
         verb,
         sizes=_given(Sizes, given),
-        leeway=leeway_of(*given_leeway),
+        leeway=leeway_of(*given_leeway, read_by_form=given.get("read_by_form", False)),
         goal=_given(Goal, given),
         running=_given(Running, given),
         output=_given(Output, given),
