@@ -272,6 +272,12 @@ def small_references(references: list[ExternalReference], max_bytes: int = 65_53
     return [r for r in references if r.length <= limits.get(r.tensor.data_type, _SMALL_OF_ANY_TYPE)]
 
 
+def new_type_references(references: list[ExternalReference]) -> list[ExternalReference]:
+    """Return the tensors of bfloat16 and newer types that are external, which an older opset needs in another type."""
+    young = (each for each in references if each.tensor.data_type >= TensorProto.BFLOAT16)
+    return [reference for reference in young if is_external(reference.tensor)]
+
+
 def stage_copies(
     references: list[ExternalReference],
     source: Path,

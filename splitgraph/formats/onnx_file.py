@@ -21,8 +21,10 @@ from splitgraph.formats.external_data import (
     ExternalReference,
     all_tensors,
     external_references,
+    leave_in_files,
     load_external_data,
     may_be_external,
+    new_type_references,
     small_references,
 )
 from splitgraph.formats.recognition import describe_content, model_error, system_reason
@@ -57,7 +59,8 @@ class ReadFile(NamedTuple):
 
     files: those that the model was in: its own, and those of its external data. source: the model's own file, where
     weights stayed in it; whoever holds it has the file that was read, even where another has its name now.
-    taken_in: small external tensors that were read, by their bytes as they are now, with those that refer to the file.
+    taken_in: external tensors that were read because they are small, or that can be read because their type is new, by
+    their bytes as they are now, with those that refer to the file.
     """
 
     model: ModelProto
@@ -87,7 +90,10 @@ def read_onnx(
             load_external_data(references, model_folder(path), path)
             taken_in: dict[bytes, bytes] = {}
         else:
-            taken_in = _take_in(small_references(references), path)
+            small = small_references(references)
+            taken_in = _take_in(small, path)
+            # Small ones are no longer external.
+            taken_in |= _take_places(new_type_references(references), path)
     except MemoryError:
         raise model_error("SG101", "does not fit into this machine's memory", path) from None
     locations = dict.fromkeys(reference.location for reference in references)
@@ -113,9 +119,19 @@ def _take_in(references: list[ExternalReference], path: StrPath) -> dict[bytes, 
     return dict(zip(after, before, strict=True))
 
 
+def _take_places(references: list[ExternalReference], path: StrPath) -> dict[bytes, bytes]:
+    """Make external tensors like those that stayed in the model's own file, so that their elements can be read. Return
+    what each was before, by what it is now.
+    """
+    before = [reference.tensor.SerializeToString() for reference in references]
+    leave_in_files(references, model_folder(path), path)
+    after = [reference.tensor.SerializeToString() for reference in references]
+    return dict(zip(after, before, strict=True))
+
+
 @contextlib.contextmanager
 def put_back(model: ModelProto, taken_in: Mapping[bytes, bytes]) -> Iterator[None]:
-    """Make small tensors external again inside the block: those that were read with the model and have not changed."""
+    """Make tensors external again inside the block: those that were taken in with the model and have not changed."""
     names = {TensorProto.FromString(written).name for written in taken_in}
     changed = list[tuple[TensorProto, bytes]]()
     try:

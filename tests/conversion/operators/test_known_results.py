@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -263,6 +264,18 @@ MAT = [node("MatMul", ["w", "w2"], "m"), cast(source="m")]
 )
 def test_what_is_not_known_is_refused(before: onnx.ModelProto, target: int) -> None:
     assert refusal(before, target)
+
+
+def test_large_external_data(tmp_path: Path) -> None:
+    """They are read where an older opset needs them, and stay where they are otherwise."""
+    array = np.linspace(-9, 9, 4096).reshape(64, 64).astype(np.float32).astype(ml_dtypes.bfloat16)
+    before, path, after = model([cast()], 13, [numpy_helper.from_array(array, "w")]), tmp_path / "a", tmp_path / "b"
+    onnx.save_model(before, str(path), save_as_external_data=True, location="a.bin", size_threshold=0)
+    splitgraph.downgrade(path, 12).save(after)
+    assert_same([array.astype(np.float32)], run(onnx.load(after), {"x": X})[:1])
+    splitgraph.upgrade(path, 21).save(after)
+    kept = onnx.load(after, load_external_data=False).graph.initializer[0]
+    assert [entry.value for entry in kept.external_data if entry.key == "location"] == ["a.bin"]
 
 
 def test_is_not_changed_where_the_type_exists() -> None:
