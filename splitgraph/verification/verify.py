@@ -73,6 +73,7 @@ from splitgraph.verification.models.comparability import (
     find_too_deep,
     refuse_unfit_providers,
     repair_first,
+    with_order,
     with_sorted_nodes,
 )
 from splitgraph.verification.models.model_files import Model
@@ -143,6 +144,7 @@ def verify_models(
     if difference is not None:
         return replace(not_run, verdict="different", first_difference=difference)
     first, second = with_sorted_nodes(first), with_sorted_nodes(second)
+    first = with_order(first, second)
     repaired, fault = _runnable_first(first, second, engine)
     if fault is not None:
         return replace(not_run, diagnostics=(fault,))

@@ -52,10 +52,11 @@ def measured(plain: Iterable[Base], slipped: Iterable[Slip], cache: Path) -> Res
     cases = [(each.name, each.model.SerializeToString(), dict(each.feeds)) for each in (*plain, *slipped)]
     path = cache / "cases.pickle"
     path.write_bytes(pickle.dumps(cases))
-    return {engine: _run(engine, path, cache / f"{engine}.jsonl") for engine in ENGINES}
+    return {engine: run_all(engine, path, cache / f"{engine}.jsonl") for engine in ENGINES}
 
 
-def _run(engine: str, cases: Path, results: Path) -> Mapping[str, Any]:
+def run_all(engine: str, cases: Path, results: Path) -> Mapping[str, Any]:
+    """Run every model in an engine, in a process of its own; return the outputs or a text by name."""
     command = [sys.executable, str(HERE / "tolerated_slips_worker.py"), engine, str(cases), str(results)]
     # A model that ends the process has a result by then, so that each call gets further.
     while subprocess.run(command, check=False, capture_output=True).returncode != 0:

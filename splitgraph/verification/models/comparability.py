@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import onnx
 
 from splitgraph.conversion.apply import apply_plan
@@ -18,7 +20,7 @@ from splitgraph.model.scopes import sort_nodes
 from splitgraph.options import Engine
 from splitgraph.verification.engine_settings import OLDEST_OPSET, EngineSettings, memory_limit, provider_of
 from splitgraph.verification.help_texts import MORE_MEMORY, installing, is_installed
-from splitgraph.verification.models.model_files import is_default_domain, weights_of
+from splitgraph.verification.models.model_files import is_default_domain, scoped_nodes, weights_of
 from splitgraph.verification.models.model_pair import ComparedModel
 
 # A cycle, an opset that does not exist or is not imported, a name defined twice, a value that nothing defines. Engines
@@ -37,6 +39,28 @@ def with_sorted_nodes(compared: ComparedModel) -> ComparedModel:
     copy.CopyFrom(compared.model)
     sort_nodes(copy)
     return compared.with_onnx(copy)
+
+
+def with_order(first: ComparedModel, second: ComparedModel) -> ComparedModel:
+    """Return the first model with sorted TopK, if the second model has no other: sorted=0 allows any order, so that the
+    second model may sort.
+    """
+    if not isinstance(first.model, onnx.ModelProto) or not isinstance(second.model, onnx.ModelProto):
+        return first
+    if not any(_unsorted(first.model)) or any(_unsorted(second.model)):
+        return first
+    copy = onnx.ModelProto()
+    copy.CopyFrom(first.model)
+    for attribute in _unsorted(copy):
+        attribute.i = 1
+    return first.with_onnx(copy)
+
+
+def _unsorted(model: onnx.ModelProto) -> Iterator[onnx.AttributeProto]:
+    """Yield the attribute of each TopK that may give its elements in any order."""
+    for node, _ in scoped_nodes(model):
+        if node.op_type == "TopK":
+            yield from (each for each in node.attribute if each.name == "sorted" and not each.i)
 
 
 def find_too_deep(first: ComparedModel, second: ComparedModel) -> Diagnostic | None:

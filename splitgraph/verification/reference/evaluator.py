@@ -3,9 +3,11 @@
 The evaluator of onnx validates no split, passes `new_ops` to subgraphs but not to functions, ignores the defaults of
 function attributes, treats an omitted Loop condition as false, stacks scan outputs along the wrong axis, and passes an
 omitted output to later nodes as their omitted inputs. Here, the split family runs on strict `kernels`, in the version
-that the opset import of the enclosing model or function selects. `operators` replaces other operators, such as Loop. A
-call of a model-local function runs a copy of its body in which the attributes of the call are written out. A model is
-refused if the evaluator would run an operator with the meaning of another version: the result would prove nothing.
+that the opset import of the enclosing model or function selects. `recurrent`, `resizing` and `older` hold what the
+evaluator ignores or lacks, and classes below replace other operators, such as Loop. A call of a model-local function
+runs a copy of its body in which the attributes of the call are written out. A model is refused if the evaluator would
+run an operator with the meaning of another version, or without an attribute that it ignores: the result would prove
+nothing.
 """
 
 from __future__ import annotations
@@ -19,22 +21,26 @@ import numpy as np
 import onnx
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
+from onnx.reference.ops import op_average_pool
+from onnx.reference.ops.op_roi_align import RoiAlign
 
 from splitgraph.model.schemas import version_at
 from splitgraph.verification.models.model_files import name_omitted_outputs, nodes_within, read_elements, scoped_nodes
+from splitgraph.verification.reference.ignored import find_ignored
 from splitgraph.verification.reference.kernels import ONNX_KERNEL_VERSIONS, Array, run_onnx
+from splitgraph.verification.reference.older import OLDER_VERSIONS, run_older
+from splitgraph.verification.reference.recurrent import RECURRENT_VERSIONS, run_recurrent
+from splitgraph.verification.reference.resizing import RESIZE_VERSIONS, run_resize
 from splitgraph.verification.values import UnsupportedError, Value, as_text, is_text
 
 # Operators that the evaluator runs with the meaning of a later version: the first version that it runs correctly.
 _FIRST_FAITHFUL_VERSION: Mapping[str, int] = {
-    "PRelu": 7,  # the slope of each channel did not broadcast from the right
-    "Resize": 11,  # the coordinate transformation changed
-    "RoiAlign": 16,  # the default of coordinate_transformation_mode changed
     "Scan": 9,  # batched, and with sequence_lens
-    "Selu": 6,  # other default coefficients
-    "Tile": 6,  # other inputs
-    "Upsample": 9,  # scales as attributes
 }
+
+
+# Runs a version of an operator: its inputs and attributes, None for an absent one, and how many outputs it has.
+_RunVersion = Callable[[str, int, Sequence[Array | None], Mapping[str, Any], int], tuple[Any, ...]]
 
 
 class _FunctionCall(OpRun):
@@ -88,6 +94,9 @@ class _Evaluator(ReferenceEvaluator):
         plain = onnx.NodeProto()
         plain.CopyFrom(node)
         plain.domain = ""
+        lost = find_ignored(plain, onnx.defs.get_schema(node.op_type, self.opsets[""]))
+        if lost:
+            raise UnsupportedError(f"onnx's reference evaluator ignores {lost} of {node.op_type}")
         theirs = super()._load_impl(plain, input_types)
         _check_attributes(plain, theirs)
         return theirs
@@ -194,19 +203,21 @@ def implementation(op_type: str, since_version: int) -> type[OpRun] | None:
 
 
 class _Kernel(OpRun):
-    """Runs a split operator on `kernels`; each subclass has an operator version."""
+    """Runs an operator on a kernel of splitgraph; each subclass has an operator version."""
 
     version: ClassVar[tuple[str, int]]
+    run_version: ClassVar[_RunVersion]
 
     def _run(self, *inputs: Any, **attributes: Any) -> tuple[Any, ...]:
         op_type, since_version = self.version
         arrays = [as_text(value) if isinstance(value, np.ndarray) and is_text(value) else value for value in inputs]
-        return run_onnx(op_type, since_version, arrays, attributes, len(self.onnx_node.output))
+        count = len(self.onnx_node.output)
+        return type(self).run_version(op_type, since_version, arrays, attributes, count)[:count]
 
 
-def _kernel_class(op_type: str, since_version: int) -> type[_Kernel]:
+def _kernel_class(op_type: str, since_version: int, run_version: _RunVersion) -> type[_Kernel]:
     schema = onnx.defs.get_schema(op_type, since_version)
-    members = {"version": (op_type, since_version), "op_schema": schema}
+    members = {"version": (op_type, since_version), "op_schema": schema, "run_version": staticmethod(run_version)}
     return type(f"{op_type}_{since_version}", (_Kernel,), members)
 
 
@@ -350,6 +361,29 @@ class _BatchNormalization(OpRun):
         return ((scale * (data - mean) / np.sqrt(variance + epsilon) + bias).astype(data.dtype),)
 
 
+class _RoiAlign10(RoiAlign):
+    """RoiAlign-10, which has no coordinate_transformation_mode: it does not shift by half a pixel."""
+
+    def _run(self, *inputs: Any, **attributes: Any) -> Any:
+        moved = attributes | {"coordinate_transformation_mode": "output_half_pixel"}
+        return super()._run(*inputs, **moved)  # type: ignore[no-untyped-call]  # onnx's kernels have no types
+
+
+class _AveragePool(OpRun):
+    """AveragePool. onnx 1.23 takes NaN for padding, and counts the padding of version 1."""
+
+    theirs: ClassVar[Callable[..., tuple[Array]]]
+
+    def _run(self, data: Array, **attributes: Any) -> tuple[Array]:
+        given = attributes | {"count_include_pad": attributes.get("count_include_pad") or 0}
+        missing = np.isnan(data)
+        (means,) = type(self).theirs(self, np.where(missing, 0, data).astype(data.dtype), **given)
+        if missing.any():
+            (shares,) = type(self).theirs(self, missing.astype(data.dtype), **given)
+            means = np.where(shares > 0, np.nan, means).astype(data.dtype)
+        return (means,)
+
+
 class _Optional(OpRun):
     """Optional. It returns the element itself or None, which the other operators of the evaluator expect."""
 
@@ -387,10 +421,18 @@ _FLATTENING: Mapping[str, Callable[[Array], Array]] = {
     "LogSoftmax": _log_softmax,
     "Hardmax": lambda rows: np.asarray(np.arange(rows.shape[1]) == rows.argmax(axis=1)[:, None]),
 }
+# Operators on kernels of splitgraph: in these versions, by this function.
+_ON_KERNELS: Sequence[tuple[Mapping[str, Sequence[int]], _RunVersion]] = (
+    (ONNX_KERNEL_VERSIONS, run_onnx),
+    (RECURRENT_VERSIONS, run_recurrent),
+    (RESIZE_VERSIONS, run_resize),
+    (OLDER_VERSIONS, run_older),
+)
 _BY_VERSION: Mapping[tuple[str, int], type[OpRun]] = (
     {
-        (op_type, version): _kernel_class(op_type, version)
-        for op_type, versions in ONNX_KERNEL_VERSIONS.items()
+        (op_type, version): _kernel_class(op_type, version, run_version)
+        for kernels, run_version in _ON_KERNELS
+        for op_type, versions in kernels.items()
         for version in versions
         if version <= onnx.defs.onnx_opset_version()
     }
@@ -406,9 +448,25 @@ _BY_VERSION: Mapping[tuple[str, int], type[OpRun]] = (
         for version in (1, 11)
     }
     | {
+        ("AveragePool", version): type(
+            "AveragePool",
+            (_AveragePool, kind),
+            {"theirs": kind._run, "op_schema": onnx.defs.get_schema("AveragePool", version)},
+        )
+        for kind, versions in (
+            (op_average_pool.AveragePool_1, (1,)),
+            (op_average_pool.AveragePool_7, (7, 10)),
+            (op_average_pool.AveragePool_11, (11,)),
+            (op_average_pool.AveragePool_19, (19, 22)),
+        )
+        for version in versions
+        if version <= onnx.defs.onnx_opset_version()
+    }
+    | {
         (op_type, version): type(op_type, (kind,), {"op_schema": onnx.defs.get_schema(op_type, version)})
         for op_type, kind, versions in (
             ("Cast", _Cast1, (1,)),
+            ("RoiAlign", _RoiAlign10, (10,)),
             ("BatchNormalization", _BatchNormalization, (1, 6, 7, 9)),
         )
         for version in versions

@@ -150,6 +150,11 @@ def run_onnx(
     return runners[op_type]()
 
 
+def filled(inputs: Sequence[Array | None], count: int) -> list[Array | None]:
+    """Return the inputs of a node with None for those that are omitted at the end."""
+    return [*inputs, *[None] * (count - len(inputs))]
+
+
 def dtype_name(value: Array) -> str:
     """Return the element type of an array: "string" for objects and text, else the name in NumPy or ml_dtypes."""
     return "string" if value.dtype.kind in "OUST" else value.dtype.name

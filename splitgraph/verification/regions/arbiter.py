@@ -59,8 +59,7 @@ class Opinion(NamedTuple):
 class Arbiter:
     """Judges suspects. engine: that computed them.
     signed: the outputs in which 0.0 and -0.0 are not the same. is_exact: the same nodes read other constants, so that
-    no difference is rounding. has_other_attributes: the nodes are the same but for attributes, which the reference
-    evaluator may ignore: it does not overrule an engine that uses them.
+    no difference is rounding. has_same_kernels: the engine runs both sides with the same kernels.
     """
 
     engine: str
@@ -69,7 +68,7 @@ class Arbiter:
     deadline: float
     signed: Sequence[int] = ()
     is_exact: bool = False
-    has_other_attributes: bool = False
+    has_same_kernels: bool = False
 
     def judge(self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspect: Suspect) -> Opinion:
         """Return what differs. models: the region before and after."""
@@ -81,7 +80,9 @@ class Arbiter:
             return Opinion("models" if is_plain else "late")
 
     def _judged(self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspect: Suspect) -> Opinion:
-        without_answer = Opinion("models" if suspect.kind in PLAIN else "engine")
+        # The same kernels tell apart only what the models tell apart, at whatever numbers.
+        is_agreed = self.has_same_kernels or suspect.kind in PLAIN
+        without_answer = Opinion("models" if is_agreed else "engine")
         if suspect.kind == "captured" and len(suspect.outputs) < 2:
             # The second side fails on values that reach it.
             return Opinion("models")
@@ -98,7 +99,7 @@ class Arbiter:
             deviating = [side for side, (one, other) in sides if self._differ(names, one, other)]
             who = "both sides" if len(deviating) == len(answers) else "".join(deviating)
             if not self._differ(names, *answers):
-                return Opinion("models" if self.has_other_attributes else "engine", who)
+                return Opinion("engine", who)
             outputs = answers
         if self._is_rounding(models, folders, replace(suspect, outputs=outputs)):
             return Opinion("rounding")

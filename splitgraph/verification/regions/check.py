@@ -28,7 +28,7 @@ from splitgraph.verification.models.dependence import values_of_elements
 from splitgraph.verification.models.model_files import ModelFile, write_model
 from splitgraph.verification.models.model_pair import ComparedModel, caller_inputs, default_names
 from splitgraph.verification.regions.arbiter import PLAIN, Arbiter, Opinion
-from splitgraph.verification.regions.cut import cut_out, has_other_attributes, has_same_operators, have_other_constants
+from splitgraph.verification.regions.cut import cut_out, has_same_kernels, has_same_operators, have_other_constants
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
 from splitgraph.verification.verification import STOPPED, Region, Verdict
 
@@ -42,7 +42,7 @@ _LATE_SECONDS = 5.0
 @dataclass(slots=True)
 class _RegionKind:
     """Regions that are alike. models, files: before and after. fixed: the positions of inputs that do not change.
-    signed: those of outputs in which 0.0 and -0.0 are not the same. is_exact, has_other_attributes: see `Arbiter`.
+    signed: those of outputs in which 0.0 and -0.0 are not the same. is_exact, has_same_kernels: see `Arbiter`.
     drawn: what happened on drawn values. crashed: it ended the process of the engine.
     """
 
@@ -51,7 +51,7 @@ class _RegionKind:
     fixed: Sequence[int]
     signed: Sequence[int]
     is_exact: bool
-    has_other_attributes: bool
+    has_same_kernels: bool
     drawn: RegionRecord | None = None
     is_by_reference: bool = False
     crashed: bool = False
@@ -125,16 +125,13 @@ class LocalCheck:
             write_model(model, self._folder / name, compared.folder)
             for model, name, compared in zip(models, names, self._pair, strict=True)
         ]
-        is_same_code = has_same_operators(*models)
         is_exact = (
             is_one
             and self._tolerances[1] <= USUAL_ATOL
-            and is_same_code
+            and has_same_operators(*models)
             and have_other_constants(models, self._pair, self._tolerances[0])
         )
-        return _RegionKind(
-            models, files, fixed, signed, is_exact, is_same_code and not is_exact and has_other_attributes(*models)
-        )
+        return _RegionKind(models, files, fixed, signed, is_exact, has_same_kernels(*models))
 
     # Jobs --------------------------------------------------------------------------------------------------------
 
@@ -299,7 +296,7 @@ class LocalCheck:
 
     def _judged(self, engine: str, deadline: float, kind: _RegionKind, suspect: Suspect) -> Opinion:
         tolerances = (0.0, 0.0) if self._is_strict else self._tolerances
-        arbiter = Arbiter(engine, *tolerances, deadline, kind.signed, kind.is_exact, kind.has_other_attributes)
+        arbiter = Arbiter(engine, *tolerances, deadline, kind.signed, kind.is_exact, kind.has_same_kernels)
         return arbiter.judge(kind.models, [compared.folder for compared in self._pair], suspect)
 
     def case_of(self, number: int) -> int:

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import onnx
 
-from splitgraph.model.scopes import FunctionKey, called_function, function_key, subgraphs
-from splitgraph.verification.models.model_files import elements_of, nodes_within
+from splitgraph.model.schemas import version_at
+from splitgraph.model.scopes import FunctionKey, called_function, function_key, plain_domain, subgraphs
+from splitgraph.verification.models.model_files import elements_of, nodes_within, scoped_nodes
 from splitgraph.verification.models.model_pair import ComparedModel
 from splitgraph.verification.regions.find import FoundRegion, ModelSide
 
@@ -115,11 +116,22 @@ def has_same_operators(before: onnx.ModelProto, after: onnx.ModelProto) -> bool:
     return list(map(_code, _without_constants(before))) == list(map(_code, _without_constants(after)))
 
 
-def has_other_attributes(before: onnx.ModelProto, after: onnx.ModelProto) -> bool:
-    """Return True if nodes of the same versions have other attributes. before, after: with the same operators."""
-    if list(before.opset_import) != list(after.opset_import):
-        return False
-    return list(_without_constants(before)) != list(_without_constants(after))
+def has_same_kernels(before: onnx.ModelProto, after: onnx.ModelProto) -> bool:
+    """Return True if an engine runs both models of a region with the same kernels: with the same operators in the same
+    versions, wherever in the models they are. How often each is there does not matter, nor does Identity.
+    """
+    return _kernels(before) == _kernels(after)
+
+
+def _kernels(model: onnx.ModelProto) -> set[tuple[str, str, int]]:
+    functions = {function_key(function) for function in model.functions}
+    found = set[tuple[str, str, int]]()
+    for node, imports in scoped_nodes(model):
+        domain = plain_domain(node.domain)
+        version = version_at(domain, node.op_type, imports.get(domain, 0))
+        if called_function(node) not in functions and node.op_type not in ("Identity", "Constant"):
+            found.add((domain, node.op_type, imports.get(domain, 0) if version is None else version.since_version))
+    return found
 
 
 def have_other_constants(models: Sequence[onnx.ModelProto], pair: Sequence[ComparedModel], rtol: float) -> bool:

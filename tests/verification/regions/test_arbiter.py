@@ -33,7 +33,6 @@ CANCELS = Pair(
 WRONG = Pair(LINE, "y = Neg(x)", "y = Abs(x)")
 WHOLE = Pair("float[N] x => int64[N] y", "y = Cast<to = 7>(x)", "f = Floor(x) y = Cast<to = 7>(f)")
 UNHEARD = Pair(LINE, "y = local.Unheard(x)", "y = local.Other(x)")
-IGNORED = Pair(LINE, "y = Elu<alpha = 1.0>(x)", "y = Elu<alpha = 1.0000001>(x)")
 ONE = F([1, -2, 3])
 
 
@@ -106,11 +105,13 @@ def test_the_reference_evaluator_is_asked_only_for_rounding() -> None:
     assert opinion(CANCELS, found, "reference") == ("rounding", "")
 
 
-def test_an_engine_is_believed_about_attributes() -> None:
-    """The reference evaluator may ignore an attribute."""
-    found = suspect([ONE], ONE, 2 * ONE)
-    assert opinion(IGNORED, found) == ("engine", "both sides")
-    assert opinion(IGNORED, found, has_other_attributes=True)[0] == "models"
+@pytest.mark.parametrize("kind", ["ends", "gaps", "mixed"])
+def test_without_an_answer_the_same_kernels_are_believed_at_any_numbers(kind: str) -> None:
+    found = suspect([ONE], ONE, -ONE, kind)
+    assert opinion(UNHEARD, found)[0] == "engine"
+    assert opinion(UNHEARD, found, has_same_kernels=True)[0] == "models"
+    # An answer counts.
+    assert opinion(SAME, suspect([ONE], -ONE, ONE, kind), has_same_kernels=True) == ("engine", "after")
 
 
 def test_other_constants_are_no_rounding() -> None:
