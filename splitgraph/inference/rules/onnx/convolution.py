@@ -128,11 +128,17 @@ def _check_groups(ctx: NodeContext, data: Dims | None, weights: Dims) -> None:
 @operator("ConvTranspose")
 def conv_transpose(ctx: NodeContext) -> Sequence[ValueType]:
     """Compute the transpose of a convolution: the strides spread each spatial dimension out."""
-    dtype = known_dtype(ctx, (0, 1, 2))
+    return [tensor(known_dtype(ctx, (0, 1, 2)), spread(ctx, 2))]
+
+
+def spread(ctx: NodeContext, bias: int) -> tuple[DimLike | None, ...] | None:
+    """Return the dimensions of a transposed convolution. bias: the number of that input. Raise InvalidNode if the
+    inputs do not fit.
+    """
     data, weights = dims_of(ctx, 0), dims_of(ctx, 1)
     rank = _spatial_rank(data, weights)
     if rank is None:
-        return [tensor(dtype, None)]
+        return None
     kernel, windows = _kernel(ctx, weights, rank), read_windows(ctx, rank)
     groups = int_attribute(ctx, "group", 1)
     if groups < 1 or (weights is not None and isinstance(weights[0], int) and weights[0] % groups):
@@ -140,11 +146,10 @@ def conv_transpose(ctx: NodeContext) -> Sequence[ValueType]:
     filters = None if weights is None else weights[1] * groups
     if data is not None and weights is not None:
         merged_dim(ctx, data[1], weights[0], "the channels of the data and the first dimension of the weights")
-    expect_dims(ctx, 2, (filters,), "the bias")
+    expect_dims(ctx, bias, (filters,), "the bias")
     if data is None:
-        return [tensor(dtype, (None, filters, *(None,) * rank))]
-    spatial = _transposed_dims(ctx, data[2:], kernel, windows)
-    return [tensor(dtype, (data[0], filters, *spatial))]
+        return (None, filters, *(None,) * rank)
+    return (data[0], filters, *_transposed_dims(ctx, data[2:], kernel, windows))
 
 
 def _transposed_dims(

@@ -165,20 +165,28 @@ def pad(ctx: NodeContext) -> Sequence[ValueType]:
         pads = vector_dims(ctx, 1)
     if pads is None or axes is None:
         return [tensor(dtype, (None,) * rank)]
+    result = padded(ctx, dims, axes, pads)
+    if ctx.attribute("mode", "constant") == "constant" and ctx.since_version >= 11 and static_count(result) is not None:
+        _pad_contents(ctx, axes, pads)
+    return [tensor(dtype, result)]
+
+
+def padded(ctx: NodeContext, dims: Dims, axes: Sequence[int], pads: Sequence[DimLike | None]) -> list[DimLike]:
+    """Return the dimensions with pads at the start of each of these axes, and then at the end of each. Raise
+    InvalidNode for another number of pads.
+    """
     if len(pads) != 2 * len(axes):
         raise InvalidNode(f"{len(pads)} pads for {len(axes)} axes; two are required for each")
     result: list[DimLike] = list(dims)
     for position, axis in enumerate(axes):
         before, after = pads[position], pads[position + len(axes)]
         result[axis] = ctx.fresh() if before is None or after is None else required_sum(ctx, dims[axis], before, after)
-    if ctx.attribute("mode", "constant") == "constant" and static_count(result) is not None:
-        _pad_contents(ctx, axes, pads)
-    return [tensor(dtype, result)]
+    return result
 
 
 def _pad_contents(ctx: NodeContext, axes: tuple[int, ...], pads: Sequence[DimLike | None]) -> None:
     contents = ctx.contents(0)
-    if contents is None or ctx.since_version < 11 or not all(isinstance(pad, int) and pad >= 0 for pad in pads):
+    if contents is None or not all(isinstance(pad, int) and pad >= 0 for pad in pads):
         return
     added: Item = 0 if is_integer_type(ctx.input(0).dtype) else None
     if ctx.has_input(2):

@@ -153,7 +153,7 @@ def slice_length(
     if start is None or end is None or step is None:
         return None
     if facts.prove_ge(-1, step):
-        return _backward_length(facts, dim, start, end, -step)
+        return _backward_length(facts, dim, start, end, -step, is_nonempty)
     if not facts.prove_ge(step, 1):
         return None
     low, high = clamped_position(facts, dim, start, is_nonempty), clamped_position(facts, dim, end, is_nonempty)
@@ -203,22 +203,32 @@ def _counts_from_end(facts: Facts, dim: DimLike, position: DimLike, is_nonempty:
     return is_nonempty is not None and isinstance(size, Dim) and is_nonempty(size)
 
 
-def _backward_length(facts: Facts, dim: DimLike, start: DimLike, end: DimLike, step: DimLike) -> DimLike | None:
+def _backward_length(
+    facts: Facts, dim: DimLike, start: DimLike, end: DimLike, step: DimLike, is_nonempty: IsNonempty | None
+) -> DimLike | None:
     if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
         if _is_disputed(dim, start, end, -step):
             return None
         return len(range(dim)[slice(start, None if end < -dim else end, -step)])
-    first, last = _first_backward(facts, dim, start), _last_backward(facts, dim, end)
+    first, last = _first_backward(facts, dim, start, is_nonempty), _last_backward(facts, dim, end)
     return None if first is None or last is None else dim_max(0, ceildiv(first - last, step))
 
 
-def _first_backward(facts: Facts, dim: DimLike, start: DimLike) -> DimLike | None:
-    """Return the first position of a backward slice, at least -1; None if it is unknown, or runtimes disagree."""
+def _first_backward(facts: Facts, dim: DimLike, start: DimLike, is_nonempty: IsNonempty | None) -> DimLike | None:
+    """Return the first position of a backward slice, at least -1; None if it is unknown, or runtimes disagree: they do
+    where there is no such position from the end. is_nonempty: as for `slice_length`.
+    """
     if start == -1 or (isinstance(start, int) and start >= _OPEN_END and isinstance(dim, Dim)):
         return dim - 1
     if facts.prove_ge(start, 0):
         return dim_min(start, dim - 1)
-    return dim + start if facts.prove_ge(-1, start) and facts.prove_ge(dim + start, 0) else None
+    if not facts.prove_ge(-1, start):
+        return None
+    positions_from_it = dim + start + 1
+    exists = facts.prove_ge(positions_from_it, 1) or (
+        is_nonempty is not None and isinstance(positions_from_it, Dim) and is_nonempty(positions_from_it)
+    )
+    return dim + start if exists else None
 
 
 def _last_backward(facts: Facts, dim: DimLike, end: DimLike) -> DimLike | None:

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.onnx.convolution import convolved, global_pool, pooled_dims
+from splitgraph.inference.rules.onnx.convolution import convolved, global_pool, pooled_dims, spread
+from splitgraph.inference.rules.onnx.joining import padded, required_sum
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
@@ -27,6 +28,8 @@ from splitgraph.inference.rules.windows import check_each, read_windows, window_
 from splitgraph.model.value_type import ValueType, tensor
 
 DOMAIN = "com.microsoft"
+# Two for each axis of the largest rank.
+_MOST_PADS = 128
 
 
 def _channels_first(dims: Dims | None) -> Dims | None:
@@ -38,6 +41,48 @@ def _channels_first(dims: Dims | None) -> Dims | None:
             f"the input has rank {len(dims)}; it must have batch, at least one spatial dimension and channels"
         )
     return (dims[0], dims[-1], *dims[1:-1])
+
+
+@operator("Pad", domain=DOMAIN)
+def pad(ctx: NodeContext) -> Sequence[ValueType]:
+    """Add elements at both ends of each axis. The pads are a list, or a matrix of one row."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    if dims is None:
+        return [tensor(dtype, None)]
+    pads = _pads(ctx, 1)
+    return [tensor(dtype, (None,) * len(dims) if pads is None else padded(ctx, dims, range(len(dims)), pads))]
+
+
+@operator("ConvTransposeWithDynamicPads", domain=DOMAIN)
+def conv_transpose_with_dynamic_pads(ctx: NodeContext) -> Sequence[ValueType]:
+    """Compute the transpose of a convolution, and cut the pads of the third input off."""
+    dtype, result = known_dtype(ctx, (0, 1, 3)), spread(ctx, 3)
+    if result is None:
+        return [tensor(dtype, None)]
+    rank = len(result) - 2
+    pads = _pads(ctx, 2) if ctx.has_input(2) and ctx.attribute("auto_pad", "NOTSET") == "NOTSET" else None
+    if pads is None:
+        return [tensor(dtype, (*result[:2], *(None,) * rank))]
+    if len(pads) != 2 * rank:
+        raise InvalidNode(f"{len(pads)} pads for {rank} spatial dimensions; two are required for each")
+    spatial = [
+        None if dim is None or before is None or after is None else required_sum(ctx, dim, -before, -after)
+        for dim, before, after in zip(result[2:], pads[:rank], pads[rank:], strict=True)
+    ]
+    return [tensor(dtype, (*result[:2], *spatial))]
+
+
+def _pads(ctx: NodeContext, index: int) -> tuple[DimLike | None, ...] | None:
+    """Return the elements of a list or a matrix of one row; None if even their number is unknown. Raise InvalidNode for
+    another shape.
+    """
+    contents, dims = ctx.contents(index), dims_of(ctx, index)
+    if dims is not None and len(dims) != 1 and (len(dims) != 2 or dims[0] not in (1, None)):
+        raise InvalidNode(f"the pads have rank {len(dims)}; they must be a list, or a matrix of one row")
+    if contents is not None:
+        return contents.dims
+    count = None if dims is None else dims[-1]
+    return (None,) * count if isinstance(count, int) and count <= _MOST_PADS else None
 
 
 @operator("NhwcMaxPool", domain=DOMAIN)
