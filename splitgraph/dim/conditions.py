@@ -67,7 +67,22 @@ def without_factors(obligation: Obligation, is_positive: Callable[[Dim], bool]) 
     shared = _shared_sum(obligation.lhs, obligation.rhs) if divided is difference else None
     if shared is not None and is_positive(shared):
         divided = difference // shared
+    if obligation.relation == "==":
+        divided = _without_coprime_factor(divided)
     return obligation if divided is difference else Obligation(divided, obligation.relation, 0)
+
+
+def _without_coprime_factor(difference: DimLike) -> DimLike:
+    """Return the remainder of a value that is 0 exactly if this remainder is: of N for that of `7*N` divided by 16."""
+    for monomial, coefficient in difference.terms if isinstance(difference, Dim) else ():
+        number, divisor = monomial[0].args if len(monomial) == 1 and monomial[0].kind == FLOOR else (0, 0)
+        if not isinstance(number, Dim) or number.const or coefficient != -divisor or difference != number % divisor:
+            continue
+        factor = gcd(*(each for _, each in number.terms))
+        if factor > 1 and gcd(factor, divisor) == 1:
+            remainder: DimLike = (number // factor) % divisor
+            return remainder
+    return difference
 
 
 def _common_factors(value: DimLike) -> list[Dim]:

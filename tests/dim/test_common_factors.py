@@ -26,6 +26,9 @@ CASES: dict[str, tuple[str, str, str, list[str], str]] = {
     "a remainder with the factor": ("(N*M) % (7*N)", "==", "0", ["N"], "M % 7 == 0"),
     "a shared sum": ("N*M + M", "==", "7*N + 7", ["N"], "M == 7"),
     "a shared sum beside a factor": ("N*M*K + M*K", "==", "7*N*K + 7*K", ["K"], "M*N + M == 7*N + 7"),
+    "a remainder of a multiple": ("(7*N) % 16", "==", "0", [], "N % 16 == 0"),
+    "a remainder of a multiple of a product": ("(7*N*M) % 16", "==", "0", [], "(M*N) % 16 == 0"),
+    "a remainder of a multiple that shares a factor": ("(6*N) % 4", "==", "0", [], "N % 2 == 0"),
     "of nothing": ("N*M", "==", "0", ["N"], "M == 0"),
 }
 
