@@ -526,6 +526,15 @@ _code(
     "part that was never compared has no verdict (SG506).",
     "Give the seconds that the verification may take with --timeout.",
 )
+_code(
+    "SG514",
+    "equal up to rounding, and one side loses digits",
+    "A part of the two models rounds differently, which vanishes in float64. One side is nearer to the result of "
+    "float64; the other one loses digits, because it cancels numbers that the first one does not, such as "
+    "E[x²] - E[x]² for a variance, or adds numbers of very different sizes. The message says which, how many, and "
+    "where. It is a warning where the second model loses, and a note where the first one does.",
+    "Write the part so that it does not cancel: the mean of (x - mean)² for a variance. Or compute it in float64.",
+)
 
 # 6xx: how the program was called ---------------------------------------------------------------------------------
 _code(

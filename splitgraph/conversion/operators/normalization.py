@@ -31,6 +31,7 @@ from splitgraph.model.onnx_proto import TensorProto
 from splitgraph.model.value_type import DTYPE_NAMES, DTYPE_NUMBERS, Shape
 
 _HALVES = frozenset({"float16", "bfloat16"})
+_STATISTICS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 _SOFTMAX = "Hardmax LogSoftmax Softmax"
 
 unchanged("LpNormalization", 22)
@@ -246,6 +247,39 @@ def repeat_scales_for_channels(node: NodeAtBoundary) -> None:
     for index in (1, 2):
         repeated = f.input(index).reshape(-1, 1).expanded(sizes)
         node.inputs[index] = repeated.reshape(-1).name
+
+
+@downward("GroupNormalization", 21)
+def write_group_normalization(node: NodeAtBoundary) -> None:
+    """Compute the statistics of each group in the type of stash_type, and scale each channel."""
+    _write_groups(node, node.known_value_or_default("stash_type"))
+
+
+@downward("GroupNormalization", 18)
+def write_group_normalization_of_groups(node: NodeAtBoundary) -> None:
+    """Compute the statistics of each group in the type of the input, and scale each group."""
+    _write_groups(node, None)
+
+
+def _write_groups(node: NodeAtBoundary, stash: int | None) -> None:
+    """Compute the mean, the deviation, and the variance of the deviation.
+
+    The function body computes the variance as the mean of the squares less the square of the mean, as it does for
+    LayerNormalization. stash: None where scale and bias are for each group.
+    """
+    dtype, groups = node.input_type(0).dtype, node.known_value("num_groups", None)
+    if dtype is None or groups is None or (stash is not None and stash not in _STATISTICS):
+        expand(node)
+        return
+    f, shape = Formula(node), Formula(node).shape(node.inputs[0])
+    data = f.input(0).cast(dtype if stash is None else DTYPE_NAMES[stash]).reshape(0, groups, -1)
+    deviation = data - data.reduced("ReduceMean", [2], keepdims=True)
+    variance = (deviation * deviation).reduced("ReduceMean", [2], keepdims=True)
+    result = deviation / f.apply("Sqrt", variance + node.known_value("epsilon", 1e-5))
+    if stash is not None:
+        result = f.apply("Reshape", result, shape).reshape(0, 0, -1).cast(dtype)
+    scaled = result * f.input(1).reshape(1, -1, 1) + f.input(2).reshape(1, -1, 1)
+    f.give(f.apply("Reshape", scaled, shape))
 
 
 # MeanVarianceNormalization ------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from splitgraph.verification.comparison import Comparison, OutOfTimeError, diffe
 from splitgraph.verification.engines.engine_process import Attempt, Suspect, workplace
 from splitgraph.verification.engines.error_texts import is_late
 from splitgraph.verification.models.model_files import elements_of, scoped_nodes, weights_of
+from splitgraph.verification.regions.lost_digits import Loss, lost_digits
 from splitgraph.verification.values import Array, Value, tensors_of
 
 _ARBITER = "reference"
@@ -48,11 +49,12 @@ PLAIN = ("captured", "normal", "steps", "rows", "counts")
 class Opinion(NamedTuple):
     """What differs: the models, the engine's kernels alone, or rounding alone; "late": the time was over before that
     was known. who: the sides that the engine computes differently from the reference evaluator: "before", "after",
-    "both sides", "" if that is not known.
+    "both sides", "" if that is not known. loss: the digits that one side loses by rounding.
     """
 
     cause: Literal["models", "engine", "rounding", "late"]
     who: str = ""
+    loss: Loss | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ class Arbiter:
         if self.engine != _ARBITER:
             answers = self._run(models, folders, suspect.inputs)
             if answers is None:
-                return Opinion("rounding") if self._is_rounding(models, folders, suspect) else without_answer
+                return self._rounding(models, folders, suspect) or without_answer
             # Of a side that fails there is nothing to compare: drawn values may be invalid.
             pairs = zip(answers, suspect.outputs, strict=False)
             sides = zip(("before", "after"), pairs, strict=False)
@@ -101,25 +103,27 @@ class Arbiter:
             if not self._differ(names, *answers):
                 return Opinion("engine", who)
             outputs = answers
-        if self._is_rounding(models, folders, replace(suspect, outputs=outputs)):
-            return Opinion("rounding")
-        return Opinion("models", who)
+        return self._rounding(models, folders, replace(suspect, outputs=outputs)) or Opinion("models", who)
 
-    def _is_rounding(self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspect: Suspect) -> bool:
-        """Return True if the difference is small, and vanishes in float64."""
+    def _rounding(
+        self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspect: Suspect
+    ) -> Opinion | None:
+        """Return the opinion that a difference is rounding if it is small, and vanishes in float64; None otherwise."""
         if not self._is_small(models[0], suspect):
-            return False
+            return None
         if weights_of(models) > _LARGEST_WIDENED:
-            return False
+            return None
         kept = _narrower_types(models[0], suspect)
         wide = [widened(model, folder, kept) for model, folder in zip(models, folders, strict=True)]
         inputs = {name: _wide_value(value) for name, value in suspect.inputs.items()}
         answers = self._run(wide, folders, inputs)
         if answers is None:
-            return False
+            return None
         comparison = self._comparison()
         narrow, exact = zip(*suspect.outputs, strict=True), zip(*answers, strict=True)
-        return all(_vanishes(pair, wide_pair, comparison) for pair, wide_pair in zip(narrow, exact, strict=True))
+        if not all(_vanishes(pair, wide_pair, comparison) for pair, wide_pair in zip(narrow, exact, strict=True)):
+            return None
+        return Opinion("rounding", loss=lost_digits(suspect.outputs, answers[0]))
 
     def _is_small(self, model: onnx.ModelProto, suspect: Suspect) -> bool:
         """Return True if rounding can explain the difference. model: the region before."""

@@ -30,6 +30,7 @@ from splitgraph.verification.models.model_pair import ComparedModel, caller_inpu
 from splitgraph.verification.regions.arbiter import PLAIN, Arbiter, Opinion
 from splitgraph.verification.regions.cut import cut_out, has_same_kernels, has_same_operators, have_other_constants
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
+from splitgraph.verification.regions.lost_digits import Loss
 from splitgraph.verification.verification import STOPPED, Region, Verdict
 
 # The values that regions need are in memory together up to so many bytes; one of unknown size counts as so many.
@@ -303,6 +304,19 @@ class LocalCheck:
         """Return the case in which a region differs: the first one for drawn values."""
         suspects = (suspect for suspect, opinion in self.members[number].opinions if opinion.cause == "models")
         return next((suspect.case for suspect in suspects if suspect.kind == "captured"), 0)
+
+    def losses(self) -> list[tuple[str, Loss, str]]:
+        """Return the regions in which a side loses digits on numbers that are not unusual: the name of the region, the
+        largest loss, and the values that show it.
+        """
+        found: list[tuple[str, Loss, str]] = []
+        for member, region in zip(self.members, self.results(), strict=True):
+            told = [(opinion.loss, suspect.kind) for suspect, opinion in member.opinions if suspect.kind in PLAIN]
+            losses = [(loss, kind) for loss, kind in told if loss is not None]
+            if losses and region.verdict == "equal":
+                loss, kind = max(losses, key=lambda each: each[0].digits)
+                found.append((region.name, loss, _KINDS[kind]))
+        return found
 
     def results(self) -> tuple[Region, ...]:
         """Return what became of each region, in the order of the first model."""

@@ -30,7 +30,7 @@ from splitgraph.verification.verdict.judge import (
     obstacle_of,
     openvino_fault,
 )
-from splitgraph.verification.verdict.region_notes import MOST_NAMED, stopped_note, unchecked_note
+from splitgraph.verification.verdict.region_notes import MOST_NAMED, loss_note, stopped_note, unchecked_note
 from splitgraph.verification.verification import STOPPED, Difference, Region
 
 # Above so many bytes of weights, loading a model once more takes too long for what it shows.
@@ -414,6 +414,9 @@ class EngineTrial:
         accepted = [attempt for case, attempt in self.ran.outputs[0] if case < self.question.samples]
         if (self.question.second_maker or self.question.maker).has_only_ones(accepted):
             yield diagnostic("SG505", _ONLY_ONES, severity="info")
+        losses = [] if self.local is None else self.local.losses()
+        if losses:
+            yield loss_note(losses)
         deployment = deployment_note(self.ran)
         if deployment is not None:
             yield deployment

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.verification import help_texts
+from splitgraph.verification.regions.lost_digits import Loss
 from splitgraph.verification.verification import Region
 
 # A message names at most so many regions.
@@ -18,6 +19,16 @@ def unchecked_note(unchecked: Sequence[Region]) -> Diagnostic:
     more = f" and {len(unchecked) - MOST_NAMED} more" if len(unchecked) > MOST_NAMED else ""
     text = f"not verified: the outputs are equal, but parts that differ could not be checked alone: {names}{more}"
     return diagnostic("SG506", text, severity="warning", help=help_texts.INPUTS)
+
+
+def loss_note(losses: Sequence[tuple[str, Loss, str]]) -> Diagnostic:
+    """Return which model is nearer to the result of float64, and how many digits the other one loses. losses: see
+    `LocalCheck.losses`.
+    """
+    shown = "; ".join(f"{name}: {loss}, on {values}" for name, loss, values in losses[:MOST_NAMED])
+    more = f" and {len(losses) - MOST_NAMED} more" if len(losses) > MOST_NAMED else ""
+    is_worse = any(loss.side for _, loss, _ in losses)
+    return diagnostic("SG514", f"equal up to rounding: {shown}{more}", severity="warning" if is_worse else "info")
 
 
 def stopped_note(stopped: Sequence[Region], count: int) -> Diagnostic:

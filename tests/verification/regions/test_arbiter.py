@@ -57,7 +57,8 @@ def models_of(pair: Pair) -> list[onnx.ModelProto]:
 def opinion(pair: Pair, found: Suspect, engine: str = "onnxruntime", **options: Any) -> tuple[str, str]:
     deadline = options.pop("deadline", time.monotonic() + 60)
     arbiter = Arbiter(engine, 1e-5, 1e-6, deadline, **options)
-    return tuple(arbiter.judge(models_of(pair), [None, None], found))
+    judged = arbiter.judge(models_of(pair), [None, None], found)
+    return judged.cause, judged.who
 
 
 # Above a power of 2, numbers are rounded more than below.
