@@ -42,9 +42,10 @@ class ComparedGraph:
     formal_inputs, formal_outputs, constants: names of the graph's inputs, outputs and initializers.
     """
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, nodes: Sequence[NodeProto] | None = None) -> None:
+        """nodes: those to compare, all of the scope if none are given."""
         self.scope = scope
-        self.nodes: Sequence[NodeProto] = scope.nodes[:]
+        self.nodes: Sequence[NodeProto] = scope.nodes[:] if nodes is None else nodes
         self.names = [node.name for node in self.nodes]
         self.operators: list[Operator] = [_operator(node) for node in self.nodes]
         self.inputs = [without_omitted_end(node.input[:]) for node in self.nodes]

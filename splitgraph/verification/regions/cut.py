@@ -16,7 +16,8 @@ from splitgraph.model.schemas import version_at
 from splitgraph.model.scopes import FunctionKey, called_function, function_key, plain_domain, subgraphs
 from splitgraph.verification.models.model_files import elements_of, nodes_within, scoped_nodes
 from splitgraph.verification.models.model_pair import ComparedModel
-from splitgraph.verification.regions.find import FoundRegion, ModelSide
+from splitgraph.verification.regions.find import FoundRegion
+from splitgraph.verification.regions.sides import ModelSide
 
 
 def input_name(position: int) -> str:

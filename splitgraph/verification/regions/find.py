@@ -4,8 +4,9 @@ border.
 1. `differences.matching` pairs the nodes of the two main graphs, and so the values. Two values are taken for the same
    only if their inferred types agree.
 2. A node is kept if its partner does the same with the same values (see `sameness`). All other nodes have changed.
-3. Nodes that no output of their model depends on do not count, and an output of a node that nobody reads is not
-   compared. A value that only one model reads is no value of both.
+3. Nodes that no output of their model depends on do not count, and nodes of one model that compute the same are one
+   (see `merging`). An output of a node that nobody reads is not compared. A value that only one model reads is no
+   value of both.
 4. Changed nodes that meet at a value which only one model has are one region. So are the nodes that compute the same
    value in both models. Two changed nodes that meet at a value of both models stay two regions: each is held to what it
    does itself, so that neither hides the other.
@@ -16,20 +17,17 @@ readers. A changed node in a body, or in a function, changes the node that holds
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
-import onnx
-
-from splitgraph.differences.matching import ComparedGraph, ValueNames, match_nodes
+from splitgraph.differences.matching import ValueNames, match_nodes
 from splitgraph.formats.constants import Folder, UnknownFolder
-from splitgraph.model.scopes import MAIN, Scope, node_label, opset_imports, reads
 from splitgraph.model.value_type import UNKNOWN, ValueType
-from splitgraph.verification.models.model_pair import ComparedModel, caller_inputs
+from splitgraph.verification.models.model_pair import ComparedModel
+from splitgraph.verification.regions.constant_values import ConstantPairs
 from splitgraph.verification.regions.sameness import Sameness
+from splitgraph.verification.regions.sides import ModelSide, reached, reached_forward
 
 # Operators that let only some numbers pass, as they are.
 _LIMITING = frozenset({"Cast", "Relu", "Abs", "Clip"})
@@ -81,70 +79,6 @@ class FoundRegion:
     context: frozenset[int] = frozenset()
 
 
-class Constants:
-    """The constants of a main graph: initializers that no caller replaces, and the results of Constant nodes."""
-
-    def __init__(self, model: onnx.ModelProto, left_out: Collection[str]) -> None:
-        """left_out: inputs that are never given."""
-        given = caller_inputs(model).keys() - set(left_out)
-        graph = model.graph
-        self.tensors = {tensor.name: tensor for tensor in graph.initializer if tensor.name not in given}
-        self.sparse = {sparse.values.name: sparse for sparse in graph.sparse_initializer}
-        self.nodes = {node.output[0]: node for node in graph.node if node.op_type == "Constant" and node.output}
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.tensors or name in self.nodes or name in self.sparse
-
-    def tensor(self, name: str) -> onnx.TensorProto | None:
-        """Return a dense constant as a tensor; None for another form of constant."""
-        node = self.nodes.get(name)
-        if node is None:
-            return self.tensors.get(name)
-        return next((attribute.t for attribute in node.attribute if attribute.name == "value"), None)
-
-
-class ModelSide:
-    """One model: its main graph, its constants, and who computes and who reads each value. computed: the indices of the
-    nodes that an output of the model depends on and that are no constants; no other node counts. reads: the names that
-    each node reads, also in its bodies.
-    """
-
-    def __init__(self, compared: ComparedModel) -> None:
-        assert isinstance(compared.model, onnx.ModelProto)
-        self.model = compared.model
-        self.types = compared.analysis.types
-        self.graph = ComparedGraph(Scope(self.model.graph, MAIN, "main", opset_imports(self.model.opset_import)))
-        self.constants = Constants(self.model, compared.left_out)
-        self.nodes = self.graph.nodes
-        self.reads = [tuple(dict.fromkeys(filter(None, reads(node)))) for node in self.nodes]
-        self.results = {value.name for value in self.model.graph.output}
-        producers = self.graph.producers
-        needed = _reached([producers[name] for name in self.results if name in producers], self.reads, producers)
-        self.computed = {index for index in needed if self.nodes[index].op_type != "Constant"}
-        self.makers = {name: maker for name, maker in producers.items() if maker in self.computed}
-
-    @cached_property
-    def readers(self) -> Mapping[str, Sequence[int]]:
-        """The nodes that read each value."""
-        readers = defaultdict(list)
-        for index in sorted(self.computed):
-            for name in self.reads[index]:
-                readers[name].append(index)
-        return readers
-
-    def location(self, index: int) -> str:
-        """Return the location of a node, as people read it."""
-        return f"main/{node_label(self.nodes[index], index)}"
-
-    def is_used(self, name: str) -> bool:
-        """Return True for a value that a node or a caller reads."""
-        return bool(name) and (name in self.readers or name in self.results)
-
-    def made_by(self, indices: Iterable[int]) -> dict[str, None]:
-        """Return the values that some nodes compute, in their order."""
-        return dict.fromkeys(name for index in sorted(indices) for name in self.nodes[index].output if name)
-
-
 class ModelRegions:
     """The regions of two models, in the order of the first one. partners: the nodes that both models have alike, by
     their indices. signs_matter: the values of the first model in which 0.0 and -0.0 are not the same.
@@ -158,7 +92,7 @@ class ModelRegions:
         names = ValueNames(self.before.graph, self.after.graph, pairs, by_position=False).after
         self._after_name = {name: other for name, other in names.items() if self._may_be_same(name, other)}
         self._before_name = {other: name for name, other in self._after_name.items()}
-        self._same_constants: dict[tuple[str, str], bool] = {}
+        self._constants = ConstantPairs(self.before.constants, self.after.constants, self._sameness)
         self.partners = {
             index: other for index, other in pairs if index in self.before.computed and self._is_kept(index, other)
         }
@@ -194,8 +128,8 @@ class ModelRegions:
     def joined(self, regions: Sequence[FoundRegion]) -> FoundRegion:
         """Return one region of several, with the kept nodes that lie between them."""
         before = {index for region in regions for index in region.before}
-        between = _reached(before, self.before.reads, self.before.makers)
-        between &= _reached_forward(before, self.before.nodes, self.before.readers)
+        between = reached(before, self.before.reads, self.before.makers)
+        between &= reached_forward(before, self.before.nodes, self.before.readers)
         kept = {index for index in between if index in self.partners}
         after = {index for region in regions for index in region.after} | {self.partners[index] for index in kept}
         return replace(self.region(before | kept, after), context=frozenset(kept))
@@ -234,9 +168,9 @@ class ModelRegions:
                 continue
             others = [other.before for other in region.inputs if other != border]
             readers = [reader for name in others for reader in self.before.readers.get(name, ())]
-            forward = _reached_forward(readers, self.before.nodes, self.before.readers)
+            forward = reached_forward(readers, self.before.nodes, self.before.readers)
             if maker in forward:
-                between |= forward & _reached([maker], self.before.reads, self.before.makers)
+                between |= forward & reached([maker], self.before.reads, self.before.makers)
         return between
 
     # Nodes that stay ---------------------------------------------------------------------------------------------
@@ -266,23 +200,8 @@ class ModelRegions:
     def _is_same(self, name: str, other: str) -> bool:
         constants = name in self.before.constants, other in self.after.constants
         if any(constants):
-            return all(constants) and self._are_same_constants(name, other)
+            return all(constants) and self._constants.are_same(name, other)
         return self._after_name.get(name) == other if name and other else name == other
-
-    def _are_same_constants(self, name: str, other: str) -> bool:
-        key = name, other
-        if key not in self._same_constants:
-            one, two = self.before.constants, self.after.constants
-            tensors = one.tensor(name), two.tensor(other)
-            if tensors[0] is not None and tensors[1] is not None:
-                same = self._sameness.same_tensors(tensors[0], tensors[1])
-            elif name in one.sparse and other in two.sparse:
-                same = self._sameness.same_sparse_tensors(one.sparse[name], two.sparse[other])
-            else:
-                node, new = one.nodes.get(name), two.nodes.get(other)
-                same = node is not None and new is not None and self._sameness.are_same(node, new, lambda *_: False)
-            self._same_constants[key] = same
-        return self._same_constants[key]
 
     # Regions -----------------------------------------------------------------------------------------------------
 
@@ -348,32 +267,6 @@ def _with_signs(side: ModelSide) -> set[str]:
         if node.op_type in _KEEPING_SIGNS and not matter.isdisjoint(node.output):
             matter.update(node.input)
     return matter - {""}
-
-
-def _reached(start: Collection[int], reads: Sequence[Sequence[str]], makers: Mapping[str, int]) -> set[int]:
-    """Return the nodes that some nodes depend on, and these."""
-    seen, waiting = set(start), list(start)
-    while waiting:
-        for name in reads[waiting.pop()]:
-            maker = makers.get(name)
-            if maker is not None and maker not in seen:
-                seen.add(maker)
-                waiting.append(maker)
-    return seen
-
-
-def _reached_forward(
-    start: Iterable[int], nodes: Sequence[onnx.NodeProto], readers: Mapping[str, Sequence[int]]
-) -> set[int]:
-    """Return the nodes that depend on some nodes, and these."""
-    seen, waiting = set(start), list(start)
-    while waiting:
-        for name in nodes[waiting.pop()].output:
-            for reader in readers.get(name, ()):
-                if reader not in seen:
-                    seen.add(reader)
-                    waiting.append(reader)
-    return seen
 
 
 class _Groups:

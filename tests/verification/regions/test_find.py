@@ -149,7 +149,7 @@ FOUND: dict[str, tuple[Pair, list[str]]] = {
     "one of two outputs": (pair("y = Exp(x) z = Neg(x)", "y = Log(x) z = Neg(x)", TWO), ["Exp > Log | x > y"]),
     "an inner value that is read twice": (
         pair("a = Exp(x) y = Neg(a) z = Abs(a)", "p = Log(x) q = Log(x) y = Neg(p) z = Abs(q)", TWO),
-        ["Exp Neg Abs > Log Log Neg Abs | x > y z"],
+        ["Exp Neg Abs > Log Neg Abs | x > y z"],
     ),
     "swapped outputs": (
         pair("y, z = Split<num_outputs = 2>(x)", "z, y = Split<num_outputs = 2>(x)", TWO),
@@ -179,8 +179,8 @@ FOUND: dict[str, tuple[Pair, list[str]]] = {
         ["[Cast] [Clip] Exp > [Cast] [Clip] Log | x > y"],
     ),
     "what one side reads, computed from what the other one reads": (
-        pair("m = Mul(x, c) y = Sub(m, d)", "m = Mul(x, c) n = Mul(x, c) y = Add(n, d)"),
-        ["[Mul] Sub > [Mul] Mul Add | x > y"],
+        pair("z = Mul(x, c) y = Sub(z, d)", "z = Mul(x, c) n = Add(x, x) y = Add(n, d)", TWO),
+        ["[Mul] Sub > [Mul] Add Add | x > z y"],
     ),
     "nothing that lets all numbers pass": (
         pair("n = Neg(x) y = Exp(n)", "n = Neg(x) y = Log(n)"),

@@ -1,0 +1,91 @@
+"""One of two models, as regions are found in it: its nodes and constants, and who computes and reads each value."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+
+import onnx
+
+from splitgraph.differences.matching import ComparedGraph
+from splitgraph.formats.constants import UnknownFolder
+from splitgraph.model.scopes import MAIN, Scope, node_label, opset_imports, reads
+from splitgraph.verification.models.model_pair import ComparedModel
+from splitgraph.verification.regions.constant_values import Constants
+from splitgraph.verification.regions.merging import merged
+
+
+class ModelSide:
+    """One model: its main graph, its constants, and who computes and who reads each value. nodes: those that an output
+    of the model depends on, without those that compute the same as another one (see `merging`). computed: the indices
+    of those that are no constants. reads: the names that each node reads, also in its bodies.
+    """
+
+    def __init__(self, compared: ComparedModel) -> None:
+        assert isinstance(compared.model, onnx.ModelProto)
+        self.model = compared.model
+        self.types = compared.analysis.types
+        self.constants = Constants(self.model, compared.left_out)
+        self.results = {value.name for value in self.model.graph.output}
+        scope = Scope(self.model.graph, MAIN, "main", opset_imports(self.model.opset_import))
+        read = _reads_of(scope.nodes)
+        producers = {name: index for index, node in enumerate(scope.nodes) for name in node.output if name}
+        needed = reached([producers[name] for name in self.results if name in producers], read, producers)
+        found = merged(self.model, read, needed, self.constants, compared.folder or UnknownFolder())
+        self.graph = ComparedGraph(scope, found.nodes)
+        self.nodes, self._places = self.graph.nodes, found.places
+        self.reads = _reads_of(self.nodes)
+        self.computed = {index for index, node in enumerate(self.nodes) if node.op_type != "Constant"}
+        self.makers = {name: maker for name, maker in self.graph.producers.items() if maker in self.computed}
+
+    @cached_property
+    def readers(self) -> Mapping[str, Sequence[int]]:
+        """The nodes that read each value."""
+        readers = defaultdict(list)
+        for index in sorted(self.computed):
+            for name in self.reads[index]:
+                readers[name].append(index)
+        return readers
+
+    def location(self, index: int) -> str:
+        """Return the location of a node, as people read it."""
+        return f"main/{node_label(self.nodes[index], self._places[index])}"
+
+    def is_used(self, name: str) -> bool:
+        """Return True for a value that a node or a caller reads."""
+        return bool(name) and (name in self.readers or name in self.results)
+
+    def made_by(self, indices: Iterable[int]) -> dict[str, None]:
+        """Return the values that some nodes compute, in their order."""
+        return dict.fromkeys(name for index in sorted(indices) for name in self.nodes[index].output if name)
+
+
+def _reads_of(nodes: Iterable[onnx.NodeProto]) -> list[tuple[str, ...]]:
+    return [tuple(dict.fromkeys(filter(None, reads(node)))) for node in nodes]
+
+
+def reached(start: Collection[int], reads: Sequence[Sequence[str]], makers: Mapping[str, int]) -> set[int]:
+    """Return the nodes that some nodes depend on, and these."""
+    seen, waiting = set(start), list(start)
+    while waiting:
+        for name in reads[waiting.pop()]:
+            maker = makers.get(name)
+            if maker is not None and maker not in seen:
+                seen.add(maker)
+                waiting.append(maker)
+    return seen
+
+
+def reached_forward(
+    start: Iterable[int], nodes: Sequence[onnx.NodeProto], readers: Mapping[str, Sequence[int]]
+) -> set[int]:
+    """Return the nodes that depend on some nodes, and these."""
+    seen, waiting = set(start), list(start)
+    while waiting:
+        for name in nodes[waiting.pop()].output:
+            for reader in readers.get(name, ()):
+                if reader not in seen:
+                    seen.add(reader)
+                    waiting.append(reader)
+    return seen
