@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any, NamedTuple
 
 from splitgraph.conversion.notation.formula import Formula, Term, has_no_zero, wide_float
 from splitgraph.conversion.notation.node_at_boundary import Inexact, NodeAtBoundary
@@ -29,6 +30,14 @@ from splitgraph.model.values import type_proto
 _STEPS = {"CumSum": ("Add", -0.0), "CumProd": ("Mul", 1.0)}
 
 
+class _Masked(NamedTuple):
+    """A scanned output that is 0 behind the end: its new name, that of the 0, and the number of its element type."""
+
+    name: str
+    nothing: str
+    dtype: int
+
+
 class _Inner:
     """The Scan of one sequence, as it stands in the body of the outer one."""
 
@@ -42,10 +51,12 @@ class _Inner:
         outputs: Sequence[str],
         names: Sequence[str],
         kept_states: Sequence[str],
+        masked: Sequence[_Masked | None],
         has_lengths: bool,
     ) -> None:
         self.number, self.states, self.directions, self.types = number, states, directions, types
         self.inputs, self.outputs, self.kept_states, self.has_lengths = inputs, outputs, kept_states, has_lengths
+        self.masked = masked
         self.body, self.scan, self.t, self.zero, self.one, self.next, self.running, self.count = names
 
 
@@ -61,7 +72,7 @@ def scan_batch_by_outer_scan(node: NodeAtBoundary) -> None:
     sequence is scanned by itself.
 
     Where sequences have lengths, the states stay as they are behind the end. The document leaves open what is scanned
-    out there.
+    out there; onnxruntime, which alone runs Scan-8, gives 0.
     """
     number = node.known_value("num_scan_inputs")
     directions = node.known_value("directions")
@@ -84,9 +95,20 @@ def scan_batch_by_outer_scan(node: NodeAtBoundary) -> None:
         [node.new_name(f"out{index}") for index in range(len(node.outputs))],
         [node.new_name(hint) for hint in ("body", "scan", "t", "zero", "one", "next", "running", "count")],
         [node.new_name("state") for _ in range(states)],
+        [_masked(node, index) for index in range(states, len(node.outputs))] if has_lengths else [],
         has_lengths,
     )
     node.wrap = partial(_wrap, inner)
+
+
+def _masked(node: NodeAtBoundary, index: int) -> _Masked | None:
+    """Return how a scanned output becomes 0 behind the end; None for an output that the node omits."""
+    if not node.outputs[index]:
+        return None
+    dtype = node.output_type(index).dtype
+    if dtype not in DTYPE_NUMBERS:
+        raise Inexact("the element type of what it scans out is not known, and 0 behind the end", "declare the outputs")
+    return _Masked(node.new_name("scanned"), node.new_name("nothing"), DTYPE_NUMBERS[dtype])
 
 
 def _without_batch(node: NodeAtBoundary, name: str) -> ValueType:
@@ -120,7 +142,7 @@ def _wrap(inner: _Inner, node: NodeProto) -> None:
 
 
 def _keep_states_behind_the_end(inner: _Inner, body: GraphProto, length: str) -> None:
-    """Add a count of the steps to a body, and keep the old states behind the end of the sequence."""
+    """Add a count of the steps to a body. Behind the end of the sequence, keep the old states and scan out 0."""
     count = helper.make_tensor_value_info(inner.t, TensorProto.INT64, [])
     nodes = [
         _number(inner.one, 1),
@@ -132,6 +154,13 @@ def _keep_states_behind_the_end(inner: _Inner, body: GraphProto, length: str) ->
         nodes.append(make_node("Where", choice, [kept]))
     states = list(body.output)[: inner.states]
     scanned = list(body.output)[inner.states :]
+    for value, masked in zip(scanned, inner.masked, strict=True):
+        if masked is not None:
+            elements: list[Any] = [b"" if masked.dtype == TensorProto.STRING else 0]
+            nothing = helper.make_tensor("", masked.dtype, [], elements)
+            nodes.append(make_node("Constant", [], [masked.nothing], value=nothing))
+            nodes.append(make_node("Where", [inner.running, value.name, masked.nothing], [masked.name]))
+            value.name = masked.name
     inputs = [count, *body.input]
     results = [helper.make_tensor_value_info(inner.next, TensorProto.INT64, [])]
     for kept, before in zip(inner.kept_states, states, strict=True):

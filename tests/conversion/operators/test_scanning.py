@@ -81,11 +81,8 @@ def test_lengths_go_up(target: int) -> None:
     before = scan(8, lengths=True)
     feeds = feeds_of(before)
     after = converted(before, target)
-    expected, found = run(before, feeds), run(after, feeds)
-    assert_same(expected[:1], found[:1], 1e-6)
-    for row, length in enumerate(feeds["lengths"]):
-        assert_same([expected[1][row, :length]], [found[1][row, :length]], 1e-6)
-    assert expected[1].shape == found[1].shape
+    # onnxruntime scans out 0 behind the end.
+    assert_same(run(before, feeds), run(after, feeds), 1e-6)
 
 
 @pytest.mark.parametrize(

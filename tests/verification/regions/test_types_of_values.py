@@ -37,21 +37,23 @@ def test_another_operator_of_an_optional_is_different() -> None:
     assert verify_models(first, second).verdict == "different"
 
 
-def scan(length: str | int) -> onnx.ModelProto:
+def scan(length: str | int, *, has_lengths: bool = False) -> onnx.ModelProto:
     body = graph_of(
         [node("Add", ["s", "x"], ["t"]), node("Identity", ["t"], ["o"])],
         [value("s", [2]), value("x", [2])],
         [value("t", [2]), value("o", [2])],
     )
     inputs = [value("i", ["B", 2]), value("v", ["B", length, 2])]
-    nodes = [node("Scan", ["", "i", "v"], ["y", "z"], body=body, num_scan_inputs=1)]
+    inputs += [value("l", ["B"], TensorProto.INT64)] if has_lengths else []
+    nodes = [node("Scan", ["l" if has_lengths else "", "i", "v"], ["y", "z"], body=body, num_scan_inputs=1)]
     outputs = [value("y", ["B", 2]), value("z", ["B", length, 2])]
     return model_of(nodes, inputs, outputs, opset=8, ir_version=3)
 
 
+@pytest.mark.parametrize("has_lengths", [False, True])
 @pytest.mark.parametrize("length", ["T", 4])
-def test_a_size_of_0_that_the_result_does_not_run_on(length: str | int) -> None:
-    found = splitgraph.upgrade(scan(length), 9, verify=True).verification
+def test_a_size_of_0_that_the_result_does_not_run_on(length: str | int, has_lengths: bool) -> None:
+    found = splitgraph.upgrade(scan(length, has_lengths=has_lengths), 9, verify=True).verification
     assert found is not None
     assert found.verdict == "equal"
 
