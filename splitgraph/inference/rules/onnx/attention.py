@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
@@ -14,6 +15,7 @@ from splitgraph.inference.rules.operands import (
     dims_of,
     dims_of_rank,
     exact_quotient,
+    expect,
     expect_dims,
     expect_shapes,
     int_attribute,
@@ -28,6 +30,8 @@ from splitgraph.model.value_type import ValueType, tensor
 Heads = tuple["DimLike | None", "DimLike | None", "DimLike | None", "DimLike | None"]
 
 _UNKNOWN_HEADS: Heads = (None, None, None, None)
+# Before this version of Attention, a mask is for all keys.
+_SHORT_MASK_SINCE = 24
 
 
 @operator("Attention", gives=(0, 0, 2, 0))
@@ -55,6 +59,8 @@ def attention(ctx: NodeContext) -> Sequence[ValueType]:
     total = ctx.fresh() if total is None else total
     expect_dims(ctx, 4, (key[0], key[1], None, key[3]), "past_key")
     expect_dims(ctx, 5, (value[0], value[1], past, value[3]), "past_value")
+    expect_dims(ctx, 6, (query[0],), "nonpad_kv_seqlen")
+    _check_mask(ctx, (query[0], query[1], query[2], total))
     shape: Sequence[DimLike | None] | None = (query[0], query[1], query[2], value[3])
     if flat is None:
         shape = None
@@ -67,6 +73,27 @@ def attention(ctx: NodeContext) -> Sequence[ValueType]:
         tensor(value_dtype, (value[0], value[1], total, value[3])),
         tensor(dtype, (query[0], query[1], query[2], total)),
     ]
+
+
+def _check_mask(ctx: NodeContext, scores: Heads) -> None:
+    """Require a mask that broadcasts to the scores. From version 24 on, it may be for the first keys only."""
+    mask = dims_of(ctx, 3) if ctx.has_input(3) else None
+    if mask is None:
+        return
+    if len(mask) > len(scores):
+        raise InvalidNode(f"attn_mask has rank {len(mask)}; it must have rank 2, 3 or 4")
+    for axis, (dim, size) in enumerate(zip(reversed(mask), reversed(scores), strict=False), 1):
+        if size is None or dim == 1 or not (isinstance(dim, int) or size == 1 or ctx.facts.prove_ne(dim, 1)):
+            continue
+        fault = partial("attn_mask has dimension {} on axis {}; it must be 1 or {}".format, dim, len(mask) - axis, size)
+        if axis > 1:
+            expect(ctx, dim, "==", size, fault)
+        elif ctx.since_version >= _SHORT_MASK_SINCE:
+            expect(ctx, size, ">=", dim, fault)
+        elif isinstance(dim, int) and isinstance(size, int) and dim < size:
+            tolerate(ctx, fault(), "without the other keys", run_by="the reference evaluator")
+        else:
+            expect(ctx, dim, "==", size, fault)
 
 
 def _check_heads(queries: int, kept: int) -> None:
@@ -246,6 +273,7 @@ def causal_conv_with_state(ctx: NodeContext) -> Sequence[ValueType]:
     dtype = known_dtype(ctx, range(4))
     dims, weights, bias = ranked_dims(ctx, 0, 3), ranked_dims(ctx, 1, 3), ranked_dims(ctx, 2, 1)
     merged_dim(ctx, dims[1], weights[0], "the channels of input and weights")
+    merged_dim(ctx, 1, weights[1], "1 and the second dimension of the weights")
     merged_dim(ctx, dims[1], bias[0], "the channels of input and bias")
     size = weights[2]
     if isinstance(size, int) and size < 1:

@@ -21,6 +21,7 @@ from splitgraph.inference.rules.operands import (
     merged_dim,
     operator,
     ranked_dims,
+    tolerate,
 )
 from splitgraph.inference.rules.windows import Windows, check_each, read_windows, spread_dim, window_counts
 from splitgraph.model.value_type import ValueType, tensor
@@ -168,6 +169,11 @@ def _transposed_dims(
         if len(shape) not in (rank, rank + 2):
             raise InvalidNode(f"output_shape {list(shape)} for {rank} spatial dimensions; one is required for each")
         check_each("output_shape", shape[-rank:], least=0)
+        if len(shape) > rank:
+            text = (
+                f"output_shape {list(shape)} has {len(shape)} elements; it must have {rank}, without batch and channels"
+            )
+            tolerate(ctx, text, f"as {list(shape[-rank:])}", run_by="OpenVINO")
         return list(shape[-rank:])
     result: list[DimLike | None] = []
     for axis, (dim, size) in enumerate(zip(dims, kernel, strict=True)):

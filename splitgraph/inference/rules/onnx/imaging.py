@@ -125,7 +125,32 @@ def col2im(ctx: NodeContext) -> Sequence[ValueType]:
         elements = product(known)
         if isinstance(elements, int):
             channels = exact_quotient(ctx, dims[1], elements, "the rows by the number of elements in a block")
+        _check_positions(ctx, dims[2], image, known, pads)
     return [tensor(dtype, (dims[0], channels, *image))]
+
+
+def _check_positions(
+    ctx: NodeContext,
+    columns: DimLike | None,
+    image: Sequence[DimLike | None],
+    block: Sequence[DimLike],
+    pads: Sequence[int],
+) -> None:
+    """Require a column for each position of the block in the image."""
+    rank = len(image)
+    ones, zeros = (1,) * rank, (0,) * 2 * rank
+    strides, dilations = (ints_attribute(ctx, name) or ones for name in ("strides", "dilations"))
+    pads = pads or zeros
+    if columns is None or None in image or min(strides) < 1:
+        return
+    counts = [
+        (side + pads[axis] + pads[rank + axis] - dilations[axis] * (block[axis] - 1) - 1) // strides[axis] + 1
+        for axis, side in enumerate(image)
+        if side is not None
+    ]
+    total = product(counts)
+    fault = partial("the input has {} columns; the block has {} positions in the image".format, columns, total)
+    expect(ctx, columns, "==", total, fault)
 
 
 @operator("CenterCropPad")

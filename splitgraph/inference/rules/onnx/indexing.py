@@ -217,6 +217,8 @@ def _check_update(ctx: NodeContext, dims: Dims | None) -> None:
     for axis, (cached, new) in enumerate(zip(dims, update, strict=True)):
         if axis != sequence:
             merged_dim(ctx, cached, new, f"the dimensions on axis {axis}")
+    fault = f"the update has {update[sequence]} positions, and the cache has {dims[sequence]}"
+    expect(ctx, dims[sequence], ">=", update[sequence], lambda: fault)
     if ctx.is_unresolved("mode") or ctx.attribute("mode", "linear") != "linear":
         return
     first, last = integer_range(ctx, 2) or (0, 0)

@@ -83,7 +83,9 @@ def matmul_quantized(ctx: NodeContext) -> Sequence[ValueType]:
         (f"a_scale: {PER_ROW}", f"a_zero_point: {PER_ROW}"),
         (f"b_scale: {PER_COLUMN}", f"b_zero_point: {PER_COLUMN}"),
     )
-    expect_shapes(ctx, "", *rows, "", *columns, sizes=_rows_and_columns(ctx, 0, 3))
+    # Engines read one number for each row of the output, or for each column.
+    results = (f"y_scale: {PER_ROW} | N", f"y_zero_point: {PER_ROW} | N")
+    expect_shapes(ctx, "", *rows, "", *columns, *results, sizes=_rows_and_columns(ctx, 0, 3))
     return [tensor(ctx.input(7).dtype, product_dims(ctx, dims_of(ctx, 0), dims_of(ctx, 3)))]
 
 

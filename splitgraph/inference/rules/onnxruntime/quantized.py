@@ -172,6 +172,16 @@ def dynamic_quantize_lstm(ctx: NodeContext) -> Sequence[ValueType]:
         size = int_attribute(ctx, "hidden_size", 0)
         hidden = merged_dim(ctx, size, hidden, "hidden_size and the recurrence weights")
     merged_dim(ctx, features, weights[1], "the features of the weights and of the input")
+    for dims, what in ((weights, "the weights"), (recurrence, "the recurrence weights")):
+        merged_dim(ctx, directions, dims[0], f"the first dimension of {what} and the number of directions")
+        merged_dim(ctx, None if hidden is None else 4 * hidden, dims[2], f"the columns of {what} and the gates")
+    scale = "D | D G"
+    sizes = {"D": directions, "B": batch, "H": hidden, "G": weights[2], "R": recurrence[2]}
+    more = ("sequence_lens: B", "initial_h: D B H", "initial_c: D B H", "P: D E")
+    quantized = (f"W_scale: {scale}", f"W_zero_point: {scale}", f"R_scale: {scale}", f"R_zero_point: {scale}")
+    eights = None if hidden is None else 8 * hidden
+    threes = None if hidden is None else 3 * hidden
+    expect_shapes(ctx, "", "", "", "B: D F", *more, *quantized, sizes={**sizes, "F": eights, "E": threes})
     dtype, last = ctx.input(0).dtype, (directions, batch, hidden)
     return [tensor(dtype, (steps, directions, batch, hidden)), tensor(dtype, last), tensor(dtype, last)]
 
