@@ -7,6 +7,7 @@ function call) depend on all values that the body reads.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 
@@ -14,7 +15,7 @@ import onnx
 
 from splitgraph.model.scopes import FunctionKey, Steps, called_function, finish, function_key
 from splitgraph.model.value_type import DTYPE_NAMES
-from splitgraph.verification.models.model_files import nodes_within
+from splitgraph.verification.models.model_files import nodes_within, scoped_nodes
 
 # Operators and layers that read only shapes and counts.
 _SHAPE_ONLY = frozenset({"Shape", "Size", "ShapeOf", "EyeLike", "RandomNormalLike", "RandomUniformLike"})
@@ -72,6 +73,8 @@ _READING_AT = (
 )
 _DIVISIONS = frozenset({"Div", "Mod", "Divide", "FloorMod"})
 _WELL_KNOWN = ("", "ai.onnx", "ai.onnx.ml", "org.openvinotoolkit")
+# A loop of more iterations is not run on drawn values of any kind.
+_MANY_ITERATIONS = 1000
 _POSITIONS_OF = frozenset({"ArgMax", "ArgMin"})
 
 Masks = dict[str, int]
@@ -131,22 +134,98 @@ def extent_inputs(model: onnx.ModelProto) -> set[str]:
 
 
 def index_inputs(model: onnx.ModelProto) -> set[str]:
-    """Return the integer inputs of a model that positions may be computed from, or divisors of integers, or what a node
-    with a body reads: engines need not check those.
+    """Return the integer inputs of a model that positions may be computed from, or divisors of integers; conditions and
+    numbers of iterations; sizes and lengths in a body; and what a function reads. Engines need not check those.
     """
     whole = {value.name for value in model.graph.input if value.type.tensor_type.elem_type not in _FRACTIONS}
-    roots: dict[str, set[str]] = {name: {name} for name in whole}
     names: set[str] = set()
-    for node in model.graph.node:
-        if node.op_type in _SHAPE_ONLY or node.op_type in _POSITIONS_OF:
+    _trace_positions(model.graph.node, {name: {name} for name in whole}, names, is_body=False)
+    return names
+
+
+def _trace_positions(
+    nodes: Iterable[onnx.NodeProto], roots: dict[str, set[str]], names: set[str], *, is_body: bool
+) -> None:
+    """Add the inputs that positions are computed from. roots: the inputs that each value is computed from."""
+    for node in nodes:
+        if node.op_type in _POSITIONS_OF:
             continue
         read = [roots.get(name, set()) for name in node.input]
-        is_open = node.domain not in _WELL_KNOWN or any(True for _ in _bodies(node, 2))
+        if node.op_type in SHAPE_INPUTS and is_body:
+            names.update(*(read[place] for place in SHAPE_INPUTS[node.op_type] if place < len(read)))
+        if node.op_type in _SHAPE_ONLY:
+            continue
+        is_open = node.domain not in _WELL_KNOWN
         if is_open or node.op_type in _DIVISIONS or any(part in node.op_type for part in _READING_AT):
             names.update(*(read if is_open else read[1:]))
+        if node.op_type in ("If", "Loop"):
+            names.update(*read[:2])
+        for body, _ in _bodies(node, 2):
+            read.append(_traced_body(node, body, roots, names))
         for name in node.output:
             roots.setdefault(name, set()).update(*read)
-    return names
+
+
+def _traced_body(
+    node: onnx.NodeProto, body: onnx.GraphProto, roots: Mapping[str, set[str]], names: set[str]
+) -> set[str]:
+    """Trace a body, and return the inputs that its outputs are computed from."""
+    inner = {name: set(own) for name, own in roots.items()}
+    # The number of the iteration and the condition come first in a Loop; a Scan of opset 8 has lengths first.
+    given = ["", "", *node.input[2:]] if node.op_type == "Loop" else node.input[-len(body.input) :]
+    for value, name in zip(body.input, given, strict=False):
+        inner[value.name] = set(roots.get(name, ()))
+    states = list(zip(body.input[2:], body.output[1:], strict=False)) if node.op_type == "Loop" else []
+    states = list(zip(body.input, body.output, strict=False)) if node.op_type == "Scan" else states
+    grows = True
+    while grows:
+        _trace_positions(body.node, inner, names, is_body=True)
+        # What one iteration computes, the next one reads.
+        grows = False
+        for state, result in states:
+            grows |= not inner.get(result.name, set()) <= inner[state.name]
+            inner[state.name] |= inner.get(result.name, set())
+    return set().union(*(inner.get(value.name, set()) for value in body.output))
+
+
+def may_not_end(model: onnx.ModelProto, counts: Mapping[str, int]) -> bool:
+    """Return True if a Loop of a model may take very many iterations on other values: none but its condition ends it,
+    or its number of iterations is large, or not known beside a condition that it computes. counts: the known numbers.
+    """
+    known = dict(counts)
+    for node, _ in scoped_nodes(model):
+        if node.op_type == "Constant" and node.attribute and node.attribute[0].name == "value":
+            tensor = node.attribute[0].t
+            known |= {node.output[0]: _number(tensor)} if _is_number(tensor) else {}
+    known |= {tensor.name: _number(tensor) for tensor in model.graph.initializer if _is_number(tensor)}
+    loops = (node for node, _ in scoped_nodes(model) if node.op_type == "Loop")
+    return any(_is_open(node, known) for node in loops)
+
+
+def _is_open(node: onnx.NodeProto, known: Mapping[str, int]) -> bool:
+    name = node.input[0] if node.input else ""
+    if not name:
+        return True
+    if name in known:
+        return known[name] > _MANY_ITERATIONS
+    return not any(_keeps_condition(body) for body, _ in _bodies(node, 2))
+
+
+def _keeps_condition(body: onnx.GraphProto) -> bool:
+    """Return True if the condition after an iteration is that before it, or a constant."""
+    made = {name: node for node in body.node for name in node.output}
+    name = body.output[0].name
+    while name in made and made[name].op_type == "Identity":
+        name = made[name].input[0]
+    return name not in made or made[name].op_type == "Constant"
+
+
+def _is_number(tensor: onnx.TensorProto) -> bool:
+    return tensor.data_type == onnx.TensorProto.INT64 and math.prod(tensor.dims) == 1 and not tensor.external_data
+
+
+def _number(tensor: onnx.TensorProto) -> int:
+    return int(onnx.numpy_helper.to_array(tensor).reshape(-1)[0])
 
 
 def _union(masks: Iterable[int]) -> int:

@@ -13,9 +13,10 @@
 The elements of larger constants are steps, too (see `limits`).
 
 Shapes are those of the values that reach the region; only where nothing but empty ones does, dimensions of size 0 grow
-(see `local_check`). Values that no element of the model's inputs reaches (sizes, constants) do not change: what is
-known of them, the second model may rely on. Nor do lengths, positions and divisors. Boxes stay as large as they are:
-what an engine does for one may take time in proportion to its area.
+(see `local_check`). A region with a loop that may not end on other values is drawn up to steps alone. Values that no
+element of the model's inputs reaches (sizes, constants) do not change: what is known of them, the second model may
+rely on. Nor do lengths, positions and divisors. Boxes stay as large as they are: what an engine does for one may take
+time in proportion to its area.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeGuard
 
 import numpy as np
 import onnx
 
 from splitgraph.model.tensor_data import byte_size
-from splitgraph.verification.models.dependence import extent_inputs, index_inputs, shape_inputs
+from splitgraph.verification.models.dependence import extent_inputs, index_inputs, may_not_end, shape_inputs
 from splitgraph.verification.models.model_files import elements_of, is_default_domain, scoped_nodes
 from splitgraph.verification.regions.limits import MULTIPLES, draw_limits
 from splitgraph.verification.values import Array, Value
@@ -102,9 +103,10 @@ def _drawn(models: Models, base: Mapping[str, Value], fixed: Collection[str], se
     (before, _), (after, _) = models
     both = before, after
     numbers = _constants(models)
-    has_loop = any(node.op_type == "Loop" for model in both for node, _ in scoped_nodes(model))
+    counts = {name: int(value.flat[0]) for name, value in base.items() if _is_count(value)}
+    is_open = any(may_not_end(model, counts) for model in both)
     kept = set(fixed).union(*(shape_inputs(model) | index_inputs(model) for model in both))
-    if not has_loop:
+    if not is_open:
         # Conditions of branches.
         kept -= {name for name, value in base.items() if _is_flags(value) and name not in fixed}
     # The specification does not say where NaN stands among numbers.
@@ -122,11 +124,11 @@ def _drawn(models: Models, base: Mapping[str, Value], fixed: Collection[str], se
     for _ in range(repetitions):
         yield Drawn("mixed", dict(base) | {name: _of_two(value, rng) for name, value in free.items()})
     words = _texts(both)
-    kinds: Sequence[Kind] = ("steps",) if has_loop else ("steps", "ends", "gaps")
+    kinds: Sequence[Kind] = ("steps",) if is_open else ("steps", "ends", "gaps")
     for kind in kinds:
         for values in _unusual(free, kind, numbers, rng):
             yield Drawn(kind, dict(base) | (_without_nan(values) if has_order else values))
-    for values in _mixed(free, words) if not has_loop else ():
+    for values in _mixed(free, words) if not is_open else ():
         yield Drawn("mixed", dict(base) | (_without_nan(values) if has_order else values))
     for values in _counts(before, base):
         yield Drawn("counts", dict(base) | values)
@@ -178,6 +180,10 @@ def _without_nan(values: Mapping[str, Value]) -> dict[str, Value]:
 def _numbers_only(value: Array) -> Array:
     is_float = value.dtype.kind == "f" or value.dtype.name == "bfloat16"
     return np.where(value == value, value, np.zeros((), value.dtype)) if is_float else value
+
+
+def _is_count(value: Value) -> TypeGuard[Array]:
+    return isinstance(value, np.ndarray) and value.dtype == np.int64 and value.size == 1
 
 
 def _is_flags(value: Value) -> bool:

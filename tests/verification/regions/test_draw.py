@@ -193,9 +193,30 @@ LOOP = (
 )
 
 
-def test_a_loop_runs_several_times_on_ordinary_numbers() -> None:
+def test_a_loop_runs_several_times_on_all_numbers() -> None:
     made = drawn(parsed("int64 n, float[N] x => float[N] y", LOOP), {"n": I64(3), "x": np.ones(4, F)})
     assert numbers(made, "counts", "n") == [0, 1, 2, 8, 20]
+    assert {"ends", "gaps"} <= made.keys()
+    assert set(numbers(made, "ends", "n")) == {3}
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        # Its condition alone ends it.
+        (LOOP.replace("n, , x", ", , x"), 3),
+        (LOOP, 2**62),
+        # The number of iterations is computed, and the condition, too.
+        (
+            "m = Add(n, n) y = Loop(m, , x) <body = l (int64 i, bool c, float[N] s) => (bool d, float[N] r) "
+            "{ r = Mul(s, s) t = ReduceSum(r) u = Squeeze(t) d = Less(u, u) }>",
+            3,
+        ),
+    ],
+)
+def test_a_loop_that_may_not_end_runs_on_ordinary_numbers(text: str, count: int) -> None:
+    made = drawn(parsed("int64 n, float[N] x => float[N] y", text), {"n": I64(count), "x": np.ones(4, F)})
+    assert "steps" in made
     assert not {"ends", "gaps"} & made.keys()
 
 
