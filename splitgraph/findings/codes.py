@@ -466,8 +466,9 @@ _code(
     "SG506",
     "equal results that show too little",
     "Both models gave the same outputs, but a part that differs between them could not be run alone, so that it may "
-    "differ on other inputs. Or the models are OpenVINO IR, which only runs as a whole, and on all tested inputs the "
-    "outputs are NaN, infinite or empty, or do not change with the inputs. The models are not verified.",
+    "differ on other inputs; or a constant has other elements in the second model, and no run read these. Or the "
+    "models are OpenVINO IR, which only runs as a whole, and on all tested inputs the outputs are NaN, infinite or "
+    "empty, or do not change with the inputs. The models are not verified.",
     "Give realistic inputs with --inputs (Python: inputs={...}), or sizes with --bind.",
 )
 _code(

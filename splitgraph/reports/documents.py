@@ -256,6 +256,7 @@ def _comparison_json(verification: Verification) -> Document:
                 "max_abs_diff": _number_json(region.max_abs_diff),
                 "verdict": region.verdict,
                 "reason": region.reason,
+                "unread": list(region.unread),
             }
             for region in verification.regions
         ],

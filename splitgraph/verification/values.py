@@ -72,6 +72,15 @@ def _is_identical(first: Value, second: Value) -> bool:
     return all(have_same_bits(first[block], second[block]) for block in blocks(first))
 
 
+def is_same(first: Value, second: Value) -> bool:
+    """Return True if two values are the same: numbers bit for bit, texts, and the members of sequences and maps."""
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(is_same, first, second))
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray) and is_text(first) and is_text(second):
+        return bool(np.array_equal(first, second))
+    return _is_identical(first, second) if isinstance(first, np.ndarray) else bool(first == second)
+
+
 def have_same_bits(first: Array, second: Array) -> bool:
     """Return True if two arrays of numbers, of the same type and shape, are the same bit for bit."""
     width = first.dtype.itemsize if first.dtype.itemsize in (1, 2, 4, 8) else 1

@@ -34,7 +34,8 @@ class Region:
     None if nothing was compared. verdict: "equal", "different" or "not-run". reason: of another verdict than "equal",
     what differs and at which inputs, or why the region could not be checked; of "equal", what the engine computes
     differently from the specification, or that it was not compared on all drawn values; "" for nothing to say. is_open:
-    the time was over before all drawn values were compared.
+    the time was over before all drawn values were compared. unread: constants that have other elements in the second
+    model, which no run read, each with its place.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Region:
     verdict: Verdict
     reason: str = ""
     is_open: bool = False
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +54,13 @@ class Verification:
     """The result of `verify`.
 
     verdict: "equal" if the outputs are equal and every region was checked and is equal; "different"; or "not-run", also
-    if a part that differs could not be checked (SG506). engine: the engine that ran the cases, "" for none. cases: how
-    many sets of inputs were compared.
-    max_abs_diff, max_rel_diff: over all floating-point outputs, 0.0 if they are identical, None if nothing was
-    compared. first_difference: None unless different. proofs: locations of the splits whose lengths are symbolically
-    equal, so for every value of every dimension. diagnostics: which engines failed and why, and what limits the
-    verdict. providers: what the engine ran the models on: execution providers of onnxruntime, devices of OpenVINO; none
-    for the reference evaluator, and if nothing was run. regions: the parts that differ, in the order of the first
-    model; none of OpenVINO IR.
+    if a part that differs could not be checked, or reads constants that differ and no run read (SG506). engine: the
+    engine that ran the cases, "" for none. cases: how many sets of inputs were compared. max_abs_diff, max_rel_diff:
+    over all floating-point outputs, 0.0 if they are identical, None if nothing was compared. first_difference: None
+    unless different. proofs: locations of the splits whose lengths are symbolically equal, so for every value of every
+    dimension. diagnostics: which engines failed and why, and what limits the verdict. providers: what the engine ran
+    the models on: execution providers of onnxruntime, devices of OpenVINO; none for the reference evaluator, and if
+    nothing was run. regions: the parts that differ, in the order of the first model; none of OpenVINO IR.
     """
 
     verdict: Verdict

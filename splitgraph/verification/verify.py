@@ -11,6 +11,7 @@ What `verify_models` does, step by step:
 4. It chooses inputs: sizes that the model accepts, and elements (`inputs`).
 5. One engine after the other runs both models on these inputs, in a process of its own, until one engine can decide
    (`engines`, `reference`). Meanwhile it runs each region alone (`regions.local_check`).
+   If a region is equal although its constants differ, a run must have read what differs (`regions.reading`).
 6. It compares the outputs, asks the arbiter about regions that differ (`regions.check`), and puts both together
    (`verdict.engine_trial`).
 

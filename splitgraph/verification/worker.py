@@ -9,7 +9,9 @@ A job is a folder with `job.json`: {"engines": [name, name],
 [{"models": [file, file], "folders": [...], "fixed": [positions of inputs that do not change], "signed": [positions of
 outputs], "exact": whether nothing is allowed}, ...], "members": [{"kind": 0, "inputs": [names], "types": [inferred],
 "outputs": [names]}, ...], "batches": [[member, ...], ...], "drawn": [[kind, file of the values to draw from, seconds
-that these took], ...], "seconds": for all drawn values, "rtol", "atol", "seed"}}.
+that these took], ...], "seconds": for all drawn values, "rtol", "atol", "seed", "only_asks": whether nothing is
+compared}}. A kind has "asked": [{"number": 0, "side": 0, "models": [[file, folder], ...]}, ...], copies of a side with
+other elements of a constant (see `regions.reading`).
 
 The worker loads the libraries of the settings and looks for their providers. It loads the first model and runs it on
 each case; then the second model, on the cases that the first one accepted. Once an attempt at a case is accepted, the
@@ -32,6 +34,7 @@ process, after its last event:
 
     {"event": "start" | "end", "stage": "region", "region": 0, ...}     end: see `local_check.RegionRun.as_event`
     {"event": "base", "stage": "region", "kind": 0, "inputs": file, "seconds": 0.1}     values that reached a kind
+    {"event": "read", "stage": "region", "kind": 0, "numbers": [0, ...]}    of what is asked: what was read
     {"event": "failed", "stage": "region", "reason": ""}                the engine returns no inner values
     {"event": "start" | "end", "stage": "drawn", "kind": 0, ...}
 
@@ -272,6 +275,13 @@ def _tell_regions(regions: Regions, task: _Task) -> None:
     for kind, inputs in regions.bases.items():
         seconds = regions.base_seconds[kind]
         task.events.write({"event": "base", "stage": "region", "kind": kind, "inputs": inputs, "seconds": seconds})
+    _tell_read(regions, task)
+
+
+def _tell_read(regions: Regions, task: _Task) -> None:
+    for number, kind in enumerate(regions.kinds):
+        if kind.read:
+            task.events.write({"event": "read", "stage": "region", "kind": number, "numbers": sorted(kind.read)})
 
 
 def _locate(task: _Task) -> None:
@@ -301,6 +311,12 @@ def _run_drawn(task: _Task) -> None:
     assert regions is not None
     waiting: Sequence[tuple[int, str, float]] = task.job["regions"]["drawn"]
     end = time.monotonic() + task.job["regions"]["seconds"]
+    if task.job["regions"]["only_asks"]:
+        for kind, inputs, _ in waiting:
+            task.events.write({"event": "start", "stage": "drawn", "kind": kind})
+            regions.ask_drawn(kind, read_values(task.folder / inputs), end)
+        _tell_read(regions, task)
+        return
     for number, (kind, inputs, seconds) in enumerate(waiting):
         # What the cheap ones leave is for those that come later.
         share = (end - time.monotonic()) / (len(waiting) - number)

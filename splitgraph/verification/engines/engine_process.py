@@ -89,13 +89,13 @@ class EngineRun:
     outputs: of each model (0 first, 1 second), by case and attempt, in the order of the graph outputs. failures: in the
     order in which they happened. undeployed: for each model, the optimisation levels at which it does not load, with
     the reason. deviating: what each model does otherwise with the default optimisations. providers: what the models ran
-    on. idle: of these, the ones that got no node of a model. seconds: what the longest run of each model took.
-    refused: why the settings cannot be used here, "" if they can. opsets: what a model was taken for, if that is not
-    the opset that it imports. regions, drawn: what happened to each region, and to each kind of regions on drawn
-    values. bases: files of the values that reached a region of a kind; base_seconds: what comparing on such values
-    took. parting: the first value in which the models differ, by its number, with the case and the reason. uncaptured:
-    why the engine returns no inner values, "" if it does. crashed: the region, or the kind on drawn values, that ended
-    the process.
+    on. idle: of these, the ones that got no node of a model. seconds: what the longest run of each model took. refused:
+    why the settings cannot be used here, "" if they can. opsets: what a model was taken for, if that is not the opset
+    that it imports. regions, drawn: what happened to each region, and to each kind of regions on drawn values. read: of
+    each kind, what was read of what was asked (see `regions.reading`). bases: files of the values that reached a region
+    of a kind; base_seconds: what comparing on such values took. parting: the first value in which the models differ, by
+    its number, with the case and the reason. uncaptured: why the engine returns no inner values, "" if it does.
+    crashed: the region, or the kind on drawn values, that ended the process.
     """
 
     outputs: tuple[dict[tuple[int, int], list[Value]], dict[tuple[int, int], list[Value]]] = field(
@@ -113,6 +113,7 @@ class EngineRun:
     bases: dict[int, Path] = field(default_factory=dict)
     base_seconds: dict[int, float] = field(default_factory=dict)
     seconds: dict[int, float] = field(default_factory=dict)
+    read: dict[int, set[int]] = field(default_factory=dict)
     uncaptured: str = ""
     parting: tuple[int, int, str] | None = None
     crashed: int | None = None
@@ -296,6 +297,8 @@ def _add_region(run: EngineRun, folder: Path, event: Mapping[str, Any]) -> None:
     elif event["event"] == "base":
         run.bases[event["kind"]] = folder / event["inputs"]
         run.base_seconds[event["kind"]] = event["seconds"]
+    elif event["event"] == "read":
+        run.read[event["kind"]] = set(event["numbers"])
     elif event["event"] == "failed":
         run.uncaptured = event["reason"]
 

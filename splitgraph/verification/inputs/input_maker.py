@@ -132,6 +132,18 @@ class InputMaker:
             with contextlib.suppress(InputError, ArithmeticError):
                 yield self._drawn(sizes, 0, _SMALL_ATTEMPT)
 
+    def reaching(self, length: int) -> Iterator[dict[str, Value]]:
+        """Yield inputs with a dimension of this size, and inputs whose whole numbers are positions up to it."""
+        for sizes in self._sizes[0].reaching(length):
+            with contextlib.suppress(InputError, ArithmeticError):
+                yield self._drawn(sizes, 0, 0)
+        with contextlib.suppress(InputError, ArithmeticError):
+            usual = self._drawn(self._sizes[0].choose(0, 0, ()), 0, 0)
+            whole = [item.name for item in self._inputs if item.name not in self.given and _is_whole(item.type)]
+            names = [self._names.get(name, name) for name in whole]
+            for number in (length - 1, length) if names else ():
+                yield usual | {name: _all_of(usual[name], number) for name in names if name in usual}
+
     def _drawn(self, sizes: SymbolSizes, case: int, attempt: int) -> dict[str, Value]:
         given = self.case_of(case).inputs
         draw = _Draw(sizes, np.random.default_rng([self._seed, case, attempt]), case, RETRY_POLICY[attempt])
@@ -203,6 +215,14 @@ def _shape_of(item: ModelInput, wanted: ValueType, sizes: SymbolSizes) -> tuple[
     if math.prod(shape) * numpy_dtype(wanted.dtype or "float32").itemsize > _LARGEST_INPUT:
         raise InputError(f"the input {item.name!r} of shape {list(shape)} takes more than {_LARGEST_INPUT >> 20} MiB")
     return shape
+
+
+def _is_whole(wanted: ValueType) -> bool:
+    return wanted.kind == "tensor" and wanted.dtype in ("int32", "int64")
+
+
+def _all_of(value: Value, number: int) -> Value:
+    return np.full_like(value, number) if isinstance(value, np.ndarray) else value
 
 
 def _condition(item: ModelInput, case: int, position: int) -> bool:

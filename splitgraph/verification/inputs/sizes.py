@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from splitgraph.dim import Dim, DimLike, Obligation, evaluate, product, substitute_if_defined, symbols_of
 from splitgraph.inference.analysis import Analysis
@@ -99,6 +99,16 @@ class SizeChooser:
             wanted += [{name: size} for name in free[:_MOST_SMALL]] if len(free) > 1 else []
         solutions = (_first_solution(self._make_solvers({**self._fixed, **given}), (), 0) for given in wanted)
         return [sizes for sizes in solutions if sizes is not None]
+
+    def reaching(self, length: int) -> Iterator[SymbolSizes]:
+        """Yield sizes in which free dimensions are of this size: all but the leading ones, and each by itself."""
+        free = [name for name in self._symbols if name not in self._fixed]
+        inner = [name for name in free if name not in self._leading()]
+        wanted = [dict.fromkeys(inner, length)] if len(inner) > 1 else []
+        for given in (*wanted, *({name: length} for name in free[:_MOST_SMALL])):
+            sizes = _first_solution(self._make_solvers({**self._fixed, **given}), (), 0)
+            if sizes is not None and self._bytes(sizes) <= _LARGEST_RETRY:
+                yield sizes
 
     def _with_one(self, number: int) -> list[Solver]:
         """Return solvers that set the free dimension with this number to 1; none without several free dimensions."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import onnx
 
@@ -28,9 +28,17 @@ from splitgraph.verification.models.dependence import values_of_elements
 from splitgraph.verification.models.model_files import ModelFile, write_model
 from splitgraph.verification.models.model_pair import ComparedModel, caller_inputs, default_names
 from splitgraph.verification.regions.arbiter import PLAIN, Arbiter, Opinion
-from splitgraph.verification.regions.cut import cut_out, has_same_kernels, has_same_operators, have_other_constants
+from splitgraph.verification.regions.constants import held_constants
+from splitgraph.verification.regions.cut import (
+    constants_read,
+    cut_out,
+    has_same_kernels,
+    has_same_operators,
+    have_other_constants,
+)
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
 from splitgraph.verification.regions.lost_digits import Loss
+from splitgraph.verification.regions.reading import Change, find_changes, questions
 from splitgraph.verification.verification import STOPPED, Region, Verdict
 
 # The values that regions need are in memory together up to so many bytes; one of unknown size counts as so many.
@@ -38,13 +46,17 @@ _MOST_VALUES, _UNKNOWN_SIZE = 2**28, 2**20
 _REFERENCE = "reference"
 # The process of an engine ends this much later if it does not end its work by itself.
 _LATE_SECONDS = 5.0
+# Lengths of dimensions that are tried to read what differs, after those that the models name; none is longer.
+_LADDER = (32, 64, 128, 256, 512, 1024)
+_LONGEST = 2**14
 
 
 @dataclass(slots=True)
 class _RegionKind:
     """Regions that are alike. models, files: before and after. fixed: the positions of inputs that do not change.
     signed: those of outputs in which 0.0 and -0.0 are not the same. is_exact, has_same_kernels: see `Arbiter`.
-    drawn: what happened on drawn values. crashed: it ended the process of the engine.
+    drawn: what happened on drawn values. crashed: it ended the process of the engine. changes: the constants that have
+    other elements in the second model, and asked: what of them a run should read; read: the numbers of what was read.
     """
 
     models: Sequence[onnx.ModelProto]
@@ -56,6 +68,22 @@ class _RegionKind:
     drawn: RegionRecord | None = None
     is_by_reference: bool = False
     crashed: bool = False
+    changes: Sequence[Change] = ()
+    asked: list[_Asked] = field(default_factory=list)
+    read: set[int] = field(default_factory=set)
+
+    def unread(self) -> list[Change]:
+        """Return the constants of which no run read what differs."""
+        numbers = {asked.change for number, asked in enumerate(self.asked) if number not in self.read}
+        return [self.changes[number] for number in sorted(numbers)]
+
+
+class _Asked(NamedTuple):
+    """Elements that a run should read. files: copies of one side in which they are others."""
+
+    change: int
+    side: int
+    files: Sequence[ModelFile]
 
 
 @dataclass(slots=True)
@@ -137,14 +165,24 @@ class LocalCheck:
     # Jobs --------------------------------------------------------------------------------------------------------
 
     def job(
-        self, sizes: Sequence[SymbolSizes], drawn: Mapping[int, Path] | None = None, seconds: float = 0.0
+        self,
+        sizes: Sequence[SymbolSizes],
+        drawn: Mapping[int, Path] | None = None,
+        seconds: float = 0.0,
+        *,
+        only_asks: bool = False,
     ) -> Mapping[str, Any] | None:
         """Return what an engine process reads of the regions; None if there is nothing to check.
 
         sizes: of the cases. drawn: the kinds to compare on drawn values, each with the file of the values to draw from;
-        seconds: for all of these.
+        seconds: for all of these. only_asks: nothing is compared, and only what the regions read of their constants is
+        asked.
         """
-        open_members = [number for number, member in enumerate(self.members) if not self._kinds[member.kind].crashed]
+        open_members = [
+            number
+            for number, member in enumerate(self.members)
+            if not self._kinds[member.kind].crashed and (not only_asks or self._kinds[member.kind].unread())
+        ]
         if not open_members or self._uncaptured:
             return None
         model = self._pair[0].model
@@ -157,6 +195,15 @@ class LocalCheck:
                 "fixed": list(kind.fixed),
                 "signed": list(kind.signed),
                 "exact": kind.is_exact or self._is_strict,
+                "asked": [
+                    {
+                        "number": number,
+                        "side": asked.side,
+                        "models": [(str(f.path), None if f.folder is None else str(f.folder)) for f in asked.files],
+                    }
+                    for number, asked in enumerate(kind.asked)
+                    if number not in kind.read
+                ],
             }
             for kind in self._kinds
         ]
@@ -180,6 +227,7 @@ class LocalCheck:
             "rtol": self._tolerances[0],
             "atol": self._tolerances[1],
             "seed": self._seed,
+            "only_asks": only_asks,
         }
 
     def _declared(self, name: str) -> str:
@@ -236,9 +284,60 @@ class LocalCheck:
         for kind, path in run.bases.items():
             self._bases.setdefault(kind, path)
             self._base_seconds.setdefault(kind, run.base_seconds[kind])
+        self._add_read(run)
         if run.crashed is not None:
             self._kinds[self.members[run.crashed].kind].crashed = True
         return run.crashed is not None
+
+    def _add_read(self, run: EngineRun) -> None:
+        for kind, numbers in run.read.items():
+            self._kinds[kind].read |= numbers
+
+    def ask(self) -> bool:
+        """Prepare to ask which of the constants that differ are read; return True if there is something to ask.
+
+        Regions that differ are not asked.
+        """
+        folders = [compared.folder for compared in self._pair]
+        for number, kind in enumerate(self._kinds):
+            members = [member for member in self.members if member.kind == number]
+            if kind.crashed or all(self._result(member).verdict != "equal" for member in members):
+                continue
+            kind.changes = find_changes(kind.models, folders, self._tolerances[0])
+            for question in questions(kind.models, folders, kind.changes):
+                name = f"kind_{number}_asked_{len(kind.asked)}"
+                files = [
+                    write_model(model, self._folder / f"{name}_{copy}", folders[question.side])
+                    for copy, model in enumerate(question.models)
+                ]
+                kind.asked.append(_Asked(question.change, question.side, files))
+        return self.has_unread
+
+    @property
+    def has_unread(self) -> bool:
+        """Return True if no run so far read some of the elements of constants that differ."""
+        return any(kind.unread() for kind in self._kinds)
+
+    def ask_drawn(self, engine: str, deadline: float) -> None:
+        """Ask each kind that has something unread on drawn values."""
+        waiting = {number: path for number, path in self._bases.items() if self._kinds[number].unread()}
+        left = deadline - time.monotonic()
+        if waiting and left > 0:
+            self._add_read(self._place.run(engine, [], left, regions=self.job((), waiting, left, only_asks=True)))
+
+    def lengths(self) -> list[int]:
+        """Return lengths of dimensions at which a run may read what no run read so far, the likeliest ones first."""
+        changes = [change for kind in self._kinds for change in kind.unread()]
+        kinds = [number for number, kind in enumerate(self._kinds) if kind.unread()]
+        near = [length for change in changes for length in change.lengths()]
+        upstream = [
+            length
+            for member in self.members
+            if member.kind in kinds
+            for number in self.found.whole_numbers_behind(member.region)
+            for length in (number + 1, number)
+        ]
+        return [length for length in dict.fromkeys([*near, *upstream, *_LADDER]) if 1 < length <= _LONGEST]
 
     def draw(self, engine: str, deadline: float) -> None:
         """Compare each kind on drawn values; those that the engine cannot run, with the reference evaluator. An
@@ -325,6 +424,7 @@ class LocalCheck:
     def _result(self, member: _Member) -> Region:
         kind, region = self._kinds[member.kind], member.region
         records = [*member.records, *([kind.drawn] if kind.drawn is not None else [])]
+        unread = tuple(self._unread(member))
         cases = sum(record.cases for record in records)
         before = tuple(self.found.before.location(index) for index in region.before if index not in region.context)
         others = {self.found.partners[index] for index in region.context}
@@ -344,6 +444,8 @@ class LocalCheck:
             verdict, reason = "not-run", self._why_unchecked(member)
         elif unjudged is not None:
             verdict, reason = "not-run", f"there was no time to judge a difference: {self._told(member, *unjudged)}"
+        elif kind.unread():
+            verdict, reason = "not-run", f"{', '.join(unread)}, and no input was found that reads it"
         else:
             reason = next((_explained(o) for _, o in member.opinions if o.cause == "engine" and o.who), "")
             reason = reason or (STOPPED if is_open else "")
@@ -352,7 +454,19 @@ class LocalCheck:
         telling = records if is_drawn else member.records
         diffs = [record.max_abs_diff for record in telling if record.max_abs_diff is not None]
         name = (before or after or (region.outputs[0].before,))[0]
-        return Region(name, before, after, cases, max(diffs, default=None), verdict, reason, is_open)
+        return Region(name, before, after, cases, max(diffs, default=None), verdict, reason, is_open, unread)
+
+    def _unread(self, member: _Member) -> Iterator[str]:
+        """Yield where constants differ that no run read."""
+        kind = self._kinds[member.kind]
+        held = held_constants(kind.models[0], has_all_attributes=True) if kind.unread() else []
+        names = constants_read(member.region, self.found.before, 0)
+        for change in kind.unread():
+            own = held[change.positions[0]].name
+            place = change.first_place()
+            more = ", …" if max(places.size for places in change.places) > 1 else ""
+            where = f" at {place}{more}" if place else ""
+            yield f"`{names.get(own, own)}` differs{where}"
 
     def _has_nothing_to_compare(self, member: _Member) -> bool:
         """Return True if a region ran, and nothing that it computes ever has elements."""

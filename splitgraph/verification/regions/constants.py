@@ -22,16 +22,22 @@ _ML = "ai.onnx.ml"
 _OF_CONSTANT = frozenset(
     {"value", "value_float", "value_floats", "value_int", "value_ints", "value_string", "value_strings"}
 )
+_NUMBERS = (_Kind.FLOAT, _Kind.FLOATS, _Kind.INT, _Kind.INTS)
+# Attributes that name an element type.
+_TYPES = frozenset({"to", "dtype", "output_dtype", "stash_type"})
 # The input at which a node reads a constant that is its own attribute.
 ATTRIBUTE = -1
 
 
 class HeldConstant(NamedTuple):
-    """A constant. name: of a value or an attribute. readers: the operators that read it, each with its input."""
+    """A constant. name: of a value or an attribute. readers: the operators that read it, each with its input.
+    is_setting: of an operator of onnx, an attribute with numbers.
+    """
 
     name: str
     held: onnx.TensorProto | onnx.AttributeProto
     readers: Sequence[tuple[str, int]]
+    is_setting: bool = False
 
     @property
     def size(self) -> int:
@@ -54,15 +60,17 @@ class HeldConstant(NamedTuple):
         return told.reshape(()) if attribute.type == _Kind.STRING else told
 
 
-def held_constants(model: onnx.ModelProto) -> list[HeldConstant]:
-    """Return the constants of a model in their order, those of the main graph first."""
+def held_constants(model: onnx.ModelProto, *, has_all_attributes: bool = False) -> list[HeldConstant]:
+    """Return the constants of a model in their order, those of the main graph first. has_all_attributes: with all that
+    are numbers, such as the ends of an old Slice.
+    """
     readers: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for node, _ in scoped_nodes(model):
         for position, name in enumerate(node.input):
             readers[name].append((node.op_type, position))
     found = [*_initializers(model.graph, readers)]
     for node, _ in scoped_nodes(model):
-        found += _attributes(node, readers)
+        found += _attributes(node, readers, has_all_attributes=has_all_attributes)
         for attribute in node.attribute:
             bodies = (attribute.g, *attribute.graphs) if attribute.HasField("g") else attribute.graphs
             found += (constant for body in bodies for constant in _initializers(body, readers))
@@ -75,15 +83,21 @@ def _initializers(graph: onnx.GraphProto, readers: Mapping[str, Sequence[tuple[s
     yield from (HeldConstant(s.values.name, s.values, readers[s.values.name]) for s in graph.sparse_initializer)
 
 
-def _attributes(node: onnx.NodeProto, readers: Mapping[str, Sequence[tuple[str, int]]]) -> Iterator[HeldConstant]:
+def _attributes(
+    node: onnx.NodeProto, readers: Mapping[str, Sequence[tuple[str, int]]], *, has_all_attributes: bool
+) -> Iterator[HeldConstant]:
     is_constant = node.op_type == "Constant"
     for attribute in node.attribute:
+        if attribute.ref_attr_name:
+            continue
         if is_constant and attribute.type == _Kind.SPARSE_TENSOR:
             yield HeldConstant(node.output[0], attribute.sparse_tensor.values, readers[node.output[0]])
-        elif is_constant and attribute.name in _OF_CONSTANT and not attribute.ref_attr_name:
+        elif is_constant and attribute.name in _OF_CONSTANT:
             held = attribute.t if attribute.type == _Kind.TENSOR else attribute
             yield HeldConstant(node.output[0], held, readers[node.output[0]])
         elif attribute.type == _Kind.TENSOR:
             yield HeldConstant(attribute.name, attribute.t, [(node.op_type, ATTRIBUTE)])
         elif node.domain == _ML and attribute.type in (_Kind.FLOATS, _Kind.INTS, _Kind.STRINGS, _Kind.FLOAT):
             yield HeldConstant(attribute.name, attribute, [(node.op_type, ATTRIBUTE)])
+        elif has_all_attributes and attribute.type in _NUMBERS and attribute.name not in _TYPES:
+            yield HeldConstant(attribute.name, attribute, [(node.op_type, ATTRIBUTE)], is_setting=True)

@@ -35,9 +35,8 @@ def cut_out(region: FoundRegion, side: ModelSide, number: int) -> onnx.ModelProt
     nodes = [side.nodes[index] for index in indices]
     made = side.made_by(indices)
     names = {name: input_name(position) for position, name in enumerate(inputs) if name not in made}
-    read = dict.fromkeys(name for index in indices for name in side.reads[index])
-    constants = [name for name in (*read, *outputs) if name in side.constants and name not in made]
-    names |= {name: f"constant.{position}" for position, name in enumerate(dict.fromkeys(constants))}
+    constants = constants_read(region, side, number)
+    names |= {name: constant for constant, name in constants.items()}
     inner = (name for name in made if name not in outputs)
     names |= {name: f"value.{position}" for position, name in enumerate(inner)}
     names |= {name: _output_name(position) for position, name in enumerate(outputs) if name in made}
@@ -47,7 +46,7 @@ def cut_out(region: FoundRegion, side: ModelSide, number: int) -> onnx.ModelProt
     model.graph.name = "region"
     model.graph.input.extend(onnx.ValueInfoProto(name=input_name(place)) for place in range(len(inputs)))
     model.graph.output.extend(onnx.ValueInfoProto(name=_output_name(place)) for place in range(len(outputs)))
-    for name in dict.fromkeys(constants):
+    for name in constants.values():
         _add_constant(model.graph, side, name, names[name])
     for node in nodes:
         own = model.graph.node.add()
@@ -60,6 +59,16 @@ def cut_out(region: FoundRegion, side: ModelSide, number: int) -> onnx.ModelProt
                 onnx.helper.make_node("Identity", [names.get(name, name)], [_output_name(position)])
             )
     return model
+
+
+def constants_read(region: FoundRegion, side: ModelSide, number: int) -> dict[str, str]:
+    """Return the names of the constants that a region holds, by their names in its model."""
+    indices = (region.before, region.after)[number]
+    made = side.made_by(indices)
+    read = (name for index in indices for name in side.reads[index])
+    names = dict.fromkeys(name for name in (*read, *(border[number] for border in region.outputs)))
+    own = [name for name in names if name in side.constants and name not in made]
+    return {f"constant.{position}": name for position, name in enumerate(own)}
 
 
 def _output_name(position: int) -> str:

@@ -59,6 +59,8 @@ _WORDS = ("alpha", "b", "", "gamma delta", "naïve", "42", "A", "x-y", "two  spa
 _ORDERING = frozenset({"ArgMax", "ArgMin", "Hardmax", "NonMaxSuppression", "TopK", "Unique"})
 # Operators that read a table at given positions.
 _READERS = ("Gather", "GatherElements", "GatherND")
+# Operators that pass small whole numbers on as they are.
+_PASSING = frozenset({"Cast", "Clip", "Floor", "Round", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Relu", "Abs"})
 # A table with more bytes is not read to find the rows that differ.
 _LARGEST_TABLE = 2**28
 
@@ -132,7 +134,7 @@ def _drawn(models: Models, base: Mapping[str, Value], fixed: Collection[str], se
         yield Drawn("mixed", dict(base) | (_without_nan(values) if has_order else values))
     for values in _counts(before, base):
         yield Drawn("counts", dict(base) | values)
-    indexed = {name: value for name, value in base.items() if name not in fixed and name in kept}
+    indexed = {name: value for name, value in base.items() if name not in fixed}
     for values in _rows(models, base, indexed):
         yield Drawn("rows", dict(base) | values)
     for values in draw_limits(models, base, free, rng):
@@ -352,11 +354,13 @@ def _elements(tensor: onnx.TensorProto, folder: Path) -> Array:
 
 def _rows(models: Models, base: Mapping[str, Value], indexed: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
     """Yield positions for the inputs that read a table: each of its rows, those that differ first."""
-    casted = {node.output[0]: node.input[0] for node in models[0][0].graph.node if node.op_type == "Cast"}
+    passed = {node.output[0]: node.input[0] for node in models[0][0].graph.node if node.op_type in _PASSING}
     for node in models[0][0].graph.node:
         if node.op_type not in _READERS or not is_default_domain(node.domain):
             continue
-        name = casted.get(node.input[1], node.input[1])
+        name = node.input[1]
+        while name in passed:
+            name = passed[name]
         values = indexed.get(name)
         table = next((tensor for tensor in models[0][0].graph.initializer if tensor.name == node.input[0]), None)
         data = base.get(node.input[0])

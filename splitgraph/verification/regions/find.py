@@ -17,13 +17,17 @@ readers. A changed node in a body, or in a function, changes the node that holds
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import onnx
+
 from splitgraph.differences.matching import ValueNames, match_nodes
 from splitgraph.formats.constants import Folder, UnknownFolder
 from splitgraph.model.value_type import UNKNOWN, ValueType
+from splitgraph.verification.models.model_files import elements_of
 from splitgraph.verification.models.model_pair import ComparedModel
 from splitgraph.verification.regions.constant_values import ConstantPairs
 from splitgraph.verification.regions.sameness import Sameness
@@ -53,6 +57,8 @@ _KEEPING_SIGNS = frozenset(
 )
 # So many kept nodes at most belong to a region.
 _MOST_CONTEXT = 16
+# A constant with more elements is no list of limits or sizes.
+_MOST_NUMBERS = 8
 
 # A node: 0 for the first model and 1 for the second one, and its index in the main graph.
 _Node = tuple[int, int]
@@ -87,6 +93,7 @@ class ModelRegions:
     def __init__(self, first: ComparedModel, second: ComparedModel) -> None:
         self.before, self.after = ModelSide(first), ModelSide(second)
         self.sides = self.before, self.after
+        self._folder = first.folder
         self._sameness = Sameness(self.before.model, self.after.model, _folders(first, second))
         pairs = match_nodes(self.before.graph, self.after.graph, by_position=False)
         names = ValueNames(self.before.graph, self.after.graph, pairs, by_position=False).after
@@ -106,6 +113,18 @@ class ModelRegions:
         """Return the values that both models compute, in the order of the first model."""
         pairs = ((name, self._after_name.get(name)) for name in self.before.makers)
         return [Border(name, other) for name, other in pairs if other is not None and other in self.after.makers]
+
+    def whole_numbers_behind(self, region: FoundRegion) -> list[int]:
+        """Return the small constants that the values of a region in the first model are computed from, such as the
+        number of items from which on a branch is taken.
+        """
+        behind = reached(region.before, self.before.reads, self.before.makers)
+        names = dict.fromkeys(name for index in sorted(behind) for name in self.before.reads[index])
+        tensors = (self.before.constants.tensor(name) for name in names if name in self.before.constants)
+        small = (tensor for tensor in tensors if tensor is not None and math.prod(tensor.dims) <= _MOST_NUMBERS)
+        arrays = (elements_of(t, self._folder) for t in small if t.data_type != onnx.TensorProto.STRING)
+        numbers = (number for array in arrays if array.dtype.kind in "iuf" for number in array.ravel().tolist())
+        return list(dict.fromkeys(int(number) for number in numbers if 1 < number < 2**31))
 
     def region(self, before: Collection[int], after: Collection[int]) -> FoundRegion:
         """Return the region of these nodes, with the values at its border."""

@@ -25,7 +25,7 @@ from splitgraph.verification.values import Array, Value
 _MOST, _LARGEST, _LARGEST_MEETING = 32, 2**24, 2**20
 # The elements of a constant take so many turns at most: fewer if one set of values held them all. So many elements that
 # differ fill an input alone.
-_MOST_CASES, _FEW_CASES, _MOST_ALONE = 256, 4, 8
+_MOST_CASES, _FEW_CASES, _MOST_ALONE = 64, 4, 8
 # Between other numbers, they are one of three, in so many sets of values.
 _SHARE, _CASES_AMONG_OTHERS = 1 / 3, 24
 # Multiples of a scale at which a quantization to 8 or 16 bits rounds, and at which it ends.

@@ -25,7 +25,7 @@ from splitgraph.verification.engines.engine import Loaded, normalise
 from splitgraph.verification.engines.error_texts import is_unsupported, reason_of
 from splitgraph.verification.regions.cut import input_name
 from splitgraph.verification.regions.draw import Drawn, Models, draw
-from splitgraph.verification.values import UnsupportedError, Value, tensors_of, write_values
+from splitgraph.verification.values import UnsupportedError, Value, is_same, tensors_of, write_values
 
 # The values that reach a region are kept for drawing others of their shapes, if they have at most so many bytes.
 _LARGEST_BASE = 2**25
@@ -45,40 +45,75 @@ class RegionKind:
     def __init__(self, document: Mapping[str, Any], folder: Path, load: Load) -> None:
         self._paths = [folder / str(name) for name in document["models"]]
         self._folders = [None if name is None else Path(name) for name in document["folders"]]
-        self._loaded: dict[tuple[int, tuple[bytes, ...]], Loaded] = {}
+        self._loaded: dict[tuple[Path, tuple[bytes, ...]], Loaded] = {}
         self._load = load
         self.fixed = [input_name(position) for position in document["fixed"]]
         self.signed: Sequence[int] = document["signed"]
         # Of a sequence without elements, or an optional without one.
         self.declared: Mapping[str, str] = {}
         self.is_exact = bool(document["exact"])
+        # Copies with other elements of constants, by the number of what they ask (see `reading`), and what was read.
+        self._asked: Sequence[Mapping[str, Any]] = document["asked"]
+        self.read: set[int] = set()
+
+    def ask(self, inputs: Mapping[str, Value]) -> None:
+        """See which constants are read on these inputs: what reads them gives something else than without the change,
+        or fails.
+        """
+        usual: dict[int, list[Value]] = {}
+        for question in self._asked:
+            side, number = question["side"], question["number"]
+            if number in self.read:
+                continue
+            try:
+                if side not in usual:
+                    usual[side] = self.run(side, inputs)
+            except Exception:  # drawn values may be invalid; engines raise errors of their own types
+                return
+            copies = [(Path(path), None if folder is None else Path(folder)) for path, folder in question["models"]]
+            if any(self._reacts(*copy, inputs, usual[side]) for copy in copies):
+                self.read.add(number)
+
+    @property
+    def is_all_read(self) -> bool:
+        """Return True if nothing is left to ask."""
+        return len(self.read) == len(self._asked)
+
+    def _reacts(self, path: Path, folder: Path | None, inputs: Mapping[str, Value], usual: Sequence[Value]) -> bool:
+        try:
+            outputs = self._run(path, folder, inputs)
+        except Exception:  # engines raise errors of their own types
+            return True
+        return not all(map(is_same, outputs, usual))
 
     def run(self, side: int, inputs: Mapping[str, Value]) -> list[Value]:
         """Return what one side of the region computes. Raises UnsupportedError if it cannot be loaded alone."""
+        return self._run(self._paths[side], self._folders[side], inputs)
+
+    def _run(self, path: Path, folder: Path | None, inputs: Mapping[str, Value]) -> list[Value]:
         types = tuple(self._type_of(name, value).SerializeToString() for name, value in inputs.items())
-        if (side, types) not in self._loaded:
-            self._loaded[side, types] = self._loaded_for(side, inputs, len(self._loaded))
-        return normalise(self._loaded[side, types].run(inputs, None))
+        if (path, types) not in self._loaded:
+            self._loaded[path, types] = self._loaded_for(path, folder, inputs, len(self._loaded))
+        return normalise(self._loaded[path, types].run(inputs, None))
 
     def models(self, inputs: Mapping[str, Value]) -> Models:
         """Return both models for inputs of these types, without their external data, and the folders that it is in."""
         before, after = (
-            (self._typed(side, inputs), folder or path.parent)
-            for side, (path, folder) in enumerate(zip(self._paths, self._folders, strict=True))
+            (self._typed(path, inputs), folder or path.parent)
+            for path, folder in zip(self._paths, self._folders, strict=True)
         )
         return before, after
 
-    def _loaded_for(self, side: int, inputs: Mapping[str, Value], number: int) -> Loaded:
-        path = self._paths[side]
+    def _loaded_for(self, path: Path, folder: Path | None, inputs: Mapping[str, Value], number: int) -> Loaded:
         typed = path.with_name(f"{path.stem}_{number}.onnx")
-        typed.write_bytes(self._typed(side, inputs).SerializeToString())
+        typed.write_bytes(self._typed(path, inputs).SerializeToString())
         try:
-            return self._load(typed, self._folders[side])
+            return self._load(typed, folder)
         except Exception as error:  # engines raise errors of their own types
             raise UnsupportedError(f"it cannot be loaded alone: {reason_of(error)}") from error
 
-    def _typed(self, side: int, inputs: Mapping[str, Value]) -> onnx.ModelProto:
-        model = onnx.load(str(self._paths[side]), load_external_data=False)
+    def _typed(self, path: Path, inputs: Mapping[str, Value]) -> onnx.ModelProto:
+        model = onnx.load(str(path), load_external_data=False)
         for value in model.graph.input:
             value.type.CopyFrom(self._type_of(value.name, inputs[value.name]))
         return model
@@ -179,6 +214,9 @@ class Regions:
         inputs = {input_name(place): values[name] for place, name in enumerate(member["inputs"])}
         self.kinds[member["kind"]].declared = {input_name(place): text for place, text in enumerate(member["types"])}
         before = [values[name] for name in member["outputs"]]
+        self.kinds[member["kind"]].ask(inputs)
+        if self._document["only_asks"]:
+            return
         self._keep_base(member["kind"], inputs)
         files = self._folder / f"region_{number}_{case}"
         kind = self.kinds[member["kind"]]
@@ -218,6 +256,16 @@ class Regions:
             if drawn.kind == "normal" and after is not None and not _shows_nothing(region, drawn.values, before):
                 ordinary.append((drawn.values, before, after))
         self._compare_together(kind, ordinary, run, self._comparison(region))
+
+    def ask_drawn(self, kind: int, base: Mapping[str, Value], end: float) -> None:
+        """Ask a kind of region what it reads on drawn values of the shapes and types of `base`, until this time."""
+        region = self.kinds[kind]
+        member = next(member for member in self.members if member["kind"] == kind)
+        region.declared = {input_name(place): text for place, text in enumerate(member["types"])}
+        for drawn in _cases(region.models(base), base, region.fixed, self._document["seed"], RegionRun()):
+            if region.is_all_read or time.monotonic() > end:
+                return
+            region.ask(drawn.values)
 
     def _compare_together(
         self,

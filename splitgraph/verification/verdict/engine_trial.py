@@ -221,6 +221,8 @@ class EngineTrial:
     def _with_regions(self, outcome: EngineVerdict, local: LocalCheck) -> EngineVerdict:
         """Return the verdict from the outputs and from the regions."""
         self._check_apart(local)
+        if self.question.maker.varies and local.ask():
+            self._read_constants(local)
         regions = local.results()
         if outcome.verdict == "different" and all(region.verdict == "equal" for region in regions):
             outcome = self._with_allowance(outcome)
@@ -247,6 +249,23 @@ class EngineTrial:
         if self.question.maker.varies:
             local.draw(self.engine, checking)
         local.settle(self.engine, self.budget.judging_ends(checking))
+
+    def _read_constants(self, local: LocalCheck) -> None:
+        """Look for runs that read the constants in which the models differ: the runs so far, drawn values, and inputs
+        of other sizes, up to those that the constants have.
+        """
+        limit = self.budget.checking_ends(self.ran.seconds)
+        self._run_local(local, self._accepted(), only_asks=True)
+        if local.has_unread:
+            local.ask_drawn(self.engine, limit)
+        case = max(self.given)[0]
+        for length in local.lengths() if local.has_unread else ():
+            for inputs in self.question.maker.reaching(length):
+                if not local.has_unread or time.monotonic() > limit:
+                    break
+                case += 1
+                self._run_local(local, [Attempt(case, 0, inputs)])
+        local.settle(self.engine, self.budget.judging_ends(limit))
 
     def _with_allowance(self, outcome: EngineVerdict) -> EngineVerdict:
         """Return the outcome again, with what equal regions justify. The first model runs without returning inner
@@ -387,10 +406,10 @@ class EngineTrial:
         local.settle(self.engine, self.deadline)
         return all(region.verdict == "equal" for region in local.results())
 
-    def _run_local(self, local: LocalCheck, attempts: Sequence[Attempt]) -> None:
+    def _run_local(self, local: LocalCheck, attempts: Sequence[Attempt], *, only_asks: bool = False) -> None:
         """Run the regions again on the values of the first model."""
         left = max(self.deadline - time.monotonic(), 0.0)
-        job = local.job(self.sizes)
+        job = local.job(self.sizes, only_asks=only_asks)
         local.add(self.place.run(self.engine, attempts, left, regions=job, only_first=True))
 
     # Notes -------------------------------------------------------------------------------------------------------
