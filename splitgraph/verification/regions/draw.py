@@ -1,7 +1,8 @@
 """Draw values for the inputs of a region, on which two operators differ that agree on ordinary numbers.
 
-- steps: 0 and -0.0, halves, small whole numbers, and the constants of the region with their neighbours and multiples:
-  for `>` against `>=`, the rounding of ties, thresholds, the ends of a quantization.
+- steps: 0 and -0.0, halves, small whole numbers, and the constants of the region with their neighbours, and the
+  multiples of those that may be scales: for `>` against `>=`, the rounding of ties, thresholds, the ends of a
+  quantization.
 - ends: the smallest and largest integers of a type, and floating-point numbers that narrower types cannot hold: for
   saturation, wrapping, and overflow.
 - gaps: NaN and the infinities between ordinary numbers.
@@ -10,7 +11,8 @@
 - normal: ordinary numbers, several times: for weights that the values of the model do not show.
 - rows: each row of a table, those that differ first.
 
-The elements of larger constants are steps, too (see `limits`).
+The elements of larger constants are steps, too (see `limits`). Small numbers are drawn beside large ones, and without
+them (see `magnitudes`).
 
 Shapes are those of the values that reach the region; only where nothing but empty ones does, dimensions of size 0 grow
 (see `local_check`). A region with a loop that may not end on other values is drawn up to steps alone. Values that no
@@ -33,6 +35,7 @@ from splitgraph.model.tensor_data import byte_size
 from splitgraph.verification.models.dependence import extent_inputs, index_inputs, may_not_end, shape_inputs
 from splitgraph.verification.models.model_files import elements_of, is_default_domain, scoped_nodes
 from splitgraph.verification.regions.limits import MULTIPLES, draw_limits
+from splitgraph.verification.regions.magnitudes import apart
 from splitgraph.verification.values import Array, Value
 
 Kind = Literal["captured", "normal", "steps", "ends", "gaps", "mixed", "rows", "counts"]
@@ -55,6 +58,8 @@ _COUNTS = (0, 1, 2, 8, 20)
 # Numbers of a narrower type are drawn like those of float32.
 _MOST_BITS = 16
 _WORDS = ("alpha", "b", "", "gamma delta", "naïve", "42", "A", "x-y", "two  spaces", "Ω", "end.", " lead", "ZED")
+# Kinds that hold small numbers beside large ones.
+_OF_ALL_MAGNITUDES: Collection[Kind] = ("steps", "ends", "gaps", "mixed")
 # Operators that put numbers in an order.
 _ORDERING = frozenset({"ArgMax", "ArgMin", "Hardmax", "NonMaxSuppression", "TopK", "Unique"})
 # Operators that read a table at given positions.
@@ -82,8 +87,11 @@ def draw(models: Models, base: Mapping[str, Value], fixed: Collection[str], seed
     models: the region before and after, each with the folder of its external data. fixed: inputs that do not change.
     """
     boxes = set[str]().union(*(extent_inputs(model) for model, _ in models))
-    for kind, values in _drawn(models, base, fixed, seed):
-        yield Drawn(kind, dict(values) | {name: _within(base[name], values[name]) for name in boxes & values.keys()})
+    for kind, every in _drawn(models, base, fixed, seed):
+        drawn = {name: value for name, value in every.items() if value is not base[name]}
+        for values in (drawn, *(apart(drawn) if kind in _OF_ALL_MAGNITUDES else ())):
+            kept = {name: _within(base[name], values[name]) for name in boxes & values.keys()}
+            yield Drawn(kind, dict(every) | values | kept)
 
 
 def _within(base: Value, drawn: Value) -> Value:
@@ -158,7 +166,7 @@ def _ordinary(value: Array, rng: np.random.Generator) -> Array:
 
 
 def _unusual(
-    free: Mapping[str, Array], kind: Kind, constants: Sequence[float], rng: np.random.Generator
+    free: Mapping[str, Array], kind: Kind, constants: Mapping[float, bool], rng: np.random.Generator
 ) -> Iterator[dict[str, Value]]:
     """Yield unusual elements of a kind for the inputs."""
     lists = {name: _numbers(value.dtype, kind, constants) for name, value in free.items()}
@@ -274,7 +282,7 @@ def _filled(value: Array, numbers: Array, kind: Kind) -> Array:
     return np.resize(numbers, value.size).reshape(value.shape)
 
 
-def _numbers(dtype: np.dtype[Any], kind: Kind, constants: Sequence[float]) -> Array:
+def _numbers(dtype: np.dtype[Any], kind: Kind, constants: Mapping[float, bool]) -> Array:
     """Return the numbers of a kind in a type; none if the type has no such numbers."""
     if dtype.kind in "iu":
         return _whole_numbers(dtype, kind, constants)
@@ -282,20 +290,21 @@ def _numbers(dtype: np.dtype[Any], kind: Kind, constants: Sequence[float]) -> Ar
         return np.empty(0, dtype)
     is_half = dtype.itemsize * 8 <= _MOST_BITS
     if kind == "steps":
-        return _unique([*_with_neighbours(dtype, constants), *_STEPS], dtype)
+        multiples = (times * number for number, is_scale in constants.items() if is_scale for times in MULTIPLES)
+        return _unique([*_with_neighbours(dtype, constants), *_STEPS, *multiples], dtype)
     if kind == "ends":
         return np.array(_ENDS_OF_HALVES if is_half else _ENDS).astype(dtype)
     return np.array([np.nan, np.inf, -np.inf, -0.0]).astype(dtype)
 
 
 def _with_neighbours(dtype: np.dtype[Any], constants: Iterable[float]) -> Iterator[float]:
-    """Yield each constant, its neighbours in a type, and where a quantization by this scale rounds and ends."""
+    """Yield each constant, and its neighbours in a type."""
     for number in constants:
         with np.errstate(over="ignore", under="ignore"):
             rounded = np.asarray(number).astype(dtype if dtype.kind == "f" else np.float32)
             around = [float(np.nextafter(rounded, rounded.dtype.type(end))) for end in (np.inf, -np.inf)]
         if np.isfinite(rounded):
-            yield from (float(rounded), *around, *(times * number for times in MULTIPLES))
+            yield from (float(rounded), *around)
 
 
 def _unique(candidates: Sequence[float], dtype: np.dtype[Any]) -> Array:
@@ -307,7 +316,7 @@ def _unique(candidates: Sequence[float], dtype: np.dtype[Any]) -> Array:
     return numbers[np.sort(places)]
 
 
-def _whole_numbers(dtype: np.dtype[Any], kind: Kind, constants: Sequence[float]) -> Array:
+def _whole_numbers(dtype: np.dtype[Any], kind: Kind, constants: Iterable[float]) -> Array:
     if kind == "gaps" or dtype.itemsize * 8 < 8:
         return np.empty(0, dtype)
     info = np.iinfo(dtype)
@@ -322,22 +331,27 @@ def _whole_numbers(dtype: np.dtype[Any], kind: Kind, constants: Sequence[float])
     return np.array([number for number in dict.fromkeys(map(int, candidates)) if info.min <= number <= info.max], dtype)
 
 
-def _constants(models: Models) -> list[float]:
-    """Return numbers of small constants and of attributes of a region."""
-    constants: dict[float, None] = {}
+def _constants(models: Models) -> dict[float, bool]:
+    """Return numbers of small constants and of attributes of a region, each with whether it may be the scale of a
+    quantization: a number of iterations, an axis or a limit of integers is none.
+    """
+    constants: dict[float, bool] = {}
     for model, folder in models:
         tensors = [*model.graph.initializer]
         for node, _ in scoped_nodes(model):
             for attribute in node.attribute:
                 if attribute.type == onnx.AttributeProto.FLOAT and is_default_domain(node.domain):
-                    constants[attribute.f] = None
+                    constants[attribute.f] = attribute.f > 0
                 elif attribute.type == onnx.AttributeProto.TENSOR and node.op_type == "Constant":
                     tensors.append(attribute.t)
         for tensor in tensors:
             if np.prod(tensor.dims) <= _FEW:
                 elements = _elements(tensor, folder)
-                constants.update(dict.fromkeys(float(number) for number in elements.ravel().tolist()))
-    return [number for number in constants if np.isfinite(number)][:_MOST_CONSTANTS]
+                is_fraction = elements.dtype.kind not in "iu"
+                for number in map(float, elements.ravel().tolist()):
+                    constants[number] = constants.get(number, False) or (is_fraction and number > 0)
+    finite = [(number, is_scale) for number, is_scale in constants.items() if np.isfinite(number)]
+    return dict(finite[:_MOST_CONSTANTS])
 
 
 def _elements(tensor: onnx.TensorProto, folder: Path) -> Array:

@@ -44,6 +44,7 @@ DIFFERENT = {
     ),
     "NaN to a number": pair("r = Identity(s)", "k = IsNaN(s) r = Where(k, z, s)", [np.nan, 1]),
     "a limit of 1e9": pair("r = Identity(s)", "r = Min(s, lim)", [1e18]),
+    "ties": pair("r = Round(s)", "a = Add(s, half) r = Floor(a)", [0.5, 2.5]),
     "uint8 that wraps": pair(
         "r = Add(s, s)",
         "a = Cast<to = 6>(s) b = Add(a, a) m = Constant<value = int32 {255}>() d = Min(b, m) r = Cast<to = 2>(d)",
