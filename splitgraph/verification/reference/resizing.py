@@ -27,7 +27,7 @@ _ONE, _HALF = np.float32(1), np.float32(0.5)
 
 
 @dataclass(frozen=True, slots=True)
-class _Axis:
+class _ScaledAxis:
     """One axis: its length before and after, the scale, and which part of it tf_crop_and_resize reads."""
 
     number: int
@@ -101,7 +101,7 @@ def _way(given: Mapping[str, Any]) -> _Way:
 
 def _axes(
     data: Array, roi: Array | None, scales: Array | None, sizes: Array | None, given: Mapping[str, Any]
-) -> list[_Axis]:
+) -> list[_ScaledAxis]:
     """Return what happens to each axis that is resized."""
     has_scales, has_sizes = (value is not None and value.size > 0 for value in (scales, sizes))
     if has_scales == has_sizes:
@@ -120,29 +120,29 @@ def _axes(
         raise KernelError("tf_crop_and_resize needs a region with a start and an end for each axis")
     ends = zip(roi[: len(axes)].tolist(), roi[len(axes) :].tolist(), strict=True)
     return [
-        _Axis(axis.number, axis.before, axis.after, axis.scale, start, end)
+        _ScaledAxis(axis.number, axis.before, axis.after, axis.scale, start, end)
         for axis, (start, end) in zip(axes, ends, strict=True)
     ]
 
 
-def _scaled(data: Array, number: int, scale: float) -> _Axis:
+def _scaled(data: Array, number: int, scale: float) -> _ScaledAxis:
     factor, before = np.float32(scale), data.shape[number]
-    return _Axis(number, before, math.floor(np.float32(before) * factor), factor)
+    return _ScaledAxis(number, before, math.floor(np.float32(before) * factor), factor)
 
 
-def _sized(data: Array, numbers: Sequence[int], sizes: Sequence[int], policy: str) -> list[_Axis]:
+def _sized(data: Array, numbers: Sequence[int], sizes: Sequence[int], policy: str) -> list[_ScaledAxis]:
     ratios = [np.float32(size) / np.float32(data.shape[number]) for number, size in zip(numbers, sizes, strict=True)]
     if policy == "stretch":
         return [
-            _Axis(number, data.shape[number], size, ratio)
+            _ScaledAxis(number, data.shape[number], size, ratio)
             for number, size, ratio in zip(numbers, sizes, ratios, strict=True)
         ]
     shared = min(ratios) if policy == "not_larger" else max(ratios)
     after = [math.floor(shared * np.float32(data.shape[number]) + _HALF) for number in numbers]
-    return [_Axis(number, data.shape[number], size, shared) for number, size in zip(numbers, after, strict=True)]
+    return [_ScaledAxis(number, data.shape[number], size, shared) for number, size in zip(numbers, after, strict=True)]
 
 
-def _along(data: Array, axis: _Axis, way: _Way) -> Array:
+def _along(data: Array, axis: _ScaledAxis, way: _Way) -> Array:
     """Return the data with one axis resized."""
     # Nothing is read elsewhere on an axis that stays, unless a part of it is cut out.
     if axis.before == axis.after and axis.scale == _ONE and way.transformation != "tf_crop_and_resize":
@@ -157,7 +157,7 @@ def _along(data: Array, axis: _Axis, way: _Way) -> Array:
     return np.moveaxis(np.tensordot(weights, data, axes=(1, axis.number)), 0, axis.number)
 
 
-def _coordinates(axis: _Axis, transformation: str) -> Array:
+def _coordinates(axis: _ScaledAxis, transformation: str) -> Array:
     """Return where the elements of the result lie among those of the data."""
     x, after, before = np.arange(axis.after, dtype=np.float32), np.float32(axis.after), np.float32(axis.before)
     centre = np.asarray((x + _HALF) / axis.scale - _HALF)
@@ -195,7 +195,7 @@ def _rounded(places: Array, rounding: str) -> Array:
     return _ROUNDED[rounding](places).astype(np.int64)
 
 
-def _weights(places: Array, axis: _Axis, way: _Way) -> Array:
+def _weights(places: Array, axis: _ScaledAxis, way: _Way) -> Array:
     """Return how much of each element of the data goes into each element of the result, as [after, before]."""
     if way.mode not in ("linear", "cubic"):
         raise KernelError(f"Resize knows no mode {way.mode!r}")
