@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 
 from splitgraph.dim.atoms import (
+    FLOOR,
     LARGE,
     MAX,
     MOD,
@@ -229,10 +230,26 @@ def _bounds_of_terms(terms: Terms, const: int, interval_of: IntervalOf) -> Itera
         return
     total = const + sum(high for high in most if high is not None)
     for (monomial, coefficient), own in zip(terms, most, strict=True):
-        if len(monomial) != 1 or monomial[0].kind != SYMBOL or (unbounded and own is not None):
+        if len(monomial) != 1 or (unbounded and own is not None):
             continue
-        rest = total if own is None else total - own
-        yield monomial[0].name, (-(rest // coefficient), None) if coefficient > 0 else (0, rest // -coefficient)
+        atom, rest = monomial[0], total if own is None else total - own
+        bound = (-(rest // coefficient), None) if coefficient > 0 else (0, rest // -coefficient)
+        if atom.kind == SYMBOL:
+            yield atom.name, bound
+        elif atom.kind == FLOOR:
+            yield from _bounds_of_quotient(atom, bound, interval_of)
+
+
+def _bounds_of_quotient(atom: Atom, bound: Bound, interval_of: IntervalOf) -> Iterator[tuple[str, Bound]]:
+    """Yield the bounds that a bound of `numerator//divisor` gives to the symbols of the numerator."""
+    numerator, divisor = atom.args
+    if isinstance(numerator, int) or not isinstance(divisor, int):
+        return
+    low, high = bound
+    if high is None:
+        yield from bounds_given(numerator - divisor * low, interval_of)
+    else:
+        yield from bounds_given(divisor * high + divisor - 1 - numerator, interval_of)
 
 
 def narrowed(one: Bound, other: Bound) -> Bound:

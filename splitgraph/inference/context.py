@@ -26,11 +26,12 @@ Relation = Literal["==", ">="]
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The results of walking a body: types and contents of its outputs, and the types of its inputs."""
+    """The results of walking a body: types and contents of its outputs, types of its inputs, facts where it runs."""
 
     types: list[ValueType]
     contents: list[Contents | None]
     given: list[ValueType]
+    facts: Facts
 
 
 class Unresolved(Exception):
@@ -371,7 +372,7 @@ class NodeContext:
         # What must hold in the body is not known around it, so that its dimensions are as plain as they can be here.
         types = [with_dims(body.type_of(name), body.facts.simplify) for name in names]
         given = [body.type_of(value.name) for value in graph.input]
-        return Body(types, [body.contents_of(name) for name in names], given)
+        return Body(types, [body.contents_of(name) for name in names], given, body.facts)
 
     def is_call(self, node: NodeProto) -> bool:
         """Return True if a node calls a function of the model."""

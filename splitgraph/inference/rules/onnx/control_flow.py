@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from splitgraph.dim import Dim, DimLike
+from splitgraph.dim import Dim, DimLike, Facts
 from splitgraph.inference.context import Body, NodeContext, rule
 from splitgraph.model.onnx_proto import GraphProto
 from splitgraph.model.scopes import plain_domain
@@ -12,18 +12,32 @@ from splitgraph.model.value_type import UNKNOWN, ValueType, scalar, sequence, te
 from splitgraph.model.values import value_type
 
 
-def join(ctx: NodeContext, first: ValueType, second: ValueType) -> ValueType:
-    """Return the common type of two values, with a fresh symbol where dimensions differ."""
+def join(ctx: NodeContext, first: ValueType, second: ValueType, facts: tuple[Facts, Facts] | None = None) -> ValueType:
+    """Return the common type of two values, with a fresh symbol where dimensions differ. facts: what holds where the
+    value is the first one, and where it is the second.
+    """
     if first.kind != second.kind or first.kind == "unknown" or first.element != second.element:
         return UNKNOWN
     dtype = first.dtype if first.dtype == second.dtype else None
     if first.shape is None or second.shape is None or len(first.shape) != len(second.shape):
         return ValueType(first.kind, dtype, None, first.element)
     pairs = zip(first.shape, second.shape, strict=True)
-    shape = tuple(
-        a if a == b or (a is not None and b is not None and ctx.facts.prove_eq(a, b)) else ctx.fresh() for a, b in pairs
-    )
-    return ValueType(first.kind, dtype, shape, first.element)
+    return ValueType(first.kind, dtype, tuple(_common_dim(ctx, a, b, facts) for a, b in pairs), first.element)
+
+
+def _common_dim(
+    ctx: NodeContext, first: DimLike | None, second: DimLike | None, facts: tuple[Facts, Facts] | None
+) -> DimLike:
+    if first is None or second is None:
+        return ctx.fresh()
+    if first == second or ctx.facts.prove_eq(first, second):
+        return first
+    # What one branch requires holds where it runs: if its dimension is the other's there, it is the other's everywhere.
+    if facts is not None and facts[0].prove_eq(first, second):
+        return second
+    if facts is not None and facts[1].prove_eq(first, second):
+        return first
+    return ctx.fresh()
 
 
 def settle(
@@ -122,7 +136,7 @@ def _infer_either(
                 "SG302",
                 f"output {index} is {a} in one branch and {b} in the other; kind and element type must be equal",
             )
-        outputs.append(join(ctx, a, b))
+        outputs.append(join(ctx, a, b, (then.facts, other.facts)))
         if then.contents[index] == other.contents[index]:
             ctx.set_contents(index, then.contents[index])
     return outputs

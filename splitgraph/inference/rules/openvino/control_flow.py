@@ -79,7 +79,7 @@ def _branch(ctx: NodeContext, name: str) -> Body:
         if entry.tag == "output" and entry.external is not None and entry.internal is not None:
             types[entry.external] = body.types[entry.internal]
             contents[entry.external] = body.contents[entry.internal]
-    return Body(types, contents, body.given)
+    return Body(types, contents, body.given, body.facts)
 
 
 @layer("TensorIterator", "Loop")
