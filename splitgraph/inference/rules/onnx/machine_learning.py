@@ -8,6 +8,7 @@ those say nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 
 from splitgraph.dim import DimLike, dim_max, product
@@ -19,6 +20,7 @@ from splitgraph.inference.rules.operands import (
     InvalidNode,
     dims_of,
     dims_of_rank,
+    expect,
     expect_dims,
     int_attribute,
     ints_attribute,
@@ -216,7 +218,18 @@ def feature_vectorizer(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("LinearRegressor", gives=("float32",), domain=DOMAIN)
 def linear_regressor(ctx: NodeContext) -> Sequence[ValueType]:
     """Compute a number for each row and target."""
-    return [tensor("float32", (_rows(ctx), _targets(ctx, "targets", 1)))]
+    targets = _targets(ctx, "targets", 1)
+    _check_columns(ctx, _length(ctx, "coefficients"), targets)
+    return [tensor("float32", (_rows(ctx), targets))]
+
+
+def _check_columns(ctx: NodeContext, weights: int, parts: int | None) -> None:
+    """Require a column of the input for each weight of a part. Weights that no columns fit are left alone."""
+    dims = dims_of(ctx, 0)
+    if not dims or not parts or not weights or weights % parts:
+        return
+    fault = partial("the input has {} columns; the attributes are for {}".format, dims[-1], weights // parts)
+    expect(ctx, dims[-1], "==", weights // parts, fault)
 
 
 def _targets(ctx: NodeContext, name: str, default: int | None) -> int | None:
@@ -240,6 +253,7 @@ def linear_classifier(ctx: NodeContext) -> Sequence[ValueType]:
     if scores and _length(ctx, "coefficients") % scores:
         given = _length(ctx, "coefficients")
         raise InvalidNode(f"{given} coefficients for {scores} intercepts; there must be as many for each")
+    _check_columns(ctx, _length(ctx, "coefficients"), scores)
     if scores == 1 and labels == 2:
         scores = 2
     rows = _rows(ctx)
@@ -253,7 +267,9 @@ def svm_classifier(ctx: NodeContext) -> Sequence[ValueType]:
     """
     dtype, classes = _labels(ctx, "classlabels_strings", "classlabels_ints")
     scores, rows = classes, _rows(ctx)
-    if sum(ints_attribute(ctx, "vectors_per_class") or ()) > 0 and not _length(ctx, "prob_a"):
+    vectors = sum(ints_attribute(ctx, "vectors_per_class") or ())
+    _check_columns(ctx, _length(ctx, "support_vectors" if vectors else "coefficients"), vectors or classes)
+    if vectors > 0 and not _length(ctx, "prob_a"):
         scores = classes * (classes - 1) // 2 if classes > 2 else 2
     return [tensor(dtype, (rows,)), tensor("float32", (rows, scores))]
 
@@ -261,6 +277,8 @@ def svm_classifier(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("SVMRegressor", gives=("float32",), domain=DOMAIN)
 def svm_regressor(ctx: NodeContext) -> Sequence[ValueType]:
     """Compute a number for each row."""
+    vectors = int_attribute(ctx, "n_supports", 0)
+    _check_columns(ctx, _length(ctx, "support_vectors" if vectors else "coefficients"), vectors or 1)
     return [tensor("float32", (_rows(ctx), 1))]
 
 

@@ -14,6 +14,7 @@ from splitgraph.inference.rules.operands import (
     dims_of,
     dims_of_rank,
     exact_quotient,
+    expect,
     expect_shapes,
     int_attribute,
     ints_attribute,
@@ -46,7 +47,10 @@ def attention(ctx: NodeContext) -> Sequence[ValueType]:
     heads = _heads(ctx)
     key_size, value_size = _projected_sizes(ctx)
     data = "input: T I" if packed else "input: B S I"
-    scales = (f"input_scale: {ONE}", f"weight_scale: {ONE} | W", "", f"input_zero_point: {ONE}") if quantized else ()
+    scales: tuple[str, ...] = ()
+    if quantized:
+        columns = (f"weight_scale: {ONE} | W", f"weight_zero_point: {ONE} | W")
+        scales = (f"input_scale: {ONE}", columns[0], "", f"input_zero_point: {ONE}", columns[1])
     sizes = {"W": sum(ints_attribute(ctx, "qkv_hidden_sizes") or ()) or None}
     expect_shapes(ctx, data, "weights: I W", "bias: W", *scales, sizes=sizes)
     outer: Shape = (None,) * (1 if packed else 2) if dims is None else dims[:-1]
@@ -93,8 +97,7 @@ def multi_head_attention(ctx: NodeContext) -> Sequence[ValueType]:
         raise InvalidNode(f"the query has rank {len(query)}; it must have rank 3, or 5 when packed")
     batch, length = (None, None) if query is None else (query[0], query[1])
     output = tensor(dtype, (batch, length, _value_size(ctx, query, key, value)))
-    if ctx.node.op_type == "MultiHeadAttention":
-        _check_projected(ctx, query, key, value)
+    _check_projected(ctx, query, key, value)
     if ctx.node.op_type != "MultiHeadAttention" or ctx.has_input(8):
         # The buffers may be longer than what they hold.
         return [output, tensor(dtype, _UNKNOWN_STATE), tensor(dtype, _UNKNOWN_STATE)]
@@ -109,11 +112,24 @@ def multi_head_attention(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _check_projected(ctx: NodeContext, query: Dims | None, key: Dims | None, value: Dims | None) -> None:
-    """Require that queries, keys and values of rank 3 fit each other, and the bias for all of them."""
-    if query is None or key is None or value is None or not len(query) == len(key) == len(value) == 3:
+    """Require that queries, keys and values fit each other, the bias for all of them, and the past."""
+    if query is None or key is None or value is None or len(query) != 3 or len(key) != len(value):
         return
-    sizes = {"W": query[2] * 2 + value[2]}
-    expect_shapes(ctx, "query: B ? H", "key: B L H", "value: B L ?", "bias: W", sizes=sizes)
+    heads = _heads(ctx)
+    size = exact_quotient(ctx, query[2], heads, "the hidden size by the number of heads")
+    if len(key) == 4:
+        # Projected keys and values of an encoder.
+        sizes = {"N": heads, "D": size}
+        expect_shapes(ctx, "query: B ? H", "key: B N L D", "value: B N L D", sizes=sizes)
+    elif len(key) == 3:
+        length = "1" if ctx.node.op_type == "DecoderMaskedMultiHeadAttention" else "L"
+        sizes = {"W": query[2] * 2 + value[2], "N": heads, "D": size}
+        if length == "L":
+            sizes["E"] = exact_quotient(ctx, value[2], heads, "the value size by the number of heads")
+        given = (f"query: B {'?' if length == 'L' else length} H", f"key: B {length} H", f"value: B {length} ?")
+        past = ("past_key: B N P D", "past_value: B N P E")
+        more = ("bias: W", "", "", *past) if length == "L" else ("", "", *past)
+        expect_shapes(ctx, *given, *more, sizes=sizes)
 
 
 def _value_size(ctx: NodeContext, query: Dims | None, key: Dims | None, value: Dims | None) -> DimLike | None:
@@ -165,14 +181,31 @@ def group_query_attention(ctx: NodeContext) -> Sequence[ValueType]:
         hidden = head_size * heads
     batch, length = (None, None) if query is None else query[:2]
     output = tensor(dtype, (batch, length, hidden))
+    _check_grouped(ctx, batch, length, kept, head_size)
     if ctx.node.op_type == "SparseAttention":
         buffers = (dims_of_rank(ctx, 3, 4), dims_of_rank(ctx, 4, 4))
         return [output, *(tensor(dtype, _UNKNOWN_STATE if dims is None else dims) for dims in buffers)]
     total = scalar_dim(ctx, 6)
     if total is None:
         total = ctx.fresh()
+    elif length is not None:
+        expect(ctx, total, ">=", length, lambda: f"total_sequence_length is {total}, and there are {length} new tokens")
     states = [_buffer(ctx, index, (batch, kept, total, head_size)) for index in (3, 4)]
     return [output, *states, tensor(dtype, (batch, heads, length, total))]
+
+
+def _check_grouped(
+    ctx: NodeContext, batch: DimLike | None, length: DimLike | None, kept: int, size: DimLike | None
+) -> None:
+    """Require keys, values, buffers and lengths that fit the queries of GroupQueryAttention and SparseAttention."""
+    sizes = {"B": batch, "S": length, "G": kept, "D": size, "K": None if size is None else size * kept}
+    # The elements of quantised buffers may be packed.
+    plain = ctx.attribute("k_quant_type", "NONE") == "NONE"
+    expect_shapes(ctx, "", "key: B S K", "value: B S K", sizes=sizes)
+    last = "D" if plain else "?"
+    past = (f"past_key: B G P {last}", f"past_value: B G P {last}")
+    lengths = "seqlens_k: B | B 1" if ctx.node.op_type == "GroupQueryAttention" else ""
+    expect_shapes(ctx, "", "", "", *past, lengths, sizes=sizes)
 
 
 def _buffer(ctx: NodeContext, past: int, new: tuple[DimLike | None, int, DimLike, DimLike | None]) -> ValueType:

@@ -34,9 +34,7 @@ rule(
     "BiasSoftmax",
     "Gelu",
     "GroupNorm",
-    "Inverse",
     "LongformerAttention",
-    "MoE",
     "QMoE",
     "QuickGelu",
     "ScaledSiLU",
@@ -45,6 +43,25 @@ rule(
 )(same_type)
 operator("FusedGemm", domain=DOMAIN)(gemm)
 operator("GatherND", domain=DOMAIN)(gather_nd)
+
+
+@operator("Inverse", domain=DOMAIN)
+def inverse(ctx: NodeContext) -> Sequence[ValueType]:
+    """Invert each square matrix."""
+    expect_shapes(ctx, "X: ... N N")
+    return [like_input(ctx)]
+
+
+@operator("MoE", domain=DOMAIN)
+def mixture_of_experts(ctx: NodeContext) -> Sequence[ValueType]:
+    """Run each token through the experts that its router chooses."""
+    dims = dims_of(ctx, 0)
+    tokens = None if dims is None or len(dims) not in (2, 3) else product(dims[:-1])
+    sizes = {"T": tokens, "H": dims[-1] if dims else None}
+    # The weights were transposed in the first versions of the operator.
+    weights = ("fc1_experts_weights: E ? H | E H ?", "", "fc2_experts_weights: E H ? | E ? H")
+    expect_shapes(ctx, "input: T H | ? ? H", "router_probs: T E", *weights, sizes=sizes)
+    return [like_input(ctx)]
 
 
 @operator("SimplifiedLayerNormalization", gives=(1, None))
@@ -199,6 +216,7 @@ def expand_dims(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("NGramRepeatBlock", gives=(1,), domain=DOMAIN)
 def n_gram_repeat_block(ctx: NodeContext) -> Sequence[ValueType]:
     """Return the scores, without those of tokens that would repeat."""
+    expect_shapes(ctx, "input_ids: B ?", "scores: B ?")
     return [like_input(ctx, 1)]
 
 
@@ -214,6 +232,7 @@ def unique(ctx: NodeContext) -> Sequence[ValueType]:
 def crop_and_resize(ctx: NodeContext) -> Sequence[ValueType]:
     """Resize a region of an image for each box, to the height and width that the last input holds."""
     dims, boxes = ranked_dims(ctx, 0, 4), ranked_dims(ctx, 1, 2)
+    expect_shapes(ctx, "", "rois: R 4", "batch_indices: R", "crop_size: 2")
     size = ctx.contents(3)
     sides = (None, None) if size is None or len(size.dims) != 2 else size.dims
     return [tensor(ctx.input(0).dtype, (boxes[0], dims[1], *sides))]
