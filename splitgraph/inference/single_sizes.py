@@ -22,7 +22,8 @@ def single_sizes(
 ) -> list[Diagnostic]:
     """Warn about dimensions that the inputs name and that can have one size only, as a node such as Reshape says it.
 
-    Nothing is said of sizes that weights decide: no other size would fit them. Errors say more than these warnings.
+    Nothing is said of sizes that weights decide: no other size would fit them. Of a dimension that can only be 0, it is
+    always said: two sizes of the model contradict each other. Errors say more than these warnings.
     """
     if any(finding.severity == "error" for finding in state.record.diagnostics):
         return []
@@ -34,7 +35,13 @@ def single_sizes(
             continue
         if name not in state.symbols.named_dimensions or obligation.lhs != symbol(name):
             continue
-        found = [place for place in locations if place in places and _is_said(nodes, places[place], size, types)]
+        on_main = [place for place in locations if place in places]
+        if size == 0 and on_main:
+            text = f"the dimension {name!r} of the inputs can only be 0: this node fits nothing but an empty tensor"
+            help = "Correct the sizes that the node or the inputs have, or run reshape to give the inputs other sizes."
+            warnings.append(diagnostic("SG307", text, on_main[0], severity="warning", help=help))
+            continue
+        found = [place for place in on_main if _is_said(nodes, places[place], size, types)]
         if found:
             text = f"the dimension {name!r} of the inputs can only be {size}: this node requires {obligation}"
             help = f"Run reshape to let {name!r} have other sizes, or declare {size} in its place."

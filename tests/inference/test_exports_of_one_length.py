@@ -92,3 +92,27 @@ def test_two_causes_are_two_errors() -> None:
     body = "t = Transpose<perm=[1, 0, 2]>(x) a0 = Reshape(x, flat) b0 = Reshape(t, flat) y = Relu(a0)"
     errors = [each for each in inferred(body, bind={"seq": 5, "batch": 2}).diagnostics if each.severity == "error"]
     assert [error.location for error in errors] == ["main/Reshape#1", "main/Reshape#2"]
+
+
+# The shape of the input, the nodes, and the dimension that can only be 0: two sizes of the file contradict each other.
+EMPTY: dict[str, tuple[str, str, str | None]] = {
+    "the size that it has": ("batch, 7, 64", "y = Reshape(x, flat)", None),
+    "a fixed 0": ("0, 5, 64", "y = Reshape(x, flat)", None),
+    "groups of seven": ("batch, 5, 64", "y = Reshape(x, tokens)", None),
+    "broadcast to a multiple": ("batch, 5, 64", "u = Concat<axis=0>(x, x) y = Add(u, x)", None),
+    "another length": ("batch, 5, 64", "y = Reshape(x, flat)", "batch"),
+    "another length and heads": ("batch, 5, 64", "y = Reshape(x, heads)", "batch"),
+    "two nodes": ("batch, 5, 64", "a0 = Reshape(x, flat) b0 = Reshape(x, heads) y = Relu(a0)", "batch"),
+    "another width": ("rows, 7, 63", "y = Reshape(x, flat)", "rows"),
+    "a multiple of itself": ("batch, 5, 64", "u = Concat<axis=0>(x, x) y = Concat<axis=2>(u, x)", "batch"),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_what_fits_nothing_but_an_empty_tensor(name: str) -> None:
+    shape, body, dimension = EMPTY[name]
+    found = inferred(body, shape=shape)
+    assert found.ok
+    told = [(each.code, each.severity, each.message) for each in found.diagnostics if each.code == "SG307"]
+    text = f"the dimension {dimension!r} of the inputs can only be 0: this node fits nothing but an empty tensor"
+    assert told == ([] if dimension is None else [("SG307", "warning", text)])
