@@ -536,6 +536,16 @@ _code(
     "where. It is a warning where the second model loses, and a note where the first one does.",
     "Write the part so that it does not cancel: the mean of (x - mean)² for a variance. Or compute it in float64.",
 )
+_code(
+    "SG515",
+    "different only on inner values that no run gave",
+    "A part of the two models runs alone on drawn values, and differs at ordinary numbers. With all nodes that "
+    "its inputs are computed from, it is equal, on all kinds of values for the inputs of the model. So the model does "
+    "not give such values to this part: its inputs depend on each other, such as x and Relu(x), or the elements of one "
+    "input do, such as those of a Softmax.",
+    "Nothing to do. The message says at which values the part differs: they matter only where other nodes are put in "
+    "front of it.",
+)
 
 # 6xx: how the program was called ---------------------------------------------------------------------------------
 _code(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -80,6 +80,7 @@ class RegionRecord:
     dropped: int = 0
     unchecked: str = ""
     is_open: bool = False
+    seen: Collection[tuple[int, bool]] = ()
 
 
 @dataclass(slots=True)
@@ -289,6 +290,7 @@ def _add_region(run: EngineRun, folder: Path, event: Mapping[str, Any]) -> None:
             event["dropped"],
             event["unchecked"],
             event["open"],
+            {(position, truth) for position, truth in event["seen"]},
         )
         if event["stage"] == "region":
             run.regions[event["region"]] = record

@@ -3,7 +3,8 @@
 The engine's kernels may be to blame, or rounding: an operator that is written as others rounds at other places, and a
 difference of numbers that cancel may be nothing else. So the reference evaluator runs both sides, on the same values,
 as they are, and then once more in float64 wherever they compute in a narrower type. A difference that rounding makes
-is gone there; one that the models make stays.
+is gone there; one that the models make stays. It is larger than usual where one side cancels numbers; then the other
+side must be near to what float64 gives, and the side that loses digits must have some left.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ _LARGEST_WIDENED = 2**28
 # A difference is rounding if so little of it is left in float64, or as much as constants in float32 are rounded by.
 _VANISHED = 1e-3
 _ROUNDED_CONSTANTS = 2.0**-22
+# A side that cancels numbers has a digit left if it is off by no more than this, relative to the largest number; the
+# other side is nearer.
+_LAST_DIGIT, _NEAR = 0.1, 0.01
 # Rounding changes a number by no more than this, relative to the largest number of its tensor.
 _MOST_ROUNDING: Mapping[str, float] = {"float64": 1e-9, "float32": 1e-2, "float16": 0.1, "bfloat16": 0.3}
 _NARROW: Mapping[int, str] = {
@@ -49,7 +53,8 @@ PLAIN = ("captured", "normal", "steps", "rows", "counts")
 class Opinion(NamedTuple):
     """What differs: the models, the engine's kernels alone, or rounding alone; "late": the time was over before that
     was known. who: the sides that the engine computes differently from the reference evaluator: "before", "after",
-    "both sides", "" if that is not known. loss: the digits that one side loses by rounding.
+    "both sides", "" if that is not known. loss: the digits that one side loses by rounding; beside "models", all of
+    them.
     """
 
     cause: Literal["models", "engine", "rounding", "late"]
@@ -111,7 +116,8 @@ class Arbiter:
         self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspect: Suspect
     ) -> Opinion | None:
         """Return the opinion that a difference is rounding if it is small, and vanishes in float64; None otherwise."""
-        if not self._is_small(models[0], suspect):
+        is_small = self._is_small(models[0], suspect)
+        if not is_small and not self._may_cancel(suspect):
             return None
         if weights_of(models) > _LARGEST_WIDENED:
             return None
@@ -125,7 +131,24 @@ class Arbiter:
         narrow, exact = zip(*suspect.outputs, strict=True), zip(*answers, strict=True)
         if not all(_vanishes(pair, wide_pair, comparison) for pair, wide_pair in zip(narrow, exact, strict=True)):
             return None
-        return Opinion("rounding", loss=lost_digits(suspect.outputs, answers[0]))
+        loss = lost_digits(suspect.outputs, answers[0])
+        if is_small:
+            return Opinion("rounding", loss=loss)
+        outputs = suspect.outputs
+        if loss is None or not _are_off_by(_NEAR, outputs[1 - loss.side], answers[0]):
+            return None
+        is_left = _are_off_by(_LAST_DIGIT, outputs[loss.side], answers[0])
+        return Opinion("rounding" if is_left else "models", loss=loss)
+
+    def _may_cancel(self, suspect: Suspect) -> bool:
+        """Return True if a difference that is too large for rounding may be that of a side that cancels numbers."""
+        if self.is_exact or suspect.kind not in PLAIN or len(suspect.outputs) < 2:
+            return False
+        kinds = [[(each.dtype, each.shape) for value in side for each in tensors_of(value)] for side in suspect.outputs]
+        # Nothing wider says what float64 should be.
+        if kinds[0] != kinds[1] or any(dtype == np.float64 for dtype, _ in kinds[0]):
+            return False
+        return not differing_signs(suspect.outputs[0], suspect.outputs[1], self.signed)
 
     def _is_small(self, model: onnx.ModelProto, suspect: Suspect) -> bool:
         """Return True if rounding can explain the difference. model: the region before."""
@@ -195,6 +218,23 @@ def _are_near(before: Array, after: Array, least: float, is_overflow_allowed: bo
         return False
     largest = float(np.abs(left[finite]).max(initial=0.0))
     return bool((np.abs(left[finite] - right[finite]) <= max(most, least) * largest).all())
+
+
+def _are_off_by(most: float, given: Sequence[Value], exact: Sequence[Value]) -> bool:
+    """Return True if values are no farther from what float64 gives, relative to the largest number of each."""
+    pairs = zip(given, exact, strict=True)
+    arrays = [pair for values in pairs for pair in zip(*map(tensors_of, values), strict=True)]
+    return all(_is_off_by(most, *pair) for pair in arrays)
+
+
+def _is_off_by(most: float, given: Array, exact: Array) -> bool:
+    if exact.dtype.kind != "f":
+        return bool(np.array_equal(given, exact))
+    numbers = given.astype(np.float64)
+    finite = np.isfinite(exact)
+    largest = np.abs(exact[finite]).max(initial=0.0)
+    is_near = np.abs(numbers[finite] - exact[finite]) <= most * largest
+    return bool(np.array_equal(np.isfinite(numbers), finite) and is_near.all())
 
 
 def _vanishes(narrow: tuple[Value, ...], wide: tuple[Value, ...], comparison: Comparison) -> bool:

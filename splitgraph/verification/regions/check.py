@@ -36,6 +36,7 @@ from splitgraph.verification.regions.cut import (
     has_same_operators,
     have_other_constants,
 )
+from splitgraph.verification.regions.draw import is_fully_drawn
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
 from splitgraph.verification.regions.lost_digits import Loss
 from splitgraph.verification.regions.reading import Change, find_changes, questions
@@ -126,7 +127,7 @@ class LocalCheck:
         assert isinstance(first, onnx.ModelProto)
         # An input with a default is not always given.
         self._inputs = caller_inputs(first).keys() - pair[0].left_out - default_names(first)
-        drawable = values_of_elements(first)
+        drawable = self._drawable = values_of_elements(first)
         known: dict[tuple[object, ...], int] = {}
         for region in regions:
             models = [cut_out(region, side, number) for number, side in enumerate(found.sides)]
@@ -404,6 +405,33 @@ class LocalCheck:
         suspects = (suspect for suspect, opinion in self.members[number].opinions if opinion.cause == "models")
         return next((suspect.case for suspect in suspects if suspect.kind == "captured"), 0)
 
+    def is_noise(self, number: int) -> bool:
+        """Return True if a region differs because rounding leaves no digit of one side."""
+        return any(o.cause == "models" and o.loss is not None for _, o in self.members[number].opinions)
+
+    def differs_at_drawn(self, number: int) -> bool:
+        """Return True if ordinary drawn numbers show that a region differs, and no values of the first model do."""
+        blamed = [suspect.kind for suspect, opinion in self.members[number].opinions if opinion.cause == "models"]
+        return "normal" in blamed and "captured" not in blamed
+
+    def is_driven(self, number: int) -> bool:
+        """Return True if a region was compared on all kinds of drawn values, and each condition in its context was true
+        and false.
+        """
+        member = self.members[number]
+        kind = self._kinds[member.kind]
+        if kind.drawn is None or not kind.drawn.cases or kind.drawn.is_open or not is_fully_drawn(kind.models):
+            return False
+        seen = set(kind.drawn.seen).union(*(record.seen for record in member.records))
+        conditions = (
+            place
+            for place, border in enumerate(member.region.outputs)
+            if self.found.before.makers.get(border.before) in member.region.context
+            and border.before in self._drawable
+            and self.found.before.types.get(border.before, UNKNOWN).dtype == "bool"
+        )
+        return all({(place, False), (place, True)} <= seen for place in conditions)
+
     def losses(self) -> list[tuple[str, Loss, str]]:
         """Return the regions in which a side loses digits on numbers that are not unusual: the name of the region, the
         largest loss, and the values that show it.
@@ -486,7 +514,8 @@ class LocalCheck:
         names = [border.before for border in member.region.outputs]
         where = f"{_KINDS[suspect.kind]} ({_inputs_text(suspect.inputs)})"
         blamed = f"; {_blamed(opinion)}" if opinion.who else ""
-        return f"{', '.join(names[:3])}: {suspect.reason}, on {where}{blamed}"
+        noise = "" if opinion.loss is None else f"; in float64, both are equal, but no digit is left: {opinion.loss}"
+        return f"{', '.join(names[:3])}: {suspect.reason}, on {where}{noise or blamed}"
 
 
 _KINDS: Mapping[str, str] = {

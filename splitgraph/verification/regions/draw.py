@@ -94,6 +94,17 @@ def draw(models: Models, base: Mapping[str, Value], fixed: Collection[str], seed
             yield Drawn(kind, dict(every) | values | kept)
 
 
+def is_fully_drawn(models: Iterable[onnx.ModelProto]) -> bool:
+    """Return True if a region is drawn with all kinds of values, which loops and tables of many rows prevent."""
+    return not any(may_not_end(model, {}) or _has_long_table(model) for model in models)
+
+
+def _has_long_table(model: onnx.ModelProto) -> bool:
+    dims = {tensor.name: tensor.dims for tensor in model.graph.initializer}
+    tables = (dims.get(n.input[0]) for n, _ in scoped_nodes(model) if n.op_type in _READERS and n.input[1] not in dims)
+    return any(table and max(table) > _MOST_ROWS for table in tables)
+
+
 def _within(base: Value, drawn: Value) -> Value:
     """Return drawn numbers that are no larger than those of `base`, and around them where they are ordinary."""
     if drawn is base or not isinstance(base, np.ndarray) or not isinstance(drawn, np.ndarray):

@@ -155,7 +155,8 @@ class RegionRun:
     cases: on how many values it was compared, without those that are all empty, or make all outputs empty.
     max_abs_diff: the largest difference; None before the first comparison. suspects: where it differs (see `as_event`).
     dropped: where it also differs, for which there was no room; kept_bytes: what the suspects take. unchecked: why it
-    could not be compared, "" if it was. is_open: the time was over before all values were drawn.
+    could not be compared, "" if it was. is_open: the time was over before all values were drawn. seen: the positions of
+    outputs that hold conditions, with what these were.
     """
 
     cases: int = 0
@@ -165,6 +166,7 @@ class RegionRun:
     kept_bytes: int = 0
     unchecked: str = ""
     is_open: bool = False
+    seen: set[tuple[int, bool]] = field(default_factory=set)
 
     def as_event(self) -> dict[str, Any]:
         """Return the form in which the other process reads it. A suspect is {"kind": of values, "case": number,
@@ -177,6 +179,7 @@ class RegionRun:
             "dropped": self.dropped,
             "unchecked": self.unchecked,
             "open": self.is_open,
+            "seen": sorted(self.seen),
         }
 
 
@@ -364,6 +367,9 @@ def _compare(
         reason = f"fails where the first model runs: {reason_of(error)}"
     else:
         run.cases += not _shows_nothing(region, inputs, before)
+        for position, value in enumerate(before):
+            if isinstance(value, np.ndarray) and value.dtype.kind == "b":
+                run.seen |= {(position, bool(truth)) for truth in np.unique(value)}
         names = [str(position) for position in range(len(before))]
         difference = comparison.compare_outputs(names, before, after, told[1])
         run.max_abs_diff = max(run.max_abs_diff or 0.0, comparison.max_abs_diff or 0.0)

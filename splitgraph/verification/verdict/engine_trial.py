@@ -20,6 +20,7 @@ from splitgraph.verification.models.model_files import newer_operators, weights_
 from splitgraph.verification.models.model_pair import ComparedModel
 from splitgraph.verification.regions.check import LocalCheck
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
+from splitgraph.verification.regions.lost_digits import Loss
 from splitgraph.verification.values import Value, tensors_of
 from splitgraph.verification.verdict.evidence import find_silence
 from splitgraph.verification.verdict.judge import (
@@ -31,6 +32,7 @@ from splitgraph.verification.verdict.judge import (
     openvino_fault,
 )
 from splitgraph.verification.verdict.region_notes import MOST_NAMED, loss_note, stopped_note, unchecked_note
+from splitgraph.verification.verdict.second_look import SecondLook
 from splitgraph.verification.verification import STOPPED, Difference, Region
 
 # Above so many bytes of weights, loading a model once more takes too long for what it shows.
@@ -80,7 +82,8 @@ class EngineTrial:
     """Runs both models with one engine, or with one engine for each model, joined by "+".
 
     share: the share of the remaining time that a run may take. given: the inputs of each case and attempt so far.
-    sizes: those of the cases. local: the regions, None for models that only run as a whole.
+    sizes: those of the cases. local: the regions, None for models that only run as a whole. losses: see
+    `LocalCheck.losses`.
     """
 
     question: Question
@@ -93,6 +96,7 @@ class EngineTrial:
     ran: EngineRun = field(default_factory=EngineRun)
     notes: list[Diagnostic] = field(default_factory=list)
     local: LocalCheck | None = None
+    losses: list[tuple[str, Loss, str]] = field(default_factory=list)
 
     @property
     def deadline(self) -> float:
@@ -226,12 +230,12 @@ class EngineTrial:
         regions = local.results()
         if outcome.verdict == "different" and all(region.verdict == "equal" for region in regions):
             outcome = self._with_allowance(outcome)
-        different = [number for number, region in enumerate(regions) if region.verdict == "different"]
-        if outcome.verdict == "equal" and len(different) > 1:
-            regions, different = self._joined(local, regions, different)
+        again = SecondLook(local, self._checked, self.notes)
+        regions = again.result(regions, is_equal=outcome.verdict == "equal")
+        self.losses = [*local.losses(), *again.losses]
         outcome = replace(outcome, regions=regions)
-        if different:
-            return self._different(outcome, local, regions[different[0]], different[0])
+        if again.different is not None:
+            return self._different(outcome, *again.different)
         if outcome.verdict == "different":
             return self._explained(outcome, local)
         half_checked = [region for region in regions if region.is_open]
@@ -282,25 +286,15 @@ class EngineTrial:
         allowed = replace(plain, rtol=max(plain.rtol, coarse[0]), atol=max(plain.atol, coarse[1]))
         return judge.judge(self.ran, self.given, allowed)
 
-    def _joined(
-        self, local: LocalCheck, regions: tuple[Region, ...], different: list[int]
-    ) -> tuple[tuple[Region, ...], list[int]]:
-        """Return the regions again, those that differ as one, if together they compute the same: what one of them
-        changes, another one may undo.
-        """
-        found = local.found
-        region = found.joined([local.members[number].region for number in different])
-        together = self._local_check(found, [region])
-        self._run_local(together, self._accepted())
-        self._check_apart(together)
-        (result,) = together.results()
-        if result.verdict != "equal":
-            return regions, different
-        kept = [one for number, one in enumerate(regions) if number not in different]
-        return (*kept[: different[0]], result, *kept[different[0] :]), []
+    def _checked(self, region: FoundRegion, found: ModelRegions) -> LocalCheck:
+        """Return what became of a further region, on the same values as the others."""
+        local = self._local_check(found, [region])
+        self._run_local(local, self._accepted())
+        self._check_apart(local)
+        return local
 
-    def _different(self, outcome: EngineVerdict, local: LocalCheck, region: Region, number: int) -> EngineVerdict:
-        """Return the outcome for a region that differs."""
+    def _different(self, outcome: EngineVerdict, region: Region, name: str, case: int) -> EngineVerdict:
+        """Return the outcome for a region that differs. name, case: of the first value, and where it shows."""
         nodes = " → ".join(
             ", ".join(names[:MOST_NAMED]) or "a constant" for names in (region.nodes_before, region.nodes_after)
         )
@@ -310,9 +304,8 @@ class EngineTrial:
                 outcome.difference, reason=f"{outcome.difference.reason}; the first part that differs: {told}"
             )
             return replace(outcome, difference=difference)
-        name = local.members[number].region.outputs[0].before
         reason = f"{told}; the outputs are equal on the inputs that were tried"
-        return replace(outcome, verdict="different", difference=Difference(name, local.case_of(number), reason))
+        return replace(outcome, verdict="different", difference=Difference(name, case, reason))
 
     def _explained(self, outcome: EngineVerdict, local: LocalCheck) -> EngineVerdict:
         """Return the outcome for outputs that differ though no region does."""
@@ -391,20 +384,27 @@ class EngineTrial:
         """
         found, pair = self.question.found, (self.question.before, self.question.after)
         assert found is not None
-        if not self._rounds_only(found, pair):
+        if not self._rounds_only(found, pair, found.regions):
             return False
         turned = pair[1], pair[0]
         with self.place.swapped():
-            return self._rounds_only(ModelRegions(*turned), turned)
+            other = ModelRegions(*turned)
+            return self._rounds_only(other, turned, other.regions)
 
-    def _rounds_only(self, found: ModelRegions, pair: tuple[ComparedModel, ComparedModel]) -> bool:
+    def _rounds_only(
+        self, found: ModelRegions, pair: tuple[ComparedModel, ComparedModel], regions: Sequence[FoundRegion]
+    ) -> bool:
+        """Return True if regions round alone, those that do not as one."""
         tolerances = self.question.rtol, self.question.atol
-        local = LocalCheck(found, found.regions, pair, self.place, tolerances, self.question.seed, is_strict=True)
+        local = LocalCheck(found, regions, pair, self.place, tolerances, self.question.seed, is_strict=True)
         for attempt in self._differing():
             # One by one: regions whose values do not fit in memory together are compared on the first of several.
             self._run_local(local, [attempt])
         local.settle(self.engine, self.deadline)
-        return all(region.verdict == "equal" for region in local.results())
+        different = [number for number, region in enumerate(local.results()) if region.verdict != "equal"]
+        if len(different) > 1:
+            return self._rounds_only(found, pair, [found.joined([local.members[n].region for n in different])])
+        return not different
 
     def _run_local(self, local: LocalCheck, attempts: Sequence[Attempt], *, only_asks: bool = False) -> None:
         """Run the regions again on the values of the first model."""
@@ -433,9 +433,8 @@ class EngineTrial:
         accepted = [attempt for case, attempt in self.ran.outputs[0] if case < self.question.samples]
         if (self.question.second_maker or self.question.maker).has_only_ones(accepted):
             yield diagnostic("SG505", _ONLY_ONES, severity="info")
-        losses = [] if self.local is None else self.local.losses()
-        if losses:
-            yield loss_note(losses)
+        if self.losses:
+            yield loss_note(self.losses)
         deployment = deployment_note(self.ran)
         if deployment is not None:
             yield deployment

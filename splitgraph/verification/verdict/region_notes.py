@@ -31,6 +31,19 @@ def loss_note(losses: Sequence[tuple[str, Loss, str]]) -> Diagnostic:
     return diagnostic("SG514", f"equal up to rounding: {shown}{more}", severity="warning" if is_worse else "info")
 
 
+def impossible_note(regions: Sequence[Region]) -> Diagnostic:
+    """Return which regions are equal, although they differ on values that no run of the model gave them. regions: with
+    the reasons for which they were called different.
+    """
+    names = "; ".join(f"{region.name}: {region.reason}" for region in regions[:MOST_NAMED])
+    more = f"; and {len(regions) - MOST_NAMED} more" if len(regions) > MOST_NAMED else ""
+    text = (
+        f"{len(regions)} changed parts differ on inner values, and together with all nodes behind them they are equal, "
+        f"on all kinds of values for the inputs of the model: {names}{more}"
+    )
+    return diagnostic("SG515", text, severity="info")
+
+
 def stopped_note(stopped: Sequence[Region], count: int) -> Diagnostic:
     """Return what is open beside the verdict. count: of all regions."""
     names = ", ".join(f"{region.name} ({region.cases} sets of values)" for region in stopped[:MOST_NAMED])

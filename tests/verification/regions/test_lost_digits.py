@@ -87,6 +87,74 @@ PAIRS: dict[str, tuple[onnx.ModelProto, onnx.ModelProto, str]] = {
 }
 
 
+ROWS = "float[N, 16] x => float[N, 1] y"
+SQUARES = "a = ReduceMean(x, k) s = Mul(x, x) b = ReduceMean(s, k) c = Mul(a, a) "
+CENTRED = "a = ReduceMean(x, k) d = Sub(x, a) s = Mul(d, d) "
+AXIS = np.int64([1])
+VARIANCES: dict[str, tuple[onnx.ModelProto, onnx.ModelProto]] = {
+    "alone": (
+        parsed(ROWS, CENTRED + "y = ReduceMean(s, k)", k=AXIS),
+        parsed(ROWS, SQUARES + "y = Sub(b, c)", k=AXIS),
+    ),
+    "in a normalization": (
+        parsed(
+            "float[N, 16] x => float[N, 16] y",
+            CENTRED + "v = ReduceMean(s, k) p = Add(v, e) r = Sqrt(p) y = Div(d, r)",
+            k=AXIS,
+            e=F(1),
+        ),
+        parsed(
+            "float[N, 16] x => float[N, 16] y",
+            SQUARES + "v = Sub(b, c) p = Add(v, e) r = Sqrt(p) d = Sub(x, a) y = Div(d, r)",
+            k=AXIS,
+            e=F(1),
+        ),
+    ),
+    "of a sum of squares": (
+        parsed(ROWS, CENTRED + "y = ReduceSum(s, k)", k=AXIS),
+        parsed(
+            ROWS,
+            "a = ReduceMean(x, k) s = Mul(x, x) b = ReduceSum(s, k) c = Mul(a, a) m = Mul(c, n) y = Sub(b, m)",
+            k=AXIS,
+            n=F(16),
+        ),
+    ),
+}
+NEAR = np.random.default_rng(1).standard_normal((5, 16))
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("way", ["the second", "the first"])
+@pytest.mark.parametrize("name", VARIANCES)
+def test_a_variance_that_loses_digits_is_equal_up_to_rounding(name: str, way: str) -> None:
+    before, after = VARIANCES[name] if way == "the second" else reversed(VARIANCES[name])
+    found = verify(before, after, inputs={"x": (1e4 + 100 * NEAR).astype(F)})
+    assert found.verdict == "equal", found.first_difference
+    (note,) = (each for each in found.diagnostics if each.code == "SG514")
+    assert f"{way} model loses 4 of 7 digits" in note.message
+    assert note.severity == ("warning" if way == "the second" else "info")
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("way", ["the second", "the first"])
+@pytest.mark.parametrize("name", VARIANCES)
+def test_a_variance_without_any_digit_is_different(name: str, way: str) -> None:
+    before, after = VARIANCES[name] if way == "the second" else reversed(VARIANCES[name])
+    found = verify(before, after, inputs={"x": (1e4 + NEAR).astype(F)})
+    assert found.verdict == "different"
+    assert f"in float64, both are equal, but no digit is left: {way} model loses 7 of 7 digits" in found.difference_text
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("factor", [1 + 1e-3, 16 / 15])
+def test_a_wrong_factor_does_not_vanish_in_float64(factor: float) -> None:
+    before, _ = VARIANCES["alone"]
+    after = parsed(ROWS, SQUARES + "v = Sub(b, c) y = Mul(v, f)", k=AXIS, f=F(factor))
+    found = verify(before, after, inputs={"x": (1e4 + 100 * NEAR).astype(F)})
+    assert found.verdict == "different"
+    assert "float64" not in found.difference_text
+
+
 @pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("name", PAIRS)
 def test_lost_digits_are_said_beside_the_verdict(name: str) -> None:

@@ -1,0 +1,95 @@
+"""Look once more at regions that differ: several as one, and one together with what its inputs are computed from.
+
+1. One region may undo what another one changes, so those that differ are compared as one.
+2. A region runs alone on drawn values, and the model may be unable to produce these: inputs may be functions of one
+   value, such as `a` and `Neg(a)`, and elements of one input may depend on each other, such as those of a Softmax. So a
+   region that differs at ordinary drawn numbers, and at no values of the first model, is compared with all nodes behind
+   it, at all kinds of values for the inputs of the model. If it is equal there, it is equal in the model: ordinary
+   numbers show its difference, and no numbers of the model do. A difference at special numbers alone, such as a
+   threshold, stays: draws for the inputs may not reach it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from splitgraph.findings.diagnostics import Diagnostic
+from splitgraph.verification.regions.check import LocalCheck
+from splitgraph.verification.regions.find import FoundRegion, ModelRegions
+from splitgraph.verification.regions.lost_digits import Loss
+from splitgraph.verification.verdict.region_notes import impossible_note
+from splitgraph.verification.verification import Region
+
+# So many regions at most are compared with what is behind them.
+_MOST_BEHIND = 8
+_UNDRIVEN = (
+    "it differs on drawn values, and not with the nodes behind it, whose inputs could not be drawn so that all kinds "
+    "of values and conditions are met"
+)
+
+
+@dataclass(slots=True)
+class SecondLook:
+    """What becomes of the regions that differ.
+
+    local: the regions as they were checked. check: checks a further one. notes: get what is said of them. losses: of
+    the further ones (see `LocalCheck.losses`). different: the first region that differs, with the name of its value and
+    the case that shows it; None without one.
+    """
+
+    local: LocalCheck
+    check: Callable[[FoundRegion, ModelRegions], LocalCheck]
+    notes: list[Diagnostic]
+    losses: list[tuple[str, Loss, str]] = field(default_factory=list)
+    different: tuple[Region, str, int] | None = None
+
+    def result(self, regions: Sequence[Region], *, is_equal: bool) -> tuple[Region, ...]:
+        """Return what became of the regions. is_equal: the outputs of the models are equal."""
+        different = [number for number, region in enumerate(regions) if region.verdict == "different"]
+        if len(different) > 1:
+            together = self._joined(regions, different)
+            if together is not None:
+                return together
+        found = list(regions)
+        if is_equal:
+            for number in different[:_MOST_BEHIND]:
+                found[number] = self._with_all_behind(number, found[number])
+        left = next((number for number in different if found[number].verdict == "different"), None)
+        if left is not None:
+            self._blame(self.local, left, found[left])
+        elif dropped := [found[number] for number in different if found[number].verdict == "equal"]:
+            self.notes.append(impossible_note(dropped))
+        return tuple(found)
+
+    def _blame(self, local: LocalCheck, number: int, region: Region) -> None:
+        self.different = region, local.members[number].region.outputs[0].before, local.case_of(number)
+
+    def _joined(self, regions: Sequence[Region], different: Sequence[int]) -> tuple[Region, ...] | None:
+        """Return the regions again, those that differ as one; None if together they do not compute the same."""
+        found = self.local.found
+        together = self.check(found.joined([self.local.members[number].region for number in different]), found)
+        (result,) = together.results()
+        if result.verdict != "equal" and not together.is_noise(0):
+            return None
+        if result.verdict == "different":
+            self._blame(together, 0, result)
+        self.losses += together.losses()
+        kept = [one for number, one in enumerate(regions) if number not in different]
+        return (*kept[: different[0]], result, *kept[different[0] :])
+
+    def _with_all_behind(self, number: int, region: Region) -> Region:
+        """Return what became of a region: another verdict if it is equal with all nodes behind it."""
+        if not self.local.differs_at_drawn(number):
+            return region
+        found = self.local.found
+        larger = found.with_all_behind(self.local.members[number].region)
+        if larger is None:
+            return region
+        behind = self.check(larger, found)
+        (result,) = behind.results()
+        if result.verdict != "equal":
+            return region
+        if not behind.is_driven(0):
+            return replace(region, verdict="not-run", reason=f"{_UNDRIVEN}: {region.reason}")
+        return replace(region, verdict="equal", cases=region.cases + result.cases, max_abs_diff=result.max_abs_diff)

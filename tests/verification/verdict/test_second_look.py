@@ -1,0 +1,178 @@
+"""A region that differs only on inner values that the model cannot produce is equal; near misses have a witness."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import splitgraph
+from splitgraph.verification.regions.draw import is_fully_drawn
+
+from ..regions.model_pairs import Pair, find_difference, show_difference
+from ..small_models import parsed
+
+F, I64 = np.float32, np.int64
+WEIGHTS = np.random.default_rng(0).standard_normal((4, 4)).astype(F)
+K = {
+    "w": WEIGHTS,
+    "zero": F(0),
+    "one": F(1),
+    "half": F(0.5),
+    "near": F(0.4),
+    "far": F(-0.5),
+    "k": I64([1]),
+    "two": I64([2]),
+    "all": I64([4]),
+    "start": I64([0]),
+    "whole": I64(1),
+    "low": F(3.1),
+    "high": F(3.2),
+    "scale": F(0.1),
+    "z": np.uint8(128),
+}
+FOUR, MORE = "float[N, 4] x => float[N, 4] y", "float[N, 4] x => float[N, 4] y, float[N, 4] o"
+ONE = "float[N, 4] x => float[N, 1] y, float[N, 4] v"
+# A node that both models have keeps the values in front of a region from being those of the input.
+M = "m = MatMul(x, w) "
+SHIFTED = M + "r = ReduceMax(m, k) d = Sub(m, r) "
+CENTRED = M + "a = ReduceMean(m, k) d = Sub(m, a) c = ReduceMax(d, k) "
+SORTED = M + "v, i = TopK(m, all) "
+QUANTIZED = M + "q = QuantizeLinear(m, scale, z) d = DequantizeLinear(q, scale, z) "
+
+
+def behind(kept: str, before: str, after: str, signature: str = FOUR, **witness: np.ndarray) -> Pair:
+    """Return a pair of models that both begin with some nodes."""
+    return Pair(signature, kept + before, kept + after, witness, K)
+
+
+# The elements of one value depend on each other, or two values on a third one.
+EQUAL: dict[str, Pair] = {
+    "a Sigmoid within 0 and 1": behind(M + "s = Sigmoid(m) ", "c = Clip(s, zero, one) y = Tanh(c)", "y = Tanh(s)"),
+    "a Softmax within 0 and 1": behind(M + "s = Softmax(m) ", "c = Clip(s, zero, one) y = Tanh(c)", "y = Tanh(s)"),
+    "a Softmax by its sum": behind(
+        M + "s = Softmax(m) ", "r = ReduceSum(s, k) d = Div(s, r) y = Tanh(d)", "y = Tanh(s)"
+    ),
+    "below the maximum": behind(SHIFTED, "c = Min(d, zero) y = Exp(c)", "y = Exp(d)"),
+    "the first of sorted values": behind(
+        SORTED, "r = ReduceMax(v, k) y = Exp(r)", "r = Slice(v, start, k, k) y = Exp(r)", ONE
+    ),
+    "a value and its negative": behind(
+        M + "n = Neg(m) o = Exp(n) ", "r = Max(m, n) y = Tanh(r)", "r = Abs(n) y = Tanh(r)", MORE
+    ),
+    "the root of a square": behind(
+        M + "n = Mul(m, m) o = Exp(n) ", "r = Sqrt(n) y = Tanh(r)", "r = Abs(m) y = Tanh(r)", MORE
+    ),
+    "rounded twice": behind(M + "f = Floor(m) ", "r = Round(f) y = Tanh(r)", "y = Tanh(f)"),
+    "the square of a sign": behind(M + "f = Sign(m) ", "r = Mul(f, f) y = Tanh(r)", "r = Abs(f) y = Tanh(r)"),
+    "a positive number": behind(M + "f = Exp(m) ", "r = Abs(f) y = Tanh(r)", "y = Tanh(f)"),
+    "quantized twice": behind(
+        QUANTIZED,
+        "p = QuantizeLinear(d, scale, z) e = DequantizeLinear(p, scale, z) y = Tanh(e)",
+        "y = Tanh(d)",
+    ),
+    "a position": behind(
+        M + "a = ArgMax<axis = 1>(m) ",
+        "b = Abs(a) y = Add(b, whole)",
+        "y = Add(a, whole)",
+        "float[N, 4] x => int64[N, 1] y",
+    ),
+    "at least the mean": behind(CENTRED, "e = Max(c, zero) f = Sub(d, e) y = Exp(f)", "f = Sub(d, c) y = Exp(f)"),
+}
+
+
+def solved(*values: float) -> np.ndarray:
+    """Return the row whose product with the weights is about this."""
+    return np.linalg.solve(WEIGHTS.T.astype(np.float64), values).astype(F)[None]
+
+
+ROW, BELOW = solved(2, -1, 0.5, 3), solved(-1, -2, -0.5, -3)
+# The same where the model does produce such values.
+DIFFERENT: dict[str, Pair] = {
+    "a Sigmoid above a half": behind(M + "s = Sigmoid(m) ", "c = Clip(s, half, one) y = Tanh(c)", "y = Tanh(s)", x=ROW),
+    "far below the maximum": behind(SHIFTED, "c = Max(d, far) y = Exp(c)", "y = Exp(d)", x=ROW),
+    "the last of sorted values": behind(
+        SORTED, "r = ReduceMin(v, k) y = Exp(r)", "r = Slice(v, start, k, k) y = Exp(r)", ONE, x=ROW
+    ),
+    "a value and its half": behind(
+        M + "n = Mul(m, half) o = Exp(n) ", "r = Max(m, n) y = Tanh(r)", "r = Abs(m) y = Tanh(r)", MORE, x=BELOW
+    ),
+    "a number below 0": behind(M + "f = Elu(m) ", "r = Abs(f) y = Tanh(r)", "y = Tanh(f)", x=BELOW),
+    "quantized by another step": behind(
+        QUANTIZED, "p = QuantizeLinear(d, near, z) e = DequantizeLinear(p, near, z) y = Tanh(e)", "y = Tanh(d)", x=ROW
+    ),
+}
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("is_turned", [False, True])
+@pytest.mark.parametrize("name", EQUAL)
+def test_values_that_the_model_cannot_produce_show_nothing(name: str, is_turned: bool) -> None:
+    models = EQUAL[name].models()
+    found = splitgraph.verify(*(reversed(models) if is_turned else models))
+    assert found.verdict == "equal", found.first_difference
+    assert [note.code for note in found.diagnostics if note.severity != "info"] == []
+
+
+@pytest.mark.usefixtures("in_process")
+def test_what_was_different_is_said() -> None:
+    found = splitgraph.verify(*EQUAL["a Sigmoid within 0 and 1"].models())
+    (note,) = (each for each in found.diagnostics if each.code == "SG515")
+    assert "1 changed parts differ on inner values" in note.message
+    assert "main/Clip#2: y: at [0, 1] the first model gives 0.0" in note.message
+    (region,) = found.regions
+    assert region.verdict == "equal" and region.nodes_before == ("main/Clip#2", "main/Tanh#3")
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_values_that_the_model_produces_are_different(name: str) -> None:
+    find_difference(DIFFERENT[name])
+    show_difference(DIFFERENT[name])
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("before", [M, M + "s = Sigmoid(m) ", M + "r = Relu(m) s = Neg(r) "])
+def test_a_threshold_that_draws_of_inputs_do_not_reach_stays_different(before: str) -> None:
+    value = "s" if "s =" in before else "m"
+    ways = [f"y = {operator}({value}, near)" for operator in ("Greater", "GreaterOrEqual")]
+    pair = behind(before, *ways, "float[N, 4] x => bool[N, 4] y")
+    find_difference(pair)
+
+
+GATES = {
+    "a window": "a = Greater(m, low) b = Less(m, high) c = And(a, b) ",
+    "a limit that nothing reaches": "s = Tanh(m) c = Greater(s, high) ",
+    "two limits": "s = Sigmoid(m) a = Greater(s, half) b = Less(s, near) c = And(a, b) ",
+}
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("name", GATES)
+def test_a_condition_that_is_never_true_gives_no_verdict(name: str) -> None:
+    kept = M + GATES[name] + "n = Neg(m) v = Where(c, n, half) "
+    pair = behind(kept, "r = Abs(v) y = Tanh(r)", "y = Tanh(v)")
+    assert splitgraph.verify(*pair.models()).verdict == "not-run"
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_condition_that_is_true_and_false_gives_a_verdict() -> None:
+    kept = M + "c = Greater(m, high) n = Abs(m) v = Where(c, n, half) "
+    assert splitgraph.verify(*behind(kept, "r = Abs(v) y = Tanh(r)", "y = Tanh(v)").models()).verdict == "equal"
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize(("rows", "verdict"), [(40, "equal"), (60, "not-run")])
+def test_a_table_that_is_not_read_as_a_whole_gives_no_verdict(rows: int, verdict: str) -> None:
+    table = np.random.default_rng(1).standard_normal((rows, 4)).astype(F) ** 2
+    ways = ("g = Gather(t, x) r = Abs(g) y = Tanh(r)", "g = Gather(t, x) y = Tanh(g)")
+    found = splitgraph.verify(*(parsed("int64[N] x => float[N, 4] y", way, t=table) for way in ways))
+    assert found.verdict == verdict
+    said = "could not be drawn so that all kinds of values and conditions are met" in found.diagnostics[0].message
+    assert said == (verdict == "not-run")
+
+
+def test_loops_that_may_not_end_and_long_tables_are_not_fully_drawn() -> None:
+    signature = "int64[N] x, float[60] u => float[N] y"
+    assert is_fully_drawn([parsed(signature, "y = Gather(u, x)")])
+    assert is_fully_drawn([parsed(signature, "y = Gather(t, x)", t=np.zeros(48, F))])
+    assert not is_fully_drawn([parsed(signature, "y = Gather(t, x)", t=np.zeros(49, F))])
