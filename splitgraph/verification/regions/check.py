@@ -412,6 +412,10 @@ class LocalCheck:
     def differs_at_drawn(self, number: int) -> bool:
         """Return True if ordinary drawn numbers show that a region differs, and no values of the first model do."""
         blamed = [suspect.kind for suspect, opinion in self.members[number].opinions if opinion.cause == "models"]
+        models = self._kinds[self.members[number].kind].models
+        if has_same_operators(*models) and have_other_constants(models, self._pair, self._tolerances[0]):
+            # Other weights are a difference, whether this model can show it or not.
+            return False
         return "normal" in blamed and "captured" not in blamed
 
     def is_driven(self, number: int) -> bool:

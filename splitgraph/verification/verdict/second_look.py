@@ -55,6 +55,8 @@ class SecondLook:
         if is_equal:
             for number in different[:_MOST_BEHIND]:
                 found[number] = self._with_all_behind(number, found[number])
+                if found[number].verdict == "different":
+                    break
         left = next((number for number in different if found[number].verdict == "different"), None)
         if left is not None:
             self._blame(self.local, left, found[left])
