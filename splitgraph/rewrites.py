@@ -159,7 +159,8 @@ def _read_by_form(model: ModelProto, goal: Goal, leeway: Leeway, *, owned: bool)
         from splitgraph.conversion.opset import in_own_form
         from splitgraph.inference import later_leeway
 
-        first = _with_remedy(model, leeway, lambda given: in_own_form(model, given))
+        may_move = goal.target is not None
+        first = _with_remedy(model, leeway, lambda given: in_own_form(model, given, may_move=may_move))
         if first is not None:
             second = _converted(first.model, goal, later_leeway(model, leeway), owned=True)
             return replace(first.then(second), read_by_form=True, new_sizes=second.new_sizes)

@@ -81,19 +81,20 @@ class KnownValues:
 
     def _moved(self, name: str) -> Array | None:
         """Return the elements of a constant of a new type, which inference does not keep where a rule read it, or of a
-        value of such a type that nodes move from constants; None for another value.
+        value of such a type that nodes move or cast from constants; None for another value.
         """
         known, node = self.type_of(name), None
-        if known.dtype in YOUNG_TYPES and known.shape is not None:
+        dtype = known.dtype
+        if dtype in YOUNG_TYPES and known.shape is not None:
             node = self.producer(name)
         if isinstance(node, TensorProto):
             return _as_array(node, known)
         sizes = tuple(size for size in known.shape or () if isinstance(size, int))
-        if node is None or len(sizes) < len(known.shape or ()) or plain_domain(node.domain) != "":
+        if node is None or dtype is None or len(sizes) < len(known.shape or ()) or plain_domain(node.domain) != "":
             return None
         read = node.input[:]
         return moved_elements(
-            node, lambda place: self.elements(read[place]) if place < len(read) and read[place] else None, sizes
+            node, lambda place: self.elements(read[place]) if place < len(read) and read[place] else None, sizes, dtype
         )
 
     def producer(self, name: str) -> NodeProto | TensorProto | None:

@@ -1,4 +1,4 @@
-"""The elements of a value of a new type that nodes make of constants by moving elements.
+"""The elements of a value of a new type that nodes make of constants by moving or casting elements.
 
 Old opsets do not have the types, and so not these nodes. What a cast or DequantizeLinear behind them gives is known.
 """
@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from splitgraph.model.attributes import attribute_value
-from splitgraph.model.deferred import np
+from splitgraph.model.deferred import helper, np
 from splitgraph.model.onnx_proto import NodeProto
+from splitgraph.model.value_type import DTYPE_NUMBERS
 from splitgraph.model.values import array_of
 
 if TYPE_CHECKING:
@@ -24,9 +25,9 @@ Operand = Callable[[int], "Array | None"]
 _RESHAPING = frozenset({"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze"})
 
 
-def moved_elements(node: NodeProto, operand: Operand, shape: tuple[int, ...]) -> Array | None:
-    """Return the elements of the output of a node that moves elements; None for another node, and where an input is
-    unknown. shape: of the output.
+def moved_elements(node: NodeProto, operand: Operand, shape: tuple[int, ...], dtype: str) -> Array | None:
+    """Return the elements of the output of a node that moves or casts elements; None for another node, and where an
+    input is unknown. shape, dtype: of the output.
     """
     attributes = {attribute.name: attribute for attribute in node.attribute}
     if any(attribute.ref_attr_name for attribute in node.attribute):
@@ -40,7 +41,11 @@ def moved_elements(node: NodeProto, operand: Operand, shape: tuple[int, ...]) ->
         parts = [operand(index) for index in range(len(node.input))]
         known = [part for part in parts if part is not None]
         made = np.concatenate(known, attributes["axis"].i) if len(known) == len(parts) else None
-    elif (data := operand(0)) is not None:
+    elif (data := operand(0)) is None:
+        return None
+    elif node.op_type in ("Cast", "CastLike"):
+        made = _rounded(data, dtype)
+    else:
         values = {name: attribute_value(held) for name, held in attributes.items()}
         made = _of_one(node.op_type, values, data, operand, shape)
     return made if made is not None and made.shape == shape else None
@@ -62,6 +67,25 @@ def _of_one(
     if op_type == "Slice":
         return _sliced(data, *(operand(index) for index in range(1, 5)))
     return None
+
+
+def _rounded(data: Array, dtype: str) -> Array | None:
+    """Return elements in another type; None where runtimes may round them in different ways. Every runtime rounds a
+    float32 to the nearest bfloat16; casts to smaller types differ in what they make of numbers beyond the largest one.
+    """
+    if data.dtype == object:
+        return None
+    with np.errstate(all="ignore"):
+        numbers = data.astype(np.float32)
+        made: Array = numbers.astype(helper.tensor_dtype_to_np_dtype(DTYPE_NUMBERS[dtype]))
+        if data.dtype.kind in "iu" or data.dtype == np.float64:
+            is_held = numbers.astype(np.float64) == data.astype(np.float64)
+            if not (is_held | np.isnan(numbers)).all():
+                return None
+        if dtype == "bfloat16":
+            return made
+        is_exact = (made.astype(np.float32) == numbers) | np.isnan(numbers)
+    return made if is_exact.all() else None
 
 
 def _sliced(

@@ -68,26 +68,51 @@ def convert_opset(
     return replace(rewrite.then(step(converted, changes, told)), from_opset=dict(walked.opset))
 
 
-def in_own_form(model: ModelProto, leeway: Leeway) -> Rewrite | None:
+def in_own_form(model: ModelProto, leeway: Leeway, *, may_move: bool = False) -> Rewrite | None:
     """Return a copy of the model whose nodes in the form of another version have that of its opset; None if it has no
-    such nodes. leeway: permits to read them. Raises ConversionError as `convert_opset`.
+    such nodes. leeway: permits to read them. may_move: where that is impossible, the copy may be at the opset of one of
+    these forms. Raises ConversionError as `convert_opset`.
     """
-    walked = walk_model(model, leeway)
-    opset = walked.opset.get("")
-    if opset is None or not any(detail.forms for detail in walked.graphs.values()):
+    own, forms = _opsets_of_forms(model, leeway)
+    if own is None or not forms:
         return None
-    return convert_opset(model, opset, "keep", leeway)
+    return _first_possible(model, [own, *(reversed(forms) if may_move else ())], leeway)
 
 
 def as_meant(model: ModelProto) -> ModelProto:
     """Return a model as a conversion reads it whose nodes are read by their form: what runtimes can run. The model
-    itself where no node has another form, or where one cannot get its own.
+    itself where no node has another form, or where nothing means the same.
+
+    A node in a newer form stays as it is at the opset of that form, so that no rewrite is compared with another one.
     """
+    leeway = STRICT._replace(read_by_form=True)
+    own, forms = _opsets_of_forms(model, leeway)
+    if own is None or not forms:
+        return model
+    newer = [opset for opset in forms if opset > own]
     try:
-        rewrite = in_own_form(model, STRICT._replace(read_by_form=True))
+        return _first_possible(model, [*newer[-1:], own, *reversed(forms)], leeway).model
     except ConversionError:
         return model
-    return model if rewrite is None else rewrite.model
+
+
+def _opsets_of_forms(model: ModelProto, leeway: Leeway) -> tuple[int | None, list[int]]:
+    """Return the opset of a model, and those of the versions whose form its nodes have, in ascending order."""
+    walked = walk_model(model, leeway)
+    return walked.opset.get(""), sorted(
+        {form.opset for graph in walked.graphs.values() for form in graph.forms.values()}
+    )
+
+
+def _first_possible(model: ModelProto, opsets: Iterable[int], leeway: Leeway) -> Rewrite[ModelProto]:
+    """Return the conversion to the first of some opsets that is possible. Raises the refusal of the first one."""
+    refusals = list[ConversionError]()
+    for opset in dict.fromkeys(opsets):
+        try:
+            return convert_opset(model, opset, "keep", leeway)
+        except ConversionError as refusal:
+            refusals.append(refusal)
+    raise refusals[0]
 
 
 class Blockers(tuple[Diagnostic, ...]):

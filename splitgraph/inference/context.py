@@ -22,6 +22,8 @@ from splitgraph.model.scopes import called_function, node_label
 from splitgraph.model.value_type import MAX_RANK, UNKNOWN, Contents, SequenceInfo, ValueType
 
 Relation = Literal["==", ">="]
+# Of a node in the form of no version; the advice of the code itself names an option that reads forms.
+_HOW_TO_FIT = "Compare the node with the operator's schema, and correct it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,6 +324,10 @@ class NodeContext:
 
     def _help(self, code: str, message: str) -> str | None:
         """Return advice about this node; None if the advice of the code is enough."""
+        if code == "SG212":
+            return _HOW_TO_FIT
+        if self.form is not None:
+            return f"{self.form.told(self.opset)}. {self.form.help}"
         return advise(self.node, message) if code == "SG302" else None
 
     def tolerate(self, code: str, message: str, run_by: str, reading: str = "alike") -> None:

@@ -11,7 +11,7 @@ from splitgraph.dim import Dim, DimLike, Obligation, has_huge_number
 from splitgraph.findings.diagnostics import diagnostic
 from splitgraph.inference.computed_values import Computation, ComputedValue, is_few
 from splitgraph.inference.context import NodeContext, Rule, Unresolved
-from splitgraph.inference.forms import form_of
+from splitgraph.inference.forms import contradicts, form_of
 from splitgraph.inference.graph_walk import GraphWalk
 from splitgraph.inference.operators import AI_ONNX
 from splitgraph.inference.reading import Reading, fit, only_dtype
@@ -36,7 +36,7 @@ def infer_node(walk: GraphWalk, ctx: NodeContext, reading: Reading) -> Sequence[
         return ()
     if operator.domain not in walk.imports and operator.finding is None:
         _warn_of_no_import(walk, operator.domain)
-    if operator.finding == "SG214":
+    if operator.finding == "SG214" or _is_of_another(ctx, reading):
         ctx.form = form_of(operator.opset, ctx.node, ctx.attributes(), ctx.given, walk.bindings)
         if ctx.form is not None and walk.state.task.reads_by_form:
             return _read_by_form(walk, ctx, ctx.form)
@@ -50,6 +50,13 @@ def infer_node(walk: GraphWalk, ctx: NodeContext, reading: Reading) -> Sequence[
             if ctx.form is not None and walk.state.task.reads_by_form:
                 return _read_by_form(walk, ctx, ctx.form)
     return _infer_as_read(walk, ctx, reading, repaired)
+
+
+def _is_of_another(ctx: NodeContext, reading: Reading) -> bool:
+    version = reading.operator.schema
+    if version is None or version.domain or reading.refusal is not None:
+        return False
+    return contradicts(version, ctx.node, ctx.attributes(), ctx.given)
 
 
 def _read_by_form(walk: GraphWalk, ctx: NodeContext, form: Form) -> Sequence[ValueType]:

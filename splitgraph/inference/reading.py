@@ -325,6 +325,11 @@ def _forbidden_output(schema: OperatorVersion, given: tuple[str | None, ...]) ->
     return None
 
 
+def types_fit(schema: OperatorVersion, given: Sequence[Knowledge]) -> bool:
+    """Return True if a version takes inputs of these types, as far as they are known."""
+    return _mismatch(schema, tuple([None if known is OMITTED else known.text for known in given])) is None
+
+
 @lru_cache(maxsize=4096)
 def _mismatch(schema: OperatorVersion, given: tuple[str | None, ...]) -> str | None:
     formals = schema.inputs

@@ -220,12 +220,19 @@ def _dimension(ctx: NodeContext) -> DimLike | None:
     return shape[axis]
 
 
+def _has_one_scale(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
+    """Return True if there is no axis along which scales could differ."""
+    shape = ctx.input(1).shape
+    return _is_later_default(ctx, schema, name, value) and shape is not None and all(size == 1 for size in shape)
+
+
 # By operator ("" for every operator) and attribute.
 _RULES: dict[tuple[str, str], _Rule] = {
     ("", "consumed_inputs"): _is_of_the_past,
     ("", "broadcast"): _broadcasts_alike,
     ("", "noop_with_empty_axes"): _has_axes,
     ("", "axes"): _axes_alike,
+    **{(op, "axis"): _has_one_scale for op in ("DequantizeLinear", "QuantizeLinear")},
     ("Split", "num_outputs"): _counts_outputs,
     ("Split", "split"): _lengths_alike,
     ("Dropout", "ratio"): _ratio_unused,

@@ -39,7 +39,7 @@ from splitgraph.verification.regions.cut import (
 from splitgraph.verification.regions.draw import is_fully_drawn
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
 from splitgraph.verification.regions.lost_digits import Loss
-from splitgraph.verification.regions.reading import Change, find_changes, questions
+from splitgraph.verification.regions.reading import ConstantChange, find_changes, questions
 from splitgraph.verification.verification import STOPPED, Region, Verdict
 
 # The values that regions need are in memory together up to so many bytes; one of unknown size counts as so many.
@@ -69,11 +69,11 @@ class _RegionKind:
     drawn: RegionRecord | None = None
     is_by_reference: bool = False
     crashed: bool = False
-    changes: Sequence[Change] = ()
+    changes: Sequence[ConstantChange] = ()
     asked: list[_Asked] = field(default_factory=list)
     read: set[int] = field(default_factory=set)
 
-    def unread(self) -> list[Change]:
+    def unread(self) -> list[ConstantChange]:
         """Return the constants of which no run read what differs."""
         numbers = {asked.change for number, asked in enumerate(self.asked) if number not in self.read}
         return [self.changes[number] for number in sorted(numbers)]

@@ -32,7 +32,7 @@ _LEAST_ALIKE = 8
 _LEAST_LENGTH = 8
 
 
-class Change(NamedTuple):
+class ConstantChange(NamedTuple):
     """A constant with other elements in the second model. positions: of the constant among those of each side. places:
     the elements that differ on each side, in its flat form. arrays: the elements of each side.
     """
@@ -58,9 +58,9 @@ class Change(NamedTuple):
                 yield from (int(number) + more for number in numbers if abs(number) < _NO_LENGTH for more in (2, 1, 0))
 
 
-class Question(NamedTuple):
-    """Elements that a run should read. change: the number of their Change. models: copies of one side in which they are
-    others.
+class ReadingQuestion(NamedTuple):
+    """Elements that a run should read. change: the number of their ConstantChange. models: copies of one side in which
+    they are others.
     """
 
     change: int
@@ -71,14 +71,16 @@ class Question(NamedTuple):
 # What differs ---------------------------------------------------------------------------------------------------------
 
 
-def find_changes(models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], rtol: float) -> list[Change]:
+def find_changes(
+    models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], rtol: float
+) -> list[ConstantChange]:
     """Return the constants of a region that have other elements in the second model, by more than rtol of each."""
     held = [held_constants(model, has_all_attributes=True) for model in models]
     changes = []
     for one, other in _pairs(held, folders):
         arrays = held[0][one].elements(folders[0]), held[1][other].elements(folders[1])
         places = _different_places(*arrays, rtol)
-        change = Change((one, other), places, arrays)
+        change = ConstantChange((one, other), places, arrays)
         if (places[0].size or places[1].size) and not _is_detail(held[0][one], change):
             changes.append(change)
     return changes[:_MOST]
@@ -147,7 +149,7 @@ def _differ(array: Array, other: Array, rtol: float) -> Array:
     return differ
 
 
-def _is_detail(constant: HeldConstant, change: Change) -> bool:
+def _is_detail(constant: HeldConstant, change: ConstantChange) -> bool:
     """Return True for an attribute that is no length or limit."""
     return constant.is_setting and all(
         float(np.abs(array.astype(np.float64)).max(initial=0.0)) < _LEAST_LENGTH for array in change.arrays
@@ -158,8 +160,8 @@ def _is_detail(constant: HeldConstant, change: Change) -> bool:
 
 
 def questions(
-    models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], changes: Sequence[Change]
-) -> Iterator[Question]:
+    models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], changes: Sequence[ConstantChange]
+) -> Iterator[ReadingQuestion]:
     """Yield what runs of a region should read."""
     for (number, change), side in itertools.product(enumerate(changes), (0, 1)):
         array, other = change.arrays[side], change.arrays[1 - side]
@@ -171,7 +173,7 @@ def questions(
                     _with_elements(models[side], change.positions[side], spoiled)
                     for spoiled in _spoiled(array, other, group)
                 )
-                yield Question(number, side, list(made))
+                yield ReadingQuestion(number, side, list(made))
 
 
 def _is_no_length(elements: Array) -> Array:

@@ -240,6 +240,44 @@ def test_equal_nodes_of_different_constants() -> None:
     assert_same([np.concatenate([first.T, second.T])], [result(before, 12)])
 
 
+SOURCE = np.array([1.2345678, -3.3333, 1e-40, 3.4e38, np.inf, 0.1, 1.00390625, 1.01171875, -0.0], np.float32)
+EXACT = np.array([0, 1, -2, 3, 4, 6, 0.5, -4, -0.0], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("source", "through", "since"),
+    [
+        (SOURCE, ml_dtypes.bfloat16, 13),
+        (EXACT.astype(np.float64), ml_dtypes.bfloat16, 13),
+        (SOURCE[-2:].astype(np.float16), ml_dtypes.bfloat16, 13),
+        (np.array([3, -257, 65537], np.int32), ml_dtypes.bfloat16, 13),
+        (EXACT, ml_dtypes.float8_e4m3fn, 21),
+        (EXACT, ml_dtypes.float8_e5m2, 21),
+        (EXACT, ml_dtypes.float4_e2m1fn, 23),
+    ],
+)
+def test_a_constant_that_is_cast_there_and_back(source: Array, through: Any, since: int) -> None:
+    number = helper.np_dtype_to_tensor_dtype(np.dtype(through))
+    nodes = [node("Cast", ["w"], "q", to=number), node("Transpose", ["q"], "t"), cast(source="t")]
+    expected = source.astype(np.float32).astype(through).astype(np.float32)
+    for target in (since - 1, 11, 9):
+        assert_same([expected], [result(model(nodes, since, [numpy_helper.from_array(source, "w")], 1), target)])
+
+
+@pytest.mark.parametrize(
+    ("source", "through"),
+    [
+        (np.array([1 / 3]), ml_dtypes.bfloat16),
+        (np.array([2**24 + 1], np.int64), ml_dtypes.bfloat16),
+        (np.array([0.1], np.float32), ml_dtypes.float8_e4m3fn),
+        (np.array([1e6], np.float32), ml_dtypes.float8_e5m2),
+    ],
+)
+def test_a_cast_that_may_round_twice_or_saturate_is_refused(source: Array, through: Any) -> None:
+    nodes = [node("Cast", ["w"], "q", to=helper.np_dtype_to_tensor_dtype(np.dtype(through))), cast(source="q")]
+    assert refusal(model(nodes, 19, [numpy_helper.from_array(source, "w")], 1), 12)
+
+
 def _bfloat16_input(shape: Sequence[int]) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info("w", TensorProto.BFLOAT16, shape)
 
