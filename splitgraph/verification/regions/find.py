@@ -57,8 +57,6 @@ _KEEPING_SIGNS = frozenset(
 )
 # So many kept nodes at most belong to a region.
 _MOST_CONTEXT = 16
-# With what its inputs are computed from, a region has at most so many nodes.
-_MOST_BEHIND = 2000
 # A constant with more elements is no list of limits or sizes.
 _MOST_NUMBERS = 8
 
@@ -99,7 +97,11 @@ class ModelRegions:
         self._sameness = Sameness(self.before.model, self.after.model, _folders(first, second))
         pairs = match_nodes(self.before.graph, self.after.graph, by_position=False)
         names = ValueNames(self.before.graph, self.after.graph, pairs, by_position=False).after
-        self._after_name = {name: other for name, other in names.items() if self._may_be_same(name, other)}
+        self._after_name = {
+            name: other
+            for name, other in names.items()
+            if self._may_be_same(name, other) and self._are_alike(name, other)
+        }
         self._before_name = {other: name for name, other in self._after_name.items()}
         self._constants = ConstantPairs(self.before.constants, self.after.constants, self._sameness)
         self.partners = {
@@ -155,29 +157,6 @@ class ModelRegions:
         after = {index for region in regions for index in region.after} | {self.partners[index] for index in kept}
         return replace(self.region(before | kept, after), context=frozenset(kept))
 
-    def with_all_behind(self, region: FoundRegion) -> FoundRegion | None:
-        """Return the region with all nodes that its inputs are computed from, so that it reads inputs of the model and
-        nothing else; None if these are no more nodes, or too many. Its outputs are those of the region, and the
-        conditions that these nodes compute, so that a run says which were true and false.
-        """
-        nodes = []
-        for number, indices in enumerate((region.before, region.after)):
-            side = self.sides[number]
-            makers = {side.makers[border[number]] for border in region.inputs if border[number] in side.makers}
-            nodes.append(reached({*indices, *makers}, side.reads, side.makers))
-        before, after = nodes
-        if max(len(before), len(after)) > _MOST_BEHIND or not before - set(region.before):
-            return None
-        kept = before & self.partners.keys()
-        conditions = (
-            self._border(0, name)
-            for index in sorted(kept)
-            for name in self.before.nodes[index].output
-            if self._counterpart(0, name) and self.before.types.get(name, UNKNOWN).dtype == "bool"
-        )
-        outputs = tuple(dict.fromkeys([*region.outputs, *conditions]))
-        return replace(self.region(before, after), outputs=outputs, context=frozenset(kept))
-
     def _with_context(self, region: FoundRegion) -> FoundRegion:
         """Return the region with the nodes that say what its inputs can be: a Cast from a narrower type, a Relu; and
         where one side reads a value and the other one what that is computed from, the nodes between the two.
@@ -224,6 +203,12 @@ class ModelRegions:
         if name in self.before.results or name not in self.before.makers:
             return True
         return not _contradict(self.before.types.get(name, UNKNOWN), self.after.types.get(other, UNKNOWN))
+
+    def _are_alike(self, name: str, other: str) -> bool:
+        """Return False for a value that one model computes and the other one has as a constant: drawn for the one, it
+        would not be what the other one reads.
+        """
+        return (name in self.before.constants) == (other in self.after.constants)
 
     def _drop_values_of_one_model(self) -> None:
         """Keep no value as one of both models that only one of them reads: the other one may compute anything there."""
