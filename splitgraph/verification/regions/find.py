@@ -57,6 +57,8 @@ _KEEPING_SIGNS = frozenset(
 )
 # So many kept nodes at most belong to a region.
 _MOST_CONTEXT = 16
+# With what its inputs are computed from, a region has at most so many nodes.
+_MOST_BEHIND = 2000
 # A constant with more elements is no list of limits or sizes.
 _MOST_NUMBERS = 8
 
@@ -156,6 +158,29 @@ class ModelRegions:
         kept = {index for index in between if index in self.partners}
         after = {index for region in regions for index in region.after} | {self.partners[index] for index in kept}
         return replace(self.region(before | kept, after), context=frozenset(kept))
+
+    def with_all_behind(self, region: FoundRegion) -> FoundRegion | None:
+        """Return the region with all nodes that its inputs are computed from, so that it reads inputs of the model and
+        nothing else; None if these are no more nodes, or too many. Its outputs are those of the region, and the
+        conditions that these nodes compute, so that a run says which were true and false.
+        """
+        nodes = []
+        for number, indices in enumerate((region.before, region.after)):
+            side = self.sides[number]
+            makers = {side.makers[border[number]] for border in region.inputs if border[number] in side.makers}
+            nodes.append(reached({*indices, *makers}, side.reads, side.makers))
+        before, after = nodes
+        if max(len(before), len(after)) > _MOST_BEHIND or not before - set(region.before):
+            return None
+        kept = before & self.partners.keys()
+        conditions = (
+            self._border(0, name)
+            for index in sorted(kept)
+            for name in self.before.nodes[index].output
+            if self._counterpart(0, name) and self.before.types.get(name, UNKNOWN).dtype == "bool"
+        )
+        outputs = tuple(dict.fromkeys([*region.outputs, *conditions]))
+        return replace(self.region(before, after), outputs=outputs, context=frozenset(kept))
 
     def _with_context(self, region: FoundRegion) -> FoundRegion:
         """Return the region with the nodes that say what its inputs can be: a Cast from a narrower type, a Relu; and
