@@ -11,7 +11,7 @@
 - normal: ordinary numbers, several times: for weights that the values of the model do not show.
 - rows: each row of a table, those that differ first.
 
-The elements of larger constants are steps, too (see `limits`). Small numbers are drawn beside large ones, and without
+The elements of larger constants are steps, too (see `limits`). Small steps are drawn beside large ones, and without
 them (see `magnitudes`).
 
 Shapes are those of the values that reach the region; only where nothing but empty ones does, dimensions of size 0 grow
@@ -48,9 +48,9 @@ _WHOLE_ENDS = (-(2**31), 2**31 - 1, 2**31, 2**32 + 1, 2**53 + 1, 1000, 65536, -1
 _SPREAD = 15
 # How many constants of a region are tried, of tensors of at most so many elements.
 _MOST_CONSTANTS, _FEW = 24, 64
-# In how many cases at most the numbers of a kind are tried, if an input has few elements; one of so many elements is
-# a gap.
-_MOST_CASES, _MOST_MIXED, _MOST_ROWS = 12, 64, 48
+# In how many cases at most the numbers of a kind are tried: more if all inputs have few elements. One of so many
+# elements is a gap.
+_MOST_CASES, _MOST_SMALL_CASES, _MOST_MIXED, _MOST_ROWS = 12, 64, 64, 48
 _EACH = 4
 _NORMAL_CASES = 4
 _LARGE = 2**14
@@ -58,8 +58,6 @@ _COUNTS = (0, 1, 2, 8, 20)
 # Numbers of a narrower type are drawn like those of float32.
 _MOST_BITS = 16
 _WORDS = ("alpha", "b", "", "gamma delta", "naïve", "42", "A", "x-y", "two  spaces", "Ω", "end.", " lead", "ZED")
-# Kinds that hold small numbers beside large ones.
-_OF_ALL_MAGNITUDES: Collection[Kind] = ("steps", "ends", "gaps", "mixed")
 # Operators that put numbers in an order.
 _ORDERING = frozenset({"ArgMax", "ArgMin", "Hardmax", "NonMaxSuppression", "TopK", "Unique"})
 # Operators that read a table at given positions.
@@ -89,7 +87,7 @@ def draw(models: Models, base: Mapping[str, Value], fixed: Collection[str], seed
     boxes = set[str]().union(*(extent_inputs(model) for model, _ in models))
     for kind, every in _drawn(models, base, fixed, seed):
         drawn = {name: value for name, value in every.items() if value is not base[name]}
-        for values in (drawn, *(apart(drawn) if kind in _OF_ALL_MAGNITUDES else ())):
+        for values in (drawn, *(apart(drawn) if kind == "steps" else ())):
             kept = {name: _within(base[name], values[name]) for name in boxes & values.keys()}
             yield Drawn(kind, dict(every) | values | kept)
 
@@ -185,7 +183,9 @@ def _unusual(
     cases = max((-(-numbers.size // free[name].size) for name, numbers in lists.items()), default=0)
     # A condition beside the numbers is true and false.
     others = [name for name in free if name not in lists]
-    for case in range(min(max(cases, 2 if cases and len(lists) > 1 else cases), _MOST_CASES)):
+    is_small = all(value.size <= _FEW for value in free.values())
+    most = _MOST_SMALL_CASES if is_small else _MOST_CASES
+    for case in range(min(max(cases, 2 if cases and len(lists) > 1 else cases), most)):
         made: dict[str, Value] = {name: _ordinary(free[name], rng) for name in others}
         for place, (name, numbers) in enumerate(lists.items()):
             # In the first case, inputs meet their equals.

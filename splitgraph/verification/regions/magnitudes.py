@@ -19,7 +19,7 @@ _MOST = 8
 
 
 def apart(values: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
-    """Yield the values again, once for each magnitude among their numbers; nothing if they have only one.
+    """Yield the values again, once for each magnitude among their numbers but the largest, which nothing hides.
 
     A number of another magnitude is replaced by one of its own input that has this one. An input without such numbers
     stays as it is.
@@ -30,7 +30,7 @@ def apart(values: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
         if isinstance(value, np.ndarray) and (value.dtype.kind in "fiu" or value.dtype.name == "bfloat16")
     }
     starts = _starts(numbers)
-    for start in starts if len(starts) > 1 else ():
+    for start in starts[:-1]:
         made = dict(values)
         for name, sizes in numbers.items():
             value = values[name]

@@ -38,14 +38,13 @@ def test_each_magnitude_has_values_of_its_own() -> None:
     made = list(apart({"x": F([0.5, 1e9, 2.5, np.inf, 0])}))
     assert [values["x"].tolist() for values in made] == [  # type: ignore[union-attr]
         [0.5, 0.5, 2.5, np.inf, 0],
-        [1e9, 1e9, 1e9, np.inf, 0],
     ]
 
 
 def test_an_input_without_numbers_of_a_magnitude_stays() -> None:
     made = list(apart({"x": F([1, 2]), "k": I64([2**40, 2**41])}))
-    assert [np.asarray(values["k"]).tolist() for values in made] == [[2**40, 2**41], [2**40, 2**41]]
-    assert [np.asarray(values["x"]).tolist() for values in made] == [[1, 2], [1, 2]]
+    assert [np.asarray(values["k"]).tolist() for values in made] == [[2**40, 2**41]]
+    assert [np.asarray(values["x"]).tolist() for values in made] == [[1, 2]]
 
 
 def steps(model: onnx.ModelProto, x: Any) -> list[Any]:
@@ -80,11 +79,3 @@ def test_ties_are_drawn_without_large_numbers(name: str) -> None:
     constants = constants | ({"axes": I64([0])} if "axes" in text else {})
     made = steps(parsed("float[N] x => float[N] y", text, **constants), np.ones(200, F))
     assert any(0.5 in values and 2.5 in values and np.abs(values).max() <= 2500 for values in made)
-
-
-def test_the_ends_of_narrow_types_are_drawn_without_larger_ones() -> None:
-    model = parsed("float[N] x => float[N] y", "y = Relu(x)")
-    found = draw(((model, Path()), (model, Path())), {"x": np.ones(200, F)}, (), 0)
-    ends = [np.asarray(values["x"]) for kind, values in found if kind == "ends"]
-    assert any(300 in values and np.abs(values).max() <= 3e6 for values in ends)
-    assert any(1e18 in np.abs(values) for values in ends)
