@@ -8,7 +8,7 @@ function call) depend on all values that the body reads.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 
 import onnx
@@ -93,12 +93,12 @@ def outputs_of_inputs(model: onnx.ModelProto, names: Iterable[str]) -> set[int]:
     return {index for index in range(len(model.graph.output)) if mask >> index & 1}
 
 
-def values_of_elements(model: onnx.ModelProto) -> set[str]:
+def values_of_elements(model: onnx.ModelProto, fixed: Collection[str] = ()) -> set[str]:
     """Return the inputs, and the values of the main graph, that depend on the elements of inputs, and not only on their
-    shapes. What a node with a body reads counts for all of its outputs.
+    shapes. What a node with a body reads counts for all of its outputs. fixed: inputs that do not change.
     """
     constants = {tensor.name for tensor in model.graph.initializer}
-    reached = {value.name for value in model.graph.input if value.name not in constants}
+    reached = {value.name for value in model.graph.input if value.name not in constants and value.name not in fixed}
     for node in model.graph.node:
         inner = {name for body, _ in _bodies(node, 1) for inside in nodes_within(body.node) for name in inside.input}
         reads = node.input if node.op_type not in _SHAPE_ONLY else ()

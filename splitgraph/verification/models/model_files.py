@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -55,6 +55,38 @@ def nodes_within(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
                 yield from nodes_within(attribute.g.node)
             for graph in attribute.graphs:
                 yield from nodes_within(graph.node)
+
+
+def specialise(function: onnx.FunctionProto, call: onnx.NodeProto) -> onnx.FunctionProto:
+    """Copy the body of a function and replace every reference to an attribute by the value in the call.
+
+    The default of the function applies if the call has no value. An attribute without a value and a default is removed,
+    so that the default of the operator applies. The call itself must not contain references.
+    """
+    given = {attribute.name: attribute for attribute in function.attribute_proto}
+    given.update({attribute.name: attribute for attribute in call.attribute})
+    body = onnx.FunctionProto()
+    body.CopyFrom(function)
+    del body.attribute[:]
+    del body.attribute_proto[:]
+    for node in list(nodes_within(body.node)):
+        if any(attribute.ref_attr_name for attribute in node.attribute):
+            _write_out_references(node, given)
+    return body
+
+
+def _write_out_references(node: onnx.NodeProto, given: Mapping[str, onnx.AttributeProto]) -> None:
+    resolved = []
+    for attribute in node.attribute:
+        source = given.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+        if source is None:
+            continue
+        copied = onnx.AttributeProto()
+        copied.CopyFrom(source)
+        copied.name = attribute.name
+        resolved.append(copied)
+    del node.attribute[:]
+    node.attribute.extend(resolved)
 
 
 def is_default_domain(domain: str) -> bool:

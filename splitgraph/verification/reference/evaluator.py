@@ -25,7 +25,7 @@ from onnx.reference.ops import op_average_pool
 from onnx.reference.ops.op_roi_align import RoiAlign
 
 from splitgraph.model.schemas import version_at
-from splitgraph.verification.models.model_files import name_omitted_outputs, nodes_within, read_elements, scoped_nodes
+from splitgraph.verification.models.model_files import name_omitted_outputs, read_elements, scoped_nodes, specialise
 from splitgraph.verification.reference.ignored import find_ignored
 from splitgraph.verification.reference.kernels import ONNX_KERNEL_VERSIONS, Array, run_onnx
 from splitgraph.verification.reference.older import OLDER_VERSIONS, run_older
@@ -160,38 +160,6 @@ def load(model: onnx.ModelProto, data_folder: Path = Path()) -> ReferenceEvaluat
 def run(evaluator: ReferenceEvaluator, feeds: Mapping[str, Value], names: Sequence[str] | None = None) -> list[Value]:
     """Run a prepared model; return the outputs of these names, or all in the order of the graph."""
     return list(evaluator.run(None if names is None else list(names), dict(feeds)))
-
-
-def specialise(function: onnx.FunctionProto, call: onnx.NodeProto) -> onnx.FunctionProto:
-    """Copy the body of a function and replace every reference to an attribute by the value in the call.
-
-    The default of the function applies if the call has no value. An attribute without a value and a default is removed,
-    so that the default of the operator applies. The call itself must not contain references.
-    """
-    given = {attribute.name: attribute for attribute in function.attribute_proto}
-    given.update({attribute.name: attribute for attribute in call.attribute})
-    body = onnx.FunctionProto()
-    body.CopyFrom(function)
-    del body.attribute[:]
-    del body.attribute_proto[:]
-    for node in list(nodes_within(body.node)):
-        if any(attribute.ref_attr_name for attribute in node.attribute):
-            _write_out_references(node, given)
-    return body
-
-
-def _write_out_references(node: onnx.NodeProto, given: Mapping[str, onnx.AttributeProto]) -> None:
-    resolved = []
-    for attribute in node.attribute:
-        source = given.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
-        if source is None:
-            continue
-        copied = onnx.AttributeProto()
-        copied.CopyFrom(source)
-        copied.name = attribute.name
-        resolved.append(copied)
-    del node.attribute[:]
-    node.attribute.extend(resolved)
 
 
 # Operators that replace those of onnx ---------------------------------------------------------------------------------

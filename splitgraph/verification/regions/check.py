@@ -21,6 +21,7 @@ from splitgraph.dim import evaluate
 from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN
 from splitgraph.model.values import type_proto
 from splitgraph.verification.comparison import USUAL_ATOL
+from splitgraph.verification.engine_settings import EngineSettings
 from splitgraph.verification.engines.engine_process import EngineRun, RegionRecord, Suspect, Workplace
 from splitgraph.verification.inputs.model_inputs import numpy_dtype
 from splitgraph.verification.inputs.solver import SymbolSizes
@@ -110,9 +111,11 @@ class LocalCheck:
         seed: int,
         *,
         is_strict: bool = False,
+        drawable: Collection[str] | None = None,
     ) -> None:
         """regions: of those that were found. tolerances: (rtol, atol). is_strict: whatever is not the same bit for bit
-        must be rounding.
+        must be rounding. drawable: the values of the first model that may change; those that depend on its inputs if
+        nothing is given.
         """
         self.found = found
         self._is_strict = is_strict
@@ -127,14 +130,16 @@ class LocalCheck:
         assert isinstance(first, onnx.ModelProto)
         # An input with a default is not always given.
         self._inputs = caller_inputs(first).keys() - pair[0].left_out - default_names(first)
-        drawable = self._drawable = values_of_elements(first)
+        self._drawable = values_of_elements(first) if drawable is None else drawable
+        # Of a kind, what differs inside of its bodies (see `inside`).
+        self.inner: dict[int, Region] = {}
         known: dict[tuple[object, ...], int] = {}
         for region in regions:
             models = [cut_out(region, side, number) for number, side in enumerate(found.sides)]
             fixed = [
                 place
                 for place, border in enumerate(region.inputs)
-                if border.before not in drawable or self._is_always_empty(border.before)
+                if border.before not in self._drawable or self._is_always_empty(border.before)
             ]
             written = [hashlib.sha256(model.SerializeToString(deterministic=True)).digest() for model in models]
             signed = [place for place, border in enumerate(region.outputs) if border.before in found.signs_matter]
@@ -162,6 +167,44 @@ class LocalCheck:
             and have_other_constants(models, self._pair, self._tolerances[0])
         )
         return _RegionKind(models, files, fixed, signed, is_exact, has_same_kernels(*models))
+
+    # Inside of bodies --------------------------------------------------------------------------------------------
+
+    @property
+    def settings(self) -> EngineSettings:
+        """Return the settings of the engines."""
+        return self._place.settings
+
+    def is_drawable(self, name: str) -> bool:
+        """Return True for a value of the first model that may change."""
+        return name in self._drawable
+
+    def inside(
+        self,
+        found: ModelRegions,
+        regions: Sequence[FoundRegion],
+        pair: tuple[ComparedModel, ComparedModel],
+        place: Workplace,
+        drawable: Collection[str],
+    ) -> LocalCheck:
+        """Return a check of regions of a body, with the tolerances of this one."""
+        return LocalCheck(found, regions, pair, place, self._tolerances, self._seed, drawable=drawable)
+
+    def regions_with_values(self) -> list[tuple[int, FoundRegion, Path]]:
+        """Return the kinds that values reached, and that do not differ so far: the number, a region of each, and the
+        file of the values.
+        """
+        first: dict[int, FoundRegion] = {}
+        for member in self.members:
+            has_values = member.kind in self._bases and not self._kinds[member.kind].crashed
+            if has_values and self._result(member).verdict != "different":
+                first.setdefault(member.kind, member.region)
+        return [(kind, region, self._bases[kind]) for kind, region in first.items()]
+
+    def forget_captured(self) -> None:
+        """Forget what was found on the values of the first model."""
+        for member in self.members:
+            member.records.clear()
 
     # Jobs --------------------------------------------------------------------------------------------------------
 
@@ -469,6 +512,8 @@ class LocalCheck:
         reason = ""
         if wrong is not None:
             verdict, reason = "different", self._told(member, *wrong)
+        elif member.kind in self.inner:
+            verdict, reason = "different", _told_inside(self.inner[member.kind])
         elif any(record.dropped for record in records):
             count = sum(record.dropped for record in records)
             verdict, reason = "not-run", f"it differs on {count} more sets of values than could be judged"
@@ -532,6 +577,12 @@ _KINDS: Mapping[str, str] = {
     "rows": "positions in a table",
     "counts": "numbers of iterations",
 }
+
+
+def _told_inside(region: Region) -> str:
+    """Return how a region in a body differs."""
+    nodes = " → ".join(", ".join(names) or "a constant" for names in (region.nodes_before, region.nodes_after))
+    return f"inside, {nodes}: {region.reason}"
 
 
 def _explained(opinion: Opinion) -> str:

@@ -42,12 +42,12 @@ def cut_out(region: FoundRegion, side: ModelSide, number: int) -> onnx.ModelProt
     names |= {name: _output_name(position) for position, name in enumerate(outputs) if name in made}
     model = onnx.ModelProto(ir_version=side.model.ir_version)
     model.opset_import.extend(side.model.opset_import)
-    model.functions.extend(_called(side.model, nodes))
+    model.functions.extend(called_functions(side.model, nodes))
     model.graph.name = "region"
     model.graph.input.extend(onnx.ValueInfoProto(name=input_name(place)) for place in range(len(inputs)))
     model.graph.output.extend(onnx.ValueInfoProto(name=_output_name(place)) for place in range(len(outputs)))
     for name in constants.values():
-        _add_constant(model.graph, side, name, names[name])
+        add_constant(model.graph, side, name, names[name])
     for node in nodes:
         own = model.graph.node.add()
         own.CopyFrom(node)
@@ -75,7 +75,8 @@ def _output_name(position: int) -> str:
     return f"out.{position}"
 
 
-def _add_constant(graph: onnx.GraphProto, side: ModelSide, name: str, own_name: str) -> None:
+def add_constant(graph: onnx.GraphProto, side: ModelSide, name: str, own_name: str) -> None:
+    """Add a constant of a model to a graph, under another name."""
     constants = side.constants
     tensor = constants.tensor(name)
     if tensor is not None:
@@ -105,7 +106,7 @@ def _rename(node: onnx.NodeProto, names: Mapping[str, str]) -> None:
             value.name = names.get(value.name, value.name)
 
 
-def _called(model: onnx.ModelProto, nodes: Iterable[onnx.NodeProto]) -> list[onnx.FunctionProto]:
+def called_functions(model: onnx.ModelProto, nodes: Iterable[onnx.NodeProto]) -> list[onnx.FunctionProto]:
     """Return the functions of a model that some nodes call, directly or not."""
     functions = {function_key(function): function for function in model.functions}
     waiting, called = list(nodes), dict[FunctionKey, onnx.FunctionProto]()

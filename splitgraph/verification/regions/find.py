@@ -34,7 +34,7 @@ from splitgraph.verification.regions.sameness import Sameness
 from splitgraph.verification.regions.sides import ModelSide, reached, reached_forward
 
 # Operators that let only some numbers pass, as they are.
-_LIMITING = frozenset({"Cast", "Relu", "Abs", "Clip"})
+LIMITING = frozenset({"Cast", "Relu", "Abs", "Clip"})
 # Operators that tell 0.0 from -0.0, and at which input; and those that pass the sign of a zero on.
 _TELLING_SIGNS = {"Div": 1, "Reciprocal": 0, "Pow": 0, "BitCast": 0}
 _KEEPING_SIGNS = frozenset(
@@ -92,8 +92,11 @@ class ModelRegions:
     their indices. signs_matter: the values of the first model in which 0.0 and -0.0 are not the same.
     """
 
-    def __init__(self, first: ComparedModel, second: ComparedModel) -> None:
-        self.before, self.after = ModelSide(first), ModelSide(second)
+    def __init__(
+        self, first: ComparedModel, second: ComparedModel, locations: tuple[str, str] = ("main", "main")
+    ) -> None:
+        """locations: of the main graphs, as people read them."""
+        self.before, self.after = ModelSide(first, locations[0]), ModelSide(second, locations[1])
         self.sides = self.before, self.after
         self._folder = first.folder
         self._sameness = Sameness(self.before.model, self.after.model, _folders(first, second))
@@ -106,6 +109,7 @@ class ModelRegions:
         }
         self._before_name = {other: name for name, other in self._after_name.items()}
         self._constants = ConstantPairs(self.before.constants, self.after.constants, self._sameness)
+        self._pairs = dict(pairs)
         self.partners = {
             index: other for index, other in pairs if index in self.before.computed and self._is_kept(index, other)
         }
@@ -131,6 +135,22 @@ class ModelRegions:
         arrays = (elements_of(t, self._folder) for t in small if t.data_type != onnx.TensorProto.STRING)
         numbers = (number for array in arrays if array.dtype.kind in "iuf" for number in array.ravel().tolist())
         return list(dict.fromkeys(int(number) for number in numbers if 1 < number < 2**31))
+
+    def opened(self, region: FoundRegion) -> list[tuple[int, int]]:
+        """Return the nodes of a region whose bodies alone differ, each with its partner in the second model."""
+        after = set(region.after)
+        pairs = [(index, self._pairs.get(index)) for index in region.before if index not in region.context]
+        return [
+            (index, other)
+            for index, other in pairs
+            if other is not None
+            and other in after
+            and self._sameness.have_bodies_of_one_kind(self.before.nodes[index], self.after.nodes[other], self._is_same)
+        ]
+
+    def name_before(self, name: str) -> str | None:
+        """Return the name that a value of the second model has in the first one; None if only the second one has it."""
+        return self._counterpart(1, name)
 
     def region(self, before: Collection[int], after: Collection[int]) -> FoundRegion:
         """Return the region of these nodes, with the values at its border."""
@@ -200,7 +220,7 @@ class ModelRegions:
     def _limiting(self, region: FoundRegion) -> set[int]:
         """Return the kept nodes that make an input, and let only some numbers pass."""
         makers = (self.before.makers.get(border.before) for border in region.inputs)
-        return {maker for maker in makers if maker is not None and self.before.nodes[maker].op_type in _LIMITING}
+        return {maker for maker in makers if maker is not None and self.before.nodes[maker].op_type in LIMITING}
 
     def _between_inputs(self, region: FoundRegion) -> set[int]:
         """Return the nodes that compute an input of one side from an input of the other one."""

@@ -126,7 +126,7 @@ class RegionKind:
         is_optional = declared.WhichOneof("value") == "optional_type"
         if is_optional or (not _tells_type(value) and declared.WhichOneof("value") is not None):
             return declared
-        return _type_of(value)
+        return type_of(value)
 
 
 def _tells_type(value: Value) -> bool:
@@ -134,12 +134,12 @@ def _tells_type(value: Value) -> bool:
     return isinstance(value, np.ndarray) or (isinstance(value, list) and bool(value) and _tells_type(value[0]))
 
 
-def _type_of(value: Value) -> onnx.TypeProto:
+def type_of(value: Value) -> onnx.TypeProto:
     """Return the type of a value: of a tensor its element type and rank. Raises UnsupportedError for a value that does
     not tell its type.
     """
     if isinstance(value, list) and value:
-        return onnx.helper.make_sequence_type_proto(_type_of(value[0]))
+        return onnx.helper.make_sequence_type_proto(type_of(value[0]))
     if not isinstance(value, np.ndarray):
         raise UnsupportedError("the type of an empty sequence, an optional or a map that reaches it is not known")
     # A list of sizes or axes tells a rank by its length.

@@ -33,6 +33,24 @@ class Sameness:
         """Return True if two nodes of the main graphs compute the same from the same values."""
         return self._are_same(before, after, is_same, self._imports)
 
+    def have_bodies_of_one_kind(self, before: onnx.NodeProto, after: onnx.NodeProto, is_same: SameValue) -> bool:
+        """Return True if two nodes of the main graphs are the same but for what is in their bodies, or in the function
+        that both call.
+        """
+        key = called_function(before)
+        if key != called_function(after) or len(before.output) != len(after.output):
+            return False
+        inputs, others = without_omitted_end(before.input[:]), without_omitted_end(after.input[:])
+        if len(inputs) != len(others) or not all(map(is_same, inputs, others)):
+            return False
+        if different_attributes(before, after, self._folders):
+            return False
+        calls = [key in functions for functions in self._functions]
+        if any(calls):
+            return all(calls)
+        opsets = [imported.get(plain_domain(before.domain)) for imported in self._imports]
+        return bool(_bodies(before)) and (opsets[0] == opsets[1] or means_same(before.domain, before.op_type, opsets))
+
     def same_tensors(self, before: onnx.TensorProto, after: onnx.TensorProto) -> bool:
         """Return True if two tensors have the same type and elements."""
         return constant(before, self._folders[0]).equals(constant(after, self._folders[1]))

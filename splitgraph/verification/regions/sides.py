@@ -10,7 +10,7 @@ import onnx
 
 from splitgraph.differences.matching import ComparedGraph
 from splitgraph.formats.constants import UnknownFolder
-from splitgraph.model.scopes import MAIN, Scope, node_label, opset_imports, reads
+from splitgraph.model.scopes import MAIN, Scope, node_label, opset_imports, reads, subgraph_location
 from splitgraph.verification.models.model_pair import ComparedModel
 from splitgraph.verification.regions.constant_values import Constants
 from splitgraph.verification.regions.merging import merged
@@ -22,9 +22,11 @@ class ModelSide:
     of those that are no constants. reads: the names that each node reads, also in its bodies.
     """
 
-    def __init__(self, compared: ComparedModel) -> None:
+    def __init__(self, compared: ComparedModel, location: str = "main") -> None:
+        """location: of the main graph, as people read it."""
         assert isinstance(compared.model, onnx.ModelProto)
-        self.model = compared.model
+        self.model, self.folder = compared.model, compared.folder
+        self._location = location
         self.types = compared.analysis.types
         self.constants = Constants(self.model, compared.left_out)
         self.results = {value.name for value in self.model.graph.output}
@@ -50,7 +52,14 @@ class ModelSide:
 
     def location(self, index: int) -> str:
         """Return the location of a node, as people read it."""
-        return f"main/{node_label(self.nodes[index], self._places[index])}"
+        return f"{self._location}/{self._label(index)}"
+
+    def body_location(self, index: int, attribute: str, position: int) -> str:
+        """Return the location of a body of a node."""
+        return subgraph_location(self._location, self._label(index), attribute, position)
+
+    def _label(self, index: int) -> str:
+        return node_label(self.nodes[index], self._places[index])
 
     def is_used(self, name: str) -> bool:
         """Return True for a value that a node or a caller reads."""

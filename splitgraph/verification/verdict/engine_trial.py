@@ -20,6 +20,7 @@ from splitgraph.verification.models.model_files import newer_operators, weights_
 from splitgraph.verification.models.model_pair import ComparedModel
 from splitgraph.verification.regions.check import LocalCheck
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
+from splitgraph.verification.regions.inside import look_inside
 from splitgraph.verification.regions.lost_digits import Loss
 from splitgraph.verification.values import Value, tensors_of
 from splitgraph.verification.verdict.evidence import find_silence
@@ -253,6 +254,8 @@ class EngineTrial:
         if self.question.maker.varies:
             local.draw(self.engine, checking)
         local.settle(self.engine, self.budget.judging_ends(checking))
+        if self.question.maker.varies:
+            look_inside(local, self.engine, self.budget.judging_ends(checking), self.budget)
 
     def _read_constants(self, local: LocalCheck) -> None:
         """Look for runs that read the constants in which the models differ: the runs so far, drawn values, and inputs

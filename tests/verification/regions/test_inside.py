@@ -1,0 +1,121 @@
+"""A changed node in a body is run alone: its own numbers show a difference that numbers at the border do not reach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import splitgraph
+
+from .model_pairs import Pair, find_difference
+
+F, I64 = np.float32, np.int64
+K: dict[str, Any] = {"n": I64(2), "t": np.bool_(True), "half": F(0.5), "z": F(0), "k": F(3.7), "c": F(11.3)}
+K |= {"one": F(1), "lim": F(7.25), "m": I64(3), "two": I64(2)}
+
+# What the body computes before: numbers at its border do not reach the ties behind it.
+_HEAD = "h = Mul({s}, k) g = Tanh(h) b = Mul(g, c) "
+# The changed node: q is computed from b.
+CHANGES: dict[str, tuple[str, str]] = {
+    "ties": ("q = Round(b)", "a = Add(b, half) q = Floor(a)"),
+    "a threshold": ("w = Greater(b, lim) q = Where(w, b, z)", "w = GreaterOrEqual(b, lim) q = Where(w, b, z)"),
+    "zeros": ("q = Sign(b)", "w = Less(b, z) v = Where(w, z, one) q = Sub(v, z)"),
+}
+SIGNATURE = "float[N] x, bool p => float[N] y"
+EMPTY = "float[N] e"
+
+
+def in_if(text: str) -> str:
+    head = _HEAD.format(s="x")
+    return (
+        f"y = If(p) <then_branch = t1 () => (float[N] r1) {{ {head} {text} r1 = Identity(q) }}, "
+        "else_branch = e1 () => (float[N] r2) { r2 = Neg(x) }>"
+    )
+
+
+def in_else(text: str) -> str:
+    head = _HEAD.format(s="x")
+    return (
+        "y = If(p) <then_branch = t1 () => (float[N] r2) { r2 = Neg(x) }, "
+        f"else_branch = e1 () => (float[N] r1) {{ {head} {text} r1 = Identity(q) }}>"
+    )
+
+
+def in_loop(text: str) -> str:
+    head = _HEAD.format(s="s")
+    return (
+        "y = Loop(n, t, x) <body = l (int64 i, bool on, float[N] s) => (bool go, float[N] r) "
+        f"{{ go = Identity(on) {head} {text} r = Identity(q) }}>"
+    )
+
+
+def scanned_by_loop(text: str) -> str:
+    head = _HEAD.format(s="x")
+    return (
+        "ys = Loop(n, t, ) <body = l (int64 i, bool on) => (bool go, float[N] r) "
+        f"{{ go = Identity(on) {head} {text} r = Identity(q) }}> y = ReduceMax<keepdims = 0>(ys, axes)"
+    )
+
+
+def in_scan(text: str) -> str:
+    head = _HEAD.format(s="s")
+    return (
+        f"y = Scan<num_scan_inputs = 1>(x) <body = l (float s) => (float r) {{ {head} {text} r = Identity(q) }}>"
+    ).replace("y = Scan<num_scan_inputs = 1>(x) <", "y = Scan(x) <num_scan_inputs = 1, ")
+
+
+def nested(text: str) -> str:
+    head = _HEAD.format(s="s")
+    return (
+        "y = Loop(n, t, x) <body = l (int64 i, bool on, float[N] s) => (bool go, float[N] r) { go = Identity(on) "
+        f"r = If(p) <then_branch = t1 () => (float[N] r1) {{ {head} {text} r1 = Identity(q) }}, "
+        "else_branch = e1 () => (float[N] r2) { r2 = Neg(s) }> }>"
+    )
+
+
+BODIES = {"If": in_if, "else": in_else, "Loop": in_loop, "scan output of Loop": scanned_by_loop, "Scan": in_scan}
+BODIES |= {"If in Loop": nested}
+CONSTANTS = K | {"axes": I64([0])}
+FUNCTION = (
+    '<opset_import: ["": 18], domain: "local"> f (s) => (q) {{ k = Constant<value = float {{3.7}}>() '
+    "c = Constant<value = float {{11.3}}>() half = Constant<value = float {{0.5}}>() "
+    "z = Constant<value = float {{0}}>() "
+    "one = Constant<value = float {{1}}>() lim = Constant<value = float {{7.25}}>() {head} {text} }}"
+)
+
+
+def pair(body: str, before: str, after: str) -> Pair:
+    if body == "function":
+        head = _HEAD.format(s="s")
+        texts = tuple(FUNCTION.format(head=head, text=text) for text in (before, after))
+        return Pair("float[N] x => float[N] y", "y = local.f(x)", "y = local.f(x)", functions=(texts[0], texts[1]))
+    make = BODIES[body]
+    return Pair(SIGNATURE, make(before), make(after), constants=CONSTANTS)
+
+
+CASES = [(body, change) for body in (*BODIES, "function") for change in CHANGES]
+EQUAL = {
+    "the same": ("q = Relu(b)", "q = Relu(b)"),
+    "renamed": ("v = Neg(b) q = Neg(v)", "w = Neg(b) q = Neg(w)"),
+    "reordered": ("u = Neg(b) v = Abs(b) q = Add(u, v)", "v = Abs(b) u = Neg(b) q = Add(u, v)"),
+    "rewritten": ("q = Relu(b)", "q = Max(b, z)"),
+    "computed twice": ("u = Sin(b) v = Sin(b) q = Add(u, v)", "u = Sin(b) q = Add(u, u)"),
+    "what Relu passes": ("u = Relu(b) q = Abs(u)", "u = Relu(b) q = Identity(u)"),
+    "a dead node": ("u = Sin(b) q = Neg(b)", "q = Neg(b)"),
+}
+
+
+@pytest.mark.parametrize(("body", "change"), CASES)
+def test_a_difference_in_a_body_is_found(body: str, change: str) -> None:
+    before, after = CHANGES[change]
+    find_difference(pair(body, before, after))
+    find_difference(pair(body, after, before))
+
+
+@pytest.mark.parametrize("body", [*BODIES, "function"])
+@pytest.mark.parametrize("name", EQUAL)
+def test_equal_bodies_raise_no_alarm(body: str, name: str) -> None:
+    found = splitgraph.verify(*pair(body, *EQUAL[name]).models())
+    assert found.verdict == "equal", found
