@@ -19,6 +19,7 @@ import onnx
 
 from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.verification import values
+from splitgraph.verification.budget import Budget
 from splitgraph.verification.engine_settings import DEFAULT
 from splitgraph.verification.engines.engine import normalise
 from splitgraph.verification.engines.engine_process import Attempt, EngineFailure, EngineRun, Workplace
@@ -168,7 +169,7 @@ def _in_engine(question: Question, export: Path, python: Path, engine: str, name
     """What one engine shows, with the tolerances of a name; status "" where it does not run the original."""
     with tempfile.TemporaryDirectory(prefix="splitgraph-") as folder:
         place = OldPlace(Path(folder), question.before.model, export, python)
-        outcome = EngineTrial(question, place, name, deadline, 1.0).decide()
+        outcome = EngineTrial(question, place, name, Budget(deadline), 1.0).decide()
     return Finding(_status(outcome, place.fault), _reason(outcome, place.fault), engine, outcome.cases)
 
 
