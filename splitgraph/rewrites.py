@@ -140,7 +140,13 @@ def _with_options(model: Model, goal: Goal, leeway: Leeway, *, owned: bool) -> R
     if not isinstance(model, ModelProto):
         return _converted(model, goal, leeway, owned=owned)
     if not goal.fix_defaults:
-        return _read_by_form(model, goal, leeway, owned=owned)
+        # A model of the caller's own may be edited.
+        before = model.ir_version
+        rewrite = _read_by_form(model, goal, leeway, owned=owned)
+        import_whole("splitgraph.inference")
+        from splitgraph.inference.input_defaults import told_new_defaults
+
+        return replace(rewrite, diagnostics=(*rewrite.diagnostics, *told_new_defaults(before, rewrite.model)))
     import_whole("splitgraph.conversion.fixed_defaults")
     from splitgraph.conversion.fixed_defaults import with_constants, without_defaults
 

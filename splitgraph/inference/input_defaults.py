@@ -73,6 +73,19 @@ def told_defaults(model: ModelProto, *, assumed: bool) -> list[Diagnostic]:
     return [defaults_assumed(len(defaults))] if defaults else []
 
 
+def told_new_defaults(before: int, model: ModelProto) -> list[Diagnostic]:
+    """Return the finding that constants of a model have become defaults with its IR version. before: the IR version of
+    which the model was.
+    """
+    count = len(defaults_of(model))
+    if before >= _DEFAULTS_SINCE or not count:
+        return []
+    told = "1 initializer is an input: it is a default" if count == 1 else f"{count} initializers are inputs: defaults"
+    text = f"{told} from IR version {_DEFAULTS_SINCE} on, which a caller may replace"
+    help = "Take them out of the inputs with --fix-defaults (Python: fix_defaults=True), if nobody replaces them."
+    return [diagnostic("SG305", text, "main", severity="info", help=help)]
+
+
 def told_remedy(error: ConversionError, left: Collection[Diagnostic]) -> ConversionError:
     """Return the refusal of a conversion. Each blocker that constant defaults would remove gets the remedy. left: the
     blockers that remain if defaults are constants.

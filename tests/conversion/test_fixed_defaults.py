@@ -38,7 +38,19 @@ def inputs_of(made: ModelProto) -> list[str]:
 
 @pytest.mark.parametrize("opset", [9, 13])
 def test_without_the_option_inputs_stay(opset: int) -> None:
-    assert inputs_of(splitgraph.upgrade(model(8, 3), opset).model) == ["x", "w", "s"]
+    rewrite = splitgraph.upgrade(model(8, 3), opset)
+    assert inputs_of(rewrite.model) == ["x", "w", "s"]
+    [found] = [found for found in rewrite.diagnostics if found.code == "SG305"]
+    assert (found.severity, found.message.startswith("2 initializers are inputs")) == ("info", True)
+    assert found.help is not None and "--fix-defaults" in found.help
+
+
+@pytest.mark.parametrize(
+    ("before", "options"),
+    [(model(13, 8), {"opset": 18}), (model(8, 3), {"opset": 7}), (model(8, 3, ()), {"opset": 13})],
+)
+def test_what_is_no_new_default_is_not_told(before: ModelProto, options: dict[str, int]) -> None:
+    assert not [found for found in splitgraph.convert(before, **options).diagnostics if found.code == "SG305"]
 
 
 def test_below_ir_4_every_initializer_is_an_input() -> None:
