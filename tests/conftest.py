@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import compileall
 from pathlib import Path
+from typing import Any
 
 import pytest
 from product_samples import mark_rest_as_slow
@@ -20,6 +21,7 @@ def pytest_configure(config: pytest.Config) -> None:
         compileall.compile_dir(PACKAGE, quiet=2)
     keep_engines()
     check_every_result()
+    ask_every_equal()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -35,6 +37,24 @@ def check_every_result() -> None:
     from splitgraph import results
 
     results.has_new_numbers_only = lambda rewrite: False
+
+
+def ask_every_equal() -> None:
+    """Ask every "equal" of every test for its evidence."""
+    from verification.evidence_of_equal import missing_evidence
+
+    from splitgraph.verification import verify
+    from splitgraph.verification.verification import Verification
+
+    usual = verify._EngineQueue.run
+
+    def run(queue: Any, *arguments: Any) -> Verification:
+        found = usual(queue, *arguments)
+        missing = missing_evidence(found, queue.question)
+        assert not missing, f"equal without evidence: {missing}: {found}"
+        return found
+
+    verify._EngineQueue.run = run  # type: ignore[method-assign]
 
 
 def keep_engines() -> None:

@@ -31,6 +31,7 @@ from splitgraph.verification.models.model_pair import ComparedModel, caller_inpu
 from splitgraph.verification.regions.arbiter import PLAIN, Arbiter, Opinion
 from splitgraph.verification.regions.constants import held_constants
 from splitgraph.verification.regions.cut import (
+    cast_types,
     constants_read,
     cut_out,
     has_same_kernels,
@@ -48,6 +49,13 @@ _MOST_VALUES, _UNKNOWN_SIZE = 2**28, 2**20
 _REFERENCE = "reference"
 # The process of an engine ends this much later if it does not end its work by itself.
 _LATE_SECONDS = 5.0
+# The first lengths that these types do not hold, and one more.
+_TYPE_ENDS: Mapping[int, int] = {
+    onnx.TensorProto.INT8: 129,
+    onnx.TensorProto.UINT8: 257,
+    onnx.TensorProto.BFLOAT16: 258,
+    onnx.TensorProto.FLOAT16: 2050,
+}
 # Lengths of dimensions that are tried to read what differs, after those that the models name; none is longer.
 _LADDER = (32, 64, 128, 256, 512, 1024)
 _LONGEST = 2**14
@@ -74,10 +82,11 @@ class _RegionKind:
     asked: list[_Asked] = field(default_factory=list)
     read: set[int] = field(default_factory=set)
 
-    def unread(self) -> list[ConstantChange]:
-        """Return the constants of which no run read what differs."""
+    def unread(self, *, is_needed: bool = True) -> list[ConstantChange]:
+        """Return the constants of which no run read what differs. is_needed: only those that a run must read."""
         numbers = {asked.change for number, asked in enumerate(self.asked) if number not in self.read}
-        return [self.changes[number] for number in sorted(numbers)]
+        changes = [self.changes[number] for number in sorted(numbers)]
+        return [change for change in changes if change.is_needed or not is_needed]
 
 
 class _Asked(NamedTuple):
@@ -225,7 +234,8 @@ class LocalCheck:
         open_members = [
             number
             for number, member in enumerate(self.members)
-            if not self._kinds[member.kind].crashed and (not only_asks or self._kinds[member.kind].unread())
+            if not self._kinds[member.kind].crashed
+            and (not only_asks or self._kinds[member.kind].unread(is_needed=False))
         ]
         if not open_members or self._uncaptured:
             return None
@@ -338,7 +348,7 @@ class LocalCheck:
             self._kinds[kind].read |= numbers
 
     def ask(self) -> bool:
-        """Prepare to ask which of the constants that differ are read; return True if there is something to ask.
+        """Prepare to ask which of the constants that differ are read; return True if runs of other sizes may be needed.
 
         Regions that differ are not asked.
         """
@@ -355,12 +365,11 @@ class LocalCheck:
                     for copy, model in enumerate(question.models)
                 ]
                 kind.asked.append(_Asked(question.change, question.side, files))
-        return self.has_unread
+        return self.has_unread(is_needed=False) or bool(self.type_ends())
 
-    @property
-    def has_unread(self) -> bool:
-        """Return True if no run so far read some of the elements of constants that differ."""
-        return any(kind.unread() for kind in self._kinds)
+    def has_unread(self, *, is_needed: bool) -> bool:
+        """Return True if no run so far read some elements of constants that differ. is_needed: see `ConstantChange`."""
+        return any(kind.unread(is_needed=is_needed) for kind in self._kinds)
 
     def ask_drawn(self, engine: str, deadline: float) -> None:
         """Ask each kind that has something unread on drawn values."""
@@ -369,11 +378,14 @@ class LocalCheck:
         if waiting and left > 0:
             self._add_read(self._place.run(engine, [], left, regions=self.job((), waiting, left, only_asks=True)))
 
-    def lengths(self) -> list[int]:
-        """Return lengths of dimensions at which a run may read what no run read so far, the likeliest ones first."""
-        changes = [change for kind in self._kinds for change in kind.unread()]
+    def near_lengths(self) -> list[int]:
+        """Return lengths of dimensions that constants which no run read name themselves, the likeliest ones first."""
+        changes = [change for kind in self._kinds for change in kind.unread(is_needed=False)]
+        return _possible([*(length for change in changes for length in change.lengths()), *self.type_ends()])
+
+    def far_lengths(self) -> list[int]:
+        """Return other lengths at which a run may read what it must read, and no run read so far."""
         kinds = [number for number, kind in enumerate(self._kinds) if kind.unread()]
-        near = [length for change in changes for length in change.lengths()]
         upstream = [
             length
             for member in self.members
@@ -381,7 +393,16 @@ class LocalCheck:
             for number in self.found.whole_numbers_behind(member.region)
             for length in (number + 1, number)
         ]
-        return [length for length in dict.fromkeys([*near, *upstream, *_LADDER]) if 1 < length <= _LONGEST]
+        return _possible([*upstream, *(_LADDER if kinds else ())])
+
+    def type_ends(self) -> set[int]:
+        """Return lengths beyond the ends of narrow types that one of the models casts sizes to: sizes are not drawn."""
+        ends: set[int] = set()
+        for kind in self._kinds:
+            one, other = (cast_types(model) for model in kind.models)
+            if kind.fixed and not kind.crashed:
+                ends |= {_TYPE_ENDS[dtype] for dtype in one ^ other if dtype in _TYPE_ENDS}
+        return ends
 
     def draw(self, engine: str, deadline: float) -> None:
         """Compare each kind on drawn values; those that the engine cannot run, with the reference evaluator. An
@@ -522,7 +543,8 @@ class LocalCheck:
         elif unjudged is not None:
             verdict, reason = "not-run", f"there was no time to judge a difference: {self._told(member, *unjudged)}"
         elif kind.unread():
-            verdict, reason = "not-run", f"{', '.join(unread)}, and no input was found that reads it"
+            what = "it" if all(change.only is None for change in kind.unread()) else "all of it"
+            verdict, reason = "not-run", f"{', '.join(unread)}, and no input was found that reads {what}"
         else:
             reason = next((_explained(o) for _, o in member.opinions if o.cause == "engine" and o.who), "")
             reason = reason or (STOPPED if is_open else "")
@@ -535,15 +557,23 @@ class LocalCheck:
 
     def _unread(self, member: _Member) -> Iterator[str]:
         """Yield where constants differ that no run read."""
-        kind = self._kinds[member.kind]
-        held = held_constants(kind.models[0], has_all_attributes=True) if kind.unread() else []
-        names = constants_read(member.region, self.found.before, 0)
-        for change in kind.unread():
-            own = held[change.positions[0]].name
+        for change in self._kinds[member.kind].unread():
+            name = self._constant_name(member, change)
             place = change.first_place()
             more = ", …" if max(places.size for places in change.places) > 1 else ""
             where = f" at {place}{more}" if place else ""
-            yield f"`{names.get(own, own)}` differs{where}"
+            own = f"is only in the {('first', 'second')[change.side]} model"
+            yield f"{name} {own}" if change.only is not None else f"{name} differs{where}"
+
+    def _constant_name(self, member: _Member, change: ConstantChange) -> str:
+        """Return the name of a constant, and the node that reads it."""
+        side, region = self.found.sides[change.side], member.region
+        model = self._kinds[member.kind].models[change.side]
+        own = held_constants(model, has_all_attributes=True)[change.positions[change.side]].name
+        name = constants_read(region, side, change.side).get(own, own)
+        indices = (region.before, region.after)[change.side]
+        reader = next((index for index in indices if name in side.reads[index]), next(iter(indices), None))
+        return f"`{name}`" if reader is None else f"`{name}` of {side.location(reader)}"
 
     def _has_nothing_to_compare(self, member: _Member) -> bool:
         """Return True if a region ran, and nothing that it computes ever has elements."""
@@ -565,6 +595,10 @@ class LocalCheck:
         blamed = f"; {_blamed(opinion)}" if opinion.who else ""
         noise = "" if opinion.loss is None else f"; in float64, both are equal, but no digit is left: {opinion.loss}"
         return f"{', '.join(names[:3])}: {suspect.reason}, on {where}{noise or blamed}"
+
+
+def _possible(lengths: Iterable[int]) -> list[int]:
+    return [length for length in dict.fromkeys(lengths) if 1 < length <= _LONGEST]
 
 
 _KINDS: Mapping[str, str] = {

@@ -145,6 +145,12 @@ def _kernels(model: onnx.ModelProto) -> set[tuple[str, str, int]]:
     return found
 
 
+def cast_types(model: onnx.ModelProto) -> set[int]:
+    """Return the types that a model of a region casts to, wherever in it."""
+    nodes = (node for node, _ in scoped_nodes(model) if node.op_type == "Cast")
+    return {attribute.i for node in nodes for attribute in node.attribute if attribute.name == "to"}
+
+
 def have_other_constants(models: Sequence[onnx.ModelProto], pair: Sequence[ComparedModel], rtol: float) -> bool:
     """Return True if only the constants of a region differ, by more than `rtol` of their own size. models: with the
     same operators. pair: the models that the region is from.

@@ -52,6 +52,8 @@ _MOST_CONSTANTS, _FEW = 24, 64
 # elements is a gap.
 _MOST_CASES, _MOST_SMALL_CASES, _MOST_MIXED, _MOST_ROWS = 12, 64, 64, 48
 _EACH = 4
+# So many rows of a table are read at once.
+_MOST_AT_ONCE = 2**16
 _NORMAL_CASES = 4
 _LARGE = 2**14
 _COUNTS = (0, 1, 2, 8, 20)
@@ -181,7 +183,6 @@ def _unusual(
     lists = {name: _numbers(value.dtype, kind, constants) for name, value in free.items()}
     lists = {name: numbers for name, numbers in lists.items() if numbers.size}
     cases = max((-(-numbers.size // free[name].size) for name, numbers in lists.items()), default=0)
-    # A condition beside the numbers is true and false.
     others = [name for name in free if name not in lists]
     is_small = all(value.size <= _FEW for value in free.values())
     most = _MOST_SMALL_CASES if is_small else _MOST_CASES
@@ -192,6 +193,10 @@ def _unusual(
             start = case * free[name].size + 3 * place * (case % 2)
             made[name] = _filled(free[name], np.roll(numbers, -start), kind)
         yield made
+        # Both branches meet the numbers.
+        conditions = [name for name in others if _is_flags(free[name]) and free[name].size == 1]
+        if conditions:
+            yield made | {name: np.asarray(np.logical_not(made[name])) for name in conditions}
 
 
 def _without_nan(values: Mapping[str, Value]) -> dict[str, Value]:
@@ -355,6 +360,8 @@ def _constants(models: Models) -> dict[float, bool]:
                     constants[attribute.f] = attribute.f > 0
                 elif attribute.type == onnx.AttributeProto.TENSOR and node.op_type == "Constant":
                     tensors.append(attribute.t)
+                elif attribute.type == onnx.AttributeProto.GRAPH:
+                    tensors += attribute.g.initializer
         for tensor in tensors:
             if np.prod(tensor.dims) <= _FEW:
                 elements = _elements(tensor, folder)
@@ -410,6 +417,9 @@ def _positions(node: onnx.NodeProto, dims: Sequence[int], values: Array, differe
         # Each element reads its own place along the other axes.
         yield from (np.full(values.shape, row).astype(values.dtype) for row in rows[:_MOST_ROWS].tolist())
         return
+    if values.ndim and values.size < rows.size <= _MOST_AT_ONCE:
+        # All rows at once, where nothing else in the region has the shape of the positions.
+        yield rows.reshape((1,) * (values.ndim - 1) + (-1,)).astype(values.dtype)
     for case in range(min(-(-rows.size // values.size), _MOST_ROWS)):
         chosen = np.resize(np.roll(rows, -case * values.size), values.size)
         yield chosen.reshape(values.shape).astype(values.dtype)
@@ -425,7 +435,7 @@ def _different_places(table: onnx.TensorProto | None, models: Models, node: onnx
     if table is None or new is None or list(table.dims) != list(new.dims) or (byte_size(table) or 0) > _LARGEST_TABLE:
         return none
     one, other = elements_of(table, folder), elements_of(new, other_folder)
-    return none if one.dtype != other.dtype or not one.size else np.argwhere(one != other)
+    return np.argwhere(np.asarray(one != other)) if one.size else none
 
 
 def _in_order(count: int, first: Array) -> Array:

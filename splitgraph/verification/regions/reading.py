@@ -5,12 +5,17 @@ of a table, a branch that is never taken, a limit that no length reaches. So the
 copy of each side: a run that reads them gives something else, or fails. That holds for any operator. Whole numbers move
 by 1, and fractions half of the way to the element of the other model: a run that stays below a limit does not tell the
 limit from its neighbours, and so did not read it.
+
+A constant that only one model holds differs from whatever the other one computes in its place: the numbers of a Range,
+a mask that Trilu makes, weights behind DequantizeLinear. A run must read all of a table. A run should also reach a
+number that may be a length, but one that no run reaches says nothing: such numbers are limits of types, too.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,18 +33,36 @@ _MOST_ELEMENTS = 2**26
 _NO_LENGTH = 2**31 - 1
 # Of constants at other places in the region, those of so many elements are the same one if half of them are equal.
 _LEAST_ALIKE = 8
-# An attribute with a smaller number is a flag, a mode or an axis.
+# A smaller number of an attribute, or of a constant of one model, is a flag, a mode or an axis; or any run reaches it.
 _LEAST_LENGTH = 8
+# A constant of one model with more elements is not copied.
+_MOST_OF_ONE = 2**20
+# Operators that read all elements of a constant whenever they compute anything.
+_READING_ALL = frozenset(
+    {"Add", "Sub", "Mul", "Div", "MatMul", "MatMulInteger", "QLinearMatMul", "Gemm", "LSTM", "GRU", "RNN"}
+    | {"Conv", "ConvInteger", "ConvTranspose", "QLinearConv", "BatchNormalization", "InstanceNormalization"}
+    | {"GroupNormalization", "LayerNormalization", "RMSNormalization", "PRelu", "Pad", "Resize", "Tile"}
+    | {"ConstantOfShape", "Expand", "Reshape"}
+)
 
 
 class ConstantChange(NamedTuple):
-    """A constant with other elements in the second model. positions: of the constant among those of each side. places:
-    the elements that differ on each side, in its flat form. arrays: the elements of each side.
+    """A constant with other elements in the second model, or one that only one model holds. positions: of the constant
+    among those of each side. places: the elements that differ on each side, in its flat form; none of a side without
+    it. arrays: the elements of each side. only: the side of a constant that the other one has not. is_needed: the
+    models are not equal before a run reads it.
     """
 
     positions: tuple[int, int]
     places: tuple[Array, Array]
     arrays: tuple[Array, Array]
+    only: int | None = None
+    is_needed: bool = True
+
+    @property
+    def side(self) -> int:
+        """Return the side that a message names."""
+        return self.only or 0
 
     def first_place(self) -> list[int]:
         """Return the index of the first element that differs."""
@@ -48,6 +71,9 @@ class ConstantChange(NamedTuple):
 
     def lengths(self) -> Iterator[int]:
         """Yield lengths at which a run may read the elements: up to the last one, all of a table, and the numbers."""
+        if self.only is not None:
+            # Where the table of the second model ends, the first one may go on.
+            yield from (length + 1 for length in self.arrays[self.side].shape)
         for places, array in zip(self.places, self.arrays, strict=True):
             if places.size and array.ndim:
                 yield from (int(axis.max()) + 1 for axis in np.unravel_index(places, array.shape))
@@ -74,22 +100,26 @@ class ReadingQuestion(NamedTuple):
 def find_changes(
     models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], rtol: float
 ) -> list[ConstantChange]:
-    """Return the constants of a region that have other elements in the second model, by more than rtol of each."""
+    """Return the constants of a region that have other elements in the second model, by more than rtol of each, and
+    those that only one of the models holds.
+    """
     held = [held_constants(model, has_all_attributes=True) for model in models]
     changes = []
+    left = [dict(enumerate(side)) for side in held]
     for one, other in _pairs(held, folders):
         arrays = held[0][one].elements(folders[0]), held[1][other].elements(folders[1])
+        if not _is_comparable(*arrays):
+            continue
+        del left[0][one], left[1][other]
         places = _different_places(*arrays, rtol)
         change = ConstantChange((one, other), places, arrays)
         if (places[0].size or places[1].size) and not _is_detail(held[0][one], change):
             changes.append(change)
-    return changes[:_MOST]
+    return [*changes, *_of_one_side(left, folders)][:_MOST]
 
 
 def _pairs(held: Sequence[Sequence[HeldConstant]], folders: Sequence[Path | None]) -> Iterator[tuple[int, int]]:
-    """Yield the constants that stand for each other, and may differ: those of nodes that are alike, or nearly equal
-    ones.
-    """
+    """Yield the constants that stand for each other: those of nodes that are alike, or equal and nearly equal ones."""
     roles = [[(one.readers, one.is_setting and one.name) for one in side] for side in held]
     left = list(range(len(held[1])))
     for place, one in enumerate(held[0]):
@@ -99,19 +129,61 @@ def _pairs(held: Sequence[Sequence[HeldConstant]], folders: Sequence[Path | None
             found: int | None = place
         else:
             found = next((other for other in left if _are_alike((one, held[1][other]), folders)), None)
-        if found is not None and not _is_stored_alike(one.held, held[1][found].held):
-            yield place, found
         if found is not None:
             left.remove(found)
+            yield place, found
 
 
 def _are_alike(pair: tuple[HeldConstant, HeldConstant], folders: Sequence[Path | None]) -> bool:
-    """Return True if at least half of the elements of two constants are equal."""
-    sizes, tensors = [one.size for one in pair], [one.held for one in pair if isinstance(one.held, onnx.TensorProto)]
-    if min(sizes) < _LEAST_ALIKE or len(tensors) < 2 or tensors[0].dims != tensors[1].dims:
+    """Return True if two constants are equal, or have so many elements and half of them are equal."""
+    one, other = pair
+    if _is_stored_alike(one.held, other.held):
+        return True
+    if one.size != other.size or one.size < _LEAST_ALIKE:
         return False
-    one, other = (constant.elements(folder) for constant, folder in zip(pair, folders, strict=True))
-    return one.dtype == other.dtype and bool(np.count_nonzero(one == other) * 2 >= one.size)
+    arrays = one.elements(folders[0]), other.elements(folders[1])
+    if not _is_comparable(*arrays):
+        return False
+    return bool(np.count_nonzero(arrays[0].reshape(-1) == arrays[1].reshape(-1)) * 2 >= one.size)
+
+
+def _is_comparable(array: Array, other: Array) -> bool:
+    """Return True for two tables, and for as many numbers in another type or another shape."""
+    if array.dtype == other.dtype and array.ndim == other.ndim:
+        return True
+    return array.size == other.size and all(_is_number(each) for each in (array, other))
+
+
+def _is_number(array: Array) -> bool:
+    return array.dtype.kind in "iufb" or "float" in array.dtype.name
+
+
+def _of_one_side(
+    left: Sequence[Mapping[int, HeldConstant]], folders: Sequence[Path | None]
+) -> Iterator[ConstantChange]:
+    """Yield the constants that only one side holds. left: those without a partner on each side."""
+    none = np.empty(0, np.int64)
+    for side, constants in enumerate(left):
+        for position, constant in constants.items():
+            is_table = _LEAST_ALIKE <= constant.size <= _MOST_OF_ONE and not constant.is_setting
+            if constant.size > _LEAST_ALIKE and not is_table:
+                continue
+            array = constant.elements(folders[side])
+            if is_table and all(op_type in _READING_ALL for op_type, _ in constant.readers):
+                continue
+            places = np.arange(array.size) if is_table else _lengths_in(array)
+            if places.size:
+                of_sides = (places, none) if side == 0 else (none, places)
+                yield ConstantChange((position, position), of_sides, (array, array), side, is_table)
+
+
+def _lengths_in(array: Array) -> Array:
+    """Return the places of the elements that a dimension may be compared with."""
+    if not _is_number(array):
+        return np.empty(0, np.int64)
+    numbers = array.reshape(-1).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        return np.flatnonzero((numbers >= _LEAST_LENGTH) & (numbers < _NO_LENGTH) & (numbers == np.rint(numbers)))
 
 
 def _is_stored_alike(
@@ -125,9 +197,9 @@ def _is_stored_alike(
 
 def _different_places(array: Array, other: Array, rtol: float) -> tuple[Array, Array]:
     """Return the elements that differ, and those that only one of two tables has."""
-    none = np.empty(0, np.int64)
     if array.dtype != other.dtype or array.ndim != other.ndim:
-        return none, none
+        places = np.flatnonzero(_differ(_as_float(array), _as_float(other), rtol))
+        return places, places
     overlap = tuple(slice(min(lengths)) for lengths in zip(array.shape, other.shape, strict=True))
     differ = _differ(array[overlap], other[overlap], rtol)
     flags = [np.ones(each.shape, bool) for each in (array, other)]
@@ -147,6 +219,10 @@ def _differ(array: Array, other: Array, rtol: float) -> Array:
         far = [np.abs(each.astype(np.float64)) >= _NO_LENGTH for each in (array, other)]
         differ &= ~(far[0] & far[1] & ((array > 0) == (other > 0)))
     return differ
+
+
+def _as_float(array: Array) -> Array:
+    return array.reshape(-1).astype(np.float64)
 
 
 def _is_detail(constant: HeldConstant, change: ConstantChange) -> bool:
@@ -193,7 +269,7 @@ def _spoiled(array: Array, other: Array, places: Array) -> Iterator[Array]:
 
 def _counterparts(other: Array, shape: tuple[int, ...], places: Array) -> Array:
     """Return the elements of the other model at some places; its first ones where it has none."""
-    if other.shape == shape:
+    if other.size == math.prod(shape):
         return other.reshape(-1)[places]
     return np.resize(other.reshape(-1), places.size) if other.size else np.zeros(places.size, other.dtype)
 

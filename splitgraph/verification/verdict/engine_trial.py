@@ -226,8 +226,6 @@ class EngineTrial:
     def _with_regions(self, outcome: EngineVerdict, local: LocalCheck) -> EngineVerdict:
         """Return the verdict from the outputs and from the regions."""
         self._check_apart(local)
-        if self.question.maker.varies and local.ask():
-            self._read_constants(local)
         regions = local.results()
         if outcome.verdict == "different" and all(region.verdict == "equal" for region in regions):
             outcome = self._with_allowance(outcome)
@@ -249,30 +247,41 @@ class EngineTrial:
         return outcome
 
     def _check_apart(self, local: LocalCheck) -> None:
-        """Compare the regions on drawn values, and judge what differs, in the time that there is for it."""
+        """Compare the regions on drawn values, judge what differs, and look for runs that read other constants, in the
+        time that there is for it.
+        """
         checking = self.budget.checking_ends(self.ran.seconds)
         if self.question.maker.varies:
             local.draw(self.engine, checking)
         local.settle(self.engine, self.budget.judging_ends(checking))
-        if self.question.maker.varies:
-            look_inside(local, self.engine, self.budget.judging_ends(checking), self.budget)
+        if not self.question.maker.varies:
+            return
+        look_inside(local, self.engine, self.budget.judging_ends(checking), self.budget)
+        if local.ask():
+            self._read_constants(local)
 
     def _read_constants(self, local: LocalCheck) -> None:
-        """Look for runs that read the constants in which the models differ: the runs so far, drawn values, and inputs
-        of other sizes, up to those that the constants have.
+        """Look for runs that read the constants in which the models differ: the runs so far, inputs of the sizes that
+        the constants have, drawn values, and inputs of other sizes.
         """
         limit = self.budget.checking_ends(self.ran.seconds)
         self._run_local(local, self._accepted(), only_asks=True)
-        if local.has_unread:
+        self._run_lengths(local, local.near_lengths(), limit)
+        if local.has_unread(is_needed=True):
             local.ask_drawn(self.engine, limit)
-        case = max(self.given)[0]
-        for length in local.lengths() if local.has_unread else ():
+        self._run_lengths(local, local.far_lengths(), limit)
+        local.settle(self.engine, self.budget.judging_ends(limit))
+
+    def _run_lengths(self, local: LocalCheck, lengths: Sequence[int], limit: float) -> None:
+        """Compare the regions on inputs of these sizes, as long as there is something to look for."""
+        ends, case = local.type_ends(), max(self.given)[0]
+        for length in lengths:
             for inputs in self.question.maker.reaching(length):
-                if not local.has_unread or time.monotonic() > limit:
+                is_wanted = length in ends or local.has_unread(is_needed=False)
+                if not is_wanted or time.monotonic() > limit:
                     break
                 case += 1
                 self._run_local(local, [Attempt(case, 0, inputs)])
-        local.settle(self.engine, self.budget.judging_ends(limit))
 
     def _with_allowance(self, outcome: EngineVerdict) -> EngineVerdict:
         """Return the outcome again, with what equal regions justify. The first model runs without returning inner

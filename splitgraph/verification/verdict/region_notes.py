@@ -14,21 +14,27 @@ MOST_NAMED = 3
 
 
 def unchecked_note(unchecked: Sequence[Region]) -> Diagnostic:
-    """Return why there is no verdict: regions that were never compared."""
-    names = ", ".join(f"{region.name} ({region.reason})" for region in unchecked[:MOST_NAMED])
-    more = f" and {len(unchecked) - MOST_NAMED} more" if len(unchecked) > MOST_NAMED else ""
-    text = f"not verified: the outputs are equal, but parts that differ could not be checked alone: {names}{more}"
+    """Return why there is no verdict: constants that no run read, and regions that were never compared."""
+    told = [region.reason for region in unchecked if region.unread]
+    alone = [f"{region.name} ({region.reason})" for region in unchecked if not region.unread]
+    if alone:
+        told.append(f"the outputs are equal, but parts that differ could not be checked alone: {_listed(alone, ', ')}")
+    text = f"not verified: {_listed(told, '; ')}"
     return diagnostic("SG506", text, severity="warning", help=help_texts.INPUTS)
+
+
+def _listed(texts: Sequence[str], separator: str) -> str:
+    more = f" and {len(texts) - MOST_NAMED} more" if len(texts) > MOST_NAMED else ""
+    return f"{separator.join(texts[:MOST_NAMED])}{more}"
 
 
 def loss_note(losses: Sequence[tuple[str, Loss, str]]) -> Diagnostic:
     """Return which model is nearer to the result of float64, and how many digits the other one loses. losses: see
     `LocalCheck.losses`.
     """
-    shown = "; ".join(f"{name}: {loss}, on {values}" for name, loss, values in losses[:MOST_NAMED])
-    more = f" and {len(losses) - MOST_NAMED} more" if len(losses) > MOST_NAMED else ""
+    shown = _listed([f"{name}: {loss}, on {values}" for name, loss, values in losses], "; ")
     is_worse = any(loss.side for _, loss, _ in losses)
-    return diagnostic("SG514", f"equal up to rounding: {shown}{more}", severity="warning" if is_worse else "info")
+    return diagnostic("SG514", f"equal up to rounding: {shown}", severity="warning" if is_worse else "info")
 
 
 def impossible_note(regions: Sequence[Region]) -> Diagnostic:
@@ -46,10 +52,8 @@ def impossible_note(regions: Sequence[Region]) -> Diagnostic:
 
 def stopped_note(stopped: Sequence[Region], count: int) -> Diagnostic:
     """Return what is open beside the verdict. count: of all regions."""
-    names = ", ".join(f"{region.name} ({region.cases} sets of values)" for region in stopped[:MOST_NAMED])
-    more = f" and {len(stopped) - MOST_NAMED} more" if len(stopped) > MOST_NAMED else ""
+    names = _listed([f"{region.name} ({region.cases} sets of values)" for region in stopped], ", ")
     text = (
-        f"the time was over before {len(stopped)} of {count} changed parts were compared on all drawn values: "
-        f"{names}{more}"
+        f"the time was over before {len(stopped)} of {count} changed parts were compared on all drawn values: {names}"
     )
     return diagnostic("SG513", text, severity="info")

@@ -72,7 +72,7 @@ class SecondLook:
         found = self.local.found
         together = self.check(found.joined([self.local.members[number].region for number in different]), found)
         (result,) = together.results()
-        if result.verdict != "equal" and not together.is_noise(0):
+        if result.verdict != "equal" and not result.unread and not together.is_noise(0):
             return None
         if result.verdict == "different":
             self._blame(together, 0, result)
@@ -90,6 +90,8 @@ class SecondLook:
             return region
         behind = self.check(larger, found)
         (result,) = behind.results()
+        if result.unread:
+            return replace(region, verdict="not-run", reason=result.reason, unread=result.unread)
         if result.verdict != "equal":
             return region
         if not behind.is_driven(0):

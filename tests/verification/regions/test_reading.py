@@ -46,6 +46,20 @@ def changed(array: np.ndarray, place: int, value: Any) -> np.ndarray:
 
 
 ROW = {"x": np.ones((1, 128))}
+ADDED = "y = Add(x, p)"
+FLOATS = RANGE + "p = Cast<to = 1>(r) " + ADDED
+OF_HALVES = "n = Shape<start = 1, end = 2>(x) h = Slice(t, zeros, n) p = Cast<to = 1>(h) " + ADDED
+OF_BYTES = "n = Shape<start = 1, end = 2>(x) h = Slice(t, zeros, n) p = DequantizeLinear(h, k) " + ADDED
+CAUSAL = (
+    "n = Shape<start = 1, end = 2>(x) s = Concat<axis = 0>(n, n) o = ConstantOfShape<value = float[1] {1.0}>(s) "
+    "q = Trilu<upper = 0>(o) y = MatMul(x, q)"
+)
+CAPPED = (
+    "s = Shape<start = 0, end = 1>(x) g = Greater(s, limit) c = Squeeze(g) y = If (c) "
+    "<then_branch = a () => (float[N] p) { p = Abs(x) }, else_branch = b () => (float[N] q) { q = Relu(x) }>"
+)
+TABLES = np.arange(4000).astype(F).reshape(1000, 4)
+LOOK_UP = "int64[N] x => float[N, 4] y"
 DIFFERENT = {
     "a row of a table that is sliced": Pair(
         LINE, SLICED, SLICED, ROW, INDICES | {"t": TABLE}, {"t": changed(TABLE, 120, -5)}
@@ -136,6 +150,96 @@ DIFFERENT = {
             FUNCTION.format(", ".join(["1"] * 60 + ["2"] * 4), OPENING),
         ),
     ),
+    "a table that ends": Pair(
+        LINE, FLOATS, SLICED, {"x": np.ones((1, 600))}, INDICES | {"t": np.arange(512).astype(F)}
+    ),
+    "numbers of a Range": Pair(LINE, FLOATS, SLICED, ROW, INDICES | {"t": changed(TABLE, 120, -5)}),
+    "a mask that is computed": Pair(LINE, CAUSAL, MASKED, {"x": np.ones((1, 300))}, INDICES | {"t": MASK}),
+    "an element of a mask that is computed": Pair(
+        LINE, MASKED, CAUSAL, {"x": np.ones((1, 256))}, INDICES | {"t": changed(MASK, 200 * 256 + 100, 0)}
+    ),
+    "a row of float16": Pair(
+        LINE, SLICED, OF_HALVES, ROW, INDICES | {"t": TABLE}, {"t": changed(TABLE.astype(np.float16), 120, 5)}
+    ),
+    "a row of another shape": Pair(
+        LINE,
+        SLICED,
+        "n = Shape<start = 1, end = 2>(x) q = Slice(t, zeros, n, ones) p = Squeeze(q, zeros) " + ADDED,
+        ROW,
+        INDICES | {"t": TABLE},
+        {"t": changed(TABLE, 120, 5)[None]},
+    ),
+    "a quantized row": Pair(
+        LINE,
+        SLICED,
+        OF_BYTES,
+        ROW,
+        INDICES | {"t": TABLE / 4, "k": F(0.25)},
+        {"t": changed(TABLE.astype(np.int8), 120, 5)},
+    ),
+    "a row of a table of multiples": Pair(
+        LINE,
+        SLICED,
+        "n = Shape<start = 1, end = 2>(x) h = Slice(t, zeros, n) p = Mul(h, k) " + ADDED,
+        ROW,
+        INDICES | {"t": TABLE, "k": F(2)},
+        {"t": changed(TABLE / 2, 120, 5)},
+    ),
+    "a remainder": Pair(
+        LINE,
+        FLOATS,
+        RANGE + "m = Mod(r, most) p = Cast<to = 1>(m) " + ADDED,
+        {"x": np.ones((1, 800))},
+        INDICES | {"most": I64(777)},
+    ),
+    "an end of one model": Pair(
+        LINE,
+        "y = Identity(x)",
+        "y = Slice(x, zeros, end, ones)",
+        {"x": np.ones((1, 400))},
+        INDICES | {"end": I64([300])},
+    ),
+    "a branch of one model": Pair(
+        "float[N] x => float[N] y", "y = Relu(x)", CAPPED, {"x": -np.ones(50)}, {"limit": I64([40])}
+    ),
+    "positions in 8 bits": Pair(
+        LINE,
+        FLOATS,
+        RANGE + "u = Cast<to = 2>(r) p = Cast<to = 1>(u) " + ADDED,
+        {"x": np.ones((1, 300))},
+        INDICES,
+    ),
+    "positions in float16": Pair(
+        LINE,
+        FLOATS,
+        RANGE + "u = Cast<to = 10>(r) p = Cast<to = 1>(u) " + ADDED,
+        {"x": np.ones((1, 2050))},
+        INDICES,
+    ),
+    "a row of a table of float16": Pair(
+        LOOK_UP,
+        "y = Gather(t, x)",
+        "g = Gather(t, x) y = Cast<to = 1>(g)",
+        {"x": [777]},
+        {"t": TABLES % 97},
+        {"t": changed((TABLES % 97).astype(np.float16), 777 * 4, 0.5)},
+    ),
+    "a row of a quantized table": Pair(
+        LOOK_UP,
+        "y = Gather(t, x)",
+        "g = Gather(t, x) y = DequantizeLinear(g, k)",
+        {"x": [777]},
+        {"t": TABLES % 97 / 4, "k": F(0.25)},
+        {"t": changed((TABLES % 97).astype(np.int8), 777 * 4, 99)},
+    ),
+    "a number that one branch compares": Pair(
+        "float[3] x, bool c => bool[3] y",
+        "y = If (c) <then_branch = a () => (bool[3] p) <float k = {22.5}> { p = Equal(x, k) }, "
+        "else_branch = b () => (bool[3] q) { q = IsNaN(x) }>",
+        "y = If (c) <then_branch = a () => (bool[3] p) <float k = {23.5}> { p = Equal(x, k) }, "
+        "else_branch = b () => (bool[3] q) { q = IsNaN(x) }>",
+        {"x": [22.5, 1, 2], "c": True},
+    ),
     "beside other operators": Pair(LINE, SLICED, TAKEN, ROW, INDICES | {"t": TABLE}, {"t": changed(TABLE, 120, -5)}),
 }
 
@@ -161,11 +265,22 @@ UNREAD = {
             INDICES | {"t": TABLE},
             {"t": changed(TABLE, 1, 7)},
         ),
-        "`t` differs at [1]",
+        "`t` of main/Gather#4 differs at [1]",
     ),
     "rows of the second table alone": (
         Pair(LINE, SLICED, SLICED, {}, INDICES | {"t": TABLE[:64]}, {"t": TABLE}),
-        "`t` differs at [64], …",
+        "`t` of main/Slice#1 differs at [64], …",
+    ),
+    "a table that the first model has not": (
+        Pair(
+            "float[N] x => float[N] y",
+            "y = Relu(x)",
+            "s = Shape(x) g = Greater(s, limit) c = Squeeze(g) y = If (c) <then_branch = a () => (float[N] p) "
+            "{ h = Gather(t, zero) r = Relu(x) p = Add(r, h) }, else_branch = b () => (float[N] q) { q = Relu(x) }>",
+            {},
+            {"limit": I64([10**8]), "zero": I64(0), "t": TABLE},
+        ),
+        "`t` of main/If#3 is only in the second model",
     ),
     "a branch for more items than a run takes": (
         Pair(
@@ -175,7 +290,7 @@ UNREAD = {
             {},
             {"limit": I64([10**8])},
         ),
-        "`w` differs at [3]",
+        "`w` of main/If#3 differs at [3]",
     ),
 }
 
@@ -187,7 +302,8 @@ def test_what_no_run_reads_is_named(name: str) -> None:
     assert found.verdict == "not-run", found
     assert [region.unread for region in found.regions] == [(place,)]
     (warning,) = (each for each in found.diagnostics if each.code == "SG506")
-    assert f"{place}, and no input was found that reads it" in warning.message
+    read = "all of it" if "is only" in place else "it"
+    assert warning.message == f"not verified: {place}, and no input was found that reads {read}"
     assert found.document()["regions"][0]["unread"] == [place]
 
 
@@ -226,6 +342,23 @@ EQUAL = {
     "a shape that broadcasts alike": Pair(
         LINE, "y = Expand(x, s)", "y = Expand(x, s)", constants={"s": I64([1, 1])}, changed={"s": I64([1])}
     ),
+    "a table of as many numbers as a Range": Pair(
+        LINE, SLICED, FLOATS, constants=INDICES | {"t": np.arange(512).astype(F)}
+    ),
+    "a mask and Trilu": Pair(LINE, MASKED, CAUSAL, constants=INDICES | {"t": MASK}),
+    "a table of float16": Pair(
+        LINE, SLICED, OF_HALVES, constants=INDICES | {"t": TABLE}, changed={"t": TABLE.astype(np.float16)}
+    ),
+    "a quantized table": Pair(
+        LINE,
+        SLICED,
+        OF_BYTES,
+        constants=INDICES | {"t": TABLE / 4, "k": F(0.25)},
+        changed={"t": TABLE.astype(np.int8)},
+    ),
+    "a limit that nothing reaches": Pair(
+        "float[N] x => float[N] y", "y = Sigmoid(x)", "s = Sigmoid(x) y = Min(s, k)", constants={"k": F(100)}
+    ),
     "the same table beside other operators": Pair(LINE, SLICED, TAKEN, constants=INDICES | {"t": TABLE}),
 }
 
@@ -246,7 +379,7 @@ def test_given_inputs_are_not_replaced() -> None:
 def test_fixed_sizes_leave_it_unread() -> None:
     found = splitgraph.verify(*DIFFERENT["the last row"].models(), bind={"N": 5})
     assert found.verdict == "not-run"
-    assert found.regions[0].unread == ("`t` differs at [127]",)
+    assert found.regions[0].unread == ("`t` of main/Gather#3 differs at [127]",)
 
 
 # Changes ----------------------------------------------------------------------------------------------------------
@@ -292,6 +425,9 @@ SMALL = {
     "a number": ("y = Add(x, c)", F([1, 2]), F([1, 2.1]), True),
     "NaN": ("y = Add(x, c)", F([1, np.nan]), F([1, np.nan]), False),
     "another rank": ("y = Add(x, c)", F([1, 2]), F([[1, 2]]), False),
+    "a number in another rank": ("y = Add(x, c)", F([1, 2]), F([[1, 3]]), True),
+    "a number in another type": ("d = Cast<to = 1>(c) y = Add(x, d)", F([1, 2]), I64([1, 3]), True),
+    "another type": ("d = Cast<to = 1>(c) y = Add(x, d)", F([1, 2]), I64([1, 2]), False),
     "no end": ("y = Slice(x, c, c)", I64([2**40]), I64([2**62]), False),
 }
 
