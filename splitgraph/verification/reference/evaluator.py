@@ -22,6 +22,7 @@ import onnx
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 from onnx.reference.ops import op_average_pool
+from onnx.reference.ops.op_grid_sample import GridSample
 from onnx.reference.ops.op_roi_align import RoiAlign
 
 from splitgraph.model.schemas import version_at
@@ -337,6 +338,17 @@ class _RoiAlign10(RoiAlign):
         return super()._run(*inputs, **moved)  # type: ignore[no-untyped-call]  # onnx's kernels have no types
 
 
+class _GridSample16(GridSample):
+    """GridSample-16, whose modes have other names. onnx 1.23 knows those of version 20 only."""
+
+    modes: ClassVar[Mapping[str | None, str]] = {None: "linear", "bilinear": "linear", "bicubic": "cubic"}
+
+    def _run(self, *inputs: Any, **attributes: Any) -> Any:
+        mode = attributes.get("mode")
+        named = attributes | {"mode": self.modes.get(mode, mode)}
+        return super()._run(*inputs, **named)  # type: ignore[no-untyped-call]  # onnx's kernels have no types
+
+
 class _AveragePool(OpRun):
     """AveragePool. onnx 1.23 takes NaN for padding, and counts the padding of version 1."""
 
@@ -435,6 +447,7 @@ _BY_VERSION: Mapping[tuple[str, int], type[OpRun]] = (
         for op_type, kind, versions in (
             ("Cast", _Cast1, (1,)),
             ("RoiAlign", _RoiAlign10, (10,)),
+            ("GridSample", _GridSample16, (16,)),
             ("BatchNormalization", _BatchNormalization, (1, 6, 7, 9)),
         )
         for version in versions

@@ -1,6 +1,7 @@
 """Look once more at regions that differ: several as one, and one together with what its inputs are computed from.
 
-1. One region may undo what another one changes, so those that differ are compared as one.
+1. One region may undo what another one changes, so those that differ are compared as one. If a difference of that one
+   could not be judged, nothing is known of its parts.
 2. A region runs alone on drawn values, and the model may be unable to produce these: inputs may be functions of one
    value, such as `a` and `Neg(a)`, and elements of one input may depend on each other, such as those of a Softmax. So a
    region that differs at ordinary drawn numbers, and at no values of the first model, is compared with all nodes behind
@@ -68,11 +69,14 @@ class SecondLook:
         self.different = region, local.members[number].region.outputs[0].before, local.case_of(number)
 
     def _joined(self, regions: Sequence[Region], different: Sequence[int]) -> tuple[Region, ...] | None:
-        """Return the regions again, those that differ as one; None if together they do not compute the same."""
+        """Return the regions again, those that differ as one; None if together they do not compute the same, or could
+        not be compared.
+        """
         found = self.local.found
         together = self.check(found.joined([self.local.members[number].region for number in different]), found)
         (result,) = together.results()
-        if result.verdict != "equal" and not result.unread and not together.is_noise(0):
+        is_unjudged = result.verdict == "not-run" and result.cases > 0
+        if result.verdict != "equal" and not is_unjudged and not result.unread and not together.is_noise(0):
             return None
         if result.verdict == "different":
             self._blame(together, 0, result)

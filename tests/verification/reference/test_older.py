@@ -123,6 +123,19 @@ def test_roi_align_10_does_not_shift() -> None:
     np.testing.assert_allclose(shifted[0, 0], [[0, 1], [4, 5]])
 
 
+@pytest.mark.parametrize("mode", [None, "nearest", "bilinear", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_grid_sample_16_names_its_modes_otherwise(mode: str | None, padding: str) -> None:
+    image = np.arange(16, dtype=F).reshape(1, 1, 4, 4) ** 2
+    grid = np.linspace(-1.3, 1.2, 18, dtype=F).reshape(1, 3, 3, 2)
+    named = {"bilinear": "linear", "bicubic": "cubic", None: "linear"}.get(mode, mode)
+    (found,) = run(
+        "GridSample", 16, [image, grid], {"padding_mode": padding} | ({} if mode is None else {"mode": mode})
+    )
+    (expected,) = run("GridSample", 20, [image, grid], {"padding_mode": padding, "mode": named})
+    np.testing.assert_array_equal(found, expected)
+
+
 REFUSED: dict[str, tuple[str, int, list[Any], dict[str, Any], type[Exception], str]] = {
     "without broadcast": ("Add", 6, [DATA, ROW], {}, KernelError, "needs broadcast=1"),
     "the first input broadcast": (

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import numpy as np
 import pytest
 
 import splitgraph
 from splitgraph.verification.regions.draw import is_fully_drawn
+from splitgraph.verification.verdict.second_look import SecondLook
+from splitgraph.verification.verification import Region
 
 from ..regions.model_pairs import Pair, find_difference, show_difference
 from ..small_models import parsed
@@ -176,3 +181,28 @@ def test_loops_that_may_not_end_and_long_tables_are_not_fully_drawn() -> None:
     assert is_fully_drawn([parsed(signature, "y = Gather(u, x)")])
     assert is_fully_drawn([parsed(signature, "y = Gather(t, x)", t=np.zeros(48, F))])
     assert not is_fully_drawn([parsed(signature, "y = Gather(t, x)", t=np.zeros(49, F))])
+
+
+JOINED = {
+    "equal": (Region("r", ("a", "b"), ("c",), 5, 0.0, "equal"), ["equal"]),
+    "compared, and its difference not judged": (
+        Region("r", ("a", "b"), ("c",), 5, 1e-7, "not-run", "there was no time to judge a difference"),
+        ["not-run"],
+    ),
+    "never compared": (Region("r", ("a", "b"), ("c",), 0, None, "not-run", "it cannot run"), ["different"] * 2),
+    "different": (Region("r", ("a", "b"), ("c",), 5, 1.0, "different", "y"), ["different"] * 2),
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_what_several_regions_are_as_one_counts(name: str) -> None:
+    joined, expected = JOINED[name]
+    parts = [Region(part, (part,), (part,), 5, 1.0, "different", "y") for part in "ab"]
+    found = SimpleNamespace(joined=lambda regions: regions)
+    border = SimpleNamespace(before="y")
+    members = [SimpleNamespace(region=SimpleNamespace(outputs=[border])) for _ in parts]
+    local = SimpleNamespace(found=found, members=members, case_of=lambda number: 0)
+    together = SimpleNamespace(results=lambda: (joined,), is_noise=lambda number: False, losses=list)
+    look = SecondLook(cast(Any, local), lambda region, models: cast(Any, together), [])
+    assert [region.verdict for region in look.result(parts, is_equal=False)] == expected
+    assert (look.different is None) == ("different" not in expected)
