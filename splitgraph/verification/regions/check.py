@@ -8,31 +8,27 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import onnx
 
-from splitgraph.dim import evaluate
-from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN
+from splitgraph.model.value_type import UNKNOWN
 from splitgraph.model.values import type_proto
 from splitgraph.verification.comparison import USUAL_ATOL
 from splitgraph.verification.engine_settings import EngineSettings
 from splitgraph.verification.engines.engine_process import EngineRun, RegionRecord, Suspect, Workplace
-from splitgraph.verification.inputs.model_inputs import numpy_dtype
 from splitgraph.verification.inputs.solver import SymbolSizes
 from splitgraph.verification.models.dependence import values_of_elements
-from splitgraph.verification.models.model_files import ModelFile, write_model
+from splitgraph.verification.models.model_files import write_model
 from splitgraph.verification.models.model_pair import ComparedModel, caller_inputs, default_names
 from splitgraph.verification.regions.arbiter import PLAIN, Arbiter, Opinion
-from splitgraph.verification.regions.constants import held_constants
+from splitgraph.verification.regions.batches import in_batches
+from splitgraph.verification.regions.checked import VALUES, AskedElements, CheckedKind, CheckedRegion, RegionResults
 from splitgraph.verification.regions.cut import (
     cast_types,
-    constants_read,
     cut_out,
     has_same_kernels,
     has_same_operators,
@@ -41,11 +37,9 @@ from splitgraph.verification.regions.cut import (
 from splitgraph.verification.regions.draw import is_fully_drawn
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
 from splitgraph.verification.regions.lost_digits import Loss
-from splitgraph.verification.regions.reading import ConstantChange, find_changes, questions
-from splitgraph.verification.verification import STOPPED, Region, Verdict
+from splitgraph.verification.regions.reading import find_changes, questions
+from splitgraph.verification.verification import Region
 
-# The values that regions need are in memory together up to so many bytes; one of unknown size counts as so many.
-_MOST_VALUES, _UNKNOWN_SIZE = 2**28, 2**20
 _REFERENCE = "reference"
 # The process of an engine ends this much later if it does not end its work by itself.
 _LATE_SECONDS = 5.0
@@ -59,52 +53,6 @@ _TYPE_ENDS: Mapping[int, int] = {
 # Lengths of dimensions that are tried to read what differs, after those that the models name; none is longer.
 _LADDER = (32, 64, 128, 256, 512, 1024)
 _LONGEST = 2**14
-
-
-@dataclass(slots=True)
-class _RegionKind:
-    """Regions that are alike. models, files: before and after. fixed: the positions of inputs that do not change.
-    signed: those of outputs in which 0.0 and -0.0 are not the same. is_exact, has_same_kernels: see `Arbiter`.
-    drawn: what happened on drawn values. crashed: it ended the process of the engine. changes: the constants that have
-    other elements in the second model, and asked: what of them a run should read; read: the numbers of what was read.
-    """
-
-    models: Sequence[onnx.ModelProto]
-    files: Sequence[ModelFile]
-    fixed: Sequence[int]
-    signed: Sequence[int]
-    is_exact: bool
-    has_same_kernels: bool
-    drawn: RegionRecord | None = None
-    is_by_reference: bool = False
-    crashed: bool = False
-    changes: Sequence[ConstantChange] = ()
-    asked: list[_Asked] = field(default_factory=list)
-    read: set[int] = field(default_factory=set)
-
-    def unread(self, *, is_needed: bool = True) -> list[ConstantChange]:
-        """Return the constants of which no run read what differs. is_needed: only those that a run must read."""
-        numbers = {asked.change for number, asked in enumerate(self.asked) if number not in self.read}
-        changes = [self.changes[number] for number in sorted(numbers)]
-        return [change for change in changes if change.is_needed or not is_needed]
-
-
-class _Asked(NamedTuple):
-    """Elements that a run should read. files: copies of one side in which they are others."""
-
-    change: int
-    side: int
-    files: Sequence[ModelFile]
-
-
-@dataclass(slots=True)
-class _Member:
-    """A region and its kind. records: what happened on the values of the first model, run by run."""
-
-    region: FoundRegion
-    kind: int
-    records: list[RegionRecord] = field(default_factory=list)
-    opinions: list[tuple[Suspect, Opinion]] = field(default_factory=list)
 
 
 class LocalCheck:
@@ -129,8 +77,8 @@ class LocalCheck:
         self.found = found
         self._is_strict = is_strict
         self._pair, self._place, self._tolerances, self._seed = pair, place, tolerances, seed
-        self._kinds: list[_RegionKind] = []
-        self.members: list[_Member] = []
+        self._kinds: list[CheckedKind] = []
+        self.members: list[CheckedRegion] = []
         self._uncaptured = ""
         self._bases: dict[int, Path] = {}
         self._base_seconds: dict[int, float] = {}
@@ -158,11 +106,11 @@ class LocalCheck:
             if key not in known:
                 known[key] = len(self._kinds)
                 self._kinds.append(self._written(models, fixed, signed, is_one=is_one))
-            self.members.append(_Member(region, known[key]))
+            self.members.append(CheckedRegion(region, known[key]))
 
     def _written(
         self, models: Sequence[onnx.ModelProto], fixed: Sequence[int], signed: Sequence[int], *, is_one: bool
-    ) -> _RegionKind:
+    ) -> CheckedKind:
         number = len(self._kinds)
         names = (f"kind_{number}_before", f"kind_{number}_after")
         files = [
@@ -175,7 +123,7 @@ class LocalCheck:
             and has_same_operators(*models)
             and have_other_constants(models, self._pair, self._tolerances[0])
         )
-        return _RegionKind(models, files, fixed, signed, is_exact, has_same_kernels(*models))
+        return CheckedKind(models, files, fixed, signed, is_exact, has_same_kernels(*models))
 
     # Inside of bodies --------------------------------------------------------------------------------------------
 
@@ -293,39 +241,15 @@ class LocalCheck:
         """Return the regions in batches whose values fit in memory together."""
         regions = ((number, self.members[number].region) for number in numbers)
         needed = ((number, [border.before for border in (*one.inputs, *one.outputs)]) for number, one in regions)
-        return self._in_batches(needed, sizes)
+        return in_batches(needed, self._pair[0].analysis.types, sizes)
 
     def batches_of_values(self, names: Sequence[str], sizes: Sequence[SymbolSizes]) -> list[list[int]]:
         """Return the numbers of values in batches that fit in memory together."""
-        return self._in_batches(((number, [name]) for number, name in enumerate(names)), sizes)
-
-    def _in_batches(self, needed: Iterable[tuple[int, Sequence[str]]], sizes: Sequence[SymbolSizes]) -> list[list[int]]:
-        batches: list[list[int]] = [[]]
-        held: dict[str, int] = {}
-        for number, names in needed:
-            new = {name: self._bytes_of(name, sizes) for name in names}
-            if batches[-1] and sum((held | new).values()) > _MOST_VALUES:
-                batches.append([])
-                held = {}
-            batches[-1].append(number)
-            held |= new
-        return batches
+        needed = ((number, [name]) for number, name in enumerate(names))
+        return in_batches(needed, self._pair[0].analysis.types, sizes)
 
     def _is_always_empty(self, name: str) -> bool:
         return 0 in (self._pair[0].analysis.types.get(name, UNKNOWN).shape or ())
-
-    def _bytes_of(self, name: str, sizes: Sequence[SymbolSizes]) -> int:
-        value = self._pair[0].analysis.types.get(name, UNKNOWN)
-        if value.shape is None or None in value.shape or value.dtype not in DTYPE_NUMBERS or value.dtype == "string":
-            return _UNKNOWN_SIZE
-        largest = 0
-        for chosen in sizes:
-            try:
-                count = math.prod(evaluate(dim, chosen) for dim in value.shape if dim is not None)
-            except (KeyError, ArithmeticError):
-                return _UNKNOWN_SIZE
-            largest = max(largest, count * numpy_dtype(value.dtype).itemsize)
-        return largest
 
     # Results of jobs ---------------------------------------------------------------------------------------------
 
@@ -364,7 +288,7 @@ class LocalCheck:
                     write_model(model, self._folder / f"{name}_{copy}", folders[question.side])
                     for copy, model in enumerate(question.models)
                 ]
-                kind.asked.append(_Asked(question.change, question.side, files))
+                kind.asked.append(AskedElements(question.change, question.side, files))
         return self.has_unread(is_needed=False) or bool(self.type_ends())
 
     def has_unread(self, *, is_needed: bool) -> bool:
@@ -449,7 +373,7 @@ class LocalCheck:
             member.opinions = self._opinions(engine, deadline, self._kinds[member.kind], suspects) + shared[member.kind]
 
     def _opinions(
-        self, engine: str, deadline: float, kind: _RegionKind, suspects: Iterable[Suspect]
+        self, engine: str, deadline: float, kind: CheckedKind, suspects: Iterable[Suspect]
     ) -> list[tuple[Suspect, Opinion]]:
         """Return an opinion of each suspect, up to the first that the models are to blame for."""
         opinions: list[tuple[Suspect, Opinion]] = []
@@ -459,7 +383,7 @@ class LocalCheck:
                 break
         return opinions
 
-    def _judged(self, engine: str, deadline: float, kind: _RegionKind, suspect: Suspect) -> Opinion:
+    def _judged(self, engine: str, deadline: float, kind: CheckedKind, suspect: Suspect) -> Opinion:
         tolerances = (0.0, 0.0) if self._is_strict else self._tolerances
         arbiter = Arbiter(engine, *tolerances, deadline, kind.signed, kind.is_exact, kind.has_same_kernels)
         return arbiter.judge(kind.models, [compared.folder for compared in self._pair], suspect)
@@ -510,130 +434,17 @@ class LocalCheck:
             losses = [(loss, kind) for loss, kind in told if loss is not None]
             if losses and region.verdict == "equal":
                 loss, kind = max(losses, key=lambda each: each[0].digits)
-                found.append((region.name, loss, _KINDS[kind]))
+                found.append((region.name, loss, VALUES[kind]))
         return found
 
     def results(self) -> tuple[Region, ...]:
         """Return what became of each region, in the order of the first model."""
         return tuple(map(self._result, self.members))
 
-    def _result(self, member: _Member) -> Region:
-        kind, region = self._kinds[member.kind], member.region
-        records = [*member.records, *([kind.drawn] if kind.drawn is not None else [])]
-        unread = tuple(self._unread(member))
-        cases = sum(record.cases for record in records)
-        before = tuple(self.found.before.location(index) for index in region.before if index not in region.context)
-        others = {self.found.partners[index] for index in region.context}
-        after = tuple(self.found.after.location(index) for index in region.after if index not in others)
-        wrong = next(((s, o) for s, o in member.opinions if o.cause == "models"), None)
-        late = [(s, o) for s, o in member.opinions if o.cause == "late"]
-        unjudged = next(((s, o) for s, o in late if s.kind in PLAIN), None)
-        is_open = bool(late) or any(record.is_open for record in records)
-        verdict: Verdict = "equal"
-        reason = ""
-        if wrong is not None:
-            verdict, reason = "different", self._told(member, *wrong)
-        elif member.kind in self.inner:
-            verdict, reason = "different", _told_inside(self.inner[member.kind])
-        elif any(record.dropped for record in records):
-            count = sum(record.dropped for record in records)
-            verdict, reason = "not-run", f"it differs on {count} more sets of values than could be judged"
-        elif not cases and not self._has_nothing_to_compare(member):
-            verdict, reason = "not-run", self._why_unchecked(member)
-        elif unjudged is not None:
-            verdict, reason = "not-run", f"there was no time to judge a difference: {self._told(member, *unjudged)}"
-        elif kind.unread():
-            what = "it" if all(change.only is None for change in kind.unread()) else "all of it"
-            verdict, reason = "not-run", f"{', '.join(unread)}, and no input was found that reads {what}"
-        else:
-            reason = next((_explained(o) for _, o in member.opinions if o.cause == "engine" and o.who), "")
-            reason = reason or (STOPPED if is_open else "")
-        # Drawn numbers of any size have differences of any size.
-        is_drawn = verdict == "different" or not any(record.cases for record in member.records)
-        telling = records if is_drawn else member.records
-        diffs = [record.max_abs_diff for record in telling if record.max_abs_diff is not None]
-        name = (before or after or (region.outputs[0].before,))[0]
-        return Region(name, before, after, cases, max(diffs, default=None), verdict, reason, is_open, unread)
-
-    def _unread(self, member: _Member) -> Iterator[str]:
-        """Yield where constants differ that no run read."""
-        for change in self._kinds[member.kind].unread():
-            name = self._constant_name(member, change)
-            place = change.first_place()
-            more = ", …" if max(places.size for places in change.places) > 1 else ""
-            where = f" at {place}{more}" if place else ""
-            own = f"is only in the {('first', 'second')[change.side]} model"
-            yield f"{name} {own}" if change.only is not None else f"{name} differs{where}"
-
-    def _constant_name(self, member: _Member, change: ConstantChange) -> str:
-        """Return the name of a constant, and the node that reads it."""
-        side, region = self.found.sides[change.side], member.region
-        model = self._kinds[member.kind].models[change.side]
-        own = held_constants(model, has_all_attributes=True)[change.positions[change.side]].name
-        name = constants_read(region, side, change.side).get(own, own)
-        indices = (region.before, region.after)[change.side]
-        reader = next((index for index in indices if name in side.reads[index]), next(iter(indices), None))
-        return f"`{name}`" if reader is None else f"`{name}` of {side.location(reader)}"
-
-    def _has_nothing_to_compare(self, member: _Member) -> bool:
-        """Return True if a region ran, and nothing that it computes ever has elements."""
-        is_checked = not self._uncaptured and not self._kinds[member.kind].crashed
-        return is_checked and all(self._is_always_empty(border.before) for border in member.region.outputs)
-
-    def _why_unchecked(self, member: _Member) -> str:
-        if self._uncaptured:
-            return f"the engine returns no inner values: {self._uncaptured}"
-        if self._kinds[member.kind].crashed:
-            return "the engine crashed on this part of the model"
-        reasons = (record.unchecked for record in member.records if record.unchecked)
-        return next(reasons, "no values reached it, or only empty ones")
-
-    def _told(self, member: _Member, suspect: Suspect, opinion: Opinion) -> str:
-        """Return how a region differs, and at which inputs."""
-        names = [border.before for border in member.region.outputs]
-        where = f"{_KINDS[suspect.kind]} ({_inputs_text(suspect.inputs)})"
-        blamed = f"; {_blamed(opinion)}" if opinion.who else ""
-        noise = "" if opinion.loss is None else f"; in float64, both are equal, but no digit is left: {opinion.loss}"
-        return f"{', '.join(names[:3])}: {suspect.reason}, on {where}{noise or blamed}"
+    def _result(self, member: CheckedRegion) -> Region:
+        results = RegionResults(self.found, self._uncaptured, self._is_always_empty)
+        return results.of(self._kinds[member.kind], member, self.inner.get(member.kind))
 
 
 def _possible(lengths: Iterable[int]) -> list[int]:
     return [length for length in dict.fromkeys(lengths) if 1 < length <= _LONGEST]
-
-
-_KINDS: Mapping[str, str] = {
-    "captured": "values of the first model",
-    "normal": "ordinary numbers",
-    "steps": "halves, whole numbers and its own constants",
-    "ends": "the ends of the types",
-    "gaps": "NaN and infinities",
-    "mixed": "few numbers in all combinations",
-    "rows": "positions in a table",
-    "counts": "numbers of iterations",
-}
-
-
-def _told_inside(region: Region) -> str:
-    """Return how a region in a body differs."""
-    nodes = " → ".join(", ".join(names) or "a constant" for names in (region.nodes_before, region.nodes_after))
-    return f"inside, {nodes}: {region.reason}"
-
-
-def _explained(opinion: Opinion) -> str:
-    return f"{_blamed(opinion)}, in which both are equal"
-
-
-def _blamed(opinion: Opinion) -> str:
-    whose = {"before": "the nodes of the first model", "after": "those of the second one", "both sides": "both sides"}
-    return f"the engine computes {whose[opinion.who]} differently from the reference evaluator"
-
-
-def _inputs_text(inputs: Mapping[str, Any]) -> str:
-    return ", ".join(_value_text(value) for value in inputs.values()) or "no inputs"
-
-
-def _value_text(value: Any) -> str:
-    shape = getattr(value, "shape", None)
-    if shape is None:
-        return type(value).__name__
-    return f"{value.dtype}{list(shape)}"

@@ -7,16 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
+from splitgraph.verification import help_texts
 from splitgraph.verification.budget import Budget
 from splitgraph.verification.comparison import Comparison, OutOfTimeError
 from splitgraph.verification.engines.engine_process import Attempt, EngineFailure, EngineRun, Workplace
-from splitgraph.verification.help_texts import is_installed, version_of
+from splitgraph.verification.help_texts import is_installed
 from splitgraph.verification.inputs.input_maker import InputMaker
 from splitgraph.verification.inputs.later_attempts import FURTHER_ROUNDS, RETRY_POLICY
 from splitgraph.verification.inputs.model_inputs import InputError
 from splitgraph.verification.inputs.solver import SymbolSizes
 from splitgraph.verification.models.dependence import outputs_of_inputs
-from splitgraph.verification.models.model_files import newer_operators, weights_of
+from splitgraph.verification.models.model_files import weights_of
 from splitgraph.verification.models.model_pair import ComparedModel
 from splitgraph.verification.regions.check import LocalCheck
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
@@ -30,9 +31,9 @@ from splitgraph.verification.verdict.judge import (
     deployment_note,
     find_unexpected,
     obstacle_of,
-    openvino_fault,
 )
 from splitgraph.verification.verdict.region_notes import MOST_NAMED, loss_note, stopped_note, unchecked_note
+from splitgraph.verification.verdict.run_notes import idle_providers, known_fault, what_was_run
 from splitgraph.verification.verdict.second_look import SecondLook
 from splitgraph.verification.verification import STOPPED, Difference, Region
 
@@ -109,7 +110,11 @@ class EngineTrial:
         that is not available.
         """
         lacking = next((name for name in self.engine.split("+") if not is_installed(name)), None)
-        fault = "is not installed" if lacking is not None else self._known_fault()
+        fault = (
+            "is not installed"
+            if lacking is not None
+            else known_fault(self.engine, self.question.before, self.question.after)
+        )
         if fault is not None:
             return EngineVerdict(None, fault)
         try:
@@ -132,7 +137,7 @@ class EngineTrial:
             self.notes += self._limits()
         if outcome.verdict is not None:
             self.notes += filter(None, [self._unexpected_outputs()])
-            self.notes += self._what_was_run()
+            self.notes += what_was_run(self.engine, self.ran, self.question.before, self.question.after)
         return replace(outcome, notes=(*outcome.notes, *self.notes), providers=tuple(self.ran.providers))
 
     # Runs --------------------------------------------------------------------------------------------------------
@@ -333,7 +338,14 @@ class EngineTrial:
             return EngineVerdict(None, f"{names}: {blamed[0].reason}; {told}")
         are_equal = bool(regions) and all(region.verdict == "equal" for region in regions)
         rounded = [region for region in regions if region.max_abs_diff]
-        if are_equal and rounded and self._is_rounding():
+        is_rounding = self._is_rounding() if are_equal and rounded else False
+        if is_rounding is None:
+            text = (
+                f"not verified: some outputs differ ({told}); whether that is rounding was not judged in time"
+            )
+            self.notes.append(diagnostic("SG506", text, severity="warning", help=help_texts.LONGER))
+            return replace(outcome, verdict="not-run", difference=None)
+        if is_rounding:
             text = (
                 f"some outputs differ by more than the tolerances ({told}); {len(rounded)} changed parts round "
                 "differently, which vanishes in float64, and the rest of the model amplifies that"
@@ -393,14 +405,15 @@ class EngineTrial:
         cases = sum(case < self.question.samples for case, _ in self.ran.outputs[1])
         return replace(outcome, cases=cases, max_abs_diff=comparison.max_abs_diff, max_rel_diff=comparison.max_rel_diff)
 
-    def _is_rounding(self) -> bool:
+    def _is_rounding(self) -> bool | None:
         """Return True if whatever a region computes differently is rounding, on the values of both models: then the
-        outputs differ by that, and by what the same nodes make of it.
+        outputs differ by that, and by what the same nodes make of it. None if there is no time to judge that.
         """
         found, pair = self.question.found, (self.question.before, self.question.after)
         assert found is not None
-        if not self._rounds_only(found, pair, found.regions):
-            return False
+        first = self._rounds_only(found, pair, found.regions)
+        if not first:
+            return first
         turned = pair[1], pair[0]
         with self.place.swapped():
             other = ModelRegions(*turned)
@@ -408,18 +421,20 @@ class EngineTrial:
 
     def _rounds_only(
         self, found: ModelRegions, pair: tuple[ComparedModel, ComparedModel], regions: Sequence[FoundRegion]
-    ) -> bool:
-        """Return True if regions round alone, those that do not as one."""
+    ) -> bool | None:
+        """Return True if regions round alone, those that do not as one; None if that could not be judged."""
         tolerances = self.question.rtol, self.question.atol
         local = LocalCheck(found, regions, pair, self.place, tolerances, self.question.seed, is_strict=True)
         for attempt in self._differing():
             # One by one: regions whose values do not fit in memory together are compared on the first of several.
             self._run_local(local, [attempt])
         local.settle(self.engine, self.deadline)
-        different = [number for number, region in enumerate(local.results()) if region.verdict != "equal"]
+        results = local.results()
+        different = [number for number, region in enumerate(results) if region.verdict != "equal"]
         if len(different) > 1:
             return self._rounds_only(found, pair, [found.joined([local.members[n].region for n in different])])
-        return not different
+        is_open = any(region.verdict == "not-run" and region.is_open for region in results)
+        return None if is_open else not different
 
     def _run_local(self, local: LocalCheck, attempts: Sequence[Attempt], *, only_asks: bool = False) -> None:
         """Run the regions again on the values of the first model."""
@@ -453,46 +468,9 @@ class EngineTrial:
         deployment = deployment_note(self.ran)
         if deployment is not None:
             yield deployment
-        idle = self._idle_providers()
+        idle = idle_providers(self.ran)
         if idle is not None:
             yield idle
-
-    def _what_was_run(self) -> Iterator[Diagnostic]:
-        """Yield notes on what was run, where that is not the model as it is written."""
-        for model, opset in sorted(self.ran.opsets.items()):
-            which, name = ("first", "second")[model], self.engine.split("+")[-1 if model else 0]
-            compared = (self.question.before, self.question.after)[model]
-            lacking = newer_operators(compared.analysis.model, opset)
-            more = f" and {len(lacking) - MOST_NAMED} more" if len(lacking) > MOST_NAMED else ""
-            lacks = f"has no {', '.join(lacking[:MOST_NAMED])}{more}" if lacking else "does not read its opset"
-            text = (
-                f"the {which} model as written was not run: {name} {version_of(name)} {lacks}; it ran as opset "
-                f"{opset}, at which its operators mean the same"
-            )
-            yield diagnostic("SG511", text, severity="info")
-        if self.question.has_half_weights:
-            halved, exact = ("first", "second") if self.question.before.has_half_weights else ("second", "first")
-            text = (
-                f"the {halved} model stores its weights as float16, so those of the {exact} one were rounded to float16"
-            )
-            yield diagnostic("SG511", text, severity="info")
-
-    def _known_fault(self) -> str | None:
-        """Return a known fault of OpenVINO that affects one of the models; None without one."""
-        names = self.engine.split("+")
-        for subject, name in ((self.question.before, names[0]), (self.question.after, names[-1])):
-            fault = openvino_fault(subject.analysis) if name == "openvino" else None
-            if fault is not None:
-                return fault
-        return None
-
-    def _idle_providers(self) -> Diagnostic | None:
-        """Return a warning about providers that were asked for and ran nothing."""
-        if not self.ran.idle:
-            return None
-        names, others = self.ran.idle, [name for name in self.ran.providers if name not in self.ran.idle]
-        text = f"{' and '.join(names)} ran no node of a model; {' and '.join(others)} did"
-        return diagnostic("SG510", text, severity="warning")
 
     def _unexpected_outputs(self) -> Diagnostic | None:
         """Return a warning if the first model does not give the outputs that the caller expects."""
