@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
 from onnx import TensorProto
 from verifying import verify_models
 
+from splitgraph.verification.comparison import OutOfTimeError
+from splitgraph.verification.regions.arbiter import Arbiter
 from splitgraph.verification.verification import Verification
 
 from ..sensitive_models import HALF_QUIET, LOGARITHM, QUIET, STEPS, TURNS, arithmetic, normalization, sensitive
@@ -38,6 +41,20 @@ def test_a_right_rewrite_is_equal_where_the_rest_amplifies_rounding(name: str) -
     assert found.max_abs_diff is not None
     noted = [(each.code, each.severity) for each in found.diagnostics]
     assert noted == ([("SG504", "info")] if found.max_abs_diff > 1e-3 else [])
+
+
+def test_rounding_that_nobody_had_time_to_judge_has_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Arbiter._run
+
+    def only_with_tolerances(arbiter: Arbiter, *arguments: Any) -> Any:
+        if arbiter.rtol == 0:
+            raise OutOfTimeError
+        return run(arbiter, *arguments)
+
+    monkeypatch.setattr(Arbiter, "_run", only_with_tolerances)
+    found = compare(*(sensitive([*nodes, *TURNS]) for nodes in (normalization(), arithmetic())))
+    assert (found.verdict, [each.code for each in found.diagnostics]) == ("not-run", ["SG506"])
+    assert "was not judged in time" in found.diagnostics[0].message
 
 
 def test_weights_in_another_file_are_read_to_tell_rounding(tmp_path: Path) -> None:
