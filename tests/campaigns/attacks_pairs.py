@@ -165,7 +165,7 @@ def in_function(base: Base) -> onnx.ModelProto:
     inputs = [name for name in dict.fromkeys(base.node.input) if name]
     outputs = [name for name in base.node.output if name]
     function = helper.make_function("attacks", "F", inputs, outputs, [base.node], [helper.make_opsetid("", base.opset)])
-    return _model(base, [helper.make_node("F", inputs, outputs, "attacks")], outputs, base.constants, [function])
+    return _model(base, [helper.make_node("F", inputs, outputs, domain="attacks")], outputs, base.constants, [function])
 
 
 def in_if(base: Base) -> onnx.ModelProto:

@@ -281,7 +281,7 @@ def _chain(x: Array, nodes: Sequence[onnx.NodeProto], constants: Mapping[str, Ar
     )
     y_type = onnx.TensorProto.FLOAT if x.dtype.kind == "f" else onnx.helper.np_dtype_to_tensor_dtype(x.dtype)
     if place in ("main", "in a function"):
-        call = helper.make_node("Chain", ["x", *constants], ["y"], "chains")
+        call = helper.make_node("Chain", ["x", *constants], ["y"], domain="chains")
         model = _graph_model(x, [call], y_type, constants)
         model.opset_import.append(helper.make_opsetid("chains", 1))
         model.functions.append(function)
