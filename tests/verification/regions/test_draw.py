@@ -243,7 +243,8 @@ def test_rows_that_differ_are_read_first(name: str) -> None:
     before, after = (parsed(signature, body, w=each) for each in (table, changed))
     made = drawn(before, {"i": positions}, after=after)
     first = made["rows"][0]["i"]
-    assert first.dtype == positions.dtype and first.shape == positions.shape
+    # A dimension without a fixed size holds all rows at once.
+    assert first.dtype == positions.dtype and first.ndim == positions.ndim
     assert expected in np.reshape(first, (-1, len(expected)) if isinstance(expected, list) else -1).tolist()
 
 
