@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
-import runpy
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
-import pytest
+from left_out_tests import left_out
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -90,18 +88,6 @@ def needed(path: Path) -> frozenset[str]:
     return frozenset(found)
 
 
-def left_out(missing: set[str], monkeypatch: pytest.MonkeyPatch) -> set[Path]:
-    """Return the test modules that are not collected where some modules are missing."""
-    find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name in missing else find(name, *rest))
-    found: set[Path] = set()
-    for conftest in TESTS.rglob("conftest.py"):
-        if "collect_ignore" in conftest.read_text(encoding="utf-8"):
-            names = runpy.run_path(str(conftest))["collect_ignore"]
-            found.update(conftest.parent / name for name in names)
-    return found
-
-
 def modules_of(packages: set[str]) -> set[str]:
     """Return the modules of some packages, whether they are installed or not."""
     installed = {
@@ -123,8 +109,8 @@ def test_extras_outside_of_test_are_known() -> None:
     assert not OF_OTHERS & {"onnxruntime", "pytest", "numpy"}
 
 
-def test_a_module_that_needs_another_extra_is_left_out_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_that_needs_another_extra_is_left_out_without_it() -> None:
     missing = modules_of(OF_OTHERS | OF_CAMPAIGNS)
-    ignored = left_out(missing, monkeypatch)
+    ignored = left_out(missing)
     tests = [path for path in TESTS.rglob("test_*.py") if path not in ignored]
     assert {str(path.relative_to(TESTS)): needed(path) & missing for path in tests if needed(path) & missing} == {}
