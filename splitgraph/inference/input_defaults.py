@@ -82,7 +82,7 @@ def told_new_defaults(before: int, model: ModelProto) -> list[Diagnostic]:
         return []
     told = "1 initializer is an input: it is a default" if count == 1 else f"{count} initializers are inputs: defaults"
     text = f"{told} from IR version {_DEFAULTS_SINCE} on, which a caller may replace"
-    help = "Take them out of the inputs with --fix-defaults (Python: fix_defaults=True), if nobody replaces them."
+    help = "If nobody replaces them, take them out of the inputs with convert --fix-defaults (fix_defaults=True)."
     return [diagnostic("SG305", text, "main", severity="info", help=help)]
 
 

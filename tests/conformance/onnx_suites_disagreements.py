@@ -36,6 +36,12 @@ GROUPS = (
     Group(
         "refuses",
         "splitgraph",
+        "the coefficients are for an input of 2 columns, and the input has 5 (onnxruntime refuses to run the model)",
+        _named(_INFER, "linearclassifier_2D_input"),
+    ),
+    Group(
+        "refuses",
+        "splitgraph",
         "the model is invalid: the test gives each input the same type or shape, whatever the operator takes, and "
         "onnx's converter does not look (runtimes refuse the model)",
         _named(

@@ -20,7 +20,7 @@ def model(**names: str) -> onnx.ModelProto:
     """An invalid split and a node of an unknown operator. names: in place of short ones."""
     held = {name: names.get(name, name) for name in ("node", "x", "part", "other", "dim", "Unknown", "domain")}
     nodes = [
-        helper.make_node("Split", [held["x"]], [held["part"], held["other"]], name=held["node"], axis=1, num_outputs=3),
+        helper.make_node("Split", [held["x"]], [held["part"], held["other"]], name=held["node"], axis=1, num_outputs=1),
         helper.make_node(held["Unknown"], [held["part"]], ["y"], domain=held["domain"]),
         helper.make_node("Add", [held["part"], held["other"]], ["sum"], name=f"{held['node']} of both"),
     ]

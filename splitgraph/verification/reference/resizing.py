@@ -23,6 +23,8 @@ from splitgraph.verification.reference.kernels import Array, KernelError, filled
 
 RESIZE_VERSIONS: Mapping[str, Sequence[int]] = {"Resize": (10, 11, 13, 18, 19), "Upsample": (1, 7, 9)}
 
+# A scale that was computed from sizes gives a length that is so near to the size.
+_SAME_LENGTH = 1e-3
 _ONE, _HALF = np.float32(1), np.float32(0.5)
 
 
@@ -168,7 +170,10 @@ def _coordinates(axis: _ScaledAxis, transformation: str) -> Array:
     if transformation == "pytorch_half_pixel":
         return centre if axis.after > 1 else np.zeros_like(x)
     if transformation == "align_corners":
-        return np.asarray(x * (before - 1) / (after - 1)) if axis.after > 1 else np.zeros_like(x)
+        # onnx's own tests take the length before it is rounded down, and onnxruntime takes the one after that.
+        exact = axis.scale * before
+        length = after if abs(exact - after) < _SAME_LENGTH else exact
+        return np.asarray(x * (before - 1) / (length - 1)) if axis.after > 1 else np.zeros_like(x)
     if transformation == "asymmetric":
         return np.asarray(x / axis.scale)
     if transformation == "tf_half_pixel_for_nn":

@@ -24,7 +24,7 @@ from splitgraph.verification.regions.sides import ModelSide, reached
 _FIRST_SCAN_OPSET = 9
 
 
-class Body(NamedTuple):
+class BodyPair(NamedTuple):
     """A body in both models. node: that holds it, in the first model. attribute: that it is in, "" for a function.
 
     models, locations: before and after. inputs: the formal inputs of the body, as the inputs of the models are called;
@@ -73,7 +73,7 @@ class _Graph(NamedTuple):
         return names - {""}
 
 
-def bodies(found: ModelRegions, index: int, other: int) -> Iterator[Body]:
+def bodies(found: ModelRegions, index: int, other: int) -> Iterator[BodyPair]:
     """Yield the bodies of a node, and of its partner in the second model, of which models can be made."""
     nodes = found.before.nodes[index], found.after.nodes[other]
     graphs = list(_graphs(found.before, index)), list(_graphs(found.after, other))
@@ -111,7 +111,9 @@ def _graphs(side: ModelSide, index: int) -> Iterator[_Graph]:
         )
 
 
-def _body(found: ModelRegions, nodes: tuple[onnx.NodeProto, onnx.NodeProto], one: _Graph, two: _Graph) -> Body | None:
+def _body(
+    found: ModelRegions, nodes: tuple[onnx.NodeProto, onnx.NodeProto], one: _Graph, two: _Graph
+) -> BodyPair | None:
     """Return a body with its models; None if a value around it is not one of both models."""
     kept = _live_outputs(found, nodes, one) & _live_outputs(found, nodes, two)
     one, two = (each._replace(nodes=_needed(each, kept)) for each in (one, two))
@@ -143,7 +145,9 @@ def _body(found: ModelRegions, nodes: tuple[onnx.NodeProto, onnx.NodeProto], one
     )
     numbers = {place: number for number, place in enumerate(order)}
     outputs = [numbers.get(place) for place in range(len(one.outputs))]
-    return Body(nodes[0], one.attribute, (models[0], models[1]), (one.location, two.location), inputs, outer, outputs)
+    return BodyPair(
+        nodes[0], one.attribute, (models[0], models[1]), (one.location, two.location), inputs, outer, outputs
+    )
 
 
 # Names ----------------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 
 from splitgraph.model.scopes import subgraphs
-from splitgraph.verification.regions.bodies import Body, state_count
+from splitgraph.verification.regions.bodies import BodyPair, state_count
 from splitgraph.verification.values import Value
 
 # So many iterations are looked at.
@@ -20,7 +20,7 @@ MOST_STEPS = 3
 class BodyValues:
     """The values of the formal inputs of a body, step by step. given: the inputs of its node."""
 
-    def __init__(self, body: Body, given: Sequence[Value]) -> None:
+    def __init__(self, body: BodyPair, given: Sequence[Value]) -> None:
         self._body, self._given = body, given
         self._op_type = body.node.op_type if body.attribute else ""
         self._states = state_count(body.node, len(body.inputs)) if body.attribute else 0

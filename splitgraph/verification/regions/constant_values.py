@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import onnx
 
-from splitgraph.model.tensor_data import first_elements, is_in_other_file
+from splitgraph.model.tensor_data import first_elements, is_external
 from splitgraph.model.values import tensor_items
 from splitgraph.verification.models.model_pair import caller_inputs
 from splitgraph.verification.regions.sameness import Sameness
@@ -38,10 +38,10 @@ class Constants:
         return next((attribute.t for attribute in node.attribute if attribute.name == "value"), None)
 
     def told(self, name: str) -> tuple[object, ...]:
-        """Return what equal constants have in common: type, dimensions, and a few elements that are in the file."""
+        """Return what equal constants have in common: type, dimensions, and a few elements that are in memory."""
         if name not in self._told:
             tensor = self.tensor(name)
-            items = None if tensor is None or is_in_other_file(tensor) else _first_items(tensor)
+            items = None if tensor is None or is_external(tensor) else _first_items(tensor)
             kind = None if tensor is None else (tensor.data_type, tuple(tensor.dims))
             self._told[name] = kind, repr(items)
         return self._told[name]

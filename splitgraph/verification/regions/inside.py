@@ -17,7 +17,7 @@ from splitgraph.verification.budget import Budget
 from splitgraph.verification.engines.engine_process import Attempt, Workplace, workplace
 from splitgraph.verification.models.dependence import index_inputs, shape_inputs, values_of_elements
 from splitgraph.verification.models.model_pair import ComparedModel
-from splitgraph.verification.regions.bodies import Body, bodies, state_count
+from splitgraph.verification.regions.bodies import BodyPair, bodies, state_count
 from splitgraph.verification.regions.body_values import BodyValues
 from splitgraph.verification.regions.check import LocalCheck
 from splitgraph.verification.regions.cut import cut_out
@@ -59,7 +59,7 @@ def _given(
     local: LocalCheck,
     region: FoundRegion,
     index: int,
-    body: Body,
+    body: BodyPair,
     run: tuple[Mapping[str, Value], str, float],
 ) -> tuple[list[Value], dict[str, Value]] | None:
     """Return what a node and its body read from around it, on the values that reached the region; None where that
@@ -96,7 +96,7 @@ class _Inside:
     def __init__(
         self,
         local: LocalCheck,
-        body: Body,
+        body: BodyPair,
         given: list[Value],
         outer: Mapping[str, Value],
         engine: str,

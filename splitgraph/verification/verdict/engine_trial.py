@@ -340,9 +340,7 @@ class EngineTrial:
         rounded = [region for region in regions if region.max_abs_diff]
         is_rounding = self._is_rounding() if are_equal and rounded else False
         if is_rounding is None:
-            text = (
-                f"not verified: some outputs differ ({told}); whether that is rounding was not judged in time"
-            )
+            text = f"not verified: some outputs differ ({told}); whether that is rounding was not judged in time"
             self.notes.append(diagnostic("SG506", text, severity="warning", help=help_texts.LONGER))
             return replace(outcome, verdict="not-run", difference=None)
         if is_rounding:

@@ -9,6 +9,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from onnx import helper
+from onnx.reference import ReferenceEvaluator
 
 from splitgraph.verification.reference import evaluator
 from splitgraph.verification.reference.kernels import KernelError
@@ -52,6 +53,8 @@ CASES: dict[str, tuple[str, int, Given, Given]] = {
             (("shrinks", SHRINKS), ("grows", GROWS), ("to one", ONE), ("to sizes", SIZES)),
             (11, 19),
         )
+        # Where a length is rounded down, onnx's own tests align the corners of the exact one (see below).
+        if coordinates != "align_corners" or place not in ("shrinks", "grows")
     },
     **{
         f"nearest, {rounding}": ("Resize", 13, GROWS, {"nearest_mode": rounding})
@@ -94,6 +97,17 @@ def test_as_onnxruntime_computes_it(name: str) -> None:
     found, expected = run_both(*CASES[name])
     assert found.dtype == expected.dtype
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("scales", [SHRINKS, GROWS])
+def test_corners_are_aligned_at_the_exact_length(scales: Given) -> None:
+    """onnx's own test of linear align_corners with scales has it so; onnxruntime takes the rounded length."""
+    ways = {"mode": "linear", "coordinate_transformation_mode": "align_corners"}
+    names, held = ["x", "", "scales"], {"x": IMAGE, **scales}
+    types = [value(name, array.shape, helper.np_dtype_to_tensor_dtype(array.dtype)) for name, array in held.items()]
+    model = model_of([node("Resize", names, ["y"], **ways)], types, ["y"], opset=19)
+    (expected,) = ReferenceEvaluator(model).run(None, held)
+    np.testing.assert_allclose(evaluator.run(evaluator.load(model), held)[0], expected, rtol=1e-4, atol=1e-5)
 
 
 def test_upsample_1_has_a_scale_for_each_side() -> None:

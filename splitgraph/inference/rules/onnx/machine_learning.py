@@ -224,9 +224,11 @@ def linear_regressor(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _check_columns(ctx: NodeContext, weights: int, parts: int | None) -> None:
-    """Require a column of the input for each weight of a part. Weights that no columns fit are left alone."""
+    """Require a column of the input for each weight of a part. Weights that no columns fit are left alone, and so is an
+    input of one dimension, which onnx's own tests take for rows.
+    """
     dims = dims_of(ctx, 0)
-    if not dims or not parts or not weights or weights % parts:
+    if not dims or len(dims) < 2 or not parts or not weights or weights % parts:
         return
     fault = partial("the input has {} columns; the attributes are for {}".format, dims[-1], weights // parts)
     expect(ctx, dims[-1], "==", weights // parts, fault)
