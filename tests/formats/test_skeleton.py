@@ -135,7 +135,7 @@ EDITS: dict[str, Callable[[ModelProto], object]] = {
     "a node goes": lambda model: model.graph.node.pop(0),
     "a name is very long": lambda model: setattr(model.graph, "name", "y" * 40_000),
     "a node is copied": lambda model: model.graph.node.append(model.graph.node[-1]),
-    "a function goes": lambda model: model.functions.pop(),
+    "a function goes": lambda model: model.functions.__delitem__(slice(-1, None)),
     "a graph moves": lambda model: model.training_info.add().algorithm.CopyFrom(model.graph),
     "the opset is another": lambda model: setattr(model.opset_import[0], "version", 2**40),
 }

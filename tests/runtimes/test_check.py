@@ -80,7 +80,8 @@ def test_equal_initializers_of_one_name_are_told(target: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("trct", "did you mean 'tract'"), ("mnn@1", "known are: mnn@3.6.1"), ("", "")]
+    ("name", "words"),
+    [("trct", "did you mean 'tract'"), ("mnn@1", "known are: mnn@3.6.1"), ("", "there is no target ''")],
 )
 def test_an_unknown_target(name: str, words: str) -> None:
     with pytest.raises(splitgraph.SplitgraphError, match=words):
