@@ -140,7 +140,8 @@ def as_initializers(model: onnx.ModelProto) -> onnx.ModelProto | None:
 
 def with_identities(model: onnx.ModelProto) -> onnx.ModelProto | None:
     """Put an Identity before the first input of each third node."""
-    if _has_bodies(model):
+    if _has_bodies(model) or any("Sequence" in node.op_type for node in model.graph.node):
+        # Identity takes no sequences below 14.
         return None
     copy = _copy(model)
     nodes = []
