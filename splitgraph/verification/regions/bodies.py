@@ -16,7 +16,7 @@ import onnx
 
 from splitgraph.model.scopes import called_function, function_key, reads, subgraphs
 from splitgraph.verification.models.model_files import specialise
-from splitgraph.verification.regions.cut import add_constant, called_functions
+from splitgraph.verification.regions.cut import add_constant, called_functions, rename_values
 from splitgraph.verification.regions.find import ModelRegions
 from splitgraph.verification.regions.sides import ModelSide, reached
 
@@ -217,21 +217,11 @@ def _model(
     for node in graph.nodes:
         copy = own.node.add()
         copy.CopyFrom(node)
-        _rename(copy, names)
+        rename_values(copy, names)
     for name, result in zip(outputs, results, strict=True):
         if names.get(name, name) != result:
             own.node.append(onnx.helper.make_node("Identity", [names.get(name, name)], [result]))
     return model
-
-
-def _rename(node: onnx.NodeProto, names: Mapping[str, str]) -> None:
-    node.input[:] = [names.get(name, name) for name in node.input]
-    node.output[:] = [names.get(name, name) for name in node.output]
-    for _, _, body in subgraphs(node):
-        for inner in body.node:
-            _rename(inner, names)
-        for value in body.output:
-            value.name = names.get(value.name, value.name)
 
 
 # What is read ---------------------------------------------------------------------------------------------------------

@@ -95,13 +95,19 @@ def add_constant(graph: onnx.GraphProto, side: ModelSide, name: str, own_name: s
 
 def _rename(node: onnx.NodeProto, names: Mapping[str, str]) -> None:
     """Rename what a node and its bodies read and compute, and drop what only people read."""
-    for field in ("name", "doc_string", "metadata_props", "device_configurations"):
-        node.ClearField(field)
+    for each in nodes_within([node]):
+        for field in ("name", "doc_string", "metadata_props", "device_configurations"):
+            each.ClearField(field)
+    rename_values(node, names)
+
+
+def rename_values(node: onnx.NodeProto, names: Mapping[str, str]) -> None:
+    """Rename what a node and its bodies read and compute."""
     node.input[:] = [names.get(name, name) for name in node.input]
     node.output[:] = [names.get(name, name) for name in node.output]
     for _, _, body in subgraphs(node):
         for inner in body.node:
-            _rename(inner, names)
+            rename_values(inner, names)
         for value in body.output:
             value.name = names.get(value.name, value.name)
 
