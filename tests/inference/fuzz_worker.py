@@ -44,7 +44,12 @@ def check(seed: int, nodes: int) -> dict[str, Any]:
     with bounded_inference():
         analysis = splitgraph.infer(model)
     result = {"dims": 0, "unknown": 0, "nodes": len(model.graph.node), "runs": 0, "refused": 0, "excluded": 0}
-    wrong = [f"false error {found.code}: {found.location}: {found.message}" for found in analysis.diagnostics]
+    wrong = [
+        f"false error {found.code}: {found.location}: {found.message}"
+        for found in analysis.diagnostics
+        # A warning says what an obligation says, which the runs below are held against.
+        if found.severity == "error"
+    ]
     rng = random.Random(seed)
     names = [output for node in model.graph.node for output in node.output]
     for attempt in range(4):
