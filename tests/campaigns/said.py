@@ -2,12 +2,13 @@
 
     python tests/campaigns/said.py before.jsonl.gz
     python tests/campaigns/said.py after.jsonl.gz --against before.jsonl.gz
+    python tests/campaigns/said.py sizes.jsonl.gz --only reshape
 
 `written_bytes.py` records what is written; this records what is printed. Each model is given to the commands below,
 with --json and as text; a result is not written. The models are those of `models/`, all of onnx's node tests, the
 cases of the corpora of inference and of OpenVINO, splits as exporters write them, and models that are broken in their
-bytes, fields or in memory, most of which are refused. The help of each command and the page of each diagnostic code
-belong to it.
+bytes, fields or in memory, most of which are refused. Each model is asked for the sizes of `asked_sizes.py`, too. The
+help of each command and the page of each diagnostic code belong to it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import tempfile
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from multiprocessing import Pool
 from pathlib import Path
 
@@ -31,14 +33,15 @@ import onnx
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS), str(TESTS / "conformance"), str(TESTS.parent)]
 
-from builder import build  # noqa: E402  (the folders above are on the path only now)
+from asked_sizes import requests  # noqa: E402  (the folders above are on the path only now)
+from builder import build  # noqa: E402
 from exporter_idioms import idiom_model  # noqa: E402
 from mutated_models_mutants import make_mutant  # noqa: E402
 
 from splitgraph import cli  # noqa: E402
 from splitgraph.findings.codes import CODES  # noqa: E402
 
-COMMANDS = ("infer", "upgrade", "downgrade", "convert", "verify", "explain", "check", "report", "diff", "doctor")
+COMMANDS = tuple("infer upgrade downgrade convert reshape verify explain check report diff doctor".split())
 DRY = ("--dry-run", "--no-verify")
 QUESTIONS: Mapping[str, Sequence[str]] = {
     "infer": ("infer",),
@@ -55,6 +58,7 @@ QUESTIONS: Mapping[str, Sequence[str]] = {
     "mnn": ("convert", "--target", "mnn", "--json", *DRY),
 }
 OF_IR = ("infer", "infer in full", "variadic-split")
+PARTS = ("reshape", "others")
 IDIOMS = 150
 MUTANTS = 1500
 
@@ -93,22 +97,34 @@ def models(mutants: int) -> Iterator[tuple[str, bytes]]:
             continue
 
 
-def answers(item: tuple[str, bytes]) -> tuple[str, dict[str, str]]:
+def answers(item: tuple[str, bytes], parts: Sequence[str]) -> tuple[str, dict[str, str]]:
     """What is said of one model."""
     name, data = item
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         Path("model.onnx").write_bytes(data)
-        return name, {question: said(*arguments, "model.onnx") for question, arguments in QUESTIONS.items()}
+        return name, of_file("model.onnx", tuple(QUESTIONS), parts)
 
 
-def of_layers(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
+def of_file(path: str, questions: Sequence[str], parts: Sequence[str]) -> dict[str, str]:
+    """What is said of the model of one file."""
+    found = {}
+    if "others" in parts:
+        found = {question: said(*QUESTIONS[question], path) for question in questions}
+    if "reshape" in parts:
+        for asked, request in requests(path).items():
+            how = ("--diff",) if request.batch is None else ("--json",)
+            found[asked] = said("reshape", path, *request.arguments(), *how, *DRY)
+    return found
+
+
+def of_layers(folder: Path, parts: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
     """What is said of the corpus of OpenVINO's files."""
     with zipfile.ZipFile(TESTS / "formats" / "openvino_ir" / "corpus.zip") as archive:
         archive.extractall(folder)
     os.chdir(folder)
     for path in sorted(folder.glob("*.xml")):
-        yield path.name, {question: said(*QUESTIONS[question], path.name) for question in OF_IR}
+        yield path.name, of_file(path.name, OF_IR, parts)
 
 
 def of_no_model() -> Iterator[tuple[str, dict[str, str]]]:
@@ -125,16 +141,18 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--mutants", type=int, default=MUTANTS, help="how many broken models")
     parser.add_argument("--every", type=int, default=1, help="only every n-th model, for a quick look")
+    parser.add_argument("--only", choices=PARTS, help="only one part of what is asked of each model")
     parser.add_argument("--show", type=int, default=20, help="how many differences to print")
     options = parser.parse_args()
     output, against = options.output.resolve(), options.against and options.against.resolve()
+    parts = PARTS if options.only is None else (options.only,)
     found = dict(of_no_model())
     with tempfile.TemporaryDirectory() as folder:
-        found.update(of_layers(Path(folder)))
+        found.update(of_layers(Path(folder), parts))
         os.chdir("/")
     chosen = (item for index, item in enumerate(models(options.mutants)) if index % options.every == 0)
     with Pool(options.jobs) as pool:
-        found.update(pool.imap_unordered(answers, chosen, chunksize=8))
+        found.update(pool.imap_unordered(partial(answers, parts=parts), chosen, chunksize=8))
     with gzip.open(output, "wt", compresslevel=4) as file:
         for name in sorted(found):
             file.write(json.dumps([name, found[name]]) + "\n")
