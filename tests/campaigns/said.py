@@ -41,7 +41,7 @@ from mutated_models_mutants import make_mutant  # noqa: E402
 from splitgraph import cli  # noqa: E402
 from splitgraph.findings.codes import CODES  # noqa: E402
 
-COMMANDS = tuple("infer upgrade downgrade convert reshape verify explain check report diff doctor".split())
+COMMANDS = ("infer", "upgrade", "downgrade", "convert", "reshape", "verify", "explain", "check", "report", "diff")
 DRY = ("--dry-run", "--no-verify")
 QUESTIONS: Mapping[str, Sequence[str]] = {
     "infer": ("infer",),
@@ -129,7 +129,7 @@ def of_layers(folder: Path, parts: Sequence[str]) -> Iterator[tuple[str, dict[st
 
 def of_no_model() -> Iterator[tuple[str, dict[str, str]]]:
     """The help of each command, and the page of each code."""
-    yield "help", {command: said(command, "--help") for command in COMMANDS}
+    yield "help", {command: said(command, "--help") for command in (*COMMANDS, "doctor")}
     yield "codes", {code: said("explain", code) for code in CODES}
 
 
