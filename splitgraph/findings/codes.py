@@ -424,6 +424,13 @@ _code(
     "normalisation, a sort or a quantisation over all items, mixes them. Nothing is written.",
     "Keep the batch that the model has; --no-verify writes the result all the same.",
 )
+_code(
+    "SG423",
+    "sizes that a result needs",
+    "The result runs only with some sizes of a dimension that was a number, as a network that halves its height twice "
+    "and doubles it again needs a multiple of 4. The message says which.",
+    "Pad the input to such a size. A result that needs certain sizes of a batch is refused (SG420).",
+)
 
 # 5xx: verification ----------------------------------------------------------------------------------------------
 _code(

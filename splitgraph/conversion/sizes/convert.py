@@ -12,12 +12,13 @@ from splitgraph.conversion.repair import repaired
 from splitgraph.conversion.rewrite import GivenSizes, Rewrite, step
 from splitgraph.conversion.sizes.follow import Operators
 from splitgraph.conversion.sizes.formulas import NotWritable
+from splitgraph.conversion.sizes.laws import told_conditions
 from splitgraph.conversion.sizes.over import APART, OVER
 from splitgraph.conversion.sizes.rounds import given_by_the_user
 from splitgraph.conversion.sizes.rules import RULES, SAYING
 from splitgraph.conversion.sizes.search import find_reading
 from splitgraph.conversion.sizes.steps import STEPS
-from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, relabelled
+from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, relabelled, renamed
 from splitgraph.conversion.sizes.write import SizeWriter
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference import infer_model, walk_model
@@ -52,7 +53,8 @@ def convert_to(
     labelled = relabelled(model, wanted)
     entries = given_by_the_user(lambda: walk_model(labelled), follow, _OPERATORS, wanted)
     bare = _undeclared(labelled)
-    found = find_reading(wanted, _OPERATORS, entries, lambda follower: walk_model(bare, leeway, follower))
+    before = walk_model(_undeclared(renamed(model, wanted)), leeway)
+    found = find_reading(wanted, _OPERATORS, entries, before, lambda follower: walk_model(bare, leeway, follower))
     walked, follower = found.walked, found.follower
     plan.blockers += found.in_the_way()
     plan.raise_blockers("the sizes cannot change")
@@ -68,7 +70,8 @@ def convert_to(
     result = _declared_anew(written.model, wanted)
     plan.blockers += _errors_at_sizes(model, result, found.wanted)
     plan.raise_blockers("the sizes cannot change")
-    return rewrite.then(replace(written, held=result)), found.given
+    said = (*written.diagnostics, *told_conditions(found.judgement, found.wanted))
+    return rewrite.then(replace(written, held=result, diagnostics=said)), found.given
 
 
 def _errors_at_sizes(before: ModelProto, after: ModelProto, wanted: Wanted) -> Sequence[Diagnostic]:

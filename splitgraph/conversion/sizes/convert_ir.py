@@ -11,6 +11,7 @@ from splitgraph.conversion.openvino_ir import Place, graph_at
 from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.rewrite import GivenSizes, Rewrite
 from splitgraph.conversion.sizes.formulas import NotWritable
+from splitgraph.conversion.sizes.laws import told_conditions
 from splitgraph.conversion.sizes.rounds import given_by_the_user
 from splitgraph.conversion.sizes.rules_ir import LAYERS
 from splitgraph.conversion.sizes.search import find_reading
@@ -50,7 +51,10 @@ def convert_ir_to(
     plan = Plan()
     entries = given_by_the_user(lambda: walk_mirror(mirrored, bound), tuple(follow), LAYERS, wanted)
     weights = _Weights(model, mirrored)
-    found = find_reading(wanted, LAYERS, entries, lambda follower: walk_mirror(mirrored, bound, follower), weights.read)
+    unchanged = walk_mirror(mirror(model), bound)
+    found = find_reading(
+        wanted, LAYERS, entries, unchanged, lambda follower: walk_mirror(mirrored, bound, follower), weights.read
+    )
     walked, follower = found.walked, found.follower
     plan.blockers += found.in_the_way(known)
     plan.raise_blockers("the sizes cannot change")
@@ -66,7 +70,9 @@ def convert_ir_to(
     plan.blockers += _left_over(analysis, wanted, known)
     plan.raise_blockers("the sizes cannot change")
     version: Mapping[str, int] = {IR: model.version}
-    return Rewrite(analysis.model, tuple(writer.changes), from_opset=version, to_opset=version), found.given
+    said = tuple(told_conditions(found.judgement, found.wanted))
+    changes = tuple(writer.changes)
+    return Rewrite(analysis.model, changes, said, from_opset=version, to_opset=version), found.given
 
 
 def _new_shapes(wanted: Wanted) -> dict[str, list[DimLike | None]]:

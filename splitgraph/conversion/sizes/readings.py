@@ -82,6 +82,9 @@ def read_target(
         spots = sorted(_spots(factor, out, outer.get(factor.axis)), key=lambda spot: _rank(spot, factor, dims, out))
         if not spots:
             return None
+        rest = [spot for spot in spots if target[spot.entry] == -1]
+        if rest and not any(spot.before == spot.after == 1 for spot in spots):
+            spots = rest
         if any(isinstance(each, Dim) and symbols_of(each) & symbols_of(factor.part) for each in decided.values()):
             continue
         taken = 0

@@ -10,7 +10,7 @@ from splitgraph.conversion.plan import errors_of
 from splitgraph.conversion.sizes.follow import Follower, InputPlace, Need, Operators
 from splitgraph.conversion.sizes.origins import Origins, ReadWeights, Stuck, read_tensor
 from splitgraph.conversion.sizes.wanted import Wanted
-from splitgraph.dim import Dim, DimLike, Obligation, parse_given_dim, substitute, symbols_of
+from splitgraph.dim import Dim, DimLike, parse_given_dim, symbols_of
 from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic, meant
 from splitgraph.inference import Walked
 from splitgraph.model.scopes import MAIN, GraphPath, Scope, node_label, roots
@@ -18,8 +18,6 @@ from splitgraph.model.value_type import UNKNOWN, Contents, ValueType
 
 # Each round decides about the sizes that the last one found in the way.
 _MOST_ROUNDS = 40
-# Sizes at which a requirement may hold, besides the old one.
-_TRIED = (*range(1, 18), *(2**power for power in range(5, 13)), *(96, 160, 192, 224, 320, 384, 640, 768, 1280))
 
 
 def walk_followed(
@@ -195,11 +193,6 @@ def in_the_way(
         if error.location not in told:
             yield diagnostic("SG420", f"with the new sizes: {error.message}", error.location)
             told.add(error.location)
-    for requirement in walked.requirements:
-        obligation = requirement.obligation
-        if requirement.location not in told and _forbids(obligation, wanted):
-            told.add(requirement.location)
-            yield diagnostic("SG420", f"needs {wanted.spelled(str(obligation))}", requirement.location)
 
 
 def _unknown_results(walked: Walked, wanted: Wanted) -> Iterator[tuple[str, str]]:
@@ -233,32 +226,3 @@ def _replaceable_sizes(walked: Walked, wanted: Wanted, operators: Operators) -> 
 
 def _is_open(kind: ValueType) -> bool:
     return kind.kind == "tensor" and kind.shape is None
-
-
-def _forbids(obligation: Obligation, wanted: Wanted) -> bool:
-    """Return True for a requirement that does not hold at the wanted numbers, or at the old size of a symbol only."""
-    names = obligation.symbols & wanted.old.keys()
-    if not names or (obligation.relation == ">=" and not names <= wanted.new.keys()):
-        return False
-    if names <= wanted.new.keys():
-        return not _holds(obligation, wanted.new)
-    for name in names - wanted.new.keys():
-        others = {**wanted.old, **wanted.new}
-        tried = (size for size in (*_TRIED, wanted.old[name] * 2, wanted.old[name] * 3) if size != wanted.old[name])
-        # One other size is a coincidence: N == 24 where 24 items broadcast with 24 positions.
-        if sum(_holds(obligation, {**others, name: size}) for size in tried) < 2:
-            return True
-    return False
-
-
-def _holds(obligation: Obligation, sizes: Mapping[str, int]) -> bool:
-    """Return False if an obligation cannot hold at these sizes or divides by 0; True also if other symbols decide."""
-    try:
-        left, right = (
-            substitute(side, sizes) if isinstance(side, Dim) else side for side in (obligation.lhs, obligation.rhs)
-        )
-    except ArithmeticError:
-        return False
-    if isinstance(left, Dim) or isinstance(right, Dim):
-        return True
-    return left == right if obligation.relation == "==" else left >= right

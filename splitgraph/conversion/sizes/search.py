@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from splitgraph.conversion.sizes.follow import Follower, InputPlace, Need, Operators, Reading
+from splitgraph.conversion.sizes.laws import Judgement, judge
 from splitgraph.conversion.sizes.origins import ReadWeights, read_tensor
 from splitgraph.conversion.sizes.rounds import in_the_way, walk_followed
 from splitgraph.conversion.sizes.wanted import Wanted
@@ -31,7 +32,8 @@ _ITEMS_HELP = "If it is no batch, name the dimension with reshape --input-shape,
 
 class Found(NamedTuple):
     """A walk with new sizes. stuck: the needs that nothing gives, with why. over: where a dimension is computed over,
-    by symbol; lost: the outputs that do not have one. dropped: the same of dimensions that are taken for lengths.
+    by symbol; lost: the outputs that do not have one. judgement: what the laws say (`laws.py`). dropped: the same of
+    dimensions that are taken for lengths.
     """
 
     wanted: Wanted
@@ -40,6 +42,7 @@ class Found(NamedTuple):
     stuck: Mapping[Need, str]
     over: Mapping[str, tuple[str, str]]
     lost: Mapping[str, tuple[str, str]]
+    judgement: Judgement
     dropped: Mapping[str, tuple[str, str]] = MappingProxyType({})
 
     @property
@@ -50,11 +53,16 @@ class Found(NamedTuple):
 
     def not_apart(self) -> Mapping[str, tuple[str, str]]:
         """Return why items do not stand apart along a dimension, by symbol: the node, and what it does."""
-        return {**self.lost, **self.over}
+        return {**self.judgement.lost, **self.lost, **self.over}
 
     def in_the_way(self, known: Collection[str] = ()) -> Iterator[Diagnostic]:
         """Yield what is in the way of the new sizes. known: where the model has errors without them."""
         others = [*in_the_way(self.walked, self.follower, self.stuck, known)]
+        told = {found.location for found in others}
+        for breach in self.judgement.breaches:
+            if breach.location not in told:
+                told.add(breach.location)
+                others.append(diagnostic("SG420", self.wanted.spelled(breach.text), breach.location))
         yield from others
         # An output may miss a dimension only because of these.
         reasons = self.over if others else self.not_apart()
@@ -69,18 +77,23 @@ def find_reading(
     wanted: Wanted,
     operators: Operators,
     entries: Mapping[InputPlace, Mapping[int, DimLike]],
+    before: Walked,
     walk: Callable[[Follower], Walked],
     read_weights: ReadWeights = read_tensor,
 ) -> Found:
-    """Walk a model with new sizes until nothing more can be decided. entries: what the user says of constants. walk:
-    walks the model with what it is given.
+    """Walk a model with new sizes until nothing more can be decided. entries: what the user says of constants. before:
+    the walk over the model as it is, with the new names of its own dimensions. walk: walks the model with what it is
+    given.
     """
+
+    ignored = {found.location for found in before.diagnostics if found.severity == "error"}
 
     def follow(wanted: Wanted, choices: Mapping[Reading, int]) -> Found:
         decided = {place: dict(each) for place, each in entries.items()}
         follower = Follower(wanted, operators, decided, choices=choices)
         walked, stuck = walk_followed(lambda: walk(follower), follower, read_weights)
-        return Found(wanted, walked, follower, stuck, dict(follower.over), _lost(walked, wanted))
+        judgement = judge(before, walked, wanted, ignored)
+        return Found(wanted, walked, follower, stuck, dict(follower.over), _lost(walked, wanted), judgement)
 
     if operators.over is None:
         first = {name for name, inputs in wanted.axes.items() if set(inputs.values()) == {0}}
