@@ -36,6 +36,7 @@ from splitgraph.verification.regions.cut import (
 )
 from splitgraph.verification.regions.draw import is_fully_drawn
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
+from splitgraph.verification.regions.folding import folded
 from splitgraph.verification.regions.lost_digits import Loss
 from splitgraph.verification.regions.reading import find_changes, questions
 from splitgraph.verification.verification import Region
@@ -92,7 +93,8 @@ class LocalCheck:
         self.inner: dict[int, Region] = {}
         known: dict[tuple[object, ...], int] = {}
         for region in regions:
-            models = [cut_out(region, side, number) for number, side in enumerate(found.sides)]
+            cut = (cut_out(region, side, number) for number, side in enumerate(found.sides))
+            models = [folded(model, side.folder) for model, side in zip(cut, found.sides, strict=True)]
             fixed = [
                 place
                 for place, border in enumerate(region.inputs)

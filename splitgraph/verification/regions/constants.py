@@ -22,7 +22,10 @@ _ML = "ai.onnx.ml"
 _OF_CONSTANT = frozenset(
     {"value", "value_float", "value_floats", "value_int", "value_ints", "value_string", "value_strings"}
 )
+# Texts that data is compared with, or that are a result.
+_TEXTS = frozenset({"pattern", "delimiter", "stopwords", "default_string"})
 _NUMBERS = (_Kind.FLOAT, _Kind.FLOATS, _Kind.INT, _Kind.INTS)
+_COMPARED = (_Kind.FLOATS, _Kind.INTS, _Kind.STRINGS, _Kind.FLOAT)
 # Attributes that name an element type.
 _TYPES = frozenset({"to", "dtype", "output_dtype", "stash_type"})
 # The input at which a node reads a constant that is its own attribute.
@@ -97,7 +100,7 @@ def _attributes(
             yield HeldConstant(node.output[0], held, readers[node.output[0]])
         elif attribute.type == _Kind.TENSOR:
             yield HeldConstant(attribute.name, attribute.t, [(node.op_type, ATTRIBUTE)])
-        elif node.domain == _ML and attribute.type in (_Kind.FLOATS, _Kind.INTS, _Kind.STRINGS, _Kind.FLOAT):
+        elif attribute.name in _TEXTS or (node.domain == _ML and attribute.type in _COMPARED):
             yield HeldConstant(attribute.name, attribute, [(node.op_type, ATTRIBUTE)])
         elif has_all_attributes and attribute.type in _NUMBERS and attribute.name not in _TYPES:
             yield HeldConstant(attribute.name, attribute, [(node.op_type, ATTRIBUTE)], is_setting=True)

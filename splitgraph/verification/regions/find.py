@@ -145,6 +145,7 @@ class ModelRegions:
             for index, other in pairs
             if other is not None
             and other in after
+            and self._have_same_outputs(index, other)
             and self._sameness.have_bodies_of_one_kind(self.before.nodes[index], self.after.nodes[other], self._is_same)
         ]
 
@@ -264,11 +265,13 @@ class ModelRegions:
 
     def _is_kept(self, index: int, other: int) -> bool:
         before, after = self.before.nodes[index], self.after.nodes[other]
-        if not self._sameness.are_same(before, after, self._is_same):
-            return False
+        return self._sameness.are_same(before, after, self._is_same) and self._have_same_outputs(index, other)
+
+    def _have_same_outputs(self, index: int, other: int) -> bool:
+        """Return True if the outputs of two nodes that somebody reads are the same values."""
         return all(
             self._after_name.get(name) == new or not (self.before.is_used(name) or self.after.is_used(new))
-            for name, new in zip(before.output, after.output, strict=True)
+            for name, new in zip(self.before.nodes[index].output, self.after.nodes[other].output, strict=False)
         )
 
     def _is_same(self, name: str, other: str) -> bool:

@@ -39,6 +39,7 @@ class MergedNodes:
 
 def merged(
     model: onnx.ModelProto,
+    nodes: Sequence[onnx.NodeProto],
     reads: Sequence[Sequence[str]],
     needed: Collection[int],
     constants: Constants,
@@ -46,14 +47,15 @@ def merged(
 ) -> MergedNodes:
     """Return the nodes of the main graph that an output depends on, the same ones merged, and the Constant nodes.
 
-    reads: the names that each node reads, also in its bodies. needed: the nodes that an output depends on.
+    nodes: of the main graph. reads: the names that each node reads, also in its bodies. needed: the nodes that an
+    output depends on.
     """
     results = {value.name for value in model.graph.output}
     merging = _Merging(model, constants, folder, results)
-    kept = [index for index in sorted(needed) if not merging.has_taken(model.graph.node[index], reads[index])]
+    kept = [index for index in sorted(needed) if not merging.has_taken(nodes[index], reads[index])]
     found = MergedNodes()
     for index in kept:
-        node = model.graph.node[index]
+        node = nodes[index]
         names = {name: merging.name_of(name) for name in reads[index] if merging.name_of(name) != name}
         outputs = [merging.written.get(name, name) for name in node.output]
         if names or outputs != node.output[:]:

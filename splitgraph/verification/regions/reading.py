@@ -44,13 +44,16 @@ _READING_ALL = frozenset(
     | {"GroupNormalization", "LayerNormalization", "RMSNormalization", "PRelu", "Pad", "Resize", "Tile"}
     | {"ConstantOfShape", "Expand", "Reshape"}
 )
+# The attribute of RegexFullMatch.
+_PATTERN = "pattern"
 
 
 class ConstantChange(NamedTuple):
     """A constant with other elements in the second model, or one that only one model holds. positions: of the constant
     among those of each side. places: the elements that differ on each side, in its flat form; none of a side without
     it. arrays: the elements of each side. only: the side of a constant that the other one has not. is_needed: the
-    models are not equal before a run reads it.
+    models are not equal before a run reads it. is_pattern: of texts, so that a text which matches the one says nothing
+    about the other: no run reads it all.
     """
 
     positions: tuple[int, int]
@@ -58,6 +61,7 @@ class ConstantChange(NamedTuple):
     arrays: tuple[Array, Array]
     only: int | None = None
     is_needed: bool = True
+    is_pattern: bool = False
 
     @property
     def side(self) -> int:
@@ -112,7 +116,7 @@ def find_changes(
             continue
         del left[0][one], left[1][other]
         places = _different_places(*arrays, rtol)
-        change = ConstantChange((one, other), places, arrays)
+        change = ConstantChange((one, other), places, arrays, is_pattern=held[0][one].name == _PATTERN)
         if (places[0].size or places[1].size) and not _is_detail(held[0][one], change):
             changes.append(change)
     return [*changes, *_of_one_side(left, folders)][:_MOST]
@@ -201,7 +205,8 @@ def _different_places(array: Array, other: Array, rtol: float) -> tuple[Array, A
         places = np.flatnonzero(_differ(_as_float(array), _as_float(other), rtol))
         return places, places
     overlap = tuple(slice(min(lengths)) for lengths in zip(array.shape, other.shape, strict=True))
-    differ = _differ(array[overlap], other[overlap], rtol)
+    # An index gives a text itself, and no array.
+    differ = _differ(np.asarray(array[overlap]), np.asarray(other[overlap]), rtol)
     flags = [np.ones(each.shape, bool) for each in (array, other)]
     for each in flags:
         each[overlap] = differ
@@ -249,7 +254,7 @@ def questions(
                     _with_elements(models[side], change.positions[side], spoiled)
                     for spoiled in _spoiled(array, other, group)
                 )
-                yield ReadingQuestion(number, side, list(made))
+                yield ReadingQuestion(number, side, [] if change.is_pattern else list(made))
 
 
 def _is_no_length(elements: Array) -> Array:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import onnx
 
 from splitgraph.differences.matching import ComparedGraph
 from splitgraph.formats.constants import UnknownFolder
-from splitgraph.model.scopes import MAIN, Scope, node_label, opset_imports, reads, subgraph_location
+from splitgraph.model.scopes import MAIN, Scope, node_label, opset_imports, reads, subgraph_location, subgraphs
 from splitgraph.verification.models.model_pair import ComparedModel
 from splitgraph.verification.regions.constant_values import Constants
 from splitgraph.verification.regions.merging import merged
@@ -18,7 +18,8 @@ from splitgraph.verification.regions.merging import merged
 
 class ModelSide:
     """One model: its main graph, its constants, and who computes and who reads each value. nodes: those that an output
-    of the model depends on, without those that compute the same as another one (see `merging`). computed: the indices
+    of the model depends on, without those that compute the same as another one (see `merging`), and in their bodies
+    those that an output of the body depends on. computed: the indices
     of those that are no constants. reads: the names that each node reads, also in its bodies.
     """
 
@@ -31,10 +32,11 @@ class ModelSide:
         self.constants = Constants(self.model, compared.left_out)
         self.results = {value.name for value in self.model.graph.output}
         scope = Scope(self.model.graph, MAIN, "main", opset_imports(self.model.opset_import))
-        read = _reads_of(scope.nodes)
-        producers = {name: index for index, node in enumerate(scope.nodes) for name in node.output if name}
+        nodes = [with_live_bodies(node) for node in scope.nodes]
+        read = _reads_of(nodes)
+        producers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
         needed = reached([producers[name] for name in self.results if name in producers], read, producers)
-        found = merged(self.model, read, needed, self.constants, compared.folder or UnknownFolder())
+        found = merged(self.model, nodes, read, needed, self.constants, compared.folder or UnknownFolder())
         self.graph = ComparedGraph(scope, found.nodes)
         self.nodes, self._places = self.graph.nodes, found.places
         self.reads = _reads_of(self.nodes)
@@ -68,6 +70,34 @@ class ModelSide:
     def made_by(self, indices: Iterable[int]) -> dict[str, None]:
         """Return the values that some nodes compute, in their order."""
         return dict.fromkeys(name for index in sorted(indices) for name in self.nodes[index].output if name)
+
+
+def with_live_bodies(node: onnx.NodeProto) -> onnx.NodeProto:
+    """Return a node whose bodies have only nodes that their outputs depend on: what other ones read is not read."""
+    if all(len(live_nodes(body)) == len(body.node) for body in graphs_within(node)):
+        return node
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    for body in graphs_within(copy):
+        kept = live_nodes(body)
+        del body.node[:]
+        body.node.extend(kept)
+    return copy
+
+
+def live_nodes(body: onnx.GraphProto) -> list[onnx.NodeProto]:
+    """Return the nodes that an output of a body depends on."""
+    makers = {name: index for index, node in enumerate(body.node) for name in node.output if name}
+    start = [makers[value.name] for value in body.output if value.name in makers]
+    return [body.node[index] for index in sorted(reached(start, _reads_of(body.node), makers))]
+
+
+def graphs_within(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    """Yield the bodies of a node, each behind those in it."""
+    for _, _, body in subgraphs(node):
+        for inner in body.node:
+            yield from graphs_within(inner)
+        yield body
 
 
 def _reads_of(nodes: Iterable[onnx.NodeProto]) -> list[tuple[str, ...]]:

@@ -119,3 +119,58 @@ def test_a_difference_in_a_body_is_found(body: str, change: str) -> None:
 def test_equal_bodies_raise_no_alarm(body: str, name: str) -> None:
     found = splitgraph.verify(*pair(body, *EQUAL[name]).models())
     assert found.verdict == "equal", found
+
+
+_LOOP = (
+    "{out} = Loop(n, t, {given}) <body = l (int64 i, bool on, {states}) => (bool go, {results}) "
+    "{{ go = Identity(on) {text} }}>"
+)
+_TWO = {"states": "float[N] s, float[N] v", "results": "float[N] r, float[N] q"}
+_TURNED = {"states": "float[N] v, float[N] s", "results": "float[N] q, float[N] r"}
+_ONE = {"given": "x", "states": "float[N] s", "results": "float[N] r"}
+_STATES = "r = Neg(v) q = Sin(s)"
+_DEAD = "d = Add(s, u) e = Neg(d) r = Neg(s)"
+# What only dead nodes of a body read is not read; states of a loop have no order.
+SAME: dict[str, tuple[str, str, str]] = {
+    "other values for dead nodes": (
+        "float[N] y",
+        "u = Sin(x) " + _LOOP.format(out="y", text=_DEAD, **_ONE),
+        "u = Cos(x) " + _LOOP.format(out="y", text=_DEAD, **_ONE),
+    ),
+    "no values for dead nodes": (
+        "float[N] y",
+        "u = Sin(x) " + _LOOP.format(out="y", text=_DEAD, **_ONE),
+        _LOOP.format(out="y", text="r = Neg(s)", **_ONE),
+    ),
+    "a dead branch in a branch": (
+        "float[N] y",
+        "u = Sin(x) y = If(p) <then_branch = a () => (float[N] r1) { d = If(p) <then_branch = c () => (float[N] r3) "
+        "{ r3 = Neg(u) }, else_branch = e () => (float[N] r4) { r4 = Abs(u) }> r1 = Neg(x) }, "
+        "else_branch = b () => (float[N] r2) { r2 = Abs(x) }>",
+        "y = If(p) <then_branch = a () => (float[N] r1) { r1 = Neg(x) }, "
+        "else_branch = b () => (float[N] r2) { r2 = Abs(x) }>",
+    ),
+    "states in another order": (
+        "float[N] y, float[N] w",
+        _LOOP.format(out="y, w", given="x, x", text=_STATES, **_TWO),
+        _LOOP.format(out="w, y", given="x, x", text=_STATES, **_TURNED),
+    ),
+}
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("name", SAME)
+def test_what_nobody_reads_in_a_body_raises_no_alarm(name: str) -> None:
+    outputs, before, after = SAME[name]
+    models = Pair(f"float[N] x, bool p => {outputs}", before, after, constants=CONSTANTS).models()
+    for one, other in (models, models[::-1]):
+        found = splitgraph.verify(one, other)
+        assert found.verdict == "equal", found
+
+
+@pytest.mark.usefixtures("in_process")
+def test_states_that_take_each_others_place_are_different() -> None:
+    texts = (
+        _LOOP.replace("n, t", "m, t").format(out=out, given="x, x", text=_STATES, **_TWO) for out in ("y, w", "w, y")
+    )
+    find_difference(Pair("float[N] x => float[N] y, float[N] w", *texts, constants=CONSTANTS))

@@ -432,3 +432,38 @@ def test_which_constants_have_changed(name: str) -> None:
     body, one, other, is_other = SMALL[name]
     models = [parsed("float[2] x => float[2] y", body, c=array) for array in (one, other)]
     assert bool(find_changes(models, (None, None), 1e-4)) is is_other
+
+
+TEXTS = "string[N] s => bool[N] y"
+
+
+@pytest.mark.usefixtures("in_process")
+def test_other_patterns_give_no_verdict() -> None:
+    """Texts that match one pattern say nothing about another one."""
+    for one, other in (("a{5}", "a{5,6}"), ("[a-y]+", "[a-z]+")):
+        texts = (f'y = RegexFullMatch<pattern = "{pattern}">(s)' for pattern in (one, other))
+        found = splitgraph.verify(*(parsed(TEXTS, text, opset=20) for text in texts))
+        assert found.verdict == "not-run", found
+        assert "`pattern` of main/RegexFullMatch#0 differs" in found.diagnostics[0].message
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_text_that_no_run_reads_gives_no_verdict() -> None:
+    texts = (f'k = Constant<value_string = "{text}">() e = Equal(k, k) n = Not(e) y = Where(n, k, s)' for text in "ab")
+    found = splitgraph.verify(*(parsed("string[N] s => string[N] y", text, opset=20) for text in texts))
+    assert found.verdict == "not-run", found
+
+
+DELIMITERS = Pair(
+    "string[N] s => string[N, M] y, int64[N] c",
+    'y, c = StringSplit<delimiter = "::">(s)',
+    'y, c = StringSplit<delimiter = ":">(s)',
+    {"s": ["a::b:c"]},
+    opset=20,
+)
+
+
+@pytest.mark.usefixtures("in_process")
+def test_other_delimiters_are_different() -> None:
+    find_difference(DELIMITERS)
+    show_difference(DELIMITERS)

@@ -1,0 +1,93 @@
+"""What a region only moves of its constants is one constant: a run reads the rows in which two tables differ."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+import splitgraph
+from splitgraph.verification.regions.folding import folded
+
+from ..small_models import parsed
+
+F, I64 = np.float32, np.int64
+TABLE = np.random.default_rng(0).standard_normal((1000, 2)).astype(F)
+ROW = 777
+OTHER = np.where(np.arange(1000)[:, None] == ROW, TABLE + 1, TABLE).astype(F)
+
+# How a table is put together, from these constants.
+WAYS = {
+    "two parts": ("t = Concat<axis = 0>(p, q)", lambda t: {"p": t[:300], "q": t[300:]}),
+    "turned": ("t = Transpose(p)", lambda t: {"p": t.T.copy()}),
+    "flat": ("t = Reshape(p, s)", lambda t: {"p": t.reshape(-1), "s": I64([-1, 2])}),
+    "a part": ("t = Slice(p, a, b)", lambda t: {"p": np.pad(t, ((1, 1), (0, 0))), "a": I64([1]), "b": I64([-1])}),
+    "a Split": ("t, u = Split(p, l)", lambda t: {"p": np.pad(t, ((0, 9), (0, 0))), "l": I64([1000, 9])}),
+    "by a Constant": (
+        "k = Constant<value = int64[1] {0}>() v = Unsqueeze(p, k) t = Squeeze(v, k)",
+        lambda t: {"p": t},
+    ),
+}
+# How it is read, and where.
+READERS = {
+    "Gather": ("int64[N] i => float[N, 2] y", "y = Gather(t, i)", {"i": [ROW]}),
+    "GatherND": ("int64[N, 1] i => float[N, 2] y", "y = GatherND(t, i)", {"i": [[ROW]]}),
+    "GatherElements": ("int64[N, 2] i => float[N, 2] y", "y = GatherElements(t, i)", {"i": [[ROW, ROW]]}),
+    "a Cast": ("float[N] x => float[N, 2] y", "i = Cast<to = 7>(x) y = Gather(t, i)", {"x": [ROW]}),
+    "ArgMax": (
+        "float[N, 1000] x => float[N, 2] y",
+        "i = ArgMax<axis = 1, keepdims = 0>(x) y = Gather(t, i)",
+        {"x": np.eye(1000)[ROW : ROW + 1]},
+    ),
+}
+CASES = [("two parts", reader) for reader in READERS] + [(way, "GatherND") for way in WAYS if way != "two parts"]
+
+
+def models(way: str, reader: str, second: np.ndarray) -> tuple[onnx.ModelProto, onnx.ModelProto]:
+    """Return a model with the table, and one that puts the second one together."""
+    signature, body, _ = READERS[reader]
+    text, made = WAYS[way]
+    return parsed(signature, body, t=TABLE), parsed(signature, f"{text} {body}", **made(second))
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("is_turned", [False, True])
+@pytest.mark.parametrize(("way", "reader"), CASES)
+def test_a_row_of_a_table_that_is_put_together_is_read(way: str, reader: str, is_turned: bool) -> None:
+    pair = models(way, reader, OTHER)
+    found = splitgraph.verify(*(reversed(pair) if is_turned else pair))
+    assert found.verdict == "different", found
+    if is_turned:
+        return
+    declared = {value.name: value.type.tensor_type.elem_type for value in pair[0].graph.input}
+    types = {name: onnx.helper.tensor_dtype_to_np_dtype(number) for name, number in declared.items()}
+    witness = {name: np.asarray(array, types[name]) for name, array in READERS[reader][2].items()}
+    assert splitgraph.verify(*pair, inputs=witness).verdict == "different"
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("way", WAYS)
+def test_an_equal_table_raises_no_alarm(way: str) -> None:
+    found = splitgraph.verify(*models(way, "Gather", TABLE))
+    assert found.verdict == "equal" and not found.diagnostics, found
+
+
+KEPT = {
+    "an operator that computes": "t = Neg(p) y = Gather(t, i)",
+    "an input": "t = Concat<axis = 0>(i, i) y = Gather(p, t)",
+    "an impossible shape": "t = Reshape(p, i2) y = Gather(t, i)",
+    "another domain": "t = local.Identity(p) y = Gather(t, i)",
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_computes_stays(name: str) -> None:
+    model = parsed("int64[N] i => float[N, 2] y", KEPT[name], p=TABLE, i2=I64([7, -1]))
+    assert folded(model, None) is model
+
+
+def test_a_moved_constant_that_is_a_result_has_its_name() -> None:
+    text = "y = Identity(p) z = Neg(y)"
+    made = folded(parsed("int64[N] i => float[1000, 2] y, float[1000, 2] z", text, p=TABLE), None)
+    onnx.checker.check_model(made)
+    assert [node.op_type for node in made.graph.node] == ["Identity", "Neg"]
