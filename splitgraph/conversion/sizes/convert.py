@@ -17,7 +17,6 @@ from splitgraph.conversion.sizes.over import APART, OVER
 from splitgraph.conversion.sizes.rounds import given_by_the_user
 from splitgraph.conversion.sizes.rules import RULES, SAYING
 from splitgraph.conversion.sizes.search import find_reading
-from splitgraph.conversion.sizes.steps import STEPS
 from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, relabelled, renamed
 from splitgraph.conversion.sizes.write import SizeWriter
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
@@ -29,7 +28,7 @@ from splitgraph.model.value_type import UNKNOWN, Shape
 from splitgraph.model.values import write_dim
 from splitgraph.options import STRICT, Leeway, NewSizes, Sizes
 
-_OPERATORS = Operators("", RULES, STEPS, SAYING, OVER, APART)
+_OPERATORS = Operators("", RULES, SAYING, OVER, APART)
 
 
 def convert_sizes(model: ModelProto, sizes: NewSizes, leeway: Leeway = STRICT) -> Rewrite[ModelProto]:

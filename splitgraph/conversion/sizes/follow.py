@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from splitgraph.conversion.sizes.readings import TO_THE_END, Ambiguous, parted, read_slice
 from splitgraph.conversion.sizes.wanted import Wanted
 from splitgraph.dim import Dim, DimLike, symbols_of
+from splitgraph.inference.alone import Alone
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.walk_results import NodePlace
 from splitgraph.model.attributes import make_attribute
@@ -97,14 +98,13 @@ class Doubt(NamedTuple):
 class Operators:
     """What the operators of a format say about sizes.
 
-    domain: that of the operators. rules: read a node, by domain and operator. steps: follow a size of a node's output
-    back (`origins.py`). saying: the input that says a size. over: the axes along which a node computes, by domain and
-    operator; None if that is not known. apart: the operators that compute over none.
+    domain: that of the operators. rules: read a node, by domain and operator. saying: the input that says a size. over:
+    the axes along which a node computes, by domain and operator; None if that is not known. apart: the operators that
+    compute over none.
     """
 
     domain: str
     rules: Mapping[tuple[str, str], Rule]
-    steps: Mapping[str, Callable[[Any], None]]
     saying: Mapping[str, int]
     over: Mapping[tuple[str, str], Over] | None = None
     apart: Collection[str] = ()
@@ -122,11 +122,12 @@ class Follower:
     attributes: what the last walk read otherwise: elements of constant inputs by position, and attributes; None for one
     that is dropped. own: the nodes about which something is decided. choices: the place that is taken for a batch in a
     Reshape that has several; alternatives: those that the last walk met. over: where the last walk computed over a
-    dimension, by symbol.
+    dimension, by symbol. alone: says what nodes do to sizes.
     """
 
     wanted: Wanted
     operators: Operators
+    alone: Alone = field(default_factory=Alone)
     entries: dict[InputPlace, dict[int, DimLike]] = field(default_factory=dict)
     expanded: dict[InputPlace, dict[int, DimLike]] = field(default_factory=dict)
     repeated: dict[InputPlace, dict[int, Repeated]] = field(default_factory=dict)

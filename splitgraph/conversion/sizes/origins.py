@@ -7,21 +7,21 @@ back through the nodes that only hand it on, to the number that made it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 from splitgraph.conversion.sizes.follow import Counted, Follower, InputPlace, Need, Repeated, Triangle
 from splitgraph.conversion.sizes.readings import parted
 from splitgraph.dim import Dim, DimLike, product, symbols_of
+from splitgraph.inference.alone import Given, Made, Source
 from splitgraph.inference.walk_results import GraphDetail
-from splitgraph.model.attributes import attribute_value
 from splitgraph.model.deferred import np
 from splitgraph.model.names import Definitions
 from splitgraph.model.onnx_proto import TensorProto
 from splitgraph.model.places import LocatedNode
 from splitgraph.model.scopes import GraphPath, Scope, plain_domain
 from splitgraph.model.tensor_data import is_external
-from splitgraph.model.value_type import Contents
+from splitgraph.model.value_type import UNKNOWN, Contents
 from splitgraph.model.values import array_of
 
 # Reads the elements of weights of a graph; None for those that cannot be read.
@@ -39,10 +39,6 @@ class _Producer(LocatedNode):
 
     def place(self, position: int) -> InputPlace:
         return InputPlace(self.scope.path, self.position, position)
-
-    def attribute(self, name: str, default: object = None) -> object:
-        found = next((each for each in self.node.attribute if each.name == name), None)
-        return default if found is None else attribute_value(found)
 
 
 class Origins:
@@ -124,11 +120,13 @@ class Origins:
             return None
         if producer.node.op_type in ("Reshape", "Flatten"):
             return self._outer_in_data(producer, name, axis, part)
-        rule = self._follower.operators.steps.get(producer.node.op_type)
-        step = _OuterStep(self, producer, name, axis, times * part, times * part)
-        if rule is not None:
-            rule(step)
-        return step.found[0] if len(set(step.found)) == 1 else None
+        made = self._made(producer, name, axis)
+        sources = made.sources if made is not None and made.is_same else ()
+        found = {
+            None if source.is_element else self.outer(path, producer.node.input[source.position], source.place)
+            for source in sources
+        }
+        return found.pop() if len(found) == 1 else None
 
     def _outer_in_data(self, producer: _Producer, name: str, axis: int, part: DimLike) -> int | None:
         before = self._follower.wanted.before
@@ -164,12 +162,60 @@ class Origins:
             return
         if producer is None:
             raise Stuck(f"the input {name!r} has {size} along axis {axis}; give it {dim} there, too")
-        operators = self._follower.operators
-        is_known = plain_domain(producer.node.domain) == operators.domain
-        step = operators.steps.get(producer.node.op_type) if is_known else None
-        if step is None:
+        self._through(producer, name, axis, dim)
+
+    def _through(self, producer: _Producer, name: str, axis: int, dim: DimLike) -> None:
+        """Follow a size of what a node gives to its inputs."""
+        made = self._made(producer, name, axis)
+        inner = None if made is None else made.size_for(dim)
+        if made is None or inner is None:
+            size = self._shape(producer.scope.path, name)[axis]
             raise Stuck(f"{producer.location} gives {name!r} the size {size} along axis {axis}")
-        step(StepBack(self, producer, name, axis, dim, size))
+        for position, place, is_element in made.sources:
+            if is_element:
+                self._follower.entries.setdefault(producer.place(position), {})[place] = inner
+            else:
+                self._follow(producer.place(position), producer.node.input[position], place, inner)
+
+    def _made(self, producer: _Producer, name: str, axis: int) -> Made | None:
+        """Return how a node makes a size; None if it is not made of one size."""
+        node, path = producer.node, producer.scope.path
+        if node.op_type == "Reshape" and plain_domain(node.domain) == self._follower.operators.domain:
+            return self._regrouped(path, node.input[0], self._shape(path, name), axis)
+        given = [self._given(producer.place(position), each) for position, each in enumerate(node.input)]
+        said_by = self._follower.operators.saying.get(node.op_type)
+        output = [*node.output].index(name)
+        return self._follower.alone.made(node, producer.scope.imports, given, output, axis, said_by)
+
+    def _regrouped(self, path: GraphPath, data: str, shape: tuple[DimLike, ...], axis: int) -> Made | None:
+        """The same for a Reshape: the size stands in the data where as many elements are before and after it."""
+        dims, out = ([dim for dim in each if isinstance(dim, int)] for each in (self._shape(path, data), shape))
+        if len(dims) != len(self._shape(path, data)) or len(out) != len(shape):
+            return None
+        left, right = prod(out[:axis]), prod(out[axis + 1 :])
+        for place, size in enumerate(dims):
+            before, after = prod(dims[:place]), prod(dims[place + 1 :])
+            if left % before == 0 and right % after == 0 and (left // before) * out[axis] * (right // after) == size:
+                return Made((Source(0, place),), 1, (left // before) * (right // after))
+        return None
+
+    def _given(self, place: InputPlace, name: str) -> Given | None:
+        """Return what the last walk knew of an input, at the old sizes."""
+        if not name:
+            return None
+        detail = self._graphs.get(self._definitions.home(place.path, name))
+        if detail is None or name not in detail.types:
+            return Given(UNKNOWN)
+        before, kind = self._follower.wanted.before, detail.types[name]
+        if kind.shape is not None:
+            expanded = self._follower.expanded.get(place, {})
+            dims = [expanded.get(axis, dim) for axis, dim in enumerate(kind.shape)]
+            kind = kind.with_shape([None if dim is None else before(dim) for dim in dims])
+        elements = self._follower.edits.get(place[:2], {}).get(place.position, detail.constants.get(name))
+        if isinstance(elements, Contents):
+            items = tuple(before(item) if isinstance(item, Dim) else item for item in elements.items)
+            elements = Contents(elements.shape, items)
+        return Given(kind, elements)
 
     def _shape(self, path: GraphPath, name: str) -> tuple[DimLike, ...]:
         home = self._definitions.home(path, name)
@@ -178,15 +224,6 @@ class Origins:
         if shape is None or None in shape:
             raise Stuck(f"the shape of {name!r} is not known")
         return shape  # type: ignore[return-value]
-
-    def _items(self, path: GraphPath, name: str) -> tuple[Any, ...] | None:
-        detail = self._graphs.get(self._definitions.home(path, name))
-        known = None if detail is None else detail.constants.get(name)
-        return known.items if isinstance(known, Contents) and None not in known.dims else None
-
-    def _numbers(self, path: GraphPath, name: str) -> tuple[int, ...] | None:
-        items = self._items(path, name)
-        return items if items is not None and all(isinstance(item, int) for item in items) else None
 
     def _tensor(self, home: GraphPath, name: str, producer: _Producer | None) -> TensorProto | None:
         if producer is None:
@@ -253,6 +290,8 @@ def _are_whole(*numbers: Any) -> bool:
 
 def _triangle(array: Any) -> Triangle | None:
     """Return what weights are that have one value up to a diagonal, and another above it."""
+    if array.ndim < 2:
+        return None
     rows, columns = array.shape[-2:]
     if rows != columns or array.size != rows * columns or rows < 2:
         return None
@@ -263,67 +302,3 @@ def _triangle(array: Any) -> Triangle | None:
         return None
     diagonal = int(offsets[square == below].max())
     return Triangle(diagonal, below, above) if (square == np.where(offsets <= diagonal, below, above)).all() else None
-
-
-@dataclass(frozen=True, slots=True)
-class StepBack:
-    """A node that gives a value its size, and the dimension that it has to be."""
-
-    origins: Origins
-    producer: _Producer
-    name: str
-    axis: int
-    dim: DimLike
-    size: DimLike
-
-    @property
-    def rank(self) -> int:
-        """The number of dimensions of the value."""
-        return len(self.origins._shape(self.producer.scope.path, self.name))
-
-    def shape(self, position: int) -> tuple[DimLike, ...]:
-        return self.origins._shape(self.producer.scope.path, self.producer.node.input[position])
-
-    def numbers(self, position: int) -> tuple[int, ...] | None:
-        node = self.producer.node
-        if position >= len(node.input) or not node.input[position]:
-            return None
-        return self.origins._numbers(self.producer.scope.path, node.input[position])
-
-    def items(self, position: int) -> tuple[Any, ...] | None:
-        """Return the elements of an input that are sizes, some of them dimensions."""
-        node = self.producer.node
-        if position >= len(node.input) or not node.input[position]:
-            return None
-        return self.origins._items(self.producer.scope.path, node.input[position])
-
-    def back(self, position: int, axis: int, dim: DimLike | None = None) -> None:
-        """Follow the size to an input."""
-        name = self.producer.node.input[position]
-        self.origins._follow(self.producer.place(position), name, axis, self.dim if dim is None else dim)
-
-    def state(self, position: int, entry: int, value: DimLike) -> None:
-        """Decide an element of a constant input."""
-        if self.items(position) is None:
-            raise self.stuck()
-        self.origins._follower.entries.setdefault(self.producer.place(position), {})[entry] = value
-
-    def is_list(self, position: int) -> bool:
-        return bool(self.shape(position))
-
-    def stuck(self) -> Stuck:
-        return Stuck(f"{self.producer.location} gives {self.name!r} the size {self.size} along axis {self.axis}")
-
-
-@dataclass(frozen=True, slots=True)
-class _OuterStep(StepBack):
-    """The same for what stands outside of a part: found in the inputs that have the dimension."""
-
-    found: list[int | None] = field(default_factory=list)
-
-    def back(self, position: int, axis: int, dim: DimLike | None = None) -> None:
-        path = self.producer.scope.path
-        self.found.append(self.origins.outer(path, self.producer.node.input[position], axis))
-
-    def state(self, position: int, entry: int, value: DimLike) -> None:
-        self.found.append(None)

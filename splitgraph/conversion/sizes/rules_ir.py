@@ -20,8 +20,8 @@ from splitgraph.conversion.sizes.rules import (
     read_shape,
     read_sides,
 )
-from splitgraph.conversion.sizes.steps_ir import ELEMENTWISE, STEPS
 from splitgraph.dim import Dim, DimLike
+from splitgraph.inference.rules.openvino.aliases import BROADCAST, BROADCAST_LOGIC
 from splitgraph.inference.rules.openvino.attributes import flag, number, numbers, operator_set, text
 from splitgraph.inference.rules.openvino.control_flow import ports_of
 from splitgraph.inference.rules.openvino.signal import STATES
@@ -195,6 +195,8 @@ def _loop(site: Site) -> None:
                 return
 
 
+_OTHERS = ("Divide", "FakeQuantize", "NotEqual", "PReLU", "Select", "SquaredDifference")
+ELEMENTWISE = (*BROADCAST, *BROADCAST_LOGIC, *_OTHERS)
 RULES: Mapping[str, Rule] = {
     "Assign": _assign,
     "Broadcast": _broadcast,
@@ -226,4 +228,4 @@ _SAYING = {
     "Tile": 1,
     "VariadicSplit": 2,
 }
-LAYERS = Operators(DOMAIN, {(DOMAIN, name): rule for name, rule in RULES.items()}, STEPS, _SAYING)
+LAYERS = Operators(DOMAIN, {(DOMAIN, name): rule for name, rule in RULES.items()}, _SAYING)

@@ -20,6 +20,7 @@ from splitgraph.conversion.sizes.wanted import Wanted
 from splitgraph.dim import Dim, DimLike, symbols_of
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference import Walked
+from splitgraph.inference.alone import Alone
 from splitgraph.model.onnx_proto import GraphProto, NodeProto
 from splitgraph.model.scopes import MAIN, node_label
 
@@ -87,10 +88,11 @@ def find_reading(
     """
 
     ignored = {found.location for found in before.diagnostics if found.severity == "error"}
+    alone = Alone()
 
     def follow(wanted: Wanted, choices: Mapping[Reading, int]) -> Found:
         decided = {place: dict(each) for place, each in entries.items()}
-        follower = Follower(wanted, operators, decided, choices=choices)
+        follower = Follower(wanted, operators, alone, decided, choices=choices)
         walked, stuck = walk_followed(lambda: walk(follower), follower, read_weights)
         judgement = judge(before, walked, wanted, ignored)
         return Found(wanted, walked, follower, stuck, dict(follower.over), _lost(walked, wanted), judgement)

@@ -85,6 +85,17 @@ FOLLOWING = {
     "steps before items": model("""g (float[1, 2, 3] x) => (float[2, 1, 3] y)
             <int64[2] s = {2, 3}, int64[3] t = {2, 1, 3}>
             { u = Transpose <perm = [1, 0, 2]> (x) f = Reshape (u, s) r = Relu (f) y = Reshape (r, t) }"""),
+    "a constant that is padded": model("""g (float[2, 4] x) => (float[2, 4] y)
+            <float[2, 2] c = {1, 2, 1, 2}, int64[4] p = {0, 1, 0, 1}> { k = Pad (c, p) y = Add (x, k) }"""),
+    "a constant that is summed": model("""g (float[2, 3] x) => (float[2, 3] y)
+            <float[2, 3, 2] c = {1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6}, int64[1] a = {2}>
+            { k = ReduceSum <keepdims = 0> (c, a) y = Add (x, k) }"""),
+    "a constant through an Einsum": model("""g (float[2, 2] x) => (float[2, 2] y)
+            <float[2, 2] c = {1, 2, 1, 2}, float[2, 2] d = {1, 2, 3, 4}>
+            { k = Einsum <equation = "ij,jk->ik"> (c, d) y = Mul (x, k) }"""),
+    "depth that becomes space": model("""g (float[2, 1, 2, 2] x) => (float[2, 1, 2, 2] y)
+            <float[2, 4, 1, 1] c = {1, 2, 3, 4, 1, 2, 3, 4}>
+            { k = DepthToSpace <blocksize = 2> (c) y = Add (x, k) }"""),
     "a resize": model("""g (float[1, 1, 2, 2] x) => (float[1, 1, 4, 4] y) <int64[4] s = {1, 1, 4, 4}>
             { y = Resize <mode = "nearest"> (x, , , s) }"""),
 }
@@ -162,6 +173,7 @@ def test_the_callers_model_stays() -> None:
 
 WEIGHTS = model("g (float[1, 4] x) => (float[1, 2] y) <float[4, 2] w = {1, 2, 3, 4, 5, 6, 7, 8}> { y = MatMul (x, w) }")
 POSITIONS = model("g (float[1, 3] x) => (float[1, 3] y) <float[1, 3] p = {1, 2, 4}> { y = Add (x, p) }")
+MEANS = model("g (float[2, 3] x) => (float[2, 3] y) <float[3] m = {1, 2, 4}> { y = Sub (x, m) }")
 GONE = model("g (float[1, 4] x) => (float[4] y) <int64[1] a = {0}> { y = Squeeze (x, a) }")
 LENGTHS = model("g (float[1, 5] x) => (float[1, 2] y) <int64[2] s = {2, 3}> { y, z = Split <axis = 1> (x, s) }")
 LARGER = model("""g (float[1, 1, 2, 2] x) => (float[1, 1, 4, 4] y) <int64[4] s = {1, 1, 4, 4}>
@@ -177,6 +189,7 @@ SORTED = model("g (float[3] x) => (float[3] y) <int64[1] k = {3}> { y, i = TopK 
     [
         (WEIGHTS, [1, "C"], "SG420", "the weights 'w' have 4 along axis 0, and are not the same all along it"),
         (POSITIONS, [1, "S"], "SG420", "the weights 'p' have 3 along axis 1"),
+        (MEANS, [2, 6], "SG420", "the weights 'm' have 3 along axis 0, and are not the same all along it"),
         (GONE, ["N", 4], "SG420", "needs N == 1"),
         (BROADCAST, ["N", 4], "SG420", "N was 1, and is broadcast to 3"),
         (SORTED, ["S"], "SG421", "3 whatever the size of the data, or all S of it"),

@@ -1,0 +1,354 @@
+"""What one node does to sizes, asked from its inference rule: the node is inferred alone, with a symbol for each size.
+
+So which size makes which, and which sizes have to be equal, is stated once: by the rules. A size of 1 stays a number,
+because it may be broadcast. Nodes with bodies cannot be asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import NamedTuple
+
+from splitgraph.dim import Dim, DimLike, Facts, evaluate, symbol, symbols_of
+from splitgraph.inference.rules import load_rules
+from splitgraph.inference.task import Task
+from splitgraph.inference.walk import Walk
+from splitgraph.inference.walk_state import WalkState
+from splitgraph.model.attributes import HOLDING_GRAPHS
+from splitgraph.model.onnx_proto import ModelProto, NodeProto, TensorProto
+from splitgraph.model.scopes import MAIN
+from splitgraph.model.value_type import UNKNOWN, Contents, Item, ValueType
+from splitgraph.model.values import tensor_contents
+
+# Inputs with more elements say no sizes, axes or positions that matter to a dimension.
+_MOST_ELEMENTS = 64
+# A larger number says "to the end".
+_LARGEST_SIZE = 2**31 - 2
+# Ranges and slices in longer steps are not followed.
+_MOST_STEPS = 64
+# Numbers for dimensions without an old size, so that each has another one.
+_FIRST_STAND_IN = 1009
+# So many steps show how fast a size grows. All other sizes are made larger by _FAR then, so that none is in its way.
+_STEPS_SHOWN = 1 << 16
+_FAR = 1 << 40
+
+
+class Given(NamedTuple):
+    """What is known of an input: its type, and its elements if they are known."""
+
+    type: ValueType
+    elements: Contents | TensorProto | None = None
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """The elements that have been read; none if they are not known."""
+        return self.elements.items if isinstance(self.elements, Contents) else ()
+
+
+class Source(NamedTuple):
+    """A dimension of an input along an axis, or an element of an input that says sizes. position: of the input. place:
+    the axis, or the number of the element.
+    """
+
+    position: int
+    place: int
+    is_element: bool = False
+
+
+class Made(NamedTuple):
+    """How a size is made: of one size that all the sources have. It grows by `times` when that one grows by `each`.
+    more: `times` times the size of the sources is `each` times the size, and this.
+    """
+
+    sources: tuple[Source, ...]
+    times: int = 1
+    each: int = 1
+    more: int = 0
+
+    @property
+    def is_same(self) -> bool:
+        """True if the size is that of the sources."""
+        return (self.times, self.each, self.more) == (1, 1, 0)
+
+    def size_for(self, size: DimLike) -> DimLike | None:
+        """Return the size of the sources with which the node gives this size; None if there is none."""
+        whole = size * self.each + self.more
+        part = whole // self.times
+        return part if part * self.times == whole else None
+
+
+class _Question(NamedTuple):
+    """A node with symbols in place of sizes. sources: what each symbol stands for."""
+
+    given: tuple[Given | None, ...]
+    sources: Mapping[str, Source]
+    least: Mapping[str, int]
+
+
+class _Answer(NamedTuple):
+    """What the rule says. shapes: of each output. sources: what each symbol stands for. groups: the sources whose sizes
+    are equal, more than one in each. summed: the sources that are equal to others only together, as lengths of a split.
+    is_wrong: the rule has found an error.
+    """
+
+    shapes: tuple[tuple[DimLike | None, ...] | None, ...]
+    sources: Mapping[str, Source]
+    groups: tuple[tuple[Source, ...], ...]
+    summed: frozenset[Source]
+    generated: frozenset[str]
+    is_wrong: bool
+
+    def known(self) -> Iterator[tuple[int, int]]:
+        """Yield each output and axis whose dimension is known."""
+        for output, shape in enumerate(self.shapes):
+            for axis, dim in enumerate(shape or ()):
+                if dim is not None and self.generated.isdisjoint(symbols_of(dim)):
+                    yield output, axis
+
+
+@dataclass(slots=True)
+class Alone:
+    """Infers nodes alone. Remembers what rules say: it depends on the operator and its opset, the attributes, which
+    inputs and outputs there are, the types and ranks of inputs, their sizes of 0 and 1, and the elements of inputs of
+    few elements. The remembered answers are about these alone, and are never forgotten.
+    """
+
+    _task: Task = field(default_factory=lambda: Task(ModelProto(), is_reported=False))
+    _answers: dict[Hashable, _Answer] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        load_rules()
+
+    def made(
+        self,
+        node: NodeProto,
+        imports: Mapping[str, int],
+        given: Sequence[Given | None],
+        output: int,
+        axis: int,
+        said_by: int | None = None,
+    ) -> Made | None:
+        """Return how a size of an output is made; None if it is made of several sizes, or of none that is known.
+
+        given: what is known of each input, at one size of each dimension; None for an omitted one. said_by: the input
+        whose elements say sizes.
+        """
+        if _has_bodies(node):
+            return None
+        given = [None if each is None else _few(each) for each in given]
+        answer = self._answer(node, imports, given, said_by)
+        if (output, axis) not in set(answer.known()):
+            return None
+        dim, (values, open_ones) = (answer.shapes[output] or ())[axis], _values(answer.sources, given)
+        if not isinstance(dim, Dim) or not symbols_of(dim) <= values.keys():
+            return None
+        makers = [name for name in sorted(symbols_of(dim)) if _grows(dim, name, values)]
+        stated = [name for name in makers if answer.sources[name].is_element]
+        # An end at the end of the data is the end of any data, if all of it is taken.
+        whole = [name for name in makers if stated and name not in stated and values[name] == evaluate(dim, values)]
+        makers = whole or stated or makers
+        if len(makers) != 1:
+            return None
+        maker = answer.sources[makers[0]]
+        sources = next((group for group in answer.groups if maker in group), (maker,))
+        if any(source.is_element and source in answer.summed for source in sources):
+            return None
+        return Made(sources) if whole else _relation(dim, makers[0], values, open_ones, sources)
+
+    def equal_sizes(
+        self, node: NodeProto, imports: Mapping[str, int], given: Sequence[Given | None], said_by: int | None = None
+    ) -> tuple[tuple[Source, ...], ...]:
+        """Return which sizes of the inputs a node needs to be equal."""
+        if _has_bodies(node):
+            return ()
+        given = [None if each is None else _few(each) for each in given]
+        answer = self._answer(node, imports, given, said_by)
+        if answer.is_wrong:
+            # A size of 1 has to be a larger one.
+            answer = self._answer(node, imports, given, said_by, least=1)
+        return answer.groups
+
+    def _answer(
+        self,
+        node: NodeProto,
+        imports: Mapping[str, int],
+        given: Sequence[Given | None],
+        said_by: int | None,
+        least: int = 2,
+    ) -> _Answer:
+        key = (
+            (node.op_type, node.domain, tuple(map(bool, node.output)), said_by, least),
+            tuple(sorted(imports.items())),
+            tuple(sorted(attribute.SerializeToString() for attribute in node.attribute)),
+            tuple(None if each is None else _comparable(each) for each in given),
+        )
+        if key not in self._answers:
+            self._answers[key] = self._ask(node, imports, given, said_by, least)
+        return self._answers[key]
+
+    def _ask(
+        self,
+        node: NodeProto,
+        imports: Mapping[str, int],
+        given: Sequence[Given | None],
+        said_by: int | None,
+        least: int,
+    ) -> _Answer:
+        """Infer the node with the elements that a dimension depends on: without all others, more sizes are symbols."""
+        answer = self._infer(node, imports, _question(given, said_by, least))
+        known = set(answer.known())
+        for position, each in enumerate(given):
+            if each is None or each.elements is None:
+                continue
+            fewer = [*given[:position], Given(each.type), *given[position + 1 :]]
+            without = self._infer(node, imports, _question(fewer, said_by, least))
+            if known <= set(without.known()) and without.is_wrong <= answer.is_wrong:
+                given, answer = fewer, without
+        return answer
+
+    def _infer(self, node: NodeProto, imports: Mapping[str, int], question: _Question) -> _Answer:
+        alone = NodeProto(op_type=node.op_type, domain=node.domain, attribute=node.attribute)
+        alone.input.extend("" if each is None else f"i{at}" for at, each in enumerate(question.given))
+        alone.output.extend(f"o{at}" if name else "" for at, name in enumerate(node.output))
+        state = WalkState(self._task)
+        facts = Facts({name: (least, None) for name, least in question.least.items()})
+        walk = Walk(state, MAIN, "main", imports, facts, bindings={})
+        for name, each in zip(alone.input, question.given, strict=True):
+            if each is not None:
+                walk.types[name] = each.type
+                if each.elements is not None:
+                    walk.constants[name] = each.elements
+        walk.run([alone])
+        types = [walk.types.get(name, UNKNOWN) if name else UNKNOWN for name in alone.output]
+        groups, summed = _equalities(facts, question.sources)
+        return _Answer(
+            tuple(kind.shape if kind.kind == "tensor" else None for kind in types),
+            question.sources,
+            tuple(groups),
+            summed,
+            frozenset(state.symbols.generated),
+            any(finding.severity == "error" for finding in state.record.diagnostics),
+        )
+
+
+# Questions ------------------------------------------------------------------------------------------------------------
+
+
+def _question(given: Sequence[Given | None], said_by: int | None, least: int) -> _Question:
+    sources: dict[str, Source] = {}
+
+    def named(item: Item, source: Source, smallest: int) -> Item:
+        is_size = isinstance(item, Dim) or (isinstance(item, int) and smallest <= item <= _LARGEST_SIZE)
+        if not is_size:
+            return item
+        name = f"size {len(sources)}"
+        sources[name] = source
+        return symbol(name)
+
+    asked: list[Given | None] = []
+    bounds: dict[str, int] = {}
+    for position, each in enumerate(given):
+        if each is None or (each.elements is not None and position != said_by):
+            asked.append(each)
+        elif isinstance(each.elements, Contents):
+            items = [named(item, Source(position, at, True), 2) for at, item in enumerate(each.elements.items)]
+            asked.append(Given(each.type, Contents(each.elements.shape, tuple(items))))
+        else:
+            dims = [named(dim, Source(position, axis), least) for axis, dim in enumerate(each.type.shape or ())]
+            known = each.type if each.type.shape is None else each.type.with_shape(dims)  # type: ignore[arg-type]
+            asked.append(Given(known))
+            if least == 1:
+                ones = [dim for dim, old in zip(dims, each.type.shape or (), strict=True) if old == 1]
+                bounds.update((str(next(iter(symbols_of(dim)))), 1) for dim in ones if isinstance(dim, Dim))
+    return _Question(tuple(asked), sources, {**dict.fromkeys(sources, 2), **bounds})
+
+
+def _has_bodies(node: NodeProto) -> bool:
+    return any(attribute.type in HOLDING_GRAPHS for attribute in node.attribute)
+
+
+def _few(given: Given) -> Given:
+    """Return what is known of an input, with its elements read if they are few, and without any others."""
+    elements = given.elements
+    if isinstance(elements, TensorProto):
+        elements = tensor_contents(elements) if prod(elements.dims) <= _MOST_ELEMENTS else None
+    return Given(given.type, elements if elements is not None and len(elements.items) <= _MOST_ELEMENTS else None)
+
+
+def _comparable(given: Given) -> Hashable:
+    kind, elements = given.type, given.elements
+    if isinstance(elements, Contents):
+        return kind, elements.shape, tuple((type(item), item) for item in elements.items)
+    pattern = None if kind.shape is None else tuple(dim if dim in (0, 1, None) else -1 for dim in kind.shape)
+    return kind.kind, kind.dtype, pattern
+
+
+# Answers --------------------------------------------------------------------------------------------------------------
+
+
+def _equalities(facts: Facts, sources: Mapping[str, Source]) -> tuple[list[tuple[Source, ...]], frozenset[Source]]:
+    """Return the sources whose sizes have to be equal, and those that are equal to others only together."""
+    group_of, summed = {name: {name} for name in sources}, set[str]()
+    for obligation in facts.obligations:
+        difference = obligation.lhs - obligation.rhs
+        names = symbols_of(difference) & sources.keys()
+        if obligation.relation != "==" or not names:
+            continue
+        one, other = min(names), max(names)
+        if difference in (symbol(one) - symbol(other), symbol(other) - symbol(one)):
+            joined = group_of[one] | group_of[other]
+            group_of.update(dict.fromkeys(joined, joined))
+        else:
+            summed |= names
+    groups = {id(group): group for group in group_of.values() if len(group) > 1}.values()
+    found = [tuple(sources[name] for name in sources if name in group) for group in groups]
+    return found, frozenset(sources[name] for name in summed)
+
+
+def _values(sources: Mapping[str, Source], given: Sequence[Given | None]) -> tuple[dict[str, int], frozenset[str]]:
+    """Return the size for which each symbol stands, and the symbols of dimensions without a number: each gets one."""
+    stand_ins: dict[Item, int] = {}
+    values, open_ones = {}, set[str]()
+    for name, (position, place, is_element) in sources.items():
+        each = given[position]
+        if each is None:
+            continue
+        item = each.items[place] if is_element else (each.type.shape or ())[place]
+        values[name] = item if isinstance(item, int) else stand_ins.setdefault(item, _FIRST_STAND_IN + len(stand_ins))
+        open_ones.update(() if isinstance(item, int) else [name])
+    return values, frozenset(open_ones)
+
+
+def _at(dim: DimLike, values: Mapping[str, int], name: str, more: int) -> int | None:
+    try:
+        return evaluate(dim, {**values, name: values[name] + more})
+    except ArithmeticError:
+        return None
+
+
+def _grows(dim: Dim, name: str, values: Mapping[str, int]) -> bool:
+    less, now, greater = (_at(dim, values, name, more) for more in (-1, 0, 1))
+    return now is not None and ((greater is not None and greater > now) or (less is not None and less < now))
+
+
+def _relation(
+    dim: Dim, name: str, values: Mapping[str, int], open_ones: frozenset[str], sources: tuple[Source, ...]
+) -> Made | None:
+    """Return how a dimension grows with a symbol: in proportion, or, for an element, by 1 for some steps."""
+    for times in (coefficient for monomial, coefficient in dim.terms if len(monomial) == 1 and coefficient > 0):
+        rest = dim - times * symbol(name)
+        others = _at(rest, values, name, 0)
+        if others is not None and symbols_of(rest).isdisjoint({*open_ones, name}):
+            return Made(sources, times, 1, -others)
+    now = _at(dim, values, name, 0)
+    if not any(source.is_element for source in sources) or now is None:
+        return None
+    apart = {other: value + (0 if other == name else _FAR) for other, value in values.items()}
+    start = _at(dim, apart, name, 0)
+    for each in range(1, _MOST_STEPS + 1):
+        once, last = (_at(dim, apart, name, steps * each) for steps in (1, _STEPS_SHOWN))
+        if start is not None and (once, last) == (start + 1, start + _STEPS_SHOWN):
+            return Made(sources, 1, each, values[name] - each * now)
+    return None
