@@ -59,10 +59,10 @@ class Found(NamedTuple):
     def in_the_way(self, known: Collection[str] = ()) -> Iterator[Diagnostic]:
         """Yield what is in the way of the new sizes. known: where the model has errors without them."""
         others = [*in_the_way(self.walked, self.follower, self.stuck, known)]
-        told = {found.location for found in others}
+        places = {found.location for found in others}
         for breach in self.judgement.breaches:
-            if breach.location not in told:
-                told.add(breach.location)
+            if breach.location not in places:
+                places.add(breach.location)
                 others.append(diagnostic("SG420", self.wanted.spelled(breach.text), breach.location))
         yield from others
         # An output may miss a dimension only because of these.
