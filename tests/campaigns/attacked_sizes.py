@@ -11,7 +11,7 @@ the model is asked and run.
 
 What comes out: right; wrong, and whether verification called it equal; asked (SG421) and refused, with the reason; a
 crash. Both are right where the case says so: two readings fit, or a table of weights has the old size. Each other
-answer is printed with the command that repeats it. Ends with 1 for anything wrong or crashed.
+answer is printed, for each case the first one, with the command that repeats it. Ends with 1 for anything wrong or crashed.
 """
 
 from __future__ import annotations
@@ -115,7 +115,10 @@ def tried_sizes(case: Case, request: Request) -> list[dict[str, int]]:
 def check_case(case: Case, engine: Engine) -> str | None:
     """Return why a case is no case: its program and its model differ at the old sizes, or at others of a named size."""
     model = case.model()
-    run = engine.loaded(engine.source(model))
+    try:
+        run = engine.loaded(engine.source(model))
+    except RuntimeError as error:
+        return f"does not load: {str(error).strip().splitlines()[-1][:200]}"
     for sizes in [dict(case.old), *(itertools.islice(_others(case, case.free, "check"), 3) if case.free else ())]:
         for reading in range(len(case.programs)) if sizes == case.old else (0,):
             if (found := difference(case, sizes, run, reading)) is not None:
@@ -277,10 +280,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _print(found: Sequence[Answer], cases: int, flags: str) -> int:
-    told = [each for each in found if each.word not in ("right", "rightly asked", "rightly refused")]
-    for each in sorted(told, key=lambda each: (each.word, each.case)):
-        again = f'python tests/campaigns/attacked_sizes.py {flags}--only "{each.case}" --request "{each.request}"'
-        print(f"{each.word}: {each.case} [{each.request}] {each.said[:300]}\n    {again}")
+    told = [each for each in found if each.word not in ("right", "rightly asked", "rightly refused", "no twin")]
+    told.sort(key=lambda each: (each.word, each.case))
+    for (word, case), several in itertools.groupby(told, key=lambda each: (each.word, each.case)):
+        first, *others = several
+        more = f" and {len(others)} more" if others else ""
+        again = f'python tests/campaigns/attacked_sizes.py {flags}--only "{case}" --request "{first.request}"'
+        print(f"{word}: {case} [{first.request}{more}] {first.said[:300]}\n    {again}")
     counts = Counter(each.word for each in found)
     print(f"{cases} cases, {sum(counts.values())} requests")
     for word, count in counts.most_common():

@@ -17,7 +17,7 @@ class Engine(Protocol):
     is_ir: bool
 
     def source(self, model: onnx.ModelProto) -> Any:
-        """Return what is given to `reshape`."""
+        """Return what is given to `reshape`. Raises RuntimeError if there is no such model."""
 
     def loaded(self, model: Any) -> Run:
         """Return what runs a model. Raises RuntimeError if it does not load."""
@@ -67,7 +67,10 @@ class OpenVINO:
 
         onnx.save(model, self._folder / "m.onnx")
         path = self._folder / "m.xml"
-        openvino.save_model(openvino.convert_model(self._folder / "m.onnx"), path, compress_to_fp16=False)
+        try:
+            openvino.save_model(openvino.convert_model(self._folder / "m.onnx"), path, compress_to_fp16=False)
+        except Exception as error:
+            raise RuntimeError(f"OpenVINO does not convert the model: {error}") from error
         return path
 
     def loaded(self, model: Any) -> Run:
