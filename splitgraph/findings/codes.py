@@ -522,7 +522,8 @@ _code(
 _code(
     "SG512",
     "sizes at which only running was checked",
-    "Only at the old sizes is there a result to compare with. At others, the model with new sizes runs.",
+    "Only at the old sizes is there a result to compare with. At other sizes the new model runs, and nothing "
+    "says what it should give there.",
     "Compare with the original at these sizes if you can: export it again, and use verify.",
 )
 _code(

@@ -63,7 +63,7 @@ class Outcome:
     accepts by name. assumed_defaults: the inputs whose defaults a rewrite relies on. output: the file that was
     written, or None. data_files: those that it depends on, and how they came there ("needed", "copied", "linked",
     "written"). opset_before, opset_after: of ai.onnx; None where there is none. splits: how many the model has,
-    where the verb counts them. changes: how many nodes were rewritten. verdict, engine: of the verification, None
+    where the verb counts them. changes: how many nodes were rewritten. verdict, said, engine: of the verification, None
     without one. seconds: how long the model took. files: of each file that was read, the SHA-256 of its content, if
     that was asked for. options: the SHA-256 of the verb, its options and the version of splitgraph.
     """
@@ -82,6 +82,7 @@ class Outcome:
     splits: int | None = None
     changes: int | None = None
     verdict: str | None = None
+    said: str | None = None
     engine: str | None = None
     seconds: float = 0.0
     files: Mapping[str, str] = field(default_factory=dict)

@@ -224,7 +224,11 @@ def _verified(job: Job, task: FileTask) -> Outcome:
     told = verification.findings() if verification.verdict == "different" else ()
     diagnostics = (*(replace(finding, help="") for finding in told), *verification.diagnostics)
     return job.ended(
-        verification.verdict, diagnostics=diagnostics, verdict=verification.verdict, engine=verification.engine or None
+        verification.verdict,
+        diagnostics=diagnostics,
+        verdict=verification.verdict,
+        said=verification.said,
+        engine=verification.engine or None,
     )
 
 
@@ -247,6 +251,7 @@ def _rewritten(job: Job, task: FileTask) -> Outcome:
         opset_after=None if result is None else result.to_opset.get(""),
         changes=None if result is None else len(result.changes),
         verdict=None if verification is None else verification.verdict,
+        said=None if verification is None else verification.said,
         engine=None if verification is None else verification.engine or None,
     )
 

@@ -77,8 +77,10 @@ def _counts(outcome: Outcome) -> list[str]:
     texts = [] if outcome.splits is None else [count(outcome.splits, "split")]
     if outcome.changes and outcome.status == "converted":
         texts.append(f"{count(outcome.changes, 'node')} rewritten")
-    if outcome.verdict is not None and outcome.status == "converted":
-        texts.append("verified equal" if outcome.verdict == "equal" else "NOT VERIFIED")
+    if outcome.said is not None and outcome.status == "converted":
+        texts.append(outcome.said)
+    elif outcome.status == "equal" and outcome.said != "verified equal":
+        texts.append(outcome.said or "")
     return texts
 
 

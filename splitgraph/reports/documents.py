@@ -247,6 +247,9 @@ def _comparison_json(verification: Verification) -> Document:
         "max_rel_diff": _number_json(verification.max_rel_diff),
         "first_difference": None if first is None else {"name": first.name, "case": first.case, "reason": first.reason},
         "proofs": list(verification.proofs),
+        "said": verification.said,
+        "compared": {name: list(sizes) for name, sizes in verification.compared.items()},
+        "only_ran": [dict(sizes) for sizes in verification.only_ran],
         "regions": [
             {
                 "name": region.name,

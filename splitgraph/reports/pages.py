@@ -189,17 +189,20 @@ def verification_notes(verification: Verification) -> list[Line]:
         return []
     first = verification.first_difference
     texts = [
-        f"not decided by {finding.message}" if finding.severity == "warning" else finding.message
+        f"not decided by {finding.message}"
+        if finding.severity == "warning"
+        else finding.message.removeprefix(verification.said).removeprefix("; ")
         for finding in verification.diagnostics
         if finding not in verification.warnings and (first is None or first.reason not in finding.message)
     ]
     checked = [regions_text(verification.regions)] if verification.regions else []
-    return [line("  ", (shortened(text, _NOTE), "dim")) for text in (*checked, *texts)]
+    return [line("  ", (shortened(text, _NOTE), "dim")) for text in (*checked, *texts) if text]
 
 
 def verification_page(verification: Verification) -> list[Block]:
     """Return what `verify` prints."""
-    spans: list[str | tuple[str, str]] = [(verification.verdict, VERDICT_STYLES[verification.verdict])]
+    said = verification.said.removeprefix("verified ") if verification.verdict == "equal" else verification.verdict
+    spans: list[str | tuple[str, str]] = [(said, VERDICT_STYLES[verification.verdict])]
     if verification.cases:
         spans.append(f" · {count(verification.cases, 'input')} · {engine_of(verification)}")
     blocks: list[Block] = [line(*spans)]

@@ -243,14 +243,11 @@ def opset_text(opset: Mapping[str, int]) -> str:
 
 def verification_phrase(verification: Verification) -> str:
     """Return the verdict in a few words: "verified equal on 3 inputs (onnxruntime)"."""
-    on = f"on {count(verification.cases, 'input')} ({engine_of(verification)})"
-    match verification.verdict:
-        case "equal":
-            return f"verified equal {on}" if verification.cases else "verified equal"
-        case "different":
-            return f"different {on}" if verification.cases else "different"
-        case "not-run":
-            return "NOT VERIFIED"
+    said = verification.said
+    if verification.verdict == "not-run" or not verification.cases:
+        return said
+    on = f"{count(verification.cases, 'input')} ({engine_of(verification)})"
+    return f"{said} · {on}" if ";" in said else f"{said} on {on}"
 
 
 def engine_of(verification: Verification) -> str:

@@ -47,9 +47,9 @@ Verify = Callable[..., Verification]
 
 
 class _Check(NamedTuple):
-    """Two models that have to be equal. at: the sizes, as people read them. is_alike: they have nodes in common. name:
-    of the dimension whose items are checked. apart: makes two more models, which are equal to the last bit if no item
-    reaches another.
+    """Two models that have to be equal. at: the sizes, as people read them. is_alike: they have nodes in common. name,
+    size: of the dimension whose items are checked. apart: makes two more models, which are equal to the last bit if no
+    item reaches another.
     """
 
     at: str
@@ -57,6 +57,7 @@ class _Check(NamedTuple):
     after: Model
     is_alike: bool = True
     name: str = ""
+    size: int = 0
     apart: Callable[[], tuple[Model, Model]] | None = None
 
 
@@ -87,19 +88,11 @@ def verify_sizes(before: Model, after: Model, given: GivenSizes, verify: Verify)
         # A check that proves nothing does not end the others: they may still find a difference.
         done.append((check, verification))
     done = [(check, verification) for check, verification in done if not check.name or check.name in wanted.batch]
-    lengths = sorted(wanted.old.keys() - wanted.batch)
-    has_run = any(verification.cases for _, verification in done)
-    if not lengths or wanted.new or not has_run:
-        return _joined(done, ())
-    reasons = [f"{name} is no batch ({given.lengths[name]})" for name in lengths if _is_first(name, wanted, given)]
-    told = _told_at_others(replace(case, wanted=wanted), named, verify, reasons)
-    if told is None:
-        text = f"the model with any {', '.join(lengths)} runs at none of the other sizes that were tried"
-        finding = diagnostic("SG422", text)
-        return replace(
-            done[0][1], verdict="different", first_difference=Difference("", 0, text), diagnostics=(finding,)
-        )
-    return _joined(done, told)
+    joined = replace(_joined(done), compared=_compared(done, wanted))
+    if not joined.cases or wanted.old.keys() <= wanted.batch:
+        return joined
+    ran = tuple(_others_that_run(replace(case, wanted=wanted), named, verify))
+    return _with_lengths(joined, ran, wanted, given)
 
 
 def _is_batch(name: str, wanted: Wanted) -> bool:
@@ -112,22 +105,54 @@ def _is_first(name: str, wanted: Wanted, given: GivenSizes) -> bool:
     return name in given.lengths and 0 in wanted.axes[name].values()
 
 
-def _told_at_others(
-    case: _OnnxCase | _IrCase, named: Any, verify: Verify, reasons: Sequence[str]
-) -> tuple[Diagnostic, ...] | None:
-    """Run a model at other sizes of its lengths, and return what is to be said. None if it runs at none of them."""
-    old = {name: size for name, size in case.wanted.old.items() if name in case.wanted.batch}
-    for sizes in case.wanted.others():
-        fixed: Any = case.fixed_if_right(named, {**old, **sizes})
-        if fixed is None:
-            continue
-        verification = verify(fixed, fixed, by_regions=False)
-        if verification.verdict == "equal" or verification.cases:
-            at = ", ".join(f"{name} = {size}" for name, size in sorted(sizes.items()))
-            text = f"at {at} the model runs; nothing says what it should give at other than the old sizes"
-            text = "; ".join([text, *reasons])
-            return (diagnostic("SG512", text, severity="info"),)
-    return None
+def _compared(done: Sequence[tuple[_Check, Verification]], wanted: Wanted) -> dict[str, tuple[int, ...]]:
+    """Return the sizes of each dimension that changes at which there was something to compare with."""
+    sizes = {name: {size} for name, size in wanted.old.items()}
+    for check, verification in done:
+        if check.name and verification.cases:
+            sizes[check.name].add(check.size)
+    return {wanted.spelled(name): tuple(sorted(sizes[name])) for name in sorted(sizes)}
+
+
+def _with_lengths(
+    joined: Verification, ran: Sequence[Mapping[str, int]], wanted: Wanted, given: GivenSizes
+) -> Verification:
+    """Return the verification of a model with lengths. ran: their other sizes at which it runs."""
+    lengths = sorted(wanted.old.keys() - wanted.batch)
+    if not ran:
+        text = f"the model with any {', '.join(lengths)} runs at none of the other sizes that were tried"
+        difference = Difference("", 0, text)
+        return replace(
+            joined, verdict="different", first_difference=difference, diagnostics=(diagnostic("SG422", text),)
+        )
+    spelled = tuple({wanted.spelled(name): sizes[name] for name in lengths} for sizes in ran)
+    told = replace(joined, only_ran=spelled)
+    if told.verdict != "equal":
+        return told
+    reasons = [f"{name} is no batch ({given.lengths[name]})" for name in lengths if _is_first(name, wanted, given)]
+    note = diagnostic("SG512", wanted.spelled("; ".join([told.said, *reasons])), severity="info")
+    return replace(told, diagnostics=(*told.diagnostics, note))
+
+
+def _others_that_run(case: _OnnxCase | _IrCase, named: Any, verify: Verify) -> Iterator[Mapping[str, int]]:
+    """Run a model at other sizes of its lengths: at numbers that are wanted, or at smaller and at larger ones. Yield
+    those at which it runs, a smaller one first.
+    """
+    wanted = case.wanted
+    old = {name: size for name, size in wanted.old.items() if name in wanted.batch}
+    others = [{name: wanted.new.get(name, size) for name, size in sizes.items()} for sizes in wanted.others()]
+    if all(name in wanted.new for name in wanted.old.keys() - wanted.batch):
+        # They ran with the batch that is wanted.
+        yield others[0]
+        return
+    for is_smaller in (True, False):
+        for sizes in others:
+            if (sum(sizes.values()) < sum(wanted.old[name] for name in sizes)) != is_smaller:
+                continue
+            fixed: Any = case.fixed_if_right(named, {**old, **sizes})
+            if fixed is not None and verify(fixed, fixed, by_regions=False).cases:
+                yield sizes
+                break
 
 
 def _verified(check: _Check, verify: Verify) -> Verification:
@@ -151,7 +176,7 @@ def _checks(case: _OnnxCase | _IrCase, named: Any) -> Iterator[_Check]:
             repeated = case.repeated(own, named, name, groups)
             larger: Any = case.fixed(named, {**wanted.old, name: size})
             apart = partial(case.apart, larger, named, name, groups) if isinstance(case, _OnnxCase) else None
-            yield _Check(f"{name} = {size}", repeated, larger, is_alike=False, name=name, apart=apart)
+            yield _Check(f"{name} = {size}", repeated, larger, is_alike=False, name=name, size=size, apart=apart)
     if wanted.new:
         yield _Check("the new sizes", case.fixed(named, wanted.new), case.after)
 
@@ -248,14 +273,12 @@ def _refused(check: _Check, verification: Verification) -> Verification:
     return replace(verification, first_difference=difference, diagnostics=(*verification.diagnostics, told))
 
 
-def _joined(done: Sequence[tuple[_Check, Verification]], told: Sequence[Diagnostic]) -> Verification:
-    """Return several verifications, none of which found a difference, as one: "equal" if all of them are. told: what
-    else is to be said.
-    """
+def _joined(done: Sequence[tuple[_Check, Verification]]) -> Verification:
+    """Return several verifications, none of which found a difference, as one: "equal" if all of them are."""
     all_done = [verification for _, verification in done]
     absolute = [each.max_abs_diff for each in all_done if each.max_abs_diff is not None]
     relative = [each.max_rel_diff for each in all_done if each.max_rel_diff is not None]
-    notes = dict.fromkeys((*(_at(check, finding) for check, each in done for finding in each.diagnostics), *told))
+    notes = dict.fromkeys(_at(check, finding) for check, each in done for finding in each.diagnostics)
     open_one = next((each for each in all_done if each.verdict != "equal"), None)
     return replace(
         open_one or all_done[-1],

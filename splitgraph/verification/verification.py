@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
@@ -54,13 +55,17 @@ class Verification:
     """The result of `verify`.
 
     verdict: "equal" if the outputs are equal and every region was checked and is equal; "different"; or "not-run", also
-    if a part that differs could not be checked, or reads constants that differ and no run read (SG506). engine: the
+    if a part that differs could not be checked, or reads constants that differ and no run read (SG506). "equal" is said
+    of the sizes in `compared`. engine: the
     engine that ran the cases, "" for none. cases: how many sets of inputs were compared. max_abs_diff, max_rel_diff:
     over all floating-point outputs, 0.0 if they are identical, None if nothing was compared. first_difference: None
     unless different. proofs: locations of the splits whose lengths are symbolically equal, so for every value of every
     dimension. diagnostics: which engines failed and why, and what limits the verdict. providers: what the engine ran
     the models on: execution providers of onnxruntime, devices of OpenVINO; none for the reference evaluator, and if
-    nothing was run. regions: the parts that differ, in the order of the first model; none of OpenVINO IR.
+    nothing was run. regions: the parts that differ, in the order of the first model; none of OpenVINO IR. compared: the
+    dimensions of inputs that are numbers in the first model and others in the second one, each with the sizes at which
+    there was something to compare with. only_ran: other sizes at which the second model runs; nothing says what it
+    should give there.
     """
 
     verdict: Verdict
@@ -73,6 +78,30 @@ class Verification:
     diagnostics: tuple[Diagnostic, ...] = ()
     providers: tuple[str, ...] = ()
     regions: tuple[Region, ...] = ()
+    compared: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    only_ran: tuple[Mapping[str, int], ...] = ()
+
+    @property
+    def said(self) -> str:
+        """The verdict as people read it: "verified equal", "different" or "NOT VERIFIED"; where results could be
+        compared at the old size of a dimension alone, that.
+        """
+        if self.verdict != "equal":
+            return "different" if self.verdict == "different" else "NOT VERIFIED"
+        lengths = [name for name, sizes in self.compared.items() if len(sizes) == 1]
+        if not lengths:
+            return "verified equal"
+        others = [f"{name} = {_listed(sizes)}" for name, sizes in self.compared.items() if len(sizes) > 1]
+        own = f"the old size{'s' * (len(lengths) > 1)}{f' of {_listed(lengths)}' * bool(others)}"
+        unknown = "nothing says what it should give"
+        ran = f"runs at {self._ran_at()}; {unknown} there" if self.only_ran else f"{unknown} at others"
+        return f"equal at {' and '.join([*others, own])}; {ran}"
+
+    def _ran_at(self) -> str:
+        names = list(self.only_ran[0])
+        if len(names) == 1:
+            return f"{names[0]} = {_listed(sizes[names[0]] for sizes in self.only_ran)}"
+        return " and at ".join(_listed(f"{name} = {size}" for name, size in sizes.items()) for sizes in self.only_ran)
 
     @property
     def difference_text(self) -> str:
@@ -109,3 +138,7 @@ class Verification:
         return tuple(
             finding for finding in self.diagnostics if finding.severity == "warning" and finding.code != "SG503"
         )
+
+
+def _listed(items: Iterable[object]) -> str:
+    return ", ".join(map(str, items))

@@ -78,7 +78,12 @@ from splitgraph.verification.models.comparability import (
     with_sorted_nodes,
 )
 from splitgraph.verification.models.model_files import Model
-from splitgraph.verification.models.model_pair import ComparedModel, compare_interfaces, read_model_pair
+from splitgraph.verification.models.model_pair import (
+    ComparedModel,
+    compare_interfaces,
+    read_model_pair,
+    sizes_of_the_first,
+)
 from splitgraph.verification.regions.find import ModelRegions
 from splitgraph.verification.verdict.engine_trial import EngineTrial, Question
 from splitgraph.verification.verdict.judge import EngineVerdict
@@ -140,7 +145,8 @@ def verify_models(
     maker = InputMaker(first.analysis, seed=seed, bind=bind, given=given, left_out=left_out)
 
     # Compare and check what can be known without running the models.
-    not_run = replace(_NOT_RUN, proofs=prove_equal_splits(first.analysis, second.analysis))
+    proofs = prove_equal_splits(first.analysis, second.analysis)
+    not_run = replace(_NOT_RUN, proofs=proofs, compared=sizes_of_the_first(first.interface, second.interface))
     difference = compare_interfaces(first.interface, second.interface)
     if difference is not None:
         return replace(not_run, verdict="different", first_difference=difference)

@@ -25,11 +25,12 @@ def why(code: str) -> Outcome:
         diagnostic("SG405", "something else", severity="warning"),
         diagnostic(code, "no engine", severity="warning"),
     )
-    return Outcome("upgrade", "a.onnx", "converted", diagnostics=found, verdict="not-run")
+    return Outcome("upgrade", "a.onnx", "converted", diagnostics=found, verdict="not-run", said="NOT VERIFIED")
 
 
 def test_why_a_result_is_not_verified(capsys: pytest.CaptureFixture[str]) -> None:
-    outcomes = [why("SG501"), why("SG501"), why("SG506"), Outcome("upgrade", "b.onnx", "converted", verdict="equal")]
+    equal = Outcome("upgrade", "b.onnx", "converted", verdict="equal", said="verified equal")
+    outcomes = [why("SG501"), why("SG501"), why("SG506"), equal]
     print_result([block for outcome in outcomes for block in outcome_lines(outcome)])
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert lines == [

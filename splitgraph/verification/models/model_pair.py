@@ -24,6 +24,7 @@ from splitgraph.inference.openvino_ir import mirror
 from splitgraph.inference.openvino_ir.infer import analyse_mirror
 from splitgraph.model.scopes import MAIN, implies_opset, scopes, write_implied_opset
 from splitgraph.model.value_type import DTYPE_NAMES, DTYPE_NUMBERS, UNKNOWN, ValueType
+from splitgraph.model.values import value_type
 from splitgraph.verification.comparison import type_name
 from splitgraph.verification.models.model_files import Model, is_default_domain, nodes_within, scoped_nodes
 from splitgraph.verification.values import Array, Value
@@ -303,6 +304,20 @@ def _is_random_layer(node: onnx.NodeProto) -> bool:
     """Return True for a layer whose seeds are both 0: OpenVINO then draws other numbers each time."""
     seeds = {attribute.s for attribute in node.attribute if attribute.name in ("global_seed", "op_seed")}
     return node.op_type in _RANDOM_LAYERS and seeds <= {b"0"}
+
+
+def sizes_of_the_first(before: onnx.ModelProto, after: onnx.ModelProto) -> dict[str, tuple[int, ...]]:
+    """Return the sizes of inputs that are fixed in the first model alone, by the names that the second one has for
+    them: at others, nothing says what it should give.
+    """
+    others = {name: value_type(value.type).shape or () for name, value in caller_inputs(after).items()}
+    found: dict[str, tuple[int, ...]] = {}
+    for name, value in caller_inputs(before).items():
+        pairs = zip(value_type(value.type).shape or (), others.get(name, ()), strict=False)
+        for axis, (own, other) in enumerate(pairs):
+            if isinstance(own, int) and not isinstance(other, int):
+                found[f"{name}[{axis}]" if other is None else str(other)] = (own,)
+    return found
 
 
 def compare_interfaces(before: onnx.ModelProto, after: onnx.ModelProto) -> Difference | None:
