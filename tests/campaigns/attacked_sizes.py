@@ -11,7 +11,8 @@ the model is asked and run.
 
 What comes out: right; wrong, and whether verification called it equal; asked (SG421) and refused, with the reason; a
 crash. Both are right where the case says so: two readings fit, or a table of weights has the old size. Each other
-answer is printed, for each case the first one, with the command that repeats it. Ends with 1 for anything wrong or crashed.
+answer is printed, for each case the first one, with the command that repeats it. Ends with 1 for anything wrong or
+crashed.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "campaigns")]
 
 import attacked_sizes_items  # noqa: E402, F401  (the folders above are on the path only now; each module adds its cases)
 import attacked_sizes_layers  # noqa: E402, F401
+import attacked_sizes_pitfalls  # noqa: E402, F401
 import attacked_sizes_reshapes  # noqa: E402, F401
 from attacked_sizes_cases import CASES, Case, unique  # noqa: E402
 from attacked_sizes_engines import Engine, OpenVINO, Runtime  # noqa: E402

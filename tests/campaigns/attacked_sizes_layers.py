@@ -384,14 +384,3 @@ for _what in _MIXED.split("|"):
     family(olds("NT", (1, 4), (2, 5)), forms(), mixes=True, label=f"mixed/{_what}", refuse="N")(
         partial(_mixed, what=_what)
     )
-
-
-# Nothing of these sizes is in the way, or a name has its size baked in.
-
-
-def _named_twice(t: Tape, N: int, T: int) -> Value:
-    x = t.input("x", "N", "T", 4)
-    return t.reshape(t.linear(t.reshape(x, N * T, 4, style="first"), 4), N, T, 4, style="first")
-
-
-family(olds("NT", (2, 7)), forms(named="NT"), baked="T", label="named, and runs at 7 only")(_named_twice)

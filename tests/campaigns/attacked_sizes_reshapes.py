@@ -269,9 +269,9 @@ def merged_in_two_steps(t: Tape, N: int, S: int, T: int) -> Value:
 # A size that is cut: the number of parts or their length may follow, which is a question.
 
 
-def _windows(t: Tape, N: int, H: int, W: int, high: int | None = 4, wide: int | None = 4) -> Value:
+def _windows(t: Tape, N: int, H: int, W: int, high: int | None = 4, wide: int | None = 4, count: int = 3) -> Value:
     x = t.input("x", "N", "H", "W", 3)
-    h, w = high or H // 3, wide or W // 3
+    h, w = high or H // count, wide or W // count
     parts = t.transpose(t.reshape(x, N, H // h, h, W // w, w, 3), 0, 1, 3, 2, 4, 5)
     flat = t.softmax(t.reshape(parts, N * (H // h) * (W // w), h * w, 3), 1)
     back = t.transpose(t.reshape(flat, N, H // h, W // w, h, w, 3), 0, 1, 3, 2, 4, 5)
@@ -290,7 +290,7 @@ def _cut(t: Tape, N: int, T: int, ending: str, long: int = 0, count: int = 0) ->
 
 
 def _by_twelve(sizes: Any) -> bool:
-    return all(size % 12 == 0 for name, size in sizes.items() if name != "N")
+    return all(size % 12 == 0 or size == 4 for name, size in sizes.items() if name != "N")
 
 
 family(
@@ -300,6 +300,14 @@ family(
     ask="HW",
     fits=_by_twelve,
     label="windows",
+)(_windows)
+family(
+    olds("NHW", (1, 4, 4)),
+    forms("numbers", "first"),
+    [partial(_windows, high=high, wide=wide, count=1) for high, wide in ((None, 4), (4, None), (None, None))],
+    ask="HW",
+    fits=_by_twelve,
+    label="windows/one",
 )(_windows)
 for _ending in ("joined", "means", "back"):
     # Three parts of 4, two of 6, and one of 12, which are as long as all of it.
