@@ -278,17 +278,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with Pool(options.jobs) as pool:
         for several in pool.imap_unordered(work, [case.name for case in chosen]):
             found += several
-    return _print(sorted(found), len(chosen), "--ir " if options.ir else "")
+            _print_case(several, "--ir " if options.ir else "")
+    return _print_counts(found, len(chosen))
 
 
-def _print(found: Sequence[Answer], cases: int, flags: str) -> int:
+def _print_case(found: Sequence[Answer], flags: str) -> None:
+    """Print each kind of answer to a case that is to be looked at, with its first request."""
     told = [each for each in found if each.word not in ("right", "rightly asked", "rightly refused", "no twin")]
-    told.sort(key=lambda each: (each.word, each.case))
-    for (word, case), several in itertools.groupby(told, key=lambda each: (each.word, each.case)):
+    for word, several in itertools.groupby(sorted(told, key=lambda each: each.word), key=lambda each: each.word):
         first, *others = several
         more = f" and {len(others)} more" if others else ""
-        again = f'python tests/campaigns/attacked_sizes.py {flags}--only "{case}" --request "{first.request}"'
-        print(f"{word}: {case} [{first.request}{more}] {first.said[:300]}\n    {again}")
+        again = f'python tests/campaigns/attacked_sizes.py {flags}--only "{first.case}" --request "{first.request}"'
+        print(f"{word}: {first.case} [{first.request}{more}] {first.said[:300]}\n    {again}", flush=True)
+
+
+def _print_counts(found: Sequence[Answer], cases: int) -> int:
+    """Print how many answers of each kind there are; 1 for anything wrong."""
     counts = Counter(each.word for each in found)
     print(f"{cases} cases, {sum(counts.values())} requests")
     for word, count in counts.most_common():
