@@ -80,7 +80,7 @@ class NewSizes(NamedTuple):
 
     shapes: the new shape of an input, each dimension a number or a name; the texts of the command line are read when
     the names in the model are known. batch: the first dimension of every input. follow: what numbers in the model say
-    in terms of dimensions.
+    in terms of dimensions. folder: of the model's data files; None if it is not known.
     """
 
     shapes: Annotated[
@@ -103,6 +103,7 @@ class NewSizes(NamedTuple):
             repeats=True,
         ),
     ] = ()
+    folder: StrPath | None = None
 
 
 class Leeway(NamedTuple):

@@ -51,6 +51,9 @@ def rewritten(
     """
     goal = _checked(goal, leeway) if goal.new_sizes is None else goal
     loaded = with_sizes(open_model(model, weights="leave"), sizes)
+    if goal.new_sizes is not None:
+        folder = (model if isinstance(model, LoadedModel) else loaded).folder
+        goal = goal._replace(new_sizes=goal.new_sizes._replace(folder=folder))
     # Verification runs the original, too.
     owned = loaded.kind == "path" and not running.verify
     with collection_paused():

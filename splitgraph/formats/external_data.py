@@ -20,6 +20,7 @@ from splitgraph.formats.atomic_write import WriteTogether
 from splitgraph.formats.recognition import model_error, shown, system_reason
 from splitgraph.model.onnx_proto import AttributeProto, ModelProto, NodeProto, SparseTensorProto, TensorProto
 from splitgraph.model.tensor_data import RAW_DATA, Place, SourceFile, byte_size, is_external, place_of, written_place
+from splitgraph.model.values import has_few_elements
 
 _INTEGERS_AND_BOOL = frozenset({2, 3, 4, 5, 6, 7, 9, 12, 13, 21, 22, 25, 26})
 _SMALL_OF_ANY_TYPE = 1024
@@ -212,6 +213,14 @@ def load_external_data(references: list[ExternalReference], folder: Path, path: 
             raise model_error("SG107", message, path) from error
 
 
+def with_external_data(tensor: TensorProto, folder: Path, path: str | os.PathLike[str]) -> TensorProto:
+    """Return a copy of an external tensor with its elements. Raises ModelError (SG107)."""
+    whole = TensorProto()
+    whole.CopyFrom(tensor)
+    load_external_data(checked_references([whole], folder, path), folder, path)
+    return whole
+
+
 def _fill(tensor: TensorProto, content: bytes, length: int, path: str | os.PathLike[str]) -> None:
     if len(content) != length:
         raise model_error("SG107", f"external data of tensor {tensor.name!r} became shorter while it was read", path)
@@ -266,10 +275,16 @@ def leave_in_files(references: Iterable[ExternalReference], folder: Path, path: 
 def small_references(references: list[ExternalReference], max_bytes: int = 65_536) -> list[ExternalReference]:
     """Return the external tensors that shapes may depend on, by type and size.
 
-    Integer and bool tensors of up to max_bytes, and any tensor of up to 1,024 bytes (scales, the limits of a Range).
+    Those whose elements inference knows, integer and bool tensors of up to max_bytes, and any tensor of up to 1,024
+    bytes.
     """
     limits = dict.fromkeys(_INTEGERS_AND_BOOL, max_bytes)
-    return [r for r in references if r.length <= limits.get(r.tensor.data_type, _SMALL_OF_ANY_TYPE)]
+    return [
+        reference
+        for reference in references
+        if reference.length <= limits.get(reference.tensor.data_type, _SMALL_OF_ANY_TYPE)
+        or has_few_elements(reference.tensor)
+    ]
 
 
 def new_type_references(references: list[ExternalReference]) -> list[ExternalReference]:

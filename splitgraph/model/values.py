@@ -204,18 +204,20 @@ def tensor_contents(proto: TensorProto) -> Contents | None:
     """Return the elements of a small constant tensor of numbers, booleans or strings, or of a list of integers; None
     when large, external, malformed or of another type.
     """
-    shape = tuple(proto.dims)
-    count = 1
-    for dim in shape:
-        count *= dim
-    dtype = DTYPE_NAMES.get(proto.data_type)
-    most = MAX_LISTED if len(shape) == 1 and dtype in _LISTED else MAX_ITEMS
-    if count > most or count < 0 or len(shape) > MAX_RANK or dtype is None or is_in_other_file(proto):
-        return None
-    if dtype != "string" and dtype not in _INTEGERS and dtype not in _FLOATS:
+    if not has_few_elements(proto) or is_in_other_file(proto):
         return None
     items = tensor_items(with_elements(proto))
-    return None if items is None else Contents(shape, items)
+    return None if items is None else Contents(tuple(proto.dims), items)
+
+
+def has_few_elements(proto: TensorProto) -> bool:
+    """Return True for a constant tensor whose elements inference knows if it can read them."""
+    rank, count = len(proto.dims), 1
+    for dim in proto.dims:
+        count *= dim
+    dtype = DTYPE_NAMES.get(proto.data_type)
+    most = MAX_LISTED if rank == 1 and dtype in _LISTED else MAX_ITEMS
+    return 0 <= count <= most and rank <= MAX_RANK and (dtype == "string" or dtype in _INTEGERS or dtype in _FLOATS)
 
 
 def tensor_items(proto: TensorProto) -> tuple[Item, ...] | None:

@@ -190,7 +190,7 @@ class _OnnxCase:
 
     def with_names(self) -> ModelProto:
         """Return the model after with names in place of numbers."""
-        return convert_to(self.before, self.wanted.named(), self.sizes.follow)[0].model
+        return convert_to(self.before, self.wanted.named(), self.sizes)[0].model
 
     def renamed(self) -> ModelProto:
         """Return the model before with the values for its own symbols."""
@@ -226,7 +226,7 @@ class _IrCase:
     wanted: Wanted
 
     def with_names(self) -> OpenVINOModel:
-        return convert_ir_to(self.before, self.wanted.named(), self.sizes.follow)[0].model
+        return convert_ir_to(self.before, self.wanted.named(), self.sizes)[0].model
 
     def renamed(self) -> OpenVINOModel:
         return self.fixed(self.before, self.wanted.old)

@@ -61,6 +61,16 @@ def test_a_dry_run_as_json(run: Run, folder: Path) -> None:
     assert "head.reshaped.onnx" not in files(folder)
 
 
+@pytest.mark.parametrize("models", [["data.onnx"], ["data.onnx", "head.onnx"]])
+def test_weights_in_a_data_file_are_read(models: list[str], run: Run, folder: Path) -> None:
+    made = onnx.parser.parse_model(SUM.replace("4]", "5000]").replace("{1, 2, 4, 9}", "{0}").replace("1, 4", "1, 5000"))
+    made.graph.initializer[0].ClearField("float_data")
+    made.graph.initializer[0].raw_data = bytes(4 * 5000)
+    onnx.save_model(made, "data.onnx", save_as_external_data=True, location="data", size_threshold=0)
+    _, out, err = run("reshape", *models, "--input-shape", "x=1,S", "-o", "out/", "--no-verify")
+    assert "data.reshaped.onnx" in files(folder / "out"), out + err
+
+
 def test_what_is_in_the_way(run: Run, folder: Path) -> None:
     code, out, err = run("reshape", "sum.onnx", "--input-shape", "x=1,S", "--json")
     (found,) = json.loads(out)["diagnostics"]

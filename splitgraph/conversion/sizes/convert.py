@@ -18,6 +18,7 @@ from splitgraph.conversion.sizes.rounds import given_by_the_user
 from splitgraph.conversion.sizes.rules import RULES, SAYING
 from splitgraph.conversion.sizes.search import find_reading
 from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, relabelled, renamed
+from splitgraph.conversion.sizes.weights import weights_of
 from splitgraph.conversion.sizes.write import SizeWriter
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference import infer_model, walk_model
@@ -35,14 +36,14 @@ def convert_sizes(model: ModelProto, sizes: NewSizes, leeway: Leeway = STRICT) -
     """Return a copy of the model whose inputs have other sizes. Constants that say an old size say it in terms of the
     new dimension. Raises ConversionError with everything that is in the way, SplitgraphError for wrong sizes.
     """
-    rewrite, given = convert_to(model, read_wanted(model, sizes), sizes.follow, leeway)
+    rewrite, given = convert_to(model, read_wanted(model, sizes), sizes, leeway)
     return replace(rewrite, new_sizes=GivenSizes(sizes, *given))
 
 
 def convert_to(
-    model: ModelProto, wanted: Wanted, follow: Sequence[str] = (), leeway: Leeway = STRICT
+    model: ModelProto, wanted: Wanted, sizes: NewSizes, leeway: Leeway = STRICT
 ) -> tuple[Rewrite[ModelProto], tuple[frozenset[str], Mapping[str, str]]]:
-    """Do the same with sizes that were read. Return also what `GivenSizes` has besides. follow: as in `NewSizes`."""
+    """Do the same with sizes that were read. Return also what `GivenSizes` has besides. sizes: as asked for."""
     plan = Plan()
     rewrite, walked = repaired(model, leeway)
     plan.refuse_errors(walked)
@@ -50,10 +51,13 @@ def convert_to(
     rewrite, leeway = rewrite.then(_without_functions(rewrite.model)), walked.leeway
     model = rewrite.model
     labelled = relabelled(model, wanted)
-    entries = given_by_the_user(lambda: walk_model(labelled), follow, _OPERATORS, wanted)
+    entries = given_by_the_user(lambda: walk_model(labelled), sizes.follow, _OPERATORS, wanted)
     bare = _undeclared(labelled)
     before = walk_model(_undeclared(renamed(model, wanted)), leeway)
-    found = find_reading(wanted, _OPERATORS, entries, before, lambda follower: walk_model(bare, leeway, follower))
+    weights = weights_of(sizes.folder)
+    found = find_reading(
+        wanted, _OPERATORS, entries, before, lambda follower: walk_model(bare, leeway, follower), weights
+    )
     walked, follower = found.walked, found.follower
     plan.blockers += found.in_the_way()
     plan.raise_blockers("the sizes cannot change")

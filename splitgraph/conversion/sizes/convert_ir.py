@@ -16,6 +16,7 @@ from splitgraph.conversion.sizes.rounds import given_by_the_user
 from splitgraph.conversion.sizes.rules_ir import LAYERS
 from splitgraph.conversion.sizes.search import find_reading
 from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, relabelled
+from splitgraph.conversion.sizes.weights import NotRead, WeightReader
 from splitgraph.conversion.sizes.write_ir import LayerWriter
 from splitgraph.dim import DimLike
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
@@ -37,23 +38,23 @@ def convert_ir_sizes(model: OpenVINOModel, sizes: NewSizes) -> Rewrite[OpenVINOM
     old size follow. Raises ConversionError with everything that is in the way, SplitgraphError for wrong sizes.
     """
     wanted = read_wanted(mirror(model).model, sizes)
-    rewrite, given = convert_ir_to(model, wanted, sizes.follow)
+    rewrite, given = convert_ir_to(model, wanted, sizes)
     return replace(rewrite, new_sizes=GivenSizes(sizes, *given))
 
 
 def convert_ir_to(
-    model: OpenVINOModel, wanted: Wanted, follow: Collection[str] = ()
+    model: OpenVINOModel, wanted: Wanted, sizes: NewSizes
 ) -> tuple[Rewrite[OpenVINOModel], tuple[frozenset[str], Mapping[str, str]]]:
-    """Do the same with sizes that were read. Return also what `GivenSizes` has besides. follow: as in `NewSizes`."""
+    """Do the same with sizes that were read. Return also what `GivenSizes` has besides. sizes: as asked for."""
     before = infer_ir(model, fill=False).diagnostics
     known = {finding.location for finding in before if finding.severity == "error"}
     mirrored, bound = relabelled_mirror(mirror(model), wanted), BoundSizes(wanted.bound, ())
     plan = Plan()
-    entries = given_by_the_user(lambda: walk_mirror(mirrored, bound), tuple(follow), LAYERS, wanted)
-    weights = _Weights(model, mirrored)
+    entries = given_by_the_user(lambda: walk_mirror(mirrored, bound), sizes.follow, LAYERS, wanted)
+    weights = WeightReader(_Constants(model, mirrored).read)
     unchanged = walk_mirror(mirror(model), bound)
     found = find_reading(
-        wanted, LAYERS, entries, unchanged, lambda follower: walk_mirror(mirrored, bound, follower), weights.read
+        wanted, LAYERS, entries, unchanged, lambda follower: walk_mirror(mirrored, bound, follower), weights
     )
     walked, follower = found.walked, found.follower
     plan.blockers += found.in_the_way(known)
@@ -96,16 +97,16 @@ def relabelled_mirror(mirrored: Mirror, wanted: Wanted) -> Mirror:
     return replace(mirrored, model=made, given=given)
 
 
-class _Weights:
+class _Constants:
     """Reads the constants of an IR, of which the mirror has the small ones."""
 
     def __init__(self, model: OpenVINOModel, mirrored: Mirror) -> None:
         self._model, self._names = model, mirrored.names
 
     def read(self, home: GraphPath, tensor: TensorProto) -> Any:
-        """Return the elements of a constant; None for strings."""
+        """Return the elements of a constant. Raises NotRead for strings."""
         if tensor.data_type == TensorProto.STRING:
-            return None
+            raise NotRead("are strings")
         if not is_external(tensor):
             return array_of(tensor)
         layers = graph_at(self._model.graph, home).layers

@@ -6,12 +6,12 @@ back through the nodes that only hand it on, to the number that made it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any
 
-from splitgraph.conversion.sizes.follow import Counted, Follower, InputPlace, Need, Repeated, Triangle
+from splitgraph.conversion.sizes.follow import Counted, Follower, InputPlace, Need, Repeated
 from splitgraph.conversion.sizes.readings import parted
+from splitgraph.conversion.sizes.weights import NotRead, WeightReader
 from splitgraph.dim import Dim, DimLike, product, symbols_of
 from splitgraph.inference.alone import Given, Made, Source
 from splitgraph.inference.walk_results import GraphDetail
@@ -20,12 +20,7 @@ from splitgraph.model.names import Definitions
 from splitgraph.model.onnx_proto import TensorProto
 from splitgraph.model.places import LocatedNode
 from splitgraph.model.scopes import GraphPath, Scope, plain_domain
-from splitgraph.model.tensor_data import is_external
 from splitgraph.model.value_type import UNKNOWN, Contents
-from splitgraph.model.values import array_of
-
-# Reads the elements of weights of a graph; None for those that cannot be read.
-ReadWeights = Callable[[GraphPath, TensorProto], Any]
 
 
 class Stuck(Exception):
@@ -49,9 +44,9 @@ class Origins:
         root: Sequence[Scope],
         graphs: Mapping[GraphPath, GraphDetail],
         follower: Follower,
-        read_weights: ReadWeights,
+        weights: WeightReader,
     ) -> None:
-        self._read_weights = read_weights
+        self._weights = weights
         self._definitions = Definitions(root)
         self._graphs = graphs
         self._follower = follower
@@ -81,12 +76,15 @@ class Origins:
         if tensor is None and producer is not None and producer.node.op_type == "Concat":
             self._count_in_part(producer, axis, dim, entry)
             return
-        array = None if tensor is None else self._read_weights(home, tensor)
-        if array is None:
+        if tensor is None:
             # What is computed has the items, or not.
             if self._shape(place.path, name)[axis] != dim:
                 raise Stuck(f"takes elements along {dim} by numbers that {name!r} has")
             return
+        try:
+            array = self._weights.elements(home, tensor)
+        except NotRead as reason:
+            raise Stuck(f"the indices {name!r} {reason}") from None
         first = array.take([0], axis)
         counted = np.zeros_like(first)
         counted[..., entry] = 1
@@ -158,7 +156,7 @@ class Origins:
             return
         tensor = self._tensor(home, name, producer)
         if tensor is not None:
-            self._of_weights(reader, self._read_weights(home, tensor), name, axis, dim)
+            self._of_weights(reader, home, tensor, name, axis, dim)
             return
         if producer is None:
             raise Stuck(f"the input {name!r} has {size} along axis {axis}; give it {dim} there, too")
@@ -255,50 +253,24 @@ class Origins:
         self._follower.entries[place] = dict(enumerate([*others[:axis], dim, *others[axis + 1 :]]))
         return True
 
-    def _of_weights(self, reader: InputPlace, array: Any, name: str, axis: int, dim: DimLike) -> None:
-        """Repeat weights that are the same all along the axis. array: None for weights that cannot be read."""
+    def _of_weights(
+        self, reader: InputPlace, home: GraphPath, tensor: TensorProto, name: str, axis: int, dim: DimLike
+    ) -> None:
+        """Repeat weights that are the same all along the axis, or go on with what they count."""
         size = self._shape(reader.path, name)[axis]
-        if array is None:
-            raise Stuck(f"the weights {name!r} have {size} along axis {axis}, and are in a file of their own")
-        repeated = self._follower.repeated
-        first = array.take([0], axis)
-        is_finite = array.dtype.kind in "iu" or (array.dtype.kind == "f" and np.isfinite(array).all())
-        steps = np.unique(np.diff(array, axis=axis)) if is_finite else first
-        if (array == first).all():
-            repeated.setdefault(reader, {})[axis] = Repeated(axis)
-        elif steps.size == 1 and (first == first.flat[0]).all() and _are_whole(first.flat[0], steps[0]):
-            repeated.setdefault(reader, {})[axis] = Repeated(axis, int(first.flat[0]), int(steps[0]))
-        elif axis >= array.ndim - 2 and (triangle := _triangle(array)) is not None:
-            self._follower.patterns[reader] = triangle
+        has_size = f"the weights {name!r} have {size} along axis {axis}, and"
+        try:
+            found = self._weights.along(home, name, tensor, axis)
+        except NotRead as reason:
+            raise Stuck(f"{has_size} {reason}") from None
+        if found is None:
+            raise Stuck(f"{has_size} are not the same all along it")
+        if isinstance(found, Repeated):
+            self._follower.repeated.setdefault(reader, {})[axis] = found
         else:
-            raise Stuck(f"the weights {name!r} have {size} along axis {axis}, and are not the same all along it")
+            self._follower.patterns[reader] = found
         self._expand(reader, axis, dim)
 
 
 def _between(shape: tuple[DimLike, ...], one: int, other: int) -> tuple[DimLike, ...]:
     return shape[min(one, other) + 1 : max(one, other)]
-
-
-def read_tensor(home: GraphPath, tensor: TensorProto) -> Any:
-    """Return the elements of a tensor in the model."""
-    return None if is_external(tensor) else array_of(tensor)
-
-
-def _are_whole(*numbers: Any) -> bool:
-    return all(not isinstance(number, (str, bytes)) and float(number).is_integer() for number in numbers)
-
-
-def _triangle(array: Any) -> Triangle | None:
-    """Return what weights are that have one value up to a diagonal, and another above it."""
-    if array.ndim < 2:
-        return None
-    rows, columns = array.shape[-2:]
-    if rows != columns or array.size != rows * columns or rows < 2:
-        return None
-    square = array.reshape(rows, columns)
-    below, above = square[-1, 0], square[0, -1]
-    offsets = np.arange(columns) - np.arange(rows)[:, None]
-    if below == above or not (square == below).any():
-        return None
-    diagonal = int(offsets[square == below].max())
-    return Triangle(diagonal, below, above) if (square == np.where(offsets <= diagonal, below, above)).all() else None

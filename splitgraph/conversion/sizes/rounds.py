@@ -8,8 +8,9 @@ from copy import deepcopy
 
 from splitgraph.conversion.plan import errors_of
 from splitgraph.conversion.sizes.follow import Follower, InputPlace, Need, Operators
-from splitgraph.conversion.sizes.origins import Origins, ReadWeights, Stuck, read_tensor
+from splitgraph.conversion.sizes.origins import Origins, Stuck
 from splitgraph.conversion.sizes.wanted import Wanted
+from splitgraph.conversion.sizes.weights import WeightReader
 from splitgraph.dim import Dim, DimLike, parse_given_dim, symbols_of
 from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic, meant
 from splitgraph.inference import Walked
@@ -21,7 +22,7 @@ _MOST_ROUNDS = 40
 
 
 def walk_followed(
-    walk: Callable[[], Walked], follower: Follower, read_weights: ReadWeights = read_tensor
+    walk: Callable[[], Walked], follower: Follower, weights: WeightReader
 ) -> tuple[Walked, dict[Need, str]]:
     """Walk a model until nothing more can be decided. Return the last walk, and the needs that are left, with why."""
     for _ in range(_MOST_ROUNDS):
@@ -31,7 +32,7 @@ def walk_followed(
         decided = deepcopy((follower.entries, follower.expanded, follower.outer))
         for root in roots(walked.scopes):
             paths = {scope.path for scope in root}
-            origins = Origins(root, walked.graphs, follower, read_weights)
+            origins = Origins(root, walked.graphs, follower, weights)
             for need in follower.needs:
                 if need.place.path in paths:
                     try:

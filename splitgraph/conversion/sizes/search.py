@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from splitgraph.conversion.sizes.follow import Follower, InputPlace, Need, Operators, Reading
 from splitgraph.conversion.sizes.laws import Judgement, judge
-from splitgraph.conversion.sizes.origins import ReadWeights, read_tensor
 from splitgraph.conversion.sizes.rounds import in_the_way, walk_followed
 from splitgraph.conversion.sizes.wanted import Wanted
+from splitgraph.conversion.sizes.weights import WeightReader
 from splitgraph.dim import Dim, DimLike, symbols_of
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference import Walked
@@ -80,7 +80,7 @@ def find_reading(
     entries: Mapping[InputPlace, Mapping[int, DimLike]],
     before: Walked,
     walk: Callable[[Follower], Walked],
-    read_weights: ReadWeights = read_tensor,
+    weights: WeightReader,
 ) -> Found:
     """Walk a model with new sizes until nothing more can be decided. entries: what the user says of constants. before:
     the walk over the model as it is, with the new names of its own dimensions. walk: walks the model with what it is
@@ -93,7 +93,7 @@ def find_reading(
     def follow(wanted: Wanted, choices: Mapping[Reading, int]) -> Found:
         decided = {place: dict(each) for place, each in entries.items()}
         follower = Follower(wanted, operators, alone, decided, choices=choices)
-        walked, stuck = walk_followed(lambda: walk(follower), follower, read_weights)
+        walked, stuck = walk_followed(lambda: walk(follower), follower, weights)
         judgement = judge(before, walked, wanted, ignored)
         return Found(wanted, walked, follower, stuck, dict(follower.over), _lost(walked, wanted), judgement)
 

@@ -1,0 +1,95 @@
+"""What the elements of weights are along an axis: of weights in the model, in its file, or in its data files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from splitgraph.conversion.sizes.follow import Repeated, Triangle
+from splitgraph.formats.external_data import with_external_data
+from splitgraph.model.deferred import np
+from splitgraph.model.onnx_proto import TensorProto
+from splitgraph.model.scopes import GraphPath
+from splitgraph.model.tensor_data import byte_size, is_in_other_file
+from splitgraph.model.values import array_of
+from splitgraph.options import StrPath
+
+# Reads the elements of weights of a graph. Raises NotRead.
+ReadWeights = Callable[[GraphPath, TensorProto], Any]
+# Bytes of the largest weights that are read: a causal mask of 16,384 positions.
+MOST_BYTES = 2**30
+
+
+class NotRead(Exception):
+    """Weights are not read. The argument says why, to stand after their name."""
+
+
+class WeightReader:
+    """The weights of one model. What was found along an axis is kept as long as the object: weights do not change."""
+
+    def __init__(self, read: ReadWeights) -> None:
+        self._read = read
+        self._along: dict[tuple[GraphPath, str, int], Repeated | Triangle | None] = {}
+
+    def elements(self, home: GraphPath, tensor: TensorProto) -> Any:
+        """Return the elements of weights. Raises NotRead."""
+        size = byte_size(tensor)
+        if size is not None and size > MOST_BYTES:
+            raise NotRead(f"have {size:,} bytes; weights of at most {MOST_BYTES:,} are read")
+        return self._read(home, tensor)
+
+    def along(self, home: GraphPath, name: str, tensor: TensorProto, axis: int) -> Repeated | Triangle | None:
+        """Return what weights are along an axis: all the same, counted, or a triangle; None for all else. Raises
+        NotRead.
+        """
+        key = home, name, axis
+        if key not in self._along:
+            self._along[key] = found_along(self.elements(home, tensor), axis)
+        return self._along[key]
+
+
+def weights_of(folder: StrPath | None) -> WeightReader:
+    """Return the weights of an ONNX model. folder: of its data files; None if it is not known."""
+
+    def read(home: GraphPath, tensor: TensorProto) -> Any:
+        if not is_in_other_file(tensor):
+            return array_of(tensor)
+        if folder is None:
+            raise NotRead("are in a data file, whose folder is not known of a model in memory; give its path")
+        return array_of(with_external_data(tensor, Path(folder), folder))
+
+    return WeightReader(read)
+
+
+def found_along(array: Any, axis: int) -> Repeated | Triangle | None:
+    """Return what an array is along an axis, as `WeightReader.along` does."""
+    first = array.take([0], axis)
+    if (array == first).all():
+        return Repeated(axis)
+    is_finite = array.dtype.kind in "iu" or (array.dtype.kind == "f" and np.isfinite(array).all())
+    if is_finite and (first == first.flat[0]).all():
+        steps = np.unique(np.diff(array, axis=axis))
+        if steps.size == 1 and _are_whole(first.flat[0], steps[0]):
+            return Repeated(axis, int(first.flat[0]), int(steps[0]))
+    return _triangle(array) if axis >= array.ndim - 2 else None
+
+
+def _are_whole(*numbers: Any) -> bool:
+    return all(not isinstance(number, (str, bytes)) and float(number).is_integer() for number in numbers)
+
+
+def _triangle(array: Any) -> Triangle | None:
+    """Return what weights are that have one value up to a diagonal, and another above it."""
+    if array.ndim < 2:
+        return None
+    rows, columns = array.shape[-2:]
+    if rows != columns or array.size != rows * columns or rows < 2:
+        return None
+    square = array.reshape(rows, columns)
+    below, above = square[-1, 0], square[0, -1]
+    offsets = np.arange(columns) - np.arange(rows)[:, None]
+    if below == above or not (square == below).any():
+        return None
+    diagonal = int(offsets[square == below].max())
+    return Triangle(diagonal, below, above) if (square == np.where(offsets <= diagonal, below, above)).all() else None

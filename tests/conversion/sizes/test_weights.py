@@ -1,0 +1,135 @@
+"""WeightReader that have an old size: a model in memory, its file and its data files give the same answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, TensorProto, helper, numpy_helper, parser
+
+import splitgraph
+from splitgraph.conversion.sizes import weights
+from splitgraph.conversion.sizes.follow import Repeated, Triangle
+from splitgraph.conversion.sizes.weights import found_along
+
+# Elements of more than 64 KiB stay in a file of more than 1 MiB.
+SIZE = 300
+LARGE = np.random.default_rng(0).random((SIZE, 1000), np.float32)
+MASK = np.triu(np.full((SIZE, SIZE), -1e9, np.float32), 1)
+POSITIONS = np.arange(70_000, dtype=np.int64)
+
+# WeightReader, and the axes of "x" that get another size.
+FOLLOWING: dict[str, tuple[Any, set[int]]] = {
+    "a mask": (MASK, {1, 2}),
+    "a mask of float64": (MASK.astype(np.float64), {1, 2}),
+    "zeros": (np.zeros((SIZE, SIZE), np.float32), {1, 2}),
+    "rows that are alike": (np.tile(np.arange(SIZE, dtype=np.int64), (SIZE, 1)), {1}),
+    "positions": (POSITIONS, {1}),
+    "few floats, which inference knows": (np.arange(500, dtype=np.float32), {1}),
+}
+REFUSED: dict[str, tuple[Any, set[int]]] = {
+    "random": (LARGE[:, :SIZE], {1}),
+    "a mask with a hole": (np.where(np.arange(SIZE) == 7, 3, MASK).astype(np.float32), {1, 2}),
+    "positions with a gap": (np.where(POSITIONS < 9, POSITIONS, POSITIONS + 1), {1}),
+}
+
+
+def with_weights(array: Any, *, typed: bool = False) -> ModelProto:
+    """Return a model that adds weights to x, and has others that make its file large."""
+    made = parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[1] x, float[2, {SIZE}] q) => (float[a] y, float[2, 1000] z)
+        {{ y = Add (x, w) z = MatMul (q, large) }}"""
+    )
+    kind = helper.np_dtype_to_tensor_dtype(array.dtype)
+    shape = [1, *array.shape]
+    made.graph.input[0].CopyFrom(helper.make_tensor_value_info("x", kind, shape))
+    made.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", kind, [None] * len(shape)))
+    plain = helper.make_tensor("w", kind, array.shape, array.reshape(-1).tolist())
+    made.graph.initializer.extend([plain if typed else numpy_helper.from_array(array, "w")])
+    made.graph.initializer.append(numpy_helper.from_array(LARGE, "large"))
+    return made
+
+
+def answer(source: Any, shape: list[int | str]) -> ModelProto | tuple[str, ...]:
+    """Return the model with another shape, or why there is none."""
+    try:
+        return splitgraph.reshape(source, {"x": shape}).model
+    except splitgraph.ConversionError as error:
+        return tuple(finding.message for finding in error.diagnostics)
+
+
+def saved(made: ModelProto, path: Path, *, external: bool) -> Path:
+    onnx.save_model(made, path, save_as_external_data=external, location="weights.data", size_threshold=0)
+    return path
+
+
+@pytest.mark.parametrize("case", FOLLOWING | REFUSED)
+@pytest.mark.parametrize("stored", ["raw", "typed", "external"])
+def test_a_file_and_memory_give_the_same_answer(case: str, stored: str, tmp_path: Path) -> None:
+    array, axes = (FOLLOWING | REFUSED)[case]
+    made = with_weights(array, typed=stored == "typed")
+    path = saved(made, tmp_path / "model.onnx", external=stored == "external")
+    whole = splitgraph.load(path)
+    for new in ("S", SIZE - 9):
+        shape = [new if axis in axes else size for axis, size in enumerate((1, *array.shape))]
+        expected = answer(whole, shape)
+        assert isinstance(expected, ModelProto) == (case in FOLLOWING)
+        assert answer(path, shape) == expected
+
+
+def test_a_list_of_indices_in_a_data_file_is_known(tmp_path: Path) -> None:
+    made = parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[1, 9000] x) => (float[1, n] y)
+        { y = Gather <axis = 1> (x, w) }"""
+    )
+    made.graph.initializer.append(numpy_helper.from_array(np.arange(9000), "w"))
+    path = saved(made, tmp_path / "model.onnx", external=True)
+    assert answer(path, [1, 8]) == answer(splitgraph.load(path), [1, 8])
+
+
+def test_a_model_in_memory_does_not_know_where_its_data_file_is(tmp_path: Path) -> None:
+    path = saved(with_weights(MASK), tmp_path / "model.onnx", external=True)
+    (message,) = answer(onnx.load(path, load_external_data=False), [1, "S", SIZE])
+    assert message == (
+        f"needs 'w' to be S along axis 0, and the weights 'w' have {SIZE} along axis 0, and are in a data file, whose "
+        "folder is not known of a model in memory; give its path"
+    )
+
+
+def test_large_weights_are_read_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weights, "MOST_BYTES", MASK.nbytes - 1)
+    (message,) = answer(with_weights(MASK), [1, "S", SIZE])
+    assert message.endswith("and have 360,000 bytes; weights of at most 359,999 are read")
+
+
+def test_weights_are_looked_at_once(tmp_path: Path) -> None:
+    asked = list[str]()
+
+    def read(home: Any, tensor: TensorProto) -> Any:
+        asked.append(tensor.name)
+        return numpy_helper.to_array(tensor)
+
+    kept = weights.WeightReader(read)
+    tensor = numpy_helper.from_array(MASK, "w")
+    found = [kept.along((), "w", tensor, axis) for axis in (0, 1, 0, 1)]
+    assert found == [Triangle(0, np.float32(0), np.float32(-1e9))] * 4 and len(asked) == 2
+    assert found[:2] == [found_along(MASK, axis) for axis in (0, 1)]
+
+
+ALONG = [
+    ([1, 1, 1], Repeated(0)),
+    ([2, 4, 6], Repeated(0, 2, 2)),
+    ([[5, 6], [5, 6]], Repeated(0)),
+    ([1, 2, 4], None),
+    ([0.5, 1.5, 2.5], None),
+    ([[1, 2], [2, 4]], None),
+    ([[7, 0], [7, 7]], Triangle(0, 7, 0)),
+]
+
+
+@pytest.mark.parametrize(("items", "expected"), ALONG)
+def test_what_is_found_along_the_first_axis(items: Any, expected: Any) -> None:
+    assert found_along(np.array(items), 0) == expected
