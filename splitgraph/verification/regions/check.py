@@ -38,6 +38,7 @@ from splitgraph.verification.regions.draw import is_fully_drawn
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
 from splitgraph.verification.regions.folding import folded
 from splitgraph.verification.regions.lost_digits import Loss
+from splitgraph.verification.regions.ranges import Range, range_of
 from splitgraph.verification.regions.reading import find_changes, questions
 from splitgraph.verification.verification import Region
 
@@ -69,14 +70,15 @@ class LocalCheck:
         seed: int,
         *,
         is_strict: bool = False,
+        has_jumps: bool = False,
         drawable: Collection[str] | None = None,
     ) -> None:
         """regions: of those that were found. tolerances: (rtol, atol). is_strict: whatever is not the same bit for bit
-        must be rounding. drawable: the values of the first model that may change; those that depend on its inputs if
-        nothing is given.
+        must be rounding. has_jumps: drawn values include those at which results jump. drawable: the values of the first
+        model that may change; those that depend on its inputs if nothing is given.
         """
         self.found = found
-        self._is_strict = is_strict
+        self._is_strict, self._has_jumps = is_strict, has_jumps
         self._pair, self._place, self._tolerances, self._seed = pair, place, tolerances, seed
         self._kinds: list[CheckedKind] = []
         self.members: list[CheckedRegion] = []
@@ -102,16 +104,23 @@ class LocalCheck:
             ]
             written = [hashlib.sha256(model.SerializeToString(deterministic=True)).digest() for model in models]
             signed = [place for place, border in enumerate(region.outputs) if border.before in found.signs_matter]
+            ranges = [range_of(found.before, border.before) for border in region.inputs]
             # Of several nodes, one may undo what another one changes.
             is_one = len(region.before) - len(region.context) == 1
-            key = (*written, *fixed, is_one, *signed)
+            key = (*written, *fixed, is_one, *signed, *ranges)
             if key not in known:
                 known[key] = len(self._kinds)
-                self._kinds.append(self._written(models, fixed, signed, is_one=is_one))
+                self._kinds.append(self._written(models, fixed, signed, ranges, is_one=is_one))
             self.members.append(CheckedRegion(region, known[key]))
 
     def _written(
-        self, models: Sequence[onnx.ModelProto], fixed: Sequence[int], signed: Sequence[int], *, is_one: bool
+        self,
+        models: Sequence[onnx.ModelProto],
+        fixed: Sequence[int],
+        signed: Sequence[int],
+        ranges: Sequence[Range | None],
+        *,
+        is_one: bool,
     ) -> CheckedKind:
         number = len(self._kinds)
         names = (f"kind_{number}_before", f"kind_{number}_after")
@@ -125,7 +134,7 @@ class LocalCheck:
             and has_same_operators(*models)
             and have_other_constants(models, self._pair, self._tolerances[0])
         )
-        return CheckedKind(models, files, fixed, signed, is_exact, has_same_kernels(*models))
+        return CheckedKind(models, files, fixed, signed, ranges, is_exact, has_same_kernels(*models))
 
     # Inside of bodies --------------------------------------------------------------------------------------------
 
@@ -197,8 +206,10 @@ class LocalCheck:
                 "models": [str(file.path) for file in kind.files],
                 "folders": [None if file.folder is None else str(file.folder) for file in kind.files],
                 "fixed": list(kind.fixed),
+                "ranges": list(kind.ranges),
                 "signed": list(kind.signed),
                 "exact": kind.is_exact or self._is_strict,
+                "jumps": self._has_jumps,
                 "asked": [
                     {
                         "number": number,
@@ -407,6 +418,12 @@ class LocalCheck:
             # Other weights are a difference, whether this model can show it or not.
             return False
         return "normal" in blamed and "captured" not in blamed
+
+    def differs_at_jumps(self, number: int) -> bool:
+        """Return True if a region differs where a result jumps, and rounding is not all of it. The evaluator rounds
+        otherwise than the engine, and so need not jump there.
+        """
+        return any(s.kind == "jumps" and o.cause != "rounding" for s, o in self.members[number].opinions)
 
     def is_driven(self, number: int) -> bool:
         """Return True if a region was compared on all kinds of drawn values, and each condition in its context was true

@@ -14,6 +14,7 @@ from splitgraph.verification.regions.arbiter import PLAIN, Opinion
 from splitgraph.verification.regions.constants import held_constants
 from splitgraph.verification.regions.cut import constants_read
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
+from splitgraph.verification.regions.ranges import Range
 from splitgraph.verification.regions.reading import ConstantChange
 from splitgraph.verification.verification import STOPPED, Region, Verdict
 
@@ -27,21 +28,24 @@ VALUES: Mapping[str, str] = {
     "mixed": "few numbers in all combinations",
     "rows": "positions in a table",
     "counts": "numbers of iterations",
+    "jumps": "inputs at which a result jumps",
 }
 
 
 @dataclass(slots=True)
 class CheckedKind:
     """Regions that are alike. models, files: before and after. fixed: the positions of inputs that do not change.
-    signed: those of outputs in which 0.0 and -0.0 are not the same. is_exact, has_same_kernels: see `Arbiter`.
-    drawn: what happened on drawn values. crashed: it ended the process of the engine. changes: the constants that have
-    other elements in the second model, and asked: what of them a run should read; read: the numbers of what was read.
+    signed: those of outputs in which 0.0 and -0.0 are not the same. ranges: of each input, see `range_of`. is_exact,
+    has_same_kernels: see `Arbiter`. drawn: what happened on drawn values. crashed: it ended the process of the engine.
+    changes: the constants that have other elements in the second model, and asked: what of them a run should read;
+    read: the numbers of what was read.
     """
 
     models: Sequence[onnx.ModelProto]
     files: Sequence[ModelFile]
     fixed: Sequence[int]
     signed: Sequence[int]
+    ranges: Sequence[Range | None]
     is_exact: bool
     has_same_kernels: bool
     drawn: RegionRecord | None = None

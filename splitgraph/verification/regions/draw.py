@@ -38,7 +38,7 @@ from splitgraph.verification.regions.limits import MULTIPLES, draw_limits
 from splitgraph.verification.regions.magnitudes import apart
 from splitgraph.verification.values import Array, Value
 
-Kind = Literal["captured", "normal", "steps", "ends", "gaps", "mixed", "rows", "counts"]
+Kind = Literal["captured", "normal", "steps", "ends", "gaps", "mixed", "rows", "counts", "jumps"]
 
 _STEPS = (0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 3.5, 1.0, -1.0, 2.0, -2.0, 3.0, 0.25, 6.0)
 _ENDS_OF_HALVES = (65504.0, -65504.0, 300.0, -300.0, 2049.0, -2049.0, 1e-7, 1000.0)
@@ -70,6 +70,8 @@ _PASSING = frozenset({"Cast", "Clip", "Floor", "Round", "Identity", "Reshape", "
 _LARGEST_TABLE = 2**28
 
 
+_ANY: Mapping[str, Sequence[float]] = {}
+
 # A region before and after, each with the folder of its external data.
 Models = tuple[tuple[onnx.ModelProto, Path], tuple[onnx.ModelProto, Path]]
 
@@ -81,17 +83,31 @@ class Drawn(NamedTuple):
     values: Mapping[str, Value]
 
 
-def draw(models: Models, base: Mapping[str, Value], fixed: Collection[str], seed: int) -> Iterator[Drawn]:
+def draw(
+    models: Models,
+    base: Mapping[str, Value],
+    fixed: Collection[str],
+    seed: int,
+    ranges: Mapping[str, Sequence[float]] = _ANY,
+) -> Iterator[Drawn]:
     """Yield values for the inputs of a region, with the shapes and types of those in `base`.
 
     models: the region before and after, each with the folder of its external data. fixed: inputs that do not change.
+    ranges: the least and the largest number of inputs that cannot be any.
     """
     boxes = set[str]().union(*(extent_inputs(model) for model, _ in models))
     for kind, every in _drawn(models, base, fixed, seed):
         drawn = {name: value for name, value in every.items() if value is not base[name]}
         for values in (drawn, *(apart(drawn) if kind == "steps" else ())):
             kept = {name: _within(base[name], values[name]) for name in boxes & values.keys()}
+            kept |= {name: _clipped(values[name], *ranges[name]) for name in ranges.keys() & values.keys()}
             yield Drawn(kind, dict(every) | values | kept)
+
+
+def _clipped(value: Value, least: float, most: float) -> Value:
+    if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
+        return value
+    return np.clip(value, value.dtype.type(least), value.dtype.type(most))
 
 
 def is_fully_drawn(models: Iterable[onnx.ModelProto]) -> bool:

@@ -1,4 +1,4 @@
-"""Write what a region only moves of its constants as a constant.
+"""Write what a region only moves of its constants as a constant, and sparse constants as dense ones.
 
 One tool stores a table that another one puts together of two, turned, or in another shape. As a constant, the table is
 compared with that of the other model: a run must read the rows that differ, and positions are drawn for these.
@@ -28,6 +28,7 @@ _PLAIN = "fiubc"
 
 def folded(model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
     """Return a model of a region in which moved constants are constants. folder: of external data."""
+    model = _with_dense(model, folder)
     graph = model.graph
     tensors = dict(_tensors(graph))
     moving = _moving(graph, set(tensors))
@@ -54,6 +55,27 @@ def folded(model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
         # The engine says what is wrong with such a node.
         return model
     return _with_constants(model, left, moved)
+
+
+def _with_dense(model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
+    """Return a model without the sparse initializers that are no larger as dense ones than others may be."""
+    dense = {}
+    for sparse in model.graph.sparse_initializer:
+        values, indices = (np.asarray(elements_of(tensor, folder)) for tensor in (sparse.values, sparse.indices))
+        if values.dtype.kind in _PLAIN and math.prod(sparse.dims) * values.itemsize <= _MOST_BYTES:
+            array = np.zeros(sparse.dims[:], values.dtype)
+            places = indices if indices.ndim == 1 else np.ravel_multi_index(tuple(indices.T), array.shape)
+            array.reshape(-1)[places] = values
+            dense[sparse.values.name] = onnx.numpy_helper.from_array(array, sparse.values.name)
+    if not dense:
+        return model
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    left = [sparse for sparse in copy.graph.sparse_initializer if sparse.values.name not in dense]
+    del copy.graph.sparse_initializer[:]
+    copy.graph.sparse_initializer.extend(left)
+    copy.graph.initializer.extend(dense.values())
+    return copy
 
 
 def _tensors(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProto]]:

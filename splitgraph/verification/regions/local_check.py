@@ -25,6 +25,7 @@ from splitgraph.verification.engines.engine import Loaded, normalise
 from splitgraph.verification.engines.error_texts import is_unsupported, reason_of
 from splitgraph.verification.regions.cut import input_name
 from splitgraph.verification.regions.draw import Drawn, Models, draw
+from splitgraph.verification.regions.jumps import at_jumps
 from splitgraph.verification.values import UnsupportedError, Value, is_same, tensors_of, write_values
 
 # The values that reach a region are kept for drawing others of their shapes, if they have at most so many bytes.
@@ -48,10 +49,12 @@ class RegionKind:
         self._loaded: dict[tuple[Path, tuple[bytes, ...]], Loaded] = {}
         self._load = load
         self.fixed = [input_name(position) for position in document["fixed"]]
+        self.ranges = {input_name(place): each for place, each in enumerate(document["ranges"]) if each is not None}
         self.signed: Sequence[int] = document["signed"]
         # Of a sequence without elements, or an optional without one.
         self.declared: Mapping[str, str] = {}
         self.is_exact = bool(document["exact"])
+        self.has_jumps: bool = document["jumps"]
         # Copies with other elements of constants, by the number of what they ask (see `reading`), and what was read.
         self._asked: Sequence[Mapping[str, Any]] = document["asked"]
         self.read: set[int] = set()
@@ -245,7 +248,7 @@ class Regions:
         region.declared = {input_name(place): text for place, text in enumerate(member["types"])}
         started, seed = time.monotonic(), self._document["seed"]
         ordinary: list[tuple[Mapping[str, Value], list[Value], list[Value]]] = []
-        for case, drawn in enumerate(_cases(region.models(base), base, region.fixed, seed, run)):
+        for case, drawn in enumerate(_cases(region, base, seed, run)):
             if time.monotonic() - started > seconds:
                 run.is_open = True
                 break
@@ -259,13 +262,28 @@ class Regions:
             if drawn.kind == "normal" and after is not None and not _shows_nothing(region, drawn.values, before):
                 ordinary.append((drawn.values, before, after))
         self._compare_together(kind, ordinary, run, self._comparison(region))
+        if region.has_jumps:
+            self._check_jumps(kind, [inputs for inputs, _, _ in ordinary], started + seconds, run)
+
+    def _check_jumps(self, kind: int, ordinary: Sequence[Mapping[str, Value]], end: float, run: RegionRun) -> None:
+        """Compare a kind of region where its results jump, between ordinary inputs, until this time."""
+        region, rng = self.kinds[kind], np.random.default_rng(self._document["seed"])
+
+        def results(inputs: Mapping[str, Value]) -> list[Value]:
+            run.is_open = run.is_open or time.monotonic() > end
+            return [] if run.is_open else region.run(0, inputs)
+
+        for case, inputs in enumerate(at_jumps(results, ordinary, rng)):
+            if before := results(inputs):
+                files = self._folder / f"jump_{kind}_{case}"
+                _compare(region, inputs, before, run, ("jumps", case), self._comparison(region), files)
 
     def ask_drawn(self, kind: int, base: Mapping[str, Value], end: float) -> None:
         """Ask a kind of region what it reads on drawn values of the shapes and types of `base`, until this time."""
         region = self.kinds[kind]
         member = next(member for member in self.members if member["kind"] == kind)
         region.declared = {input_name(place): text for place, text in enumerate(member["types"])}
-        for drawn in _cases(region.models(base), base, region.fixed, self._document["seed"], RegionRun()):
+        for drawn in _cases(region, base, self._document["seed"], RegionRun()):
             if region.is_all_read or time.monotonic() > end:
                 return
             region.ask(drawn.values)
@@ -309,16 +327,15 @@ class Regions:
             self.bases[kind], self._base_sizes[kind] = name, size
 
 
-def _cases(
-    models: Models, base: Mapping[str, Value], fixed: Sequence[str], seed: int, run: RegionRun
-) -> Iterator[Drawn]:
+def _cases(region: RegionKind, base: Mapping[str, Value], seed: int, run: RegionRun) -> Iterator[Drawn]:
     """Yield the values that reached a region, and then drawn ones. run: what happened on them so far."""
     yield Drawn("captured", base)
-    yield from draw(models, base, fixed, seed)
+    models, fixed = region.models(base), region.fixed
+    yield from draw(models, base, fixed, seed, region.ranges)
     grown = {name: value if name in fixed else _grown(value) for name, value in base.items()}
     if not run.cases and any(grown[name] is not value for name, value in base.items()):
         # Nothing was found for it, such as boxes in an image of random numbers.
-        yield from draw(models, grown, fixed, seed)
+        yield from draw(models, grown, fixed, seed, region.ranges)
 
 
 def _grown(value: Value) -> Value:

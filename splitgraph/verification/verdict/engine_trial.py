@@ -223,10 +223,12 @@ class EngineTrial:
 
     # Regions -----------------------------------------------------------------------------------------------------
 
-    def _local_check(self, found: ModelRegions, regions: Sequence[FoundRegion]) -> LocalCheck:
+    def _local_check(
+        self, found: ModelRegions, regions: Sequence[FoundRegion], *, has_jumps: bool = False
+    ) -> LocalCheck:
         pair = self.question.before, self.question.after
         tolerances = self.question.rtol, self.question.atol
-        return LocalCheck(found, regions, pair, self.place, tolerances, self.question.seed)
+        return LocalCheck(found, regions, pair, self.place, tolerances, self.question.seed, has_jumps=has_jumps)
 
     def _with_regions(self, outcome: EngineVerdict, local: LocalCheck) -> EngineVerdict:
         """Return the verdict from the outputs and from the regions."""
@@ -303,9 +305,9 @@ class EngineTrial:
         allowed = replace(plain, rtol=max(plain.rtol, coarse[0]), atol=max(plain.atol, coarse[1]))
         return judge.judge(self.ran, self.given, allowed)
 
-    def _checked(self, region: FoundRegion, found: ModelRegions) -> LocalCheck:
+    def _checked(self, region: FoundRegion, found: ModelRegions, *, has_jumps: bool = False) -> LocalCheck:
         """Return what became of a further region, on the same values as the others."""
-        local = self._local_check(found, [region])
+        local = self._local_check(found, [region], has_jumps=has_jumps)
         self._run_local(local, self._accepted())
         local.settle(self.engine, self.budget.judging_ends(time.monotonic()))
         # Drawn values add nothing to a difference that values of the first model show.

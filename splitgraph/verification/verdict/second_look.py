@@ -5,9 +5,9 @@
 2. A region runs alone on drawn values, and the model may be unable to produce these: inputs may be functions of one
    value, such as `a` and `Neg(a)`, and elements of one input may depend on each other, such as those of a Softmax. So a
    region that differs at ordinary drawn numbers, and at no values of the first model, is compared with all nodes behind
-   it, at all kinds of values for the inputs of the model. If it is equal there, it is equal in the model: ordinary
-   numbers show its difference, and no numbers of the model do. A difference at special numbers alone, such as a
-   threshold, stays: draws for the inputs may not reach it.
+   it, at all kinds of values for the inputs of the model, and where its results jump. If it is equal there, it is equal
+   in the model: ordinary numbers show its difference, and no numbers of the model do. A difference at special numbers
+   alone, such as a threshold, stays: draws for the inputs may not reach it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 
 from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.verification.regions.check import LocalCheck
-from splitgraph.verification.regions.find import FoundRegion, ModelRegions
 from splitgraph.verification.regions.lost_digits import Loss
 from splitgraph.verification.verdict.region_notes import impossible_note
 from splitgraph.verification.verification import Region
@@ -28,6 +27,7 @@ _UNDRIVEN = (
     "it differs on drawn values, and not with the nodes behind it, whose inputs could not be drawn so that all kinds "
     "of values and conditions are met"
 )
+_JUMPING = "it differs on drawn values, and with the nodes behind it only at inputs at which a result jumps"
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class SecondLook:
     """
 
     local: LocalCheck
-    check: Callable[[FoundRegion, ModelRegions], LocalCheck]
+    check: Callable[..., LocalCheck]
     notes: list[Diagnostic]
     losses: list[tuple[str, Loss, str]] = field(default_factory=list)
     different: tuple[Region, str, int] | None = None
@@ -92,12 +92,14 @@ class SecondLook:
         larger = found.with_all_behind(self.local.members[number].region)
         if larger is None:
             return region
-        behind = self.check(larger, found)
+        behind = self.check(larger, found, has_jumps=True)
         (result,) = behind.results()
         if result.unread:
             return replace(region, verdict="not-run", reason=result.reason, unread=result.unread)
         if result.verdict != "equal":
             return region
+        if behind.differs_at_jumps(0):
+            return replace(region, verdict="not-run", reason=f"{_JUMPING}: {region.reason}")
         if not behind.is_driven(0):
             return replace(region, verdict="not-run", reason=f"{_UNDRIVEN}: {region.reason}")
         return replace(region, verdict="equal", cases=region.cases + result.cases, max_abs_diff=result.max_abs_diff)

@@ -91,3 +91,36 @@ def test_a_moved_constant_that_is_a_result_has_its_name() -> None:
     made = folded(parsed("int64[N] i => float[1000, 2] y, float[1000, 2] z", text, p=TABLE), None)
     onnx.checker.check_model(made)
     assert [node.op_type for node in made.graph.node] == ["Identity", "Neg"]
+
+
+def sparse(values: list[float], places: list[int] | list[list[int]], *, columns: int = 1) -> onnx.ModelProto:
+    """Return a model that reads a sparse table of 1,000 rows."""
+    model = parsed("int64[N] i => float[N, C] y", "y = Gather(t, i)")
+    stored = onnx.numpy_helper.from_array(F(values), "t"), onnx.numpy_helper.from_array(I64(places), "places")
+    model.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(*stored, [1000, columns]))
+    return model
+
+
+SPARSE = {
+    "another place": (sparse([1, 2], [3, ROW]), sparse([1, 2], [3, ROW + 1])),
+    "another place by axes": (sparse([1, 2], [3, ROW]), sparse([1, 2], [[3, 0], [ROW + 1, 0]])),
+    "another element": (sparse([1, 2], [3, ROW]), sparse([1, 3], [3, ROW])),
+}
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("name", SPARSE)
+def test_an_element_of_a_sparse_table_is_read(name: str) -> None:
+    models = SPARSE[name]
+    assert splitgraph.verify(*models).verdict == "different"
+    assert splitgraph.verify(*models, inputs={"i": I64([ROW])}).verdict == "different"
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_sparse_table_is_equal_to_a_dense_one() -> None:
+    table = np.zeros((1000, 2), F)
+    table[3, 1], table[ROW, 0] = 1, 2
+    dense = parsed("int64[N] i => float[N, 2] y", "y = Gather(t, i)", t=table)
+    stored = sparse([1, 2], [[3, 1], [ROW, 0]], columns=2)
+    assert splitgraph.verify(dense, stored).verdict == "equal"
+    assert splitgraph.verify(sparse([1, 2], [7, 2 * ROW], columns=2), dense).verdict == "equal"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -10,6 +11,8 @@ import pytest
 
 import splitgraph
 from splitgraph.verification.regions.draw import is_fully_drawn
+from splitgraph.verification.regions.jumps import at_jumps
+from splitgraph.verification.values import Value
 from splitgraph.verification.verdict.second_look import SecondLook
 from splitgraph.verification.verification import Region
 
@@ -206,3 +209,51 @@ def test_what_several_regions_are_as_one_counts(name: str) -> None:
     look = SecondLook(cast(Any, local), lambda region, models: cast(Any, together), [])
     assert [region.verdict for region in look.result(parts, is_equal=False)] == expected
     assert (look.different is None) == ("different" not in expected)
+
+
+def _at(limit: float) -> np.ndarray:
+    """Return inputs of the model around those at which each Sigmoid behind the MatMul is a limit."""
+    row = solved(*[np.log(limit / (1 - limit))] * 4)
+    steps = np.random.default_rng(0).integers(-40, 40, (4000, 4))
+    return (row + steps * np.spacing(np.abs(row))).astype(F)
+
+
+S = M + "s = Sigmoid(m) "
+FLAGS = "float[N, 4] x => bool[N, 4] y"
+# The first part is equal on all numbers of a Sigmoid, and hides a limit that no draw of the inputs meets.
+HIDDEN = {
+    "a comparison": behind(S, "c = Clip(s, zero, one) y = Greater(c, near)", "y = GreaterOrEqual(s, near)", FLAGS),
+    "a choice": behind(
+        S,
+        "c = Clip(s, zero, one) b = Greater(c, near) y = Where(b, c, zero)",
+        "b = GreaterOrEqual(s, near) y = Where(b, s, zero)",
+    ),
+    "a rounding": behind(
+        S,
+        "c = Clip(s, zero, one) d = Div(c, near) e = Sub(d, half) y = Ceil(e)",
+        "d = Div(s, near) e = Add(d, half) y = Floor(e)",
+    ),
+}
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("name", HIDDEN)
+def test_a_limit_behind_values_that_depend_on_each_other_is_met(name: str) -> None:
+    models = HIDDEN[name].models()
+    for one, other in (models, models[::-1]):
+        assert splitgraph.verify(one, other).verdict != "equal"
+    near = {"x": np.concatenate([_at(0.4), _at(0.6)])}
+    assert splitgraph.verify(*models, inputs=near).verdict == "different"
+
+
+def test_jumps_are_found_between_neighbours() -> None:
+    def step(inputs: Mapping[str, Value]) -> list[Value]:
+        return [np.floor(np.asarray(inputs["x"]) / F(0.3)), np.asarray(inputs["x"]) * F(2)]
+
+    ordinary = [{"x": np.array([low, 1.0], F), "n": np.array([3])} for low in (-0.1, 0.2, 0.4)]
+    found = list(at_jumps(step, ordinary, np.random.default_rng(0)))
+    pairs = [(np.asarray(one["x"]), np.asarray(other["x"])) for one, other in zip(found[::2], found[1::2], strict=True)]
+    assert all(np.abs(one - other).max() <= np.spacing(F(1)) for one, other in pairs)
+    limit = np.float32(0.3)
+    assert any(sorted([one[0], other[0]]) == [np.nextafter(limit, F(0)), limit] for one, other in pairs)
+    assert list(at_jumps(lambda inputs: [], ordinary, np.random.default_rng(0))) == []
