@@ -49,11 +49,18 @@ class Need(NamedTuple):
 
 
 class Repeated(NamedTuple):
-    """What weights are along an axis: all the same, or numbers that are counted from `start` in steps."""
+    """What weights are along an axis: all the same, or numbers that are counted in steps of 1 or -1. times: where they
+    start is so many times the size, and `start`: 4, 3 … 0 of 5 start at the size and -1.
+    """
 
     axis: int
     start: int = 0
     step: int = 0
+    times: int = 0
+
+    def first(self, size: DimLike) -> DimLike:
+        """Return where numbers of a size start."""
+        return self.times * size + self.start
 
 
 class Counted(NamedTuple):
@@ -265,6 +272,12 @@ class Site:
         kind: ValueType = ctx.input(position).with_shape([axes.get(axis, dim) for axis, dim in enumerate(shape)])
         ctx.given[position] = ctx.walk.state.knowledge.of(kind)
         ctx.inputs[position] = kind
+        rows, columns = (kind.shape or ())[-2:] if isinstance(self._pattern(position), Triangle) else (0, 0)
+        if rows != columns:
+            self.block(f"the triangle {ctx.node.input[position]!r} would have {rows} rows and {columns} columns")
+
+    def _pattern(self, position: int) -> Counted | Triangle | None:
+        return self.follower.patterns.get(self.place(position))
 
     def need(self, position: int, axis: int, dim: DimLike, entry: int | None = None) -> None:
         """An input has to get a dimension along an axis, where it has a number. entry: as in `Need`."""

@@ -267,9 +267,14 @@ class Origins:
             raise Stuck(f"{has_size} are not the same all along it")
         if isinstance(found, Repeated):
             self._follower.repeated.setdefault(reader, {})[axis] = found
-        else:
-            self._follower.patterns[reader] = found
-        self._expand(reader, axis, dim)
+            self._expand(reader, axis, dim)
+            return
+        # It stays square, unless the other side is needed to be something else.
+        self._follower.patterns[reader] = found
+        sides = self._follower.expanded.setdefault(reader, {})
+        rank = len(self._shape(reader.path, name))
+        sides[axis] = dim
+        sides.setdefault(2 * rank - 3 - axis, dim)
 
 
 def _between(shape: tuple[DimLike, ...], one: int, other: int) -> tuple[DimLike, ...]:

@@ -19,6 +19,8 @@ from splitgraph.options import StrPath
 ReadWeights = Callable[[GraphPath, TensorProto], Any]
 # Bytes of the largest weights that are read: a causal mask of 16,384 positions.
 MOST_BYTES = 2**30
+# So few numbers, or fewer, are no rule. Only 0 and 1 as integers are.
+_FEWEST = 2
 
 
 class NotRead(Exception):
@@ -70,13 +72,21 @@ def found_along(array: Any, axis: int) -> Repeated | Triangle | None:
     is_finite = array.dtype.kind in "iu" or (array.dtype.kind == "f" and np.isfinite(array).all())
     if is_finite and (first == first.flat[0]).all():
         steps = np.unique(np.diff(array, axis=axis))
-        if steps.size == 1 and _are_whole(first.flat[0], steps[0]):
-            return Repeated(axis, int(first.flat[0]), int(steps[0]))
+        last = array.take([-1], axis).flat[0]
+        if steps.size == 1 and (array.shape[axis] > _FEWEST or (array.dtype.kind in "iu" and first.flat[0] == 0)):
+            return _counted(axis, float(first.flat[0]), float(last), float(steps[0]))
     return _triangle(array) if axis >= array.ndim - 2 else None
 
 
-def _are_whole(*numbers: Any) -> bool:
-    return all(not isinstance(number, (str, bytes)) and float(number).is_integer() for number in numbers)
+def _counted(axis: int, first: float, last: float, step: float) -> Repeated | None:
+    """Return what numbers in equal steps are at any size: counted from 0, or to 0 or 1 from one end of the axis."""
+    if (first, step) == (0, 1):
+        return Repeated(axis, 0, 1)
+    if step == -1 and last in (0, 1):
+        return Repeated(axis, int(last) - 1, -1, times=1)
+    if step == 1 and last in (0, -1):
+        return Repeated(axis, int(last) + 1, 1, times=-1)
+    return None
 
 
 def _triangle(array: Any) -> Triangle | None:

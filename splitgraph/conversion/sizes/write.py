@@ -195,7 +195,11 @@ class _SizeDraft(SizeFormulas[str]):
 
     def _counted(self, repeated: Repeated, size: DimLike, rank: int, dtype: str) -> str:
         """Write numbers that are counted along an axis."""
-        name = self._range(repeated.start, repeated.start + size * repeated.step, repeated.step)
+        name = self._range(0, size, 1)
+        if repeated.first(size) != 0:
+            # Not as a Range downwards: onnxruntime 1.32 makes an empty one of it.
+            first = self.elements([repeated.first(size)], (), _INT64)
+            name = self.write("Sub" if repeated.step < 0 else "Add", [first, name], "from_end")
         if dtype != _INT64:
             name = self.write("Cast", [name], "cast", to=DTYPE_NUMBERS[dtype])
         if rank == 1:

@@ -219,4 +219,5 @@ class _LayerDraft(SizeFormulas[_LayerValue]):
 
 
 def _bounds(repeated: Repeated, size: DimLike) -> list[DimLike]:
-    return [repeated.start, repeated.start + size * repeated.step, repeated.step]
+    first = repeated.first(size)
+    return [first, first + size * repeated.step, repeated.step]

@@ -327,10 +327,47 @@ def test_sizes_that_no_dimension_fits_are_refused() -> None:
     assert [code for code, *_ in blockers(made, x=[24])] == ["SG420"]
 
 
-def test_counted_weights_are_counted_again() -> None:
-    made = model("g (float[1, 4] x) => (float[1, 4] y) <float[1, 4] p = {2, 5, 8, 11}> { y = Add (x, p) }")
-    (found,) = run(reshaped(made, x=[1, "S"]), x=np.zeros((1, 6), np.float32))
-    assert found.tolist() == [[2, 5, 8, 11, 14, 17]]
+@pytest.mark.parametrize(
+    ("weights", "longer"),
+    [
+        # What may go on in another way is refused.
+        ("float[1, 4] p = {2, 5, 8, 11}", None),
+        ("float[4] p = {1, 2, 3, 4}", None),
+        ("float[4] p = {0, 2, 4, 6}", None),
+        ("float[5] p = {-2, -1, 0, 1, 2}", None),
+        ("float[2] p = {3, 10}", None),
+        ("float[2] p = {0, 1}", None),
+        ("float[2] p = {1, 0}", None),
+        ("float[3] p = {0, -1, -2}", None),
+        ("float[4] p = {0, 1, 2, 3}", [0, 1, 2, 3, 4, 5]),
+        ("float[4] p = {3, 2, 1, 0}", [5, 4, 3, 2, 1, 0]),
+        ("float[1, 4] p = {4, 3, 2, 1}", [6, 5, 4, 3, 2, 1]),
+        ("float[4] p = {-3, -2, -1, 0}", [-5, -4, -3, -2, -1, 0]),
+        ("float[4] p = {-4, -3, -2, -1}", [-6, -5, -4, -3, -2, -1]),
+        ("int64[2] p = {0, 1}", [0, 1, 2, 3]),
+        ("int64[2] p = {1, 2}", None),
+    ],
+)
+def test_counted_weights_are_counted_again(weights: str, longer: list[int] | None) -> None:
+    kind, size = weights[: weights.index("[")], weights[weights.index("]") - 1]
+    made = model(f"g ({kind}[1, {size}] x) => ({kind}[1, {size}] y) <{weights}> {{ y = Add (x, p) }}")
+    if longer is None:
+        assert {code for code, *_ in blockers(made, x=[1, "S"])} == {"SG420"}
+        return
+    dtype = np.int64 if kind == "int64" else np.float32
+    (found,) = run(reshaped(made, x=[1, "S"]), x=np.zeros((1, len(longer)), dtype))
+    assert found.tolist() == [longer]
+
+
+def test_a_triangle_stays_square() -> None:
+    made = model("""g (float[3, 2] x) => (float[3, 2] y) <float[3, 3] m = {1, 0, 0, 1, 1, 0, 1, 1, 1}>
+        { y = MatMul (m, x) }""")
+    (found,) = run(reshaped(made, x=["T", 2]), x=np.ones((5, 2), np.float32))
+    assert found[:, 0].tolist() == [1, 2, 3, 4, 5]
+    both = model(
+        """g (float[3, 3] x) => (float[3, 3] y) <float[3, 3] m = {1, 0, 0, 1, 1, 0, 1, 1, 1}> { y = Add (x, m) }"""
+    )
+    assert {code for code, *_ in blockers(both, x=["T", "S"])} == {"SG420"}
 
 
 @pytest.mark.parametrize(

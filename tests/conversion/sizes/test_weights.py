@@ -121,7 +121,9 @@ def test_weights_are_looked_at_once(tmp_path: Path) -> None:
 
 ALONG = [
     ([1, 1, 1], Repeated(0)),
-    ([2, 4, 6], Repeated(0, 2, 2)),
+    ([2, 4, 6], None),
+    ([0, 1, 2], Repeated(0, 0, 1)),
+    ([2, 1, 0], Repeated(0, -1, -1, times=1)),
     ([[5, 6], [5, 6]], Repeated(0)),
     ([1, 2, 4], None),
     ([0.5, 1.5, 2.5], None),
