@@ -1,7 +1,8 @@
 """Run versions of operators that onnx's evaluator lacks, or would run with the meaning of a later one.
 
 They are the versions that conversions read and write: binary operators that broadcast by an attribute, inputs that were
-attributes, Scatter, DequantizeLinear before its blocks. Each is written from the text of its version.
+attributes, Scatter, DequantizeLinear before its blocks, and Clip, whose limits the evaluator leaves out. Each is
+written from the text of its version.
 
 Decisions where the specification leaves something open:
 
@@ -95,6 +96,17 @@ def _clip(_: str, inputs: _Inputs, given: _Attributes) -> Array:
     return np.clip(data, given.get("min"), given.get("max")).astype(data.dtype)
 
 
+def _clip_by_inputs(_: str, inputs: _Inputs, __: _Attributes) -> Array:
+    """Clip from version 11 on. A bound that is left out is the limit of the type, which onnx's evaluator leaves out."""
+    data, low, high = (*inputs, None, None)[:3]
+    (data,) = _required([data], 1)
+    if data.dtype.kind == "f":
+        low = np.finfo(data.dtype).min if low is None else low
+        high = np.finfo(data.dtype).max if high is None else high
+    result = data if low is None else np.maximum(data, low)
+    return np.asarray(result if high is None else np.minimum(result, high)).astype(data.dtype)
+
+
 def _concat(_: str, inputs: _Inputs, given: _Attributes) -> Array:
     return np.concatenate(_required(inputs, len(inputs)), axis=given.get("axis", 1))
 
@@ -173,6 +185,7 @@ _KERNELS: Mapping[tuple[str, int], _Kernel] = {
     **{("PRelu", version): _prelu for version in (7, 9, 16)},
     ("Selu", 1): _selu,
     ("Clip", 1): _clip,
+    **{("Clip", version): _clip_by_inputs for version in (11, 12, 13)},
     ("Concat", 1): _concat,
     **{("Dropout", version): _dropout for version in (1, 6)},
     ("Reshape", 1): _reshape,

@@ -61,7 +61,9 @@ _COUNTS = (0, 1, 2, 8, 20)
 _MOST_BITS = 16
 _WORDS = ("alpha", "b", "", "gamma delta", "naïve", "42", "A", "x-y", "two  spaces", "Ω", "end.", " lead", "ZED")
 # Operators that put numbers in an order.
-_ORDERING = frozenset({"ArgMax", "ArgMin", "Hardmax", "NonMaxSuppression", "TopK", "Unique"})
+_ORDERING = frozenset(
+    {"ArgMax", "ArgMin", "GlobalMaxPool", "Hardmax", "MaxPool", "MaxRoiPool", "NonMaxSuppression", "TopK", "Unique"}
+)
 # Operators that read a table at given positions.
 _READERS = ("Gather", "GatherElements", "GatherND")
 # Operators that pass small whole numbers on as they are.

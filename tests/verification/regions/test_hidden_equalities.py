@@ -273,6 +273,13 @@ CHOICES = {
         {},
         {"a": I64([1, 2]), **AXES},
     ),
+    "a MaxPool with holes as Max": Pair(
+        "float[1, 1, 5] x => float[1, 1, 3] y",
+        "y = MaxPool<kernel_shape = [2], dilations = [2]>(x)",
+        "a, p = Split<axis = 2>(x, head) q, b = Split<axis = 2>(x, tail) y = Max(a, b)",
+        {},
+        {"head": I64([3, 2]), "tail": I64([2, 3])},
+    ),
     "ArgMax as TopK": Pair(
         "int32[N, 5] x => int64[N, 1] y", "y = ArgMax<axis = 1>(x)", "v, y = TopK(x, one)", {}, AXES
     ),
