@@ -402,6 +402,14 @@ def _where(site: Site) -> None:
     fit_broadcast(site, (0, 1, 2))
 
 
+def _columns_in_attribute(site: Site) -> None:
+    """The columns of each input of a FeatureVectorizer are a number in an attribute; runtimes cut what is beyond."""
+    for position, columns in enumerate(site.ctx.attribute("inputdimensions") or ()):
+        dim = (site.dims(position) or (None,))[-1]
+        if site.wanted.moves(dim):
+            site.block(f"inputdimensions says that input {position} has {columns} columns, and not {dim}")
+
+
 ELEMENTWISE = (*ARITHMETIC, *LOGIC, *VARIADIC, "Mod", "PRelu", "Pow")
 _ONNX: Mapping[str, Rule] = {
     "Reshape": _reshape,
@@ -428,6 +436,7 @@ _ONNX: Mapping[str, Rule] = {
 }
 RULES: Mapping[tuple[str, str], Rule] = {
     **{("", name): rule for name, rule in _ONNX.items()},
+    ("ai.onnx.ml", "FeatureVectorizer"): _columns_in_attribute,
     ("com.microsoft", "DynamicQuantizeLSTM"): _recurrent,
 }
 # The input that says a size, by operator.

@@ -81,13 +81,19 @@ def _table(ctx: NodeContext) -> Dims | None:
 
 
 def _tree_rows(ctx: NodeContext) -> DimLike:
-    """Return the number of rows for trees, which take no single row from version 3 on. Raise InvalidNode for another
-    rank.
+    """Return the number of rows for trees, which take no single row from version 3 on. Require a column for each
+    feature that a branch reads. Raise InvalidNode for another rank.
     """
-    if ctx.since_version < 3:
-        return _rows(ctx)
-    dims = dims_of_rank(ctx, 0, 2)
-    return ctx.fresh() if dims is None else dims[0]
+    dims = _table(ctx) if ctx.since_version < 3 else dims_of_rank(ctx, 0, 2)
+    if dims is None:
+        return ctx.fresh()
+    features, modes = ints_attribute(ctx, "nodes_featureids") or (), ctx.attribute("nodes_modes")
+    is_leaf = [mode == "LEAF" for mode in modes] if isinstance(modes, tuple) else [False] * len(features)
+    read = [feature for feature, leaf in zip(features, is_leaf, strict=False) if not leaf]
+    if read:
+        fault = partial("a branch reads feature {}; the input has {} columns".format, max(read), dims[-1])
+        expect(ctx, dims[-1], ">=", max(read) + 1, fault)
+    return dims[0] if len(dims) == 2 else 1
 
 
 def _rows(ctx: NodeContext) -> DimLike:
@@ -121,9 +127,14 @@ def binarizer(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("Imputer", domain=DOMAIN)
 def imputer(ctx: NodeContext) -> Sequence[ValueType]:
-    """Replace one value in the input."""
-    _exactly_one(ctx, "imputed_value_floats", "imputed_value_int64s")
-    return [tensor(ctx.input(0).dtype, _with_axes(ctx))]
+    """Replace one value in the input, by one value or by one for each feature."""
+    dims, count = _with_axes(ctx), _exactly_one(ctx, "imputed_value_floats", "imputed_value_int64s")
+    axis = _feature_axis(dims, count)
+    size = None if dims is None or axis is None else dims[axis]
+    if size is not None and not (size == count or ctx.require_if_possible(size, "==", count)):
+        fault = f"{count} imputed values for {size} features; one is required for each, or one for all"
+        tolerate(ctx, fault, "with the first value for all", run_by="onnxruntime")
+    return [tensor(ctx.input(0).dtype, dims)]
 
 
 @operator("Scaler", gives=("float32",), domain=DOMAIN)
@@ -132,7 +143,23 @@ def scaler(ctx: NodeContext) -> Sequence[ValueType]:
     offsets, factors = _length(ctx, "offset"), _length(ctx, "scale")
     if offsets != factors:
         raise InvalidNode(f"offset has {offsets} elements and scale {factors}; the numbers must be equal")
-    return [tensor("float32", _with_axes(ctx))]
+    dims = _with_axes(ctx)
+    axis = _feature_axis(dims, factors)
+    if dims and axis is not None:
+        fault = partial("{} factors for {} features; one is required for each, or one for all".format, factors)
+        expect(ctx, dims[axis], "==", factors, partial(fault, dims[axis]))
+    return [tensor("float32", dims)]
+
+
+def _feature_axis(dims: Dims | None, count: int) -> int | None:
+    """Return the axis of the features that have a number each; None if one number is for all, or if no axis is
+    certain: beyond two axes, the second one is in onnxruntime, and the last one in the reference evaluator.
+    """
+    if not dims or count < 2:
+        return None
+    axes = {min(1, len(dims) - 1), len(dims) - 1}
+    fitting = [axis for axis in axes if not isinstance(dims[axis], int) or dims[axis] == count]
+    return fitting[0] if len(fitting) == 1 else None if fitting else min(axes)
 
 
 @operator("Normalizer", gives=("float32",), domain=DOMAIN)
@@ -224,11 +251,11 @@ def linear_regressor(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _check_columns(ctx: NodeContext, weights: int, parts: int | None) -> None:
-    """Require a column of the input for each weight of a part. Weights that no columns fit are left alone, and so is an
-    input of one dimension, which onnx's own tests take for rows.
+    """Require a column of the input for each weight of a part. Weights that no columns fit are left alone, and so is a
+    number of elements of a vector, which onnx's own tests take for rows.
     """
     dims = dims_of(ctx, 0)
-    if not dims or len(dims) < 2 or not parts or not weights or weights % parts:
+    if not dims or not parts or not weights or weights % parts or (len(dims) == 1 and isinstance(dims[0], int)):
         return
     fault = partial("the input has {} columns; the attributes are for {}".format, dims[-1], weights // parts)
     expect(ctx, dims[-1], "==", weights // parts, fault)

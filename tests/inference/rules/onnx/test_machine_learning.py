@@ -71,6 +71,11 @@ def doubles(*values: float) -> TensorProto:
     return numpy_helper.from_array(np.array(values))
 
 
+def reading(feature: int) -> dict[str, Any]:
+    """A tree whose only branch reads a feature; its leaves name others, which nobody reads."""
+    return {**TREE, **TARGETS, "nodes_featureids": [feature, 99, 99], "n_targets": 2}
+
+
 CASES: list[Case] = [
     (
         "ArrayFeatureExtractor",
@@ -196,6 +201,9 @@ REFUSED: list[tuple[str, int, list[Input], dict[str, Any], str]] = [
     ("ArrayFeatureExtractor", 1, [("float32", []), ("int64", [2])], {}, "is a scalar"),
     ("Imputer", 1, [("float32", [])], {"imputed_value_floats": [1.0]}, "is a scalar"),
     ("Scaler", 1, [("float32", [])], {}, "is a scalar"),
+    ("Scaler", 1, TABLE, {"scale": [1.0] * 2, "offset": [0.0] * 2}, "2 factors for 3 features"),
+    ("Scaler", 1, ROW, {"scale": [1.0] * 2, "offset": [0.0] * 2}, "2 factors for 3 features"),
+    ("Scaler", 1, [("float32", ["N", 3, 4])], {"scale": [1.0] * 5, "offset": [0.0] * 5}, "5 factors for 3 features"),
     ("Normalizer", 1, [("float32", ["N", 2, 3])], {}, "rank 3; it must be [C] or [N, C]"),
     ("LinearRegressor", 1, [("float32", [])], {}, "rank 0; it must be [C] or [N, C]"),
     ("LinearRegressor", 1, TABLE, {"targets": 0}, "'targets' is 0"),
@@ -210,6 +218,8 @@ REFUSED: list[tuple[str, int, list[Input], dict[str, Any], str]] = [
     ("SVMClassifier", 1, TABLE, {}, "one must be given"),
     ("TreeEnsembleClassifier", 3, TABLE, {}, "one must be given"),
     ("TreeEnsembleRegressor", 3, TABLE, {"n_targets": 0}, "'n_targets' is 0"),
+    ("TreeEnsembleRegressor", 3, TABLE, reading(3), "a branch reads feature 3; the input has 3 columns"),
+    ("TreeEnsembleRegressor", 1, ROW, reading(3), "a branch reads feature 3; the input has 3 columns"),
     ("TreeEnsembleRegressor", 3, ROW, {"n_targets": 1}, "rank 1; it must have rank 2"),
     ("TreeEnsembleClassifier", 3, ROW, {"classlabels_int64s": [1]}, "rank 1; it must have rank 2"),
     (
@@ -301,6 +311,47 @@ def test_types_and_shapes_are_those_of_onnxruntime(case: Case) -> None:
             assert _numpy(str(known.dtype)) == str(real.dtype)
             shape = [evaluate(dim, sizes) if isinstance(dim, Dim) else dim for dim in known.shape or ()]
             assert shape == list(real.shape)
+
+
+SPLITTING: dict[str, Any] = {**FLAT_TREE, "nodes_splits": doubles(0.5), "leaf_weights": doubles(1.0, 2.0)}
+FEATURES: list[Input] = [("float32", ["N", "C"])]
+EIGHT: dict[str, Any] = {"coefficients": [1.0] * 8}
+# Operator, version, inputs, attributes, what the attributes require of the sizes.
+REQUIRING: list[tuple[str, int, list[Input], dict[str, Any], list[str]]] = [
+    ("Scaler", 1, FEATURES, {"scale": [2.0], "offset": [0.0]}, []),
+    ("Scaler", 1, FEATURES, {"scale": [2.0] * 8, "offset": [0.0] * 8}, ["C == 8"]),
+    ("Scaler", 1, [("float32", ["C"])], {"scale": [2.0] * 8, "offset": [0.0] * 8}, ["C == 8"]),
+    ("Scaler", 1, [("float32", ["N", "C", 4])], {"scale": [2.0] * 8, "offset": [0.0] * 8}, ["C == 8"]),
+    ("Scaler", 1, [("float32", ["N", 4, "C"])], {"scale": [2.0] * 8, "offset": [0.0] * 8}, ["C == 8"]),
+    # One engine has the features on axis 1, the other on the last axis.
+    ("Scaler", 1, [("float32", ["N", "C", "D"])], {"scale": [2.0] * 8, "offset": [0.0] * 8}, []),
+    ("Scaler", 1, [("float32", ["N", 8, "D"])], {"scale": [2.0] * 8, "offset": [0.0] * 8}, []),
+    ("Imputer", 1, FEATURES, {"imputed_value_floats": [1.0]}, []),
+    ("Imputer", 1, FEATURES, {"imputed_value_floats": [1.0] * 8}, ["C == 8"]),
+    ("LinearClassifier", 1, FEATURES, {"coefficients": [1.0] * 24, "intercepts": [0.0] * 3}, ["C == 8"]),
+    ("LinearRegressor", 1, FEATURES, EIGHT, ["C == 8"]),
+    ("LinearRegressor", 1, [("float32", ["C"])], EIGHT, ["C == 8"]),
+    ("SVMRegressor", 1, FEATURES, {**KERNEL, **EIGHT}, ["C == 8"]),
+    ("SVMClassifier", 1, FEATURES, machine(4), ["C == 3"]),
+    ("TreeEnsembleRegressor", 1, FEATURES, reading(5), ["C >= 6"]),
+    ("TreeEnsembleRegressor", 3, FEATURES, reading(5), ["C >= 6"]),
+    ("TreeEnsemble", 5, [("float64", ["N", "C"])], {**SPLITTING, "nodes_featureids": [5], "n_targets": 2}, ["C >= 6"]),
+    ("ZipMap", 1, FEATURES, {"classlabels_int64s": [1, 2]}, ["C == 2"]),
+]
+
+
+@pytest.mark.parametrize("case", REQUIRING, ids=lambda case: f"{case[0]}-{case[1]}-{case[2][0][1]}-{case[4]}")
+def test_attributes_require_a_number_of_features(case: Any) -> None:
+    *node, expected = case
+    analysis = infer_model(model_of(*node, 2 if node[0].endswith("Classifier") else 1))
+    assert analysis.ok and [str(each) for each in analysis.obligations] == expected
+
+
+def test_an_imputer_with_values_for_other_features_runs_in_one_engine_only() -> None:
+    analysis = infer_model(model_of("Imputer", 1, TABLE, {"imputed_value_floats": [1.0, 2.0]}, 1))
+    (found,) = analysis.diagnostics
+    assert analysis.ok and (found.code, found.severity) == ("SG302", "warning")
+    assert "2 imputed values for 3 features" in found.message and "onnxruntime" in found.message
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}-{case[4][-1]}")
