@@ -116,6 +116,14 @@ def shape_inputs(model: onnx.ModelProto) -> set[str]:
     return {value.name for value in model.graph.input if masks.get(value.name, 0) & _SHAPES}
 
 
+def only_sizes(model: onnx.ModelProto) -> set[str]:
+    """Return the values of the main graph that say sizes, lengths or numbers of iterations, and nothing else."""
+    reader = _BackwardWalk({function_key(function): function for function in model.functions})
+    masks: Masks = dict.fromkeys((value.name for value in model.graph.output), 2)
+    finish(reader.read(model.graph.node, masks))
+    return {name for name, mask in masks.items() if mask == _SHAPES}
+
+
 def extent_inputs(model: onnx.ModelProto) -> set[str]:
     """Return the inputs of a model that the extents of boxes may be computed from: how long an engine reads a box
     depends on its size.

@@ -18,7 +18,7 @@ readers. A changed node in a body, or in a function, changes the node that holds
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -202,6 +202,52 @@ class ModelRegions:
         )
         outputs = tuple(dict.fromkeys([*region.outputs, *conditions]))
         return replace(self.region(before, after), outputs=outputs, context=frozenset(kept))
+
+    def through_sizes(self, regions: Sequence[FoundRegion]) -> Iterator[tuple[FoundRegion, list[int]]]:
+        """Yield larger regions: those of `regions` that compute values which say only sizes, with the nodes that read
+        these, and the positions of the regions in each. Other numbers, such as a -1, may say the same size.
+        """
+        groups = _Groups()
+        wider: dict[int, list[_Node]] = {}
+        for position, region in enumerate(regions):
+            nodes = self._with_told(region)
+            if len(nodes) > len(region.before) + len(region.after):
+                wider[position] = nodes
+                for node in nodes:
+                    groups.join(nodes[0], node)
+        members: dict[_Node, list[int]] = {}
+        for position, nodes in wider.items():
+            members.setdefault(groups.find(nodes[0]), []).append(position)
+        for positions in members.values():
+            before, after = (
+                {index for position in positions for side, index in wider[position] if side == number}
+                for number in (0, 1)
+            )
+            yield replace(self.region(before, after), context=frozenset(before & self.partners.keys())), positions
+
+    def _with_told(self, region: FoundRegion) -> list[_Node]:
+        """Return the nodes of a region and those that it tells sizes, with their partners or their own regions."""
+        nodes = dict.fromkeys([*((0, index) for index in region.before), *((1, index) for index in region.after)])
+        waiting = list(nodes)
+        while waiting:
+            number, index = waiting.pop()
+            side = self.sides[number]
+            sizes = (name for name in side.nodes[index].output if name in side.only_sizes)
+            for reader in {reader for name in sizes for reader in side.readers.get(name, ())}:
+                more = [node for node in self._with_partner((number, reader)) if node not in nodes]
+                nodes.update(dict.fromkeys(more))
+                waiting += more
+        return list(nodes)
+
+    def _with_partner(self, node: _Node) -> list[_Node]:
+        """Return a kept node with its partner, or the region of a changed one."""
+        number, index = node
+        for pair in self.partners.items():
+            if pair[number] == index:
+                return list(enumerate(pair))
+        regions = ((region.before, region.after) for region in self.regions)
+        own = next((region for region in regions if index in region[number]), ((), ()))
+        return [(side, each) for side, indices in enumerate(own) for each in indices]
 
     def _with_context(self, region: FoundRegion) -> FoundRegion:
         """Return the region with the nodes that say what its inputs can be: a Cast from a narrower type, a Relu; and

@@ -11,6 +11,7 @@ import onnx
 from splitgraph.differences.matching import ComparedGraph
 from splitgraph.formats.constants import UnknownFolder
 from splitgraph.model.scopes import MAIN, Scope, node_label, opset_imports, reads, subgraph_location, subgraphs
+from splitgraph.verification.models.dependence import only_sizes
 from splitgraph.verification.models.model_pair import ComparedModel
 from splitgraph.verification.regions.constant_values import Constants
 from splitgraph.verification.regions.merging import merged
@@ -51,6 +52,11 @@ class ModelSide:
             for name in self.reads[index]:
                 readers[name].append(index)
         return readers
+
+    @cached_property
+    def only_sizes(self) -> set[str]:
+        """The values that say sizes, and nothing else."""
+        return only_sizes(self.model) - self.results
 
     def location(self, index: int) -> str:
         """Return the location of a node, as people read it."""

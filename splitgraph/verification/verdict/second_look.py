@@ -1,8 +1,10 @@
 """Look once more at regions that differ: several as one, and one together with what its inputs are computed from.
 
-1. One region may undo what another one changes, so those that differ are compared as one. If a difference of that one
+1. A region may compute sizes in another form than the first model, such as a target of -1 and a number. So one that
+   differs, and whose values say sizes, is compared together with the nodes that it tells them.
+2. One region may undo what another one changes, so those that differ are compared as one. If a difference of that one
    could not be judged, nothing is known of its parts.
-2. A region runs alone on drawn values, and the model may be unable to produce these: inputs may be functions of one
+3. A region runs alone on drawn values, and the model may be unable to produce these: inputs may be functions of one
    value, such as `a` and `Neg(a)`, and elements of one input may depend on each other, such as those of a Softmax. So a
    region that differs at ordinary drawn numbers, and at no values of the first model, is compared with all nodes behind
    it, at all kinds of values for the inputs of the model, and where its results jump. If it is equal there, it is equal
@@ -47,6 +49,7 @@ class SecondLook:
 
     def result(self, regions: Sequence[Region], *, is_equal: bool) -> tuple[Region, ...]:
         """Return what became of the regions. is_equal: the outputs of the models are equal."""
+        regions = self._through_sizes(regions)
         different = [number for number, region in enumerate(regions) if region.verdict == "different"]
         if len(different) > 1:
             together = self._joined(regions, different)
@@ -64,6 +67,16 @@ class SecondLook:
         elif dropped := [found[number] for number in different if found[number].verdict == "equal"]:
             self.notes.append(impossible_note(dropped))
         return tuple(found)
+
+    def _through_sizes(self, regions: Sequence[Region]) -> Sequence[Region]:
+        """Return what became of the regions, those that tell sizes judged by what the nodes make of these."""
+        found, made = self.local.found, list(regions)
+        different = [number for number, region in enumerate(regions) if region.verdict == "different"]
+        for wider, positions in found.through_sizes([self.local.members[number].region for number in different]):
+            (result,) = self.check(wider, found).results()
+            for number in (different[position] for position in positions):
+                made[number] = replace(made[number], verdict=result.verdict, reason=result.reason, unread=result.unread)
+        return made
 
     def _blame(self, local: LocalCheck, number: int, region: Region) -> None:
         self.different = region, local.members[number].region.outputs[0].before, local.case_of(number)

@@ -201,7 +201,7 @@ JOINED = {
 def test_what_several_regions_are_as_one_counts(name: str) -> None:
     joined, expected = JOINED[name]
     parts = [Region(part, (part,), (part,), 5, 1.0, "different", "y") for part in "ab"]
-    found = SimpleNamespace(joined=lambda regions: regions)
+    found = SimpleNamespace(joined=lambda regions: regions, through_sizes=lambda regions: ())
     border = SimpleNamespace(before="y")
     members = [SimpleNamespace(region=SimpleNamespace(outputs=[border])) for _ in parts]
     local = SimpleNamespace(found=found, members=members, case_of=lambda number: 0)
