@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from splitgraph.conversion.sizes.readings import TO_THE_END, Ambiguous, parted, read_slice
 from splitgraph.conversion.sizes.wanted import Wanted
 from splitgraph.dim import Dim, DimLike, symbols_of
-from splitgraph.inference.alone import Alone
+from splitgraph.inference.alone import Alone, Given, Source
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.walk_results import NodePlace
 from splitgraph.model.attributes import make_attribute
@@ -177,6 +177,7 @@ class Follower:
         rule = self.operators.rules.get((plain_domain(ctx.node.domain), ctx.node.op_type))
         if rule is not None:
             rule(site)
+        site.fit_sizes()
         self._note_over(site)
         for position in range(ctx.input_count):
             if site.place(position) in self.entries:
@@ -284,6 +285,33 @@ class Site:
         ctx = self.ctx
         found = Need(self.place(position), ctx.node.input[position], axis, dim, ctx.location, entry)
         self.follower.needs.append(found)
+
+    def fit_sizes(self) -> None:
+        """Sizes that the node needs to be equal change together."""
+        if not any(map(self.wanted.moves, (dim for known in self.ctx.inputs if known for dim in known.shape or ()))):
+            return
+        node, walk, said_by = self.ctx.node, self.ctx.walk, self.follower.operators.saying.get(self.ctx.node.op_type)
+        given = [
+            Given(known.type, known.contents or (walk.constant_of(name) if known.unread else None))
+            if known.type is not None
+            else None
+            for name, known in zip(node.input, self.ctx.given, strict=True)
+        ]
+        for group in self.follower.alone.equal_sizes(node, walk.imports, given, said_by):
+            self._fit([source for source in group if not source.is_element])
+
+    def _fit(self, group: Sequence[Source]) -> None:
+        sizes = {source: (self.dims(source.position) or ())[source.place] for source in group}
+        moving = next((size for size in sizes.values() if self.wanted.moves(size)), None)
+        if moving is None:
+            return
+        if self.wanted.before(moving) == 1:
+            other = next((size for size in sizes.values() if self.wanted.before(size) != 1), None)
+            if other is not None:
+                self.block(f"{moving} was 1, and is broadcast to {other}")
+                return
+        for source, size in sizes.items():
+            self.need_if_fixed(source.position, source.place, size, moving)
 
     def need_if_fixed(self, position: int, axis: int, own: DimLike, dim: DimLike) -> None:
         """The same, if the input has the old size there."""

@@ -12,7 +12,6 @@ from functools import partial
 from splitgraph.conversion.sizes.follow import Rule, Site
 from splitgraph.conversion.sizes.readings import Ambiguous, read_target
 from splitgraph.dim import Dim, DimLike, symbols_of
-from splitgraph.inference.rules.onnx.elementwise import ARITHMETIC, LOGIC, VARIADIC
 from splitgraph.model.onnx_proto import GraphProto
 from splitgraph.model.value_type import ValueType, tensor, vector
 
@@ -206,134 +205,28 @@ def _top_k(site: Site) -> None:
 # Needs ----------------------------------------------------------------------------------------------------------------
 
 
-def _broadcast(site: Site) -> None:
-    fit_broadcast(site, range(site.ctx.input_count))
-
-
-def fit_broadcast(site: Site, positions: Sequence[int], skipped: int = 0) -> None:
-    """Operands that are not 1 have one size. skipped: how many last axes do not broadcast."""
-    shapes = {position: site.dims(position) for position in positions}
-    known = {position: dims for position, dims in shapes.items() if dims is not None}
-    longest = max((len(dims) for dims in known.values()), default=0)
-    for back in range(skipped + 1, longest + 1):
-        sizes = {position: dims[-back] for position, dims in known.items() if len(dims) >= back}
-        moving = next((dim for dim in sizes.values() if site.wanted.moves(dim)), None)
-        if moving is not None and site.wanted.before(moving) == 1:
-            other = next((size for size in sizes.values() if size not in (1, moving)), moving)
-            if isinstance(other, int) or (site.wanted.moves(other) and site.wanted.before(other) != 1):
-                site.block(f"{moving} was 1, and is broadcast to {other}")
-            continue
-        for position, size in sizes.items() if moving is not None else ():
-            site.need_if_fixed(position, len(known[position]) - back, size, moving)  # type: ignore[arg-type]
-
-
 def _matmul(site: Site) -> None:
     fit_product(site, transposed=(False, False))
 
 
 def fit_product(site: Site, transposed: tuple[bool, bool]) -> None:
-    """The inner dimensions of a matrix product are equal, and the outer ones broadcast."""
+    """The inner dimensions of a matrix product are equal, and 1 is not repeated there: that would be another sum."""
     one, other = site.dims(0), site.dims(1)
     if not one or not other:
         return
-    fit_broadcast(site, (0, 1), 2)
     inner = (
-        len(one) - (2 if transposed[0] and len(one) > 1 else 1),
-        len(other) - (2 if not transposed[1] and len(other) > 1 else 1),
+        one[len(one) - (2 if transposed[0] and len(one) > 1 else 1)],
+        other[len(other) - (2 if not transposed[1] and len(other) > 1 else 1)],
     )
-    for position, axis, own, dim in (
-        (1, inner[1], other[inner[1]], one[inner[0]]),
-        (0, inner[0], one[inner[0]], other[inner[1]]),
-    ):
+    for own, dim in (inner, inner[::-1]):
         if own == 1 and site.wanted.moves(dim) and site.wanted.before(dim) == 1:
             site.block(f"multiplies {dim}, which was 1, with weights for one")
-        else:
-            site.need_if_fixed(position, axis, own, dim)
 
 
 def _gemm(site: Site) -> None:
     one, other = site.dims(0), site.dims(1)
     if one is not None and other is not None and len(one) == len(other) == 2:
         fit_product(site, (bool(site.ctx.attribute("transA", 0)), bool(site.ctx.attribute("transB", 0))))
-
-
-def _concat(site: Site) -> None:
-    fit_joined(site, site.ctx.attribute("axis", 1))
-
-
-def fit_joined(site: Site, axis: int) -> None:
-    """All inputs have one size along the other axes."""
-    shapes = [site.dims(position) for position in range(site.ctx.input_count)]
-    rank = next((len(dims) for dims in shapes if dims is not None), 0)
-    for other in range(rank):
-        if other == axis % rank:
-            continue
-        sizes = {position: dims[other] for position, dims in enumerate(shapes) if dims is not None}
-        moving = next((dim for dim in sizes.values() if site.wanted.moves(dim)), None)
-        if moving is not None:
-            for position, size in sizes.items():
-                site.need_if_fixed(position, other, size, moving)
-
-
-def _recurrent(site: Site) -> None:
-    first = site.ctx.attribute("layout", 0) == 1
-    axis = 0 if first else 1
-    if len(site.dims(0) or ()) == 3:
-        fit_axes(site, axis, {4: 0, 5: axis, 6: axis})
-
-
-def fit_axes(site: Site, axis: int, others: Mapping[int, int]) -> None:
-    """Other inputs have the size of the data along an axis: lengths and states the batch. others: their axes."""
-    dim = site.moving_dim(axis)
-    for position, other in others.items():
-        own = site.dims(position)
-        if dim is not None and own is not None and other < len(own):
-            site.need_if_fixed(position, other, own[other], dim)
-
-
-def _reverse_sequence(site: Site) -> None:
-    """There is a length for each item."""
-    dims, lengths = site.dims(0), site.dims(1)
-    batch = site.ctx.attribute("batch_axis", 1)
-    if dims is not None and lengths is not None and -len(dims) <= batch < len(dims) and len(lengths) == 1:
-        site.need_if_fixed(1, 0, lengths[0], dims[batch])
-
-
-def _attention(site: Site) -> None:
-    """Queries, keys, values and those of the past have one batch; a mask broadcasts to batch, heads and lengths."""
-    queries, keys, past, mask = (site.dims(position) for position in (0, 1, 4, 3))
-    _fit_along(site, dict.fromkeys((0, 1, 2, 4, 5), 0))
-    if queries is None or keys is None or mask is None or len(queries) < 3 or len(keys) < 3:
-        return
-    total = keys[-2] if past is None else keys[-2] + past[-2]
-    wanted = {4: queries[0], 2: queries[-2], 1: total}
-    for back, dim in wanted.items():
-        if len(mask) >= back and mask[-back] != 1:
-            site.need_if_fixed(3, len(mask) - back, mask[-back], dim)
-
-
-def _fit_along(site: Site, axes: Mapping[int, int]) -> None:
-    """Inputs have one size along an axis each."""
-    shapes = {position: site.dims(position) for position in axes}
-    sizes = {
-        position: dims[axes[position]]
-        for position, dims in shapes.items()
-        if dims is not None and axes[position] < len(dims)
-    }
-    moving = next((dim for dim in sizes.values() if site.wanted.moves(dim)), None)
-    if moving is not None:
-        for position, size in sizes.items():
-            site.need_if_fixed(position, axes[position], size, moving)
-
-
-def _rotary(site: Site) -> None:
-    """Tables for each item, and positions, have the batch of the data."""
-    tables = [position for position in (1, 2, 3) if len(site.dims(position) or ()) == (2 if position == 3 else 3)]
-    _fit_along(site, dict.fromkeys((0, *tables), 0))
-
-
-def _grid_sample(site: Site) -> None:
-    _fit_along(site, {0: 0, 1: 0})
 
 
 def _loop(site: Site) -> None:
@@ -398,10 +291,6 @@ def fit_gathered(site: Site, axis: int) -> None:
             site.need_if_fixed(0, other, one, size)
 
 
-def _where(site: Site) -> None:
-    fit_broadcast(site, (0, 1, 2))
-
-
 def _columns_in_attribute(site: Site) -> None:
     """The columns of each input of a FeatureVectorizer are a number in an attribute; runtimes cut what is beyond."""
     for position, columns in enumerate(site.ctx.attribute("inputdimensions") or ()):
@@ -410,7 +299,6 @@ def _columns_in_attribute(site: Site) -> None:
             site.block(f"inputdimensions says that input {position} has {columns} columns, and not {dim}")
 
 
-ELEMENTWISE = (*ARITHMETIC, *LOGIC, *VARIADIC, "Mod", "PRelu", "Pow")
 _ONNX: Mapping[str, Rule] = {
     "Reshape": _reshape,
     "Expand": _expand,
@@ -419,25 +307,16 @@ _ONNX: Mapping[str, Rule] = {
     "Resize": _resize,
     "MatMul": _matmul,
     "Gemm": _gemm,
-    "Concat": _concat,
     "GatherElements": _like_the_first,
     "GatherND": _gather_nd,
-    "Where": _where,
-    "ReverseSequence": _reverse_sequence,
-    "RotaryEmbedding": _rotary,
-    "GridSample": _grid_sample,
     "ScatterElements": _like_the_first,
-    "Attention": _attention,
     "Loop": _loop,
     "Scan": _scan,
     "TopK": _top_k,
-    **dict.fromkeys(("GRU", "LSTM", "RNN"), _recurrent),
-    **dict.fromkeys(ELEMENTWISE, _broadcast),
 }
 RULES: Mapping[tuple[str, str], Rule] = {
     **{("", name): rule for name, rule in _ONNX.items()},
     ("ai.onnx.ml", "FeatureVectorizer"): _columns_in_attribute,
-    ("com.microsoft", "DynamicQuantizeLSTM"): _recurrent,
 }
 # The input that says a size, by operator.
 SAYING = {

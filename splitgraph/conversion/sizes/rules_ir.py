@@ -5,15 +5,12 @@ Nodes are those of the mirror of an IR, whose attributes are texts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from splitgraph.conversion.sizes.follow import Operators, Rule, Site
 from splitgraph.conversion.sizes.readings import TO_THE_END
 from splitgraph.conversion.sizes.rules import (
-    fit_axes,
-    fit_broadcast,
     fit_gathered,
-    fit_joined,
     fit_product,
     read_bounds,
     read_lengths,
@@ -21,10 +18,8 @@ from splitgraph.conversion.sizes.rules import (
     read_sides,
 )
 from splitgraph.dim import Dim, DimLike
-from splitgraph.inference.rules.openvino.aliases import BROADCAST, BROADCAST_LOGIC
 from splitgraph.inference.rules.openvino.attributes import flag, number, numbers, operator_set, text
 from splitgraph.inference.rules.openvino.control_flow import ports_of
-from splitgraph.inference.rules.openvino.signal import STATES
 from splitgraph.splits.openvino_split_1 import DOMAIN
 
 
@@ -118,50 +113,12 @@ def _interpolate(site: Site) -> None:
             read_sides(site, 1, axes)
 
 
-def _elementwise(site: Site) -> None:
-    if text(site.ctx, "auto_broadcast", "numpy") in ("numpy", "none", "explicit"):
-        fit_broadcast(site, range(site.ctx.input_count))
-
-
-def _concat(site: Site) -> None:
-    fit_joined(site, number(site.ctx, "axis", 0))
-
-
 def _matmul(site: Site) -> None:
     fit_product(site, (flag(site.ctx, "transpose_a", False), flag(site.ctx, "transpose_b", False)))
 
 
-def _recurrent(site: Site) -> None:
-    """States have the batch of the data, and so have the lengths of sequences."""
-    kind = site.ctx.node.op_type
-    states = STATES[kind.removesuffix("Cell").removesuffix("Sequence")]
-    count = states + kind.endswith("Sequence")
-    fit_axes(site, 0, dict.fromkeys(range(1, 1 + count), 0))
-
-
 def _gather_elements(site: Site) -> None:
     fit_gathered(site, number(site.ctx, "axis", 0))
-
-
-def _gather(site: Site) -> None:
-    """Indices have the batches of the data."""
-    for axis in range(number(site.ctx, "batch_dims", 0)):
-        fit_axes(site, axis, {1: axis})
-
-
-def _reverse_sequence(site: Site) -> None:
-    fit_axes(site, number(site.ctx, "batch_axis", 0), {1: 0})
-
-
-def _attention(site: Site) -> None:
-    """The mask broadcasts to the batches, and to the lengths of query and key."""
-    query, key, mask = site.dims(0), site.dims(1), site.dims(3)
-    fit_broadcast(site, (0, 1, 2), 2)
-    if query is None or key is None or mask is None or min(len(query), len(key)) < 2:
-        return
-    scores: Sequence[DimLike] = (*query[:-1], key[-2])
-    for back in range(1, min(len(scores), len(mask)) + 1):
-        site.need_if_fixed(3, len(mask) - back, mask[-back], scores[-back])
 
 
 def _assign(site: Site) -> None:
@@ -195,26 +152,18 @@ def _loop(site: Site) -> None:
                 return
 
 
-_OTHERS = ("Divide", "FakeQuantize", "NotEqual", "PReLU", "Select", "SquaredDifference")
-ELEMENTWISE = (*BROADCAST, *BROADCAST_LOGIC, *_OTHERS)
 RULES: Mapping[str, Rule] = {
     "Assign": _assign,
     "Broadcast": _broadcast,
-    "Concat": _concat,
-    "Gather": _gather,
     "GatherElements": _gather_elements,
     "Interpolate": _interpolate,
     "Loop": _loop,
     "MatMul": _matmul,
     "Reshape": _reshape,
-    "ReverseSequence": _reverse_sequence,
-    "ScaledDotProductAttention": _attention,
     "Slice": _slice,
     "StridedSlice": _strided_slice,
     "TensorIterator": _sliced,
     "VariadicSplit": _variadic_split,
-    **dict.fromkeys((f"{state}{kind}" for state in STATES for kind in ("Cell", "Sequence")), _recurrent),
-    **dict.fromkeys(ELEMENTWISE, _elementwise),
 }
 # The input that says a size, by layer.
 _SAYING = {
