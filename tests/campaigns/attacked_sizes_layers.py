@@ -181,7 +181,7 @@ for _what in _IMAGES.split("|"):
         label=f"image/{_what}",
         fits=(lambda s: s["H"] % 2 == 0 and s["W"] % 2 == 0 and min(s.values()) > 0)
         if _what in _EVEN
-        else (lambda s: s["H"] > 2 and s["W"] > 2),
+        else (lambda s: s["H"] > 3 and s["W"] > 3),
     )(partial(_image, what=_what))
 
 

@@ -290,7 +290,7 @@ def _cut(t: Tape, N: int, T: int, ending: str, long: int = 0, count: int = 0) ->
 
 
 def _by_twelve(sizes: Any) -> bool:
-    return all(size % 12 == 0 or size == 4 for name, size in sizes.items() if name != "N")
+    return all(size % 12 == 0 for name, size in sizes.items() if name != "N")
 
 
 family(
@@ -306,7 +306,7 @@ family(
     forms("numbers", "first"),
     [partial(_windows, high=high, wide=wide, count=1) for high, wide in ((None, 4), (4, None), (None, None))],
     ask="HW",
-    fits=_by_twelve,
+    fits=lambda s: all(s[name] % 12 == 0 or s[name] == 4 for name in "HW"),
     label="windows/one",
 )(_windows)
 for _ending in ("joined", "means", "back"):
