@@ -1,8 +1,8 @@
 """Run versions of operators that onnx's evaluator lacks, or would run with the meaning of a later one.
 
 They are the versions that conversions read and write: binary operators that broadcast by an attribute, inputs that were
-attributes, Scatter, DequantizeLinear before its blocks, and Clip, whose limits the evaluator leaves out. Each is
-written from the text of its version.
+attributes, Scatter, DequantizeLinear before its blocks, and Clip, LogSoftmax and LpNormalization, which it computes
+wrongly. Each is written from the text of its version.
 
 Decisions where the specification leaves something open:
 
@@ -107,6 +107,22 @@ def _clip_by_inputs(_: str, inputs: _Inputs, __: _Attributes) -> Array:
     return np.asarray(result if high is None else np.minimum(result, high)).astype(data.dtype)
 
 
+def _log_softmax(_: str, inputs: _Inputs, given: _Attributes) -> Array:
+    """LogSoftmax by differences: onnx's evaluator takes the logarithm of a quotient, which may be 0."""
+    (data,) = _required(inputs, 1)
+    axis = given.get("axis", -1)
+    below = data - data.max(axis=axis, keepdims=True) if data.size else data
+    return np.asarray(below - np.log(np.exp(below).sum(axis=axis, keepdims=True))).astype(data.dtype)
+
+
+def _lp_normalization(_: str, inputs: _Inputs, given: _Attributes) -> Array:
+    """LpNormalization, of absolute values also for p = 1: onnx's evaluator sums the numbers as they are."""
+    (data,) = _required(inputs, 1)
+    axis, p = given.get("axis", -1), given.get("p", 2)
+    sizes = np.abs(data).sum(axis, keepdims=True) if p == 1 else np.sqrt((data * data).sum(axis, keepdims=True))
+    return np.asarray(np.where(sizes == 0, 0, data / np.where(sizes == 0, 1, sizes))).astype(data.dtype)
+
+
 def _concat(_: str, inputs: _Inputs, given: _Attributes) -> Array:
     return np.concatenate(_required(inputs, len(inputs)), axis=given.get("axis", 1))
 
@@ -186,6 +202,8 @@ _KERNELS: Mapping[tuple[str, int], _Kernel] = {
     ("Selu", 1): _selu,
     ("Clip", 1): _clip,
     **{("Clip", version): _clip_by_inputs for version in (11, 12, 13)},
+    ("LogSoftmax", 13): _log_softmax,
+    **{("LpNormalization", version): _lp_normalization for version in (1, 22)},
     ("Concat", 1): _concat,
     **{("Dropout", version): _dropout for version in (1, 6)},
     ("Reshape", 1): _reshape,
