@@ -119,16 +119,6 @@ INTEGERS = {
 }
 
 SPECIAL_FLOATS = {
-    "LogSoftmax of far numbers": Pair(
-        "float[N, 3] x => float[N, 3] y", "y = LogSoftmax(x)", "s = Softmax(x) y = Log(s)", {"x": [[0, 200, 0]]}
-    ),
-    "LpNormalization by the sum": Pair(
-        "float[N, 3] x => float[N, 3] y",
-        "y = LpNormalization<p = 1>(x)",
-        "s = ReduceSum(x, k) y = Div(x, s)",
-        {"x": [[1, -2, 3]]},
-        {"k": I64([1])},
-    ),
     "NaN in Max": Pair(LINE, "y = Max(x, c)", "g = Greater(x, c) y = Where(g, x, c)", {"x": [np.nan]}, {"c": F(1)}),
     "NaN in Min": Pair(LINE, "y = Min(x, c)", "g = Less(x, c) y = Where(g, x, c)", {"x": [np.nan]}, {"c": F(1)}),
     "NaN in Relu": Pair(LINE, "y = Relu(x)", "g = Greater(x, c) y = Where(g, x, c)", {"x": [np.nan]}, {"c": F(0)}),
