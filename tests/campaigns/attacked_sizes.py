@@ -59,6 +59,11 @@ class Request(NamedTuple):
 
     sizes: Mapping[str, int | str]
 
+    @property
+    def is_of_names(self) -> bool:
+        """Return True if no number is asked for."""
+        return not any(isinstance(size, int) for size in self.sizes.values())
+
     def __str__(self) -> str:
         return ",".join(f"{name}={size if isinstance(size, int) else 'name'}" for name, size in self.sizes.items())
 
@@ -167,9 +172,8 @@ def answers(case: Case, engine: Engine, only: str, verify_all: bool) -> list[Ans
     if (fault := check_case(case, engine)) is not None:
         return [Answer(case.name, "", "no twin" if engine.is_ir else "NO CASE", fault)]
     source = engine.source(case.model())
-    return [
-        answer(case, engine, source, request, verify_all) for request in requests(case) if only in ("", str(request))
-    ]
+    chosen = [each for each in requests(case) if only in ("", str(each)) or (only == "name" and each.is_of_names)]
+    return [answer(case, engine, source, request, verify_all) for request in chosen]
 
 
 def answer(case: Case, engine: Engine, source: Any, request: Request, verify_all: bool) -> Answer:
@@ -261,6 +265,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--request", default="", help="one request, as it is printed")
     parser.add_argument("--every", type=int, default=1, help="each n-th case")
     parser.add_argument("--ir", action="store_true", help="the twins of the models as OpenVINO IR")
+    parser.add_argument("--names", action="store_true", help="ask for names alone, for a quick look")
     parser.add_argument("--verify", action="store_true", help="verify right results, too")
     parser.add_argument("--save", type=Path, help="write the models of the cases into this folder")
     parser.add_argument("--jobs", type=int, default=2)
@@ -274,7 +279,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.save.mkdir(parents=True, exist_ok=True)
         onnx.save(case.model(), options.save / f"{case.name.replace('/', '.').replace(' ', '_')}.onnx")
     found: list[Answer] = []
-    work = partial(_answers, ir=options.ir, only=options.request, verify_all=options.verify)
+    only = "name" if options.names else options.request
+    work = partial(_answers, ir=options.ir, only=only, verify_all=options.verify)
     with Pool(options.jobs) as pool:
         for several in pool.imap_unordered(work, [case.name for case in chosen]):
             found += several

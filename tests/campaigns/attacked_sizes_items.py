@@ -85,7 +85,7 @@ for _what in _SLICES.split("|"):
             [_old],
             forms(named=_named, opsets=(17,) if _named or "flip" in _what or "second" in _what else (9, 17)),
             [partial(_old_slices, what=_what, old=_old["T"])] if _asks else [],
-            ask="T" if _asks else "",
+            ask="T" if _asks or _what == "last by slice" else "",
             label=f"slice/{_what}",
             fits=lambda s: s["T"] > 2,
         )(partial(_slices, what=_what))
@@ -178,7 +178,7 @@ def _items(t: Tape, N: int, T: int, what: str) -> Value:
     if what == "argmax":
         return t.op("ArgMax", x, axis=1)
     assert what == "lookup"
-    return t.gather(x, t.input("i", "N", below=1), 1)
+    return t.gather(x, t.input("i", 2, below=1), 1)
 
 
 _ITEMS = (
