@@ -400,12 +400,20 @@ def check(
     return TargetFindings(opened.name, examined, checks, runs_after_conversion)
 
 
-def blockers(model: Source, opset: int, *, accept: Sequence[str] = (), assume_defaults: bool = False) -> Blockers:
+def blockers(
+    model: Source,
+    opset: int,
+    *,
+    accept: Sequence[str] = (),
+    assume_defaults: bool = False,
+    read_by_form: bool = False,
+    fix_defaults: bool = False,
+) -> Blockers:
     """Find out which nodes block the conversion of a model to an opset, and how near to it the model can come. Nothing
     is converted, and nothing is raised for what is in the way.
 
     model: an ONNX model, as in `infer`; not changed. opset: newer or older than the model's own. accept,
-    assume_defaults: as in `upgrade`.
+    assume_defaults, read_by_form, fix_defaults: as in `upgrade`.
 
     The result is a tuple of diagnostics, with `node`, `operator` and `blocking_opset`: those that ConversionError would
     carry. It is empty if nothing is in the way. Its `reachable` is the lowest opset, or the highest of an upgrade, that
@@ -414,7 +422,8 @@ def blockers(model: Source, opset: int, *, accept: Sequence[str] = (), assume_de
     Raises ModelError for a file that cannot be read, SplitgraphError for an opset that does not exist and for an
     OpenVINO IR.
     """
-    return find_blockers(model, opset, leeway_of(accept, assume_defaults))
+    goal = Goal(opset, fix_defaults=fix_defaults)
+    return find_blockers(model, goal, leeway_of(accept, assume_defaults, read_by_form=read_by_form))
 
 
 def targets() -> Mapping[str, Target]:

@@ -15,10 +15,12 @@ from splitgraph.findings.diagnostics import (
     diagnostic,
 )
 from splitgraph.formats import LoadedModel, held, open_model
+from splitgraph.formats.external_data import all_tensors, has_new_type
 from splitgraph.model.deferred import import_whole
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.places import with_nodes
 from splitgraph.model.scopes import model_imports, scopes
+from splitgraph.model.tensor_data import is_in_other_file
 from splitgraph.options import STRICT, Goal, Leeway, Running, Sizes
 from splitgraph.processes.this_process import collection_paused
 from splitgraph.results import require_valid_rewrite, save_result
@@ -49,7 +51,7 @@ def rewritten(
     Raises ConversionError with every blocker, VerificationError for a result that differs, InternalError for a result
     that is wrong where the model is not, and SplitgraphError for wrong arguments.
     """
-    goal = _checked(goal, leeway) if goal.new_sizes is None else goal
+    goal = _checked(goal, leeway)
     loaded = with_sizes(open_model(model, weights="leave"), sizes)
     if goal.new_sizes is not None:
         folder = (model if isinstance(model, LoadedModel) else loaded).folder
@@ -61,7 +63,7 @@ def rewritten(
             rewrite = _with_options(loaded.content, goal, leeway, owned=owned)
         except ConversionError as refused:
             # Nothing was edited, so the nodes are where the findings say.
-            refused.diagnostics = named_in(loaded.content, refused.diagnostics)
+            refused.diagnostics = _told_unread(loaded.content, named_in(loaded.content, refused.diagnostics))
             raise
         if leeway.assume_defaults and isinstance(loaded.content, ModelProto):
             import_whole("splitgraph.inference")
@@ -111,10 +113,25 @@ def named_in(model: Model, findings: Sequence[Diagnostic]) -> tuple[Diagnostic, 
     return with_layers(findings, mirror(model))
 
 
+def _told_unread(model: Model, findings: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Return findings with what helps against wrong element types, if the model is in memory and tensors of new types
+    are in data files: an older opset has them in another type.
+    """
+    tensors = all_tensors(model) if isinstance(model, ModelProto) and findings else ()
+    unread = [tensor.name for tensor in tensors if has_new_type(tensor) and is_in_other_file(tensor)]
+    if not unread:
+        return tuple(findings)
+    known = f"The elements of {unread[0]!r} are in a data file, whose folder is not known of a model in memory"
+    text = f"{known}; give its path, so that they are read."
+    return tuple(replace(each, help=f"{text} {each.help}") if each.code == "SG403" else each for each in findings)
+
+
 def _checked(goal: Goal, leeway: Leeway = STRICT) -> Goal:
     """Return the goal with its opset as an int. Raises SplitgraphError for a goal that no model can have, or for none
     at all. leeway: reading by form is a goal of its own.
     """
+    if not isinstance(goal.fix_defaults, bool):
+        raise SplitgraphError(f"fix_defaults is {goal.fix_defaults!r}; it must be True or False")
     if goal.target is not None:
         import_whole("splitgraph.runtimes.target")
         from splitgraph.runtimes.target import find_target
@@ -122,6 +139,8 @@ def _checked(goal: Goal, leeway: Leeway = STRICT) -> Goal:
         if goal.to is not None or goal.explicit_lengths:
             raise SplitgraphError("a target says which forms of splits it reads; leave `to` and explicit_lengths out")
         find_target(goal.target)
+        return goal
+    if goal.new_sizes is not None:
         return goal
     if goal.opset is None and goal.newer is None:
         asked = goal.ir_version is not None or goal.fix_defaults or leeway.read_by_form
@@ -138,8 +157,6 @@ def _checked(goal: Goal, leeway: Leeway = STRICT) -> Goal:
 
 def _with_options(model: Model, goal: Goal, leeway: Leeway, *, owned: bool) -> Rewrite:
     """Convert a model, and fix the defaults of its inputs if the goal says so. An IR has no defaults, and no forms."""
-    if not isinstance(goal.fix_defaults, bool):
-        raise SplitgraphError(f"fix_defaults is {goal.fix_defaults!r}; it must be True or False")
     if not isinstance(model, ModelProto):
         return _converted(model, goal, leeway, owned=owned)
     if not goal.fix_defaults:
@@ -259,27 +276,32 @@ def _at_opset(model: ModelProto, opset: int, goal: Goal, leeway: Leeway, *, owne
     return _with_remedy(model, leeway, at_opset_and_form)
 
 
-def find_blockers(model: Any, opset: int, leeway: Leeway) -> Blockers:
-    """Return what blocks the conversion of a model to an opset, and the nearest one that it can reach. Raises
-    SplitgraphError for wrong arguments.
+def find_blockers(model: Any, goal: Goal, leeway: Leeway) -> Blockers:
+    """Return what blocks the conversion of a model to the opset of a goal, and the nearest one that it can reach.
+    Raises SplitgraphError for wrong arguments.
     """
     import_whole("splitgraph.conversion.opset")
     from splitgraph.conversion.opset import Blockers
     from splitgraph.conversion.opset import find_blockers as found_blockers
     from splitgraph.inference.input_defaults import defaults_of, told_remedy
 
-    wanted = _checked(Goal(opset)).opset
+    wanted = _checked(goal).opset
     assert wanted is not None
     content = open_model(model, weights="leave").content
     if not isinstance(content, ModelProto):
         raise SplitgraphError(_NO_OPSET)
+    if goal.fix_defaults:
+        import_whole("splitgraph.conversion.fixed_defaults")
+        from splitgraph.conversion.fixed_defaults import without_defaults
+
+        content, _ = without_defaults(content, owned=False)
     with collection_paused():
         found = found_blockers(content, wanted, leeway)
         told = tuple(found)
         if found and not leeway.assume_defaults and defaults_of(content):
             constant = found_blockers(content, wanted, leeway._replace(assume_defaults=True))
             told = told_remedy(ConversionError("", found), constant).diagnostics
-        return Blockers(told, found.reachable)
+        return Blockers(_told_unread(content, told), found.reachable)
 
 
 def _refuse_other_way(model: ModelProto, opset: int, goal: Goal) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from splitgraph.model.attributes import attribute_value
 from splitgraph.model.deferred import helper, np
 from splitgraph.model.onnx_proto import NodeProto
+from splitgraph.model.tensor_data import is_in_other_file
 from splitgraph.model.value_type import DTYPE_NUMBERS
 from splitgraph.model.values import array_of
 
@@ -34,7 +35,8 @@ def moved_elements(node: NodeProto, operand: Operand, shape: tuple[int, ...], dt
         return None
     made: Array | None = None
     if node.op_type == "Constant" and "value" in attributes:
-        made = array_of(attributes["value"].t)
+        tensor = attributes["value"].t
+        made = None if is_in_other_file(tensor) else array_of(tensor)
     elif node.op_type == "ConstantOfShape" and "value" in attributes:
         made = np.broadcast_to(array_of(attributes["value"].t).reshape(()), shape)
     elif node.op_type == "Concat":

@@ -289,8 +289,12 @@ def small_references(references: list[ExternalReference], max_bytes: int = 65_53
 
 def new_type_references(references: list[ExternalReference]) -> list[ExternalReference]:
     """Return the tensors of bfloat16 and newer types that are external, which an older opset needs in another type."""
-    young = (each for each in references if each.tensor.data_type >= TensorProto.BFLOAT16)
-    return [reference for reference in young if is_external(reference.tensor)]
+    return [each for each in references if has_new_type(each.tensor) and is_external(each.tensor)]
+
+
+def has_new_type(tensor: TensorProto) -> bool:
+    """Return True for a tensor of bfloat16 or a newer type, which older opsets do not have."""
+    return tensor.data_type >= int(TensorProto.BFLOAT16)
 
 
 def stage_copies(

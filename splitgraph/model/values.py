@@ -262,8 +262,12 @@ def _decoded_items(proto: TensorProto, dtype: str) -> tuple[Item, ...] | None:
 def array_of(proto: TensorProto) -> Any:
     """Return the elements of a constant tensor as a NumPy array; elements that stayed in the model's file are read.
 
-    Raises what `onnx.numpy_helper.to_array` raises for a malformed tensor, and ModelError if the file changed.
+    Raises what `onnx.numpy_helper.to_array` raises for a malformed tensor, ValueError for one in another file, and
+    ModelError if the file changed.
     """
+    if is_in_other_file(proto):
+        # onnx would look for the file in the folder of the process.
+        raise ValueError(f"the elements of {proto.name!r} are in another file")
     return numpy_helper.to_array(with_elements(proto))
 
 

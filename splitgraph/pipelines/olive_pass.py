@@ -47,6 +47,16 @@ _PARAMETERS: dict[str, PassConfigParam] = {
         type_=int | Literal["keep"],
         description="The IR version of the result; the default keeps the model's own, or raises it if necessary.",
     ),
+    "read_by_form": PassConfigParam(
+        type_=bool,
+        default_value=False,
+        description="Read a node in the form of another version of its operator as that version.",
+    ),
+    "fix_defaults": PassConfigParam(
+        type_=bool,
+        default_value=False,
+        description="Take initializers out of the inputs, so that they are constants.",
+    ),
     "verify": PassConfigParam(
         type_=bool,
         default_value=True,
@@ -58,7 +68,7 @@ _PARAMETERS: dict[str, PassConfigParam] = {
         description="Write the weights to a file beside the model. External data stays external in any case.",
     ),
 }
-_WANTED = ("opset", "target", "to", "ir_version")
+_WANTED = ("opset", "target", "to", "ir_version", "read_by_form", "fix_defaults")
 
 
 class SplitgraphConversion(Pass):  # type: ignore[misc]  # Olive has no types
@@ -76,8 +86,10 @@ class SplitgraphConversion(Pass):  # type: ignore[misc]  # Olive has no types
     def validate_config(cls, config: Any, accelerator_spec: Any) -> bool:
         """Return whether the parameters say what to convert to; Olive drops a pass whose parameters do not."""
         try:
-            if all(getattr(config, name) is None for name in _WANTED):
-                raise SplitgraphError("give an opset, a target, a form of the splits (to) or an IR version")
+            if all(getattr(config, name) in (None, False) for name in _WANTED):
+                raise SplitgraphError(
+                    "give an opset, a target, a form of the splits (to), an IR version, read_by_form or fix_defaults"
+                )
             if config.target is not None and (config.to is not None or config.explicit_lengths):
                 raise SplitgraphError("a target says which forms it reads; leave to and explicit_lengths out")
             if config.target is not None:
@@ -99,6 +111,8 @@ class SplitgraphConversion(Pass):  # type: ignore[misc]  # Olive has no types
             target=config.target,
             explicit_lengths=config.explicit_lengths,
             ir_version=config.ir_version,
+            read_by_form=config.read_by_form,
+            fix_defaults=config.fix_defaults,
             verify=config.verify,
         )
         for finding in rewrite.diagnostics:

@@ -62,8 +62,12 @@ class ConvertPass(FunctionalPass):
     def __init__(self, to: Form | None = None, **options: Unpack[ConvertOptions]) -> None:
         super().__init__()
         inspect.signature(api.convert).bind(None, to, **options)
-        if to is None and all(options.get(name) is None for name in ("opset", "target", "ir_version")):
-            raise SplitgraphError("ConvertPass needs a form of the splits (to), an opset, a target, or an IR version")
+        asked = ("opset", "target", "ir_version", "read_by_form", "fix_defaults")
+        if to is None and all(options.get(name) in (None, False) for name in asked):
+            raise SplitgraphError(
+                "ConvertPass needs a form of the splits (to), an opset, a target, an IR version, read_by_form or "
+                "fix_defaults"
+            )
         self._to: Form | None = to
         self._options = options
         self.changes: tuple[Change, ...] = ()
@@ -76,7 +80,9 @@ class ConvertPass(FunctionalPass):
         self.changes, self.diagnostics = rewrite.changes, rewrite.diagnostics
         self.verification = rewrite.verification
         result: Any = rewrite.model
-        same = dict(rewrite.from_opset) == dict(rewrite.to_opset) and result.ir_version == model.ir_version
+        versions = (rewrite.from_opset, model.ir_version), (rewrite.to_opset, result.ir_version)
+        # Without its default, an input is a constant.
+        same = versions[0] == versions[1] and len(result.graph.inputs) == len(model.graph.inputs)
         return PassResult(result, modified=bool(rewrite.changes) or not same)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -104,3 +105,45 @@ def test_an_accepted_error_blocks_no_more() -> None:
     model = made("(float[2] x) => (float[2] y) { [odd] y = Relu<unknown = 1>(x) }", 18)
     assert [each.code for each in splitgraph.blockers(model, 13)] == ["SG212"]
     assert splitgraph.blockers(model, 17, accept=["SG212"]) == ()
+
+
+def test_a_node_in_the_form_of_another_version_blocks_no_more() -> None:
+    model = made("(float[2, 3] x) => (float[2, 1] y) { y = ReduceMean<axes = [1]>(x) }", 18)
+    assert [each.code for each in splitgraph.blockers(model, 13)] == ["SG212"]
+    assert splitgraph.blockers(model, 13, read_by_form=True) == ()
+
+
+def test_a_default_that_is_fixed_blocks_no_more() -> None:
+    body = "(float[6] x, int64[2] s) => (float[a] y, float[b] z) <int64[2] s = {2, 4}> { y, z = Split(x, s) }"
+    model = made(body, 13)
+    assert [each.blocking_opset for each in splitgraph.blockers(model, 8)] == [8]
+    assert splitgraph.blockers(model, 8, fix_defaults=True) == ()
+    assert len(model.graph.input) == 2
+
+
+@pytest.mark.parametrize("wrong", [{"read_by_form": 1}, {"fix_defaults": "yes"}])
+def test_options_that_are_no_truth_values(wrong: dict[str, Any]) -> None:
+    with pytest.raises(splitgraph.SplitgraphError, match="must be True or False"):
+        splitgraph.blockers(UNNAMED, 19, **wrong)
+
+
+@pytest.mark.parametrize("is_node", [False, True])
+def test_a_new_type_in_a_data_file_of_a_model_in_memory(
+    is_node: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The data file is not looked for in the folder of the process, and the help says what to give."""
+    body = "(float[3] x) => (float[3] y) { c = Cast<to = 1>(w) y = Add(x, c) }"
+    model = made(body, 13)
+    tensor = onnx.TensorProto(name="w", data_type=onnx.TensorProto.BFLOAT16, dims=[3], raw_data=bytes(6))
+    if is_node:
+        model.graph.node.insert(0, onnx.helper.make_node("Constant", [], ["w"], value=tensor))
+    else:
+        model.graph.initializer.append(tensor)
+    path = tmp_path / "model.onnx"
+    onnx.save_model(model, path, save_as_external_data=True, location="data", size_threshold=0, convert_attribute=True)
+    for folder in (tmp_path, tmp_path.parent):
+        monkeypatch.chdir(folder)
+        found = splitgraph.blockers(onnx.load(path, load_external_data=False), 12)
+        assert {each.code for each in found} == {"SG403"}
+        assert all(each.help.startswith("The elements of 'w' are in a data file, whose folder") for each in found)
+    assert splitgraph.blockers(path, 12) == ()

@@ -90,6 +90,18 @@ def test_what_is_done_already_is_no_modification(made: Any, given: onnx_ir.Model
     assert onnx_ir.to_proto(result.model) == onnx_ir.to_proto(given)
 
 
+def test_defaults_are_fixed_and_nodes_read_by_form() -> None:
+    given = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]> g (float[N, 6] x, float[1] w) => (float[N, 1] y)
+        <float[1] w = {2}> { a = Mul(x, w) y = ReduceMean<axes = [1]>(a) }"""
+    )
+    result = ConvertPass(read_by_form=True)(onnx_ir.from_proto(given))
+    assert result.modified and [len(node.inputs) for node in result.model.graph if node.op_type == "ReduceMean"] == [2]
+    for modified in (True, False):
+        result = ConvertPass(fix_defaults=True)(result.model)
+        assert result.modified is modified and [value.name for value in result.model.graph.inputs] == ["x"]
+
+
 def test_types_are_inferred_into_a_copy() -> None:
     given = model()
     result = InferTypesPass(bind={"N": 4})(given)

@@ -405,6 +405,6 @@ def _same(producers: Producers, expected: Mapping[str, NodeProto], wanted: str, 
 def _equal(first: TensorProto, second: TensorProto) -> bool:
     if first.data_type != second.data_type or list(first.dims) != list(second.dims):
         return False
-    if first.data_location == TensorProto.EXTERNAL:
+    if TensorProto.EXTERNAL in (first.data_location, second.data_location):
         return False
     return bool(np.array_equal(numpy_helper.to_array(first), numpy_helper.to_array(second)))

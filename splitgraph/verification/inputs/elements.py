@@ -13,7 +13,9 @@ import onnx
 
 from splitgraph.dim import evaluate
 from splitgraph.inference.analysis import Analysis
+from splitgraph.model.tensor_data import is_in_other_file
 from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN
+from splitgraph.model.values import array_of
 from splitgraph.verification.inputs.later_attempts import AttemptRule
 from splitgraph.verification.inputs.model_inputs import ModelInput, is_float, value_for
 from splitgraph.verification.inputs.operator_roles import Request
@@ -228,10 +230,11 @@ class ElementHints:
     def _constants(self, names: Collection[str]) -> Iterator[Array]:
         """Yield the constants of the main graph with these names."""
         graph = self._analysis.model.graph
-        yield from (onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer if tensor.name in names)
+        found = [tensor for tensor in graph.initializer if tensor.name in names]
         for node in graph.node if names else ():
             if node.op_type == "Constant" and node.output[0] in names:
-                yield from (onnx.numpy_helper.to_array(a.t) for a in node.attribute if a.name == "value")
+                found += [attribute.t for attribute in node.attribute if attribute.name == "value"]
+        yield from (array_of(tensor) for tensor in found if not is_in_other_file(tensor))
 
     def _dims(self, name: str, sizes: SymbolSizes) -> list[int] | None:
         """Return the shape of a value for given sizes of the inputs; None if it is unknown."""
