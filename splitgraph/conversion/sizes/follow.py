@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from splitgraph.conversion.sizes.readings import TO_THE_END, Ambiguous, parted, read_slice
+from splitgraph.conversion.sizes.digits import Choice, Order, is_one_factor
+from splitgraph.conversion.sizes.readings import TO_THE_END, Ambiguous, read_slice
 from splitgraph.conversion.sizes.wanted import Wanted
 from splitgraph.dim import Dim, DimLike, symbols_of
 from splitgraph.inference.alone import Alone, Given, Source
@@ -80,15 +81,15 @@ class Triangle(NamedTuple):
     above: Any
 
 
-# A Reshape as it is read: the dimensions of the data, the target, and the axis of the batch.
+# A Reshape as it is read: the dimensions of the data, the target, and the number of the digit.
 Reading = tuple[tuple[DimLike, ...], tuple[DimLike, ...], int]
 
 
 class Alternative(NamedTuple):
-    """A Reshape in which a batch has several places: how many, its symbols, and the first node."""
+    """A Reshape in which a digit has several places, and the first node."""
 
-    places: int
-    symbols: frozenset[str]
+    choice: Choice
+    place: InputPlace
     location: str
 
 
@@ -123,13 +124,13 @@ class Follower:
 
     operators: those of the model's format. entries: of constant inputs, the entries that are decided, in terms of
     dimensions, found so far or given by the user. expanded: the dimensions that inputs get, by axis. repeated: of
-    these, what weights of more than one element are along an axis; patterns: along several. outer: of inputs along an
-    axis of 24*N, what stands outside of N; None where it is not known. merged: the values of which the last walk asked
-    that, by input and axis. needs, doubts: what the last walk found; blocked: what cannot follow, by location. edits,
-    attributes: what the last walk read otherwise: elements of constant inputs by position, and attributes; None for one
-    that is dropped. own: the nodes about which something is decided. choices: the place that is taken for a batch in a
-    Reshape that has several; alternatives: those that the last walk met. over: where the last walk computed over a
-    dimension, by symbol. alone: says what nodes do to sizes.
+    these, what weights of more than one element are along an axis; patterns: along several. orders: of the inputs of
+    Reshapes, the digits along an axis. merged: the values of which the last walk asked that, by input and axis. needs,
+    doubts: what the last walk found; blocked: what cannot follow, by location. edits, attributes: what the last walk
+    read otherwise: elements of constant inputs by position, and attributes; None for one that is dropped. own: the
+    nodes about which something is decided. choices: the place that is taken for a digit in a Reshape that has several;
+    alternatives: those that the last walk met. over: where the last walk computed over a dimension, by symbol. alone:
+    says what nodes do to sizes.
     """
 
     wanted: Wanted
@@ -141,7 +142,7 @@ class Follower:
     patterns: dict[InputPlace, Counted | Triangle] = field(default_factory=dict)
     edits: dict[NodePlace, dict[int, Contents]] = field(default_factory=dict)
     attributes: dict[NodePlace, dict[str, tuple[int, ...] | None]] = field(default_factory=dict)
-    outer: dict[tuple[InputPlace, int], int | None] = field(default_factory=dict)
+    orders: dict[tuple[InputPlace, int], Order] = field(default_factory=dict)
     merged: dict[tuple[InputPlace, int], str] = field(default_factory=dict)
     needs: list[Need] = field(default_factory=list)
     doubts: list[Doubt] = field(default_factory=list)
@@ -161,7 +162,7 @@ class Follower:
         self.blocked.clear()
         self.alternatives.clear()
         self.over.clear()
-        self.own = {place[:2] for place in (*self.entries, *self.expanded, *(place for place, _ in self.outer))}
+        self.own = {place[:2] for place in (*self.entries, *self.expanded, *(place for place, _ in self.orders))}
 
     def is_own(self, path: GraphPath, index: int) -> bool:
         """Return True for a node that is not like others that look alike: something was decided about it."""
@@ -318,17 +319,16 @@ class Site:
         if self.wanted.moves(dim) and isinstance(own, int) and own == self.wanted.before(dim):
             self.need(position, axis, dim)
 
-    def outer(self, position: int, dims: Sequence[DimLike]) -> Mapping[int, int]:
-        """Return what stands outside of the part of an input that changes, by axis. Asks where that is not known."""
-        known: dict[int, int] = {}
+    def orders(self, position: int, dims: Sequence[DimLike]) -> Mapping[int, Order]:
+        """Return the digits of an input, by axis, where they are known. Asks for those of products that change."""
         for axis, dim in enumerate(dims):
-            if self.wanted.moves(dim) and parted(dim)[0] > 1:
-                place = self.place(position), axis
-                self.follower.merged[place] = self.ctx.node.input[position]
-                number = self.follower.outer.get(place)
-                if number is not None:
-                    known[axis] = number
-        return known
+            if self.wanted.moves(dim) and not is_one_factor(dim):
+                self._ask_for_order(position, axis)
+        known = ((axis, (self.place(position), axis)) for axis in range(len(dims)))
+        return {axis: self.follower.orders[asked] for axis, asked in known if asked in self.follower.orders}
+
+    def _ask_for_order(self, position: int, axis: int) -> None:
+        self.follower.merged[self.place(position), axis] = self.ctx.node.input[position]
 
     def computes_over(self, dim: DimLike, text: str = "") -> None:
         """What stands along a dimension is not apart. text: why, if the operator does not say it."""
@@ -336,11 +336,20 @@ class Site:
         for name in symbols_of(dim) & self.wanted.old.keys() if isinstance(dim, Dim) else ():
             self.follower.over.setdefault(name, (self.ctx.location, told))
 
-    def choose(self, dims: Sequence[DimLike], target: Sequence[DimLike], axis: int, places: int) -> int:
-        """Return the number of the place that is taken for a batch in the target of a Reshape."""
-        reading = tuple(dims), tuple(target), axis
-        self.follower.alternatives[reading] = Alternative(places, symbols_of(dims[axis]), self.ctx.location)
-        return min(self.follower.choices.get(reading, 0), places - 1)
+    def choose(self, dims: Sequence[DimLike], target: Sequence[DimLike], choice: Choice) -> int:
+        """Return the number of the place that is taken for a digit in the target of a Reshape."""
+        for axis, dim in enumerate(dims):
+            if symbols_of(dim) & choice.symbols:
+                # It may go back to the axis that it had.
+                self._ask_for_order(0, axis)
+        reading = tuple(dims), tuple(target), choice.number
+        self.follower.alternatives[reading] = Alternative(choice, self.place(1), self.ctx.location)
+        return min(self.follower.choices.get(reading, 0), len(choice.readings) - 1)
+
+    def cut(self, dim: DimLike, number: int) -> None:
+        """A dimension is cut into parts, of which there is one or more."""
+        self.ctx.require(dim % number, "==", 0)
+        self.ctx.require(dim // number, ">=", 1)
 
     def block(self, text: str) -> None:
         """The node cannot follow."""

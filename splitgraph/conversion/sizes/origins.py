@@ -6,13 +6,13 @@ back through the nodes that only hand it on, to the number that made it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
+from splitgraph.conversion.sizes.digits import Digit, Order, is_one_factor, regrouped
 from splitgraph.conversion.sizes.follow import Counted, Follower, InputPlace, Need, Repeated
-from splitgraph.conversion.sizes.readings import parted
 from splitgraph.conversion.sizes.weights import NotRead, WeightReader
-from splitgraph.dim import Dim, DimLike, product, symbols_of
+from splitgraph.dim import Dim, DimLike, symbols_of
 from splitgraph.inference.alone import Given, Made, Source
 from splitgraph.inference.walk_results import GraphDetail
 from splitgraph.model.deferred import np
@@ -21,6 +21,9 @@ from splitgraph.model.onnx_proto import TensorProto
 from splitgraph.model.places import LocatedNode
 from splitgraph.model.scopes import GraphPath, Scope, plain_domain
 from splitgraph.model.value_type import UNKNOWN, Contents
+
+# A dimension of a value: the graph that defines it, its name, and the axis.
+_Part = tuple[GraphPath, str, int]
 
 
 class Stuck(Exception):
@@ -49,6 +52,9 @@ class Origins:
         self._weights = weights
         self._definitions = Definitions(root)
         self._graphs = graphs
+        self.paths = {scope.path for scope in root}
+        self._orders: dict[_Part, Order] = {}
+        self._sources: dict[_Part, list[_Part]] = {}
         self._follower = follower
         self._producers: dict[tuple[GraphPath, str], _Producer] = {}
         self._tensors: dict[tuple[GraphPath, str], TensorProto] = {}
@@ -106,38 +112,81 @@ class Origins:
                 return
             entry -= size
 
-    def outer(self, path: GraphPath, name: str, axis: int) -> int | None:
-        """Return what stands outside of N along an axis of 24*N, from the Reshape that made one dimension of several.
-        None if that is not known.
-        """
-        times, part = parted(self._shape(path, name)[axis])
-        if times == 1:
-            return 1
-        producer = self._producers.get((self._definitions.home(path, name), name))
-        if producer is None or plain_domain(producer.node.domain) != self._follower.operators.domain:
-            return None
-        if producer.node.op_type in ("Reshape", "Flatten"):
-            return self._outer_in_data(producer, name, axis, part)
-        made = self._made(producer, name, axis)
-        sources = made.sources if made is not None and made.is_same else ()
-        found = {
-            None if source.is_element else self.outer(path, producer.node.input[source.position], source.place)
-            for source in sources
-        }
-        return found.pop() if len(found) == 1 else None
+    # Digits ---------------------------------------------------------------------------------------------------------
 
-    def _outer_in_data(self, producer: _Producer, name: str, axis: int, part: DimLike) -> int | None:
-        before = self._follower.wanted.before
-        path, data = producer.scope.path, producer.node.input[0]
-        dims = self._shape(path, data)
-        axes = [at for at, dim in enumerate(dims) if parted(dim)[1] == part]
-        if len(axes) != 1:
+    def find_orders(self) -> None:
+        """Find the digits of the dimensions that the last walk asked for."""
+        for (place, axis), name in self._follower.merged.items():
+            if place.path in self.paths:
+                self._follower.orders[place, axis] = self._order(self._part(place.path, name, axis))
+
+    def _order(self, asked: _Part) -> Order:
+        """Return the digits of a dimension, from the nodes that made one dimension of several."""
+        waiting = [asked]
+        while waiting:
+            part = waiting[-1]
+            missing = [each for each in self._parts_of(part) if each not in self._orders]
+            if part not in self._orders and missing:
+                waiting += missing
+                continue
+            waiting.pop()
+            if part not in self._orders:
+                self._orders[part] = self._joined(part)
+        return self._orders[asked]
+
+    def _part(self, path: GraphPath, name: str, axis: int) -> _Part:
+        return self._definitions.home(path, name), name, axis
+
+    def _parts_of(self, part: _Part) -> list[_Part]:
+        """Return the dimensions of which the digits of one are known. None are asked for what is no product, unless it
+        was 1, and may have been elsewhere.
+        """
+        if part not in self._sources:
+            try:
+                self._sources[part] = self._found_parts(*part)
+            except Stuck:
+                self._sources[part] = []
+        return self._sources[part]
+
+    def _found_parts(self, path: GraphPath, name: str, axis: int) -> list[_Part]:
+        dim, producer = self._shape(path, name)[axis], self._producers.get((path, name))
+        is_whole = is_one_factor(dim) and self._follower.wanted.before(dim) != 1
+        if producer is None or is_whole or isinstance(dim, int):
+            return []
+        inputs = producer.node.input
+        if self._regroups(producer):
+            return [self._part(path, inputs[0], at) for at in range(len(self._shape(path, inputs[0])))]
+        made = self._made(producer, name, axis, at_old_sizes=False)
+        if made is None or not made.is_same or any(source.is_element for source in made.sources):
+            return []
+        return [self._part(path, inputs[source.position], source.place) for source in made.sources]
+
+    def _regroups(self, producer: _Producer) -> bool:
+        is_known = plain_domain(producer.node.domain) == self._follower.operators.domain
+        return is_known and producer.node.op_type in ("Flatten", "Reshape")
+
+    def _joined(self, part: _Part) -> Order:
+        """Return the digits of a dimension, where those of its parts are known."""
+        path, name, axis = part
+        try:
+            shape = self._shape(path, name)
+        except Stuck:
             return None
-        own = self.outer(path, data, axes[0])
-        left = product(map(before, dims[: axes[0]])), product(map(before, self._shape(path, name)[:axis]))
-        if own is None or isinstance(left[0], Dim) or isinstance(left[1], Dim) or not left[1] or left[0] % left[1]:
-            return None
-        return own * (left[0] // left[1])
+        plain = (Digit(shape[axis]),) if is_one_factor(shape[axis]) else None
+        parts = self._parts_of(part)
+        orders = [self._orders[each] for each in parts]
+        producer = self._producers.get((path, name))
+        if None in orders or not orders or producer is None:
+            return plain
+        if not self._regroups(producer):
+            return orders[0] if len(set(orders)) == 1 else plain
+        digits: list[Digit] = []
+        for at, order in enumerate(orders):
+            # What is merged here has a home to return to.
+            digits += [Digit(order[0].dim, (at, len(orders)))] if order is not None and len(order) == 1 else order or ()
+        return regrouped(digits, shape, axis) or plain
+
+    # Sizes ----------------------------------------------------------------------------------------------------------
 
     def _follow(self, reader: InputPlace, name: str, axis: int, dim: DimLike) -> None:
         """reader: where the value is read."""
@@ -175,12 +224,15 @@ class Origins:
             else:
                 self._follow(producer.place(position), producer.node.input[position], place, inner)
 
-    def _made(self, producer: _Producer, name: str, axis: int) -> Made | None:
+    def _made(self, producer: _Producer, name: str, axis: int, *, at_old_sizes: bool = True) -> Made | None:
         """Return how a node makes a size; None if it is not made of one size."""
         node, path = producer.node, producer.scope.path
         if node.op_type == "Reshape" and plain_domain(node.domain) == self._follower.operators.domain:
             return self._regrouped(path, node.input[0], self._shape(path, name), axis)
-        given = [self._given(producer.place(position), each) for position, each in enumerate(node.input)]
+        given = [
+            self._given(producer.place(position), each, at_old_sizes=at_old_sizes)
+            for position, each in enumerate(node.input)
+        ]
         said_by = self._follower.operators.saying.get(node.op_type)
         output = [*node.output].index(name)
         return self._follower.alone.made(node, producer.scope.imports, given, output, axis, said_by)
@@ -197,14 +249,15 @@ class Origins:
                 return Made((Source(0, place),), 1, (left // before) * (right // after))
         return None
 
-    def _given(self, place: InputPlace, name: str) -> Given | None:
-        """Return what the last walk knew of an input, at the old sizes."""
+    def _given(self, place: InputPlace, name: str, *, at_old_sizes: bool) -> Given | None:
+        """Return what the last walk knew of an input, at the old sizes or as it is."""
         if not name:
             return None
         detail = self._graphs.get(self._definitions.home(place.path, name))
         if detail is None or name not in detail.types:
             return Given(UNKNOWN)
-        before, kind = self._follower.wanted.before, detail.types[name]
+        kind = detail.types[name]
+        before: Callable[[DimLike], DimLike] = self._follower.wanted.before if at_old_sizes else lambda dim: dim
         if kind.shape is not None:
             expanded = self._follower.expanded.get(place, {})
             dims = [expanded.get(axis, dim) for axis, dim in enumerate(kind.shape)]

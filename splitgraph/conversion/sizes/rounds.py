@@ -14,7 +14,7 @@ from splitgraph.conversion.sizes.weights import WeightReader
 from splitgraph.dim import Dim, DimLike, parse_given_dim, symbols_of
 from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic, meant
 from splitgraph.inference import Walked
-from splitgraph.model.scopes import MAIN, GraphPath, Scope, node_label, roots
+from splitgraph.model.scopes import MAIN, Scope, node_label, roots
 from splitgraph.model.value_type import UNKNOWN, Contents, ValueType
 
 # Each round decides about the sizes that the last one found in the way.
@@ -25,35 +25,27 @@ def walk_followed(
     walk: Callable[[], Walked], follower: Follower, weights: WeightReader
 ) -> tuple[Walked, dict[Need, str]]:
     """Walk a model until nothing more can be decided. Return the last walk, and the needs that are left, with why."""
-    for _ in range(_MOST_ROUNDS):
+    for number in range(_MOST_ROUNDS):
         walked = walk()
         _repeat_for_equal_nodes(walked, follower)
         stuck: dict[Need, str] = {}
-        decided = deepcopy((follower.entries, follower.expanded, follower.outer))
-        for root in roots(walked.scopes):
-            paths = {scope.path for scope in root}
-            origins = Origins(root, walked.graphs, follower, weights)
+        decided, orders = deepcopy((follower.entries, follower.expanded)), dict(follower.orders)
+        origins = [Origins(root, walked.graphs, follower, weights) for root in roots(walked.scopes)]
+        for each in origins:
+            each.find_orders()
+        if orders != follower.orders and 2 * number < _MOST_ROUNDS:
+            # What was needed may be due to another order.
+            continue
+        for each in origins:
             for need in follower.needs:
-                if need.place.path in paths:
+                if need.place.path in each.paths:
                     try:
-                        origins.follow(need)
+                        each.follow(need)
                     except Stuck as reason:
                         stuck[need] = str(reason)
-            _find_what_is_outside(origins, paths, follower)
-        if decided == (follower.entries, follower.expanded, follower.outer):
+        if (decided, orders) == ((follower.entries, follower.expanded), follower.orders):
             break
     return walked, stuck
-
-
-def _find_what_is_outside(origins: Origins, paths: Collection[GraphPath], follower: Follower) -> None:
-    """Find out what stands outside of N in dimensions of 24*N that the last walk met."""
-    for (place, axis), name in follower.merged.items():
-        if place.path in paths and (place, axis) not in follower.outer:
-            try:
-                follower.outer[place, axis] = origins.outer(place.path, name, axis)
-            except Stuck:
-                # Then the outermost place is taken first.
-                follower.outer[place, axis] = None
 
 
 def _repeat_for_equal_nodes(walked: Walked, follower: Follower) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from splitgraph.conversion.sizes.digits import read_target
 from splitgraph.conversion.sizes.follow import Rule, Site
-from splitgraph.conversion.sizes.readings import Ambiguous, read_target
-from splitgraph.dim import Dim, DimLike, symbols_of
+from splitgraph.dim import Dim, DimLike, symbol, symbols_of
 from splitgraph.model.onnx_proto import GraphProto
 from splitgraph.model.value_type import ValueType, tensor, vector
 
@@ -37,23 +37,21 @@ def _read_target(site: Site, target: Sequence[DimLike], *, zeros_are_sizes: bool
     dims = site.dims(0)
     if dims is None or not any(map(site.wanted.moves, dims)):
         return None
-    numbers = [site.wanted.before(entry) for entry in target]
-    if any(isinstance(entry, Dim) for entry in numbers):
-        return None
-    outer = site.outer(0, dims)
-    try:
-        return read_target(
-            dims,
-            numbers,  # type: ignore[arg-type]
-            site.wanted,
-            outer,
-            zeros_are_sizes=zeros_are_sizes,
-            decided=site.follower.entries.get(site.place(1), {}),
-            choose=partial(site.choose, dims, numbers),
-        )
-    except Ambiguous as choices:
-        site.doubt(1, 0, str(choices))
-        return None
+    decided = site.follower.entries.get(site.place(1), {})
+    for entry in decided.values():
+        # An entry of 0 would copy a dimension.
+        if isinstance(entry, Dim) and entry != symbol(str(entry)):
+            site.ctx.require(entry, ">=", 1)
+    return read_target(
+        dims,
+        target,
+        site.wanted,
+        site.orders(0, dims),
+        zeros_are_sizes=zeros_are_sizes,
+        decided=decided,
+        choose=partial(site.choose, dims, target),
+        cut=site.cut,
+    )
 
 
 def _reshape_1(site: Site) -> None:

@@ -34,7 +34,7 @@ _ITEMS_HELP = "If it is no batch, name the dimension with reshape --input-shape,
 class Found(NamedTuple):
     """A walk with new sizes. stuck: the needs that nothing gives, with why. over: where a dimension is computed over,
     by symbol; lost: the outputs that do not have one. judgement: what the laws say (`laws.py`). dropped: the same of
-    dimensions that are taken for lengths.
+    dimensions that are taken for lengths. questions: what has several readings that fit.
     """
 
     wanted: Wanted
@@ -45,6 +45,7 @@ class Found(NamedTuple):
     lost: Mapping[str, tuple[str, str]]
     judgement: Judgement
     dropped: Mapping[str, tuple[str, str]] = MappingProxyType({})
+    questions: tuple[Diagnostic, ...] = ()
 
     @property
     def given(self) -> tuple[frozenset[str], Mapping[str, str]]:
@@ -58,7 +59,7 @@ class Found(NamedTuple):
 
     def in_the_way(self, known: Collection[str] = ()) -> Iterator[Diagnostic]:
         """Yield what is in the way of the new sizes. known: where the model has errors without them."""
-        others = [*in_the_way(self.walked, self.follower, self.stuck, known)]
+        others = [*in_the_way(self.walked, self.follower, self.stuck, known), *self.questions]
         places = {found.location for found in others}
         for breach in self.judgement.breaches:
             if breach.location not in places:
@@ -99,11 +100,11 @@ def find_reading(
 
     if operators.over is None:
         first = {name for name, inputs in wanted.axes.items() if set(inputs.values()) == {0}}
-        return follow(replace(wanted, batch=frozenset(first)), {})
+        return _with_best_reading(follow(replace(wanted, batch=frozenset(first)), {}), follow)
     dropped = dict[str, tuple[str, str]]()
     while True:
         found = follow(wanted, {})
-        read = {name for each in found.follower.alternatives.values() for name in each.symbols}
+        read = {name for each in found.follower.alternatives.values() for name in each.choice.symbols}
         lengths = wanted.batch & found.not_apart().keys() - read - wanted.asked
         if not lengths:
             found = _with_best_reading(found, follow)
@@ -132,7 +133,30 @@ def _with_best_reading(found: Found, follow: Callable[[Wanted, Mapping[Reading, 
                 break
         else:
             break
-    return found
+    return found if _first_problem(found) is not None else _with_questions(found, choices, follow)
+
+
+def _with_questions(
+    found: Found, choices: Mapping[Reading, int], follow: Callable[[Wanted, Mapping[Reading, int]], Found]
+) -> Found:
+    """Ask where another reading fits as well."""
+    questions = []
+    for reading, (choice, _, location) in found.follower.alternatives.items():
+        if not choice.is_asked:
+            continue
+        taken = min(choices.get(reading, 0), len(choice.readings) - 1)
+        others = [number for number in range(len(choice.readings)) if number != taken]
+        # What can be cut is a length, unless somebody asked for a batch.
+        lengths = choice.symbols - found.wanted.not_asked if choice.is_cut else frozenset()
+        wanted = replace(found.wanted, batch=found.wanted.batch - lengths)
+        fitting = [each for each in others if _first_problem(follow(wanted, {**choices, reading: each})) is None]
+        if fitting:
+            readings = [choice.readings[number] for number in sorted([taken, *fitting])]
+            told = ", or ".join(f"{dim} as entry {entry}" for entry, dim in readings)
+            ways = ", or ".join(f"--follow {location}[{entry}]={dim}" for entry, dim in readings)
+            text = f"the target can have several meanings: {found.wanted.spelled(told)}"
+            questions.append(diagnostic("SG421", text, location, help=f"Say which: reshape {ways}."))
+    return found._replace(questions=tuple(questions))
 
 
 def _key(choices: Mapping[Reading, int]) -> frozenset[tuple[Reading, int]]:
@@ -145,7 +169,7 @@ def _others(found: Found, choices: Mapping[Reading, int], first: tuple[object, .
     alternatives = found.follower.alternatives
     before = [reading for reading, each in alternatives.items() if order.get(each.location, ()) < first]
     for reading in sorted(before, key=lambda reading: order.get(alternatives[reading].location, ()), reverse=True):
-        for number in range(alternatives[reading].places):
+        for number in range(len(alternatives[reading].choice.readings)):
             if number != choices.get(reading, 0):
                 yield {**choices, reading: number}
 

@@ -46,6 +46,12 @@ class Wanted:
     batch: frozenset[str]
     asked: frozenset[str] = frozenset()
 
+    @property
+    def not_asked(self) -> frozenset[str]:
+        """The dimensions that take the likeliest place without a question: their items are checked one by one."""
+        first = {name for name, axes in self.axes.items() if set(axes.values()) == {0}}
+        return self.batch & (self.asked | first)
+
     def named(self) -> Wanted:
         """Return the same dimensions with names in place of the numbers that are wanted."""
         return replace(self, new={})

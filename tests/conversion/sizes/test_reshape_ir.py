@@ -349,11 +349,11 @@ REFUSED: dict[str, tuple[Callable[[], ov.Model], list[Any], str, str]] = {
         lambda: model_of(called(ops.reshape(x(6, 1), ints(6, 1, 1), False), "rows")),
         [6, "S"],
         "SG421 main/rows",
-        "S in entry 2 of the target, or S in entry 1",
+        "S as entry 2, or S as entry 1",
     ),
     "a number of iterations": (counted_loop, ["T", 4], "SG421 main/rows", "3 iterations whatever the sizes, or T"),
     "slices up to a number": (lambda: loop(1, 4, last=2), ["T", 4], "SG420 main/rows", "end at 2, a number"),
-    "a shape of several parts": (lambda: loop(2, 2), [3, 8], "SG420 main/rows/body/target", "needs x[1] == 4"),
+    "a shape of several parts": (lambda: loop(2, 2), [3, 8], "SG421 main/rows/body/target", "x[1]//2 as entry"),
     "weights of one size": (
         lambda: model_of(called(ops.matmul(x(1, 6), weights(6, 2), False, False), "product")),
         S,

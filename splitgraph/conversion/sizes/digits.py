@@ -1,0 +1,375 @@
+"""Dimensions as ordered digits, and what the target of a Reshape says in terms of them.
+
+A Reshape keeps the order of elements. So a dimension is a list of digits, factors from the outside in: `24*N` may be
+[N, 24] or [24, N]. A Reshape only regroups digits: each has its place in the target where as many elements stand before
+and after it. (N, 7, 768) to [8, 7, 12, 64], with N of 8, is [N, 7, 12, 64], to [56, 768] it is [7*N, 768], and from
+there to [8, 7, 768] it is [N, 7, 768] again.
+
+Only a digit of 1 can have several places: (N, 16) to [1, 1, 16]. It takes one of its own before one beside others, and
+the axis that it had before if it can. A digit that no entry holds is cut: 56 to [8, 7] is [H//7, 7] or [8, H//8].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import gcd, prod
+from types import MappingProxyType
+from typing import NamedTuple
+
+from splitgraph.conversion.sizes.wanted import Wanted
+from splitgraph.dim import Dim, DimLike, product, symbols_of
+
+# Stand for dimensions of unknown size: no number in a model has such a factor.
+_PRIMES = (1000003, 1000033, 1000037, 1000039, 1000081, 1000099, 1000117, 1000121)
+
+
+class Digit(NamedTuple):
+    """A factor of a dimension: a number, or what is no product, as N or (H + 1)//2. home: the axis that it had before
+    it was merged with others, and the rank of that value; None if it was not.
+    """
+
+    dim: DimLike
+    home: tuple[int, int] | None = None
+
+
+# A dimension as digits; None if their order is not known.
+Order = tuple[Digit, ...] | None
+
+
+class Choice(NamedTuple):
+    """The readings of a target that differ in one digit. number: of the digit. symbols: those in it. readings: of each,
+    the entry that changes, and what it becomes. is_asked: more than one that fits is a question to the user. is_cut:
+    in one of them the digit is cut.
+    """
+
+    number: int
+    symbols: frozenset[str]
+    readings: tuple[tuple[int, DimLike], ...]
+    is_asked: bool
+    is_cut: bool = False
+
+
+# Returns the number of the reading that is taken.
+Choose = Callable[[Choice], int]
+# Gets a digit that is cut, and the number that has to divide it.
+Cut = Callable[[DimLike, int], None]
+
+
+def is_one_factor(dim: DimLike) -> bool:
+    """Return True for what is no product of dimensions: N, (H + 1)//2, N + 5."""
+    if isinstance(dim, int):
+        return True
+    return parted(dim)[0] == 1 and all(len(monomial) == 1 for monomial, _ in dim.terms)
+
+
+def parted(dim: DimLike) -> tuple[int, DimLike]:
+    """Return a dimension as a number times a part that no number divides; a number has the part 1."""
+    if isinstance(dim, int):
+        return dim, 1
+    times = gcd(dim.const, *(coefficient for _, coefficient in dim.terms))
+    return times, dim // times
+
+
+def regrouped(digits: Sequence[Digit], shape: Sequence[DimLike], axis: int) -> Order:
+    """Return the digits of one axis of what a Reshape makes of them; None if no digits give its dimensions. A number
+    may be cut in two, anything else may not.
+    """
+    waiting = [digit for digit in reversed(digits) if digit.dim != 1]
+    taken: list[Digit] = []
+    for dim in shape[: axis + 1]:
+        taken, so_far = [], 1
+        while so_far != dim:
+            if not waiting:
+                return None
+            digit = waiting.pop()
+            part = _part_of(dim, so_far, digit.dim)
+            if part != digit.dim and isinstance(digit.dim, int):
+                waiting.append(Digit(digit.dim // part))
+                digit = Digit(part)
+            taken.append(digit)
+            so_far = so_far * digit.dim  # type: ignore[assignment]
+    return tuple(taken)
+
+
+def _part_of(dim: DimLike, so_far: DimLike, digit: DimLike) -> int:
+    """Return which part of a number completes a dimension; all of it if none does."""
+    if not isinstance(digit, int):
+        return 0
+    missing, rest = divmod(parted(dim)[0], parted(so_far)[0])
+    is_last = rest == 0 and missing and digit % missing == 0 and so_far * missing == dim
+    return missing if is_last else digit
+
+
+# Targets --------------------------------------------------------------------------------------------------------------
+
+
+class _Spot(NamedTuple):
+    """A place in the target: the entry, and how many elements of the entry stand before and after the digit."""
+
+    entry: int
+    before: int
+    after: int
+
+    @property
+    def is_own(self) -> bool:
+        return self.before == self.after == 1
+
+
+class _Moving(NamedTuple):
+    """A digit that changes. size: the old one. before, after: how many elements stand before and after it."""
+
+    number: int
+    axis: int
+    digit: Digit
+    size: int
+    before: int
+    after: int
+
+
+def read_target(
+    dims: Sequence[DimLike],
+    target: Sequence[DimLike],
+    wanted: Wanted,
+    orders: Mapping[int, Order] = MappingProxyType({}),
+    *,
+    zeros_are_sizes: bool = False,
+    decided: Mapping[int, DimLike] = MappingProxyType({}),
+    choose: Choose = lambda choice: 0,
+    cut: Cut = lambda dim, number: None,
+) -> list[DimLike] | None:
+    """Return the target of a Reshape in terms of the dimensions of its data; an entry of 0 or -1 stays where that says
+    the same. None for a target that does not fit the old sizes, or that a digit does not fit.
+
+    orders: the digits of the data, by axis, where they are known. decided: entries that are known.
+    choose: asked where there are several readings. cut: told of digits that are cut.
+    """
+    reader = _Reader(dims, target, wanted, zeros_are_sizes, decided, choose, cut)
+    try:
+        return reader.read(orders)
+    except _NoFit:
+        return None
+
+
+class _NoFit(Exception):
+    """A target does not fit the data."""
+
+
+@dataclass(slots=True)
+class _Reader:
+    dims: Sequence[DimLike]
+    target: Sequence[DimLike]
+    wanted: Wanted
+    zeros_are_sizes: bool
+    decided: Mapping[int, DimLike]
+    choose: Choose
+    cut: Cut
+    primes: dict[DimLike, int] = field(default_factory=dict)
+    # The size of each digit.
+    numbers: list[int] = field(default_factory=list)
+    # Of each entry, what is left of its old number, and the dimensions in it that change.
+    out: list[int] = field(default_factory=list)
+    parts: list[list[DimLike]] = field(default_factory=list)
+
+    def read(self, orders: Mapping[int, Order]) -> list[DimLike]:
+        digits = [
+            (axis, digit) for axis, dim in enumerate(self.dims) for digit in self._digits(dim, orders.get(axis, ()))
+        ]
+        self.numbers = numbers = [self._number(digit.dim) for _, digit in digits]
+        sizes = [
+            prod(number for (at, _), number in zip(digits, numbers, strict=True) if at == axis)
+            for axis in range(len(self.dims))
+        ]
+        self.out = self._resolved(sizes)
+        whole = tuple(self.out)
+        self.parts = [[] for _ in self.out]
+        for number, (axis, digit) in enumerate(digits):
+            if self.wanted.moves(digit.dim):
+                before, after = prod(numbers[:number]), prod(numbers[number + 1 :])
+                self._place(_Moving(number, axis, digit, numbers[number], before, after), whole)
+        return self._as_written(
+            [product([_named(left, self.primes), *parts]) for left, parts in zip(self.out, self.parts, strict=True)]
+        )
+
+    def _digits(self, dim: DimLike, order: Order) -> Sequence[Digit]:
+        if order:
+            return order
+        times, part = parted(dim)
+        # Where nothing tells, items stand outside, which a run verifies. Any other dimension is not cut.
+        is_apart = order is not None or symbols_of(dim) <= self.wanted.batch
+        if times == 1 or not is_apart:
+            return [Digit(dim)]
+        return [Digit(part), Digit(times)]
+
+    def _number(self, dim: DimLike) -> int:
+        times, part = parted(self.wanted.before(dim))
+        if isinstance(part, int):
+            return times * part
+        if part not in self.primes and len(self.primes) == len(_PRIMES):
+            raise _NoFit
+        return times * self.primes.setdefault(part, _PRIMES[len(self.primes) % len(_PRIMES)])
+
+    def _resolved(self, sizes: Sequence[int]) -> list[int]:
+        """Return the numbers that the target stands for."""
+        out: list[int] = []
+        for axis, entry in enumerate(self.target):
+            if entry == 0 and not self.zeros_are_sizes:
+                if axis >= len(sizes):
+                    raise _NoFit
+                out.append(sizes[axis])
+            else:
+                out.append(self._number_of_product(entry))
+        total, rest = prod(sizes), [axis for axis, entry in enumerate(out) if entry == -1]
+        if rest:
+            known = prod(entry for entry in out if entry != -1)
+            if len(rest) > 1 or known <= 0 or total % known:
+                raise _NoFit
+            out[rest[0]] = total // known
+        if prod(out) != total or total <= 0:
+            raise _NoFit
+        return out
+
+    def _number_of_product(self, entry: DimLike) -> int:
+        """Return the number that stands for an entry: the product of those that stand for its factors."""
+        dim, number = self.wanted.before(entry), 1
+        for known, prime in self.primes.items():
+            while isinstance(dim, Dim) and known != 1 and (dim // known) * known == dim:
+                dim, number = dim // known, number * prime
+        if isinstance(dim, Dim):
+            raise _NoFit
+        return dim * number
+
+    def _place(self, moving: _Moving, whole: Sequence[int]) -> None:
+        """Put a digit that changes where it stands in the target."""
+        dim, symbols = moving.digit.dim, symbols_of(moving.digit.dim)
+        fixed = {entry: dim for entry, dim in enumerate(self.target) if self.wanted.moves(dim)} | dict(self.decided)
+        if any(symbols & symbols_of(each) for each in fixed.values()):
+            return
+        spots = [spot for spot in _spots(moving, whole) if self._is_free(spot.entry, moving, fixed)]
+        if not spots:
+            self._cut(moving, whole)
+            return
+        likely = self._likely(spots, moving)
+        window = None if len(likely) > 1 else self._window(likely[0], moving, whole)
+        readings = [(spot.entry, self._held(spot.entry, moving)) for spot in likely]
+        if window is not None:
+            readings.append((window, dim // moving.size))
+        taken = 0
+        if len(readings) > 1:
+            is_asked = window is not None or not symbols <= self.wanted.not_asked
+            taken = self.choose(Choice(moving.number, symbols, tuple(readings), is_asked, window is not None))
+        if taken == len(likely):
+            self.cut(dim, moving.size)
+            self.parts[readings[taken][0]].append(readings[taken][1])
+            return
+        self.out[likely[taken].entry] //= moving.size
+        self.parts[likely[taken].entry].append(dim)
+
+    def _window(self, spot: _Spot, moving: _Moving, whole: Sequence[int]) -> int | None:
+        """Return the entry of 1 beside a digit if it may count windows of as many elements as the digit had: another
+        axis of the data is cut into such windows, too. 7 x 14 to [1, 7, 2, 7] is [H//7, 7, 2, 7], or [1, H, 2, 7].
+        """
+        if not spot.is_own or moving.size == 1:
+            return None
+        bounds = [prod(self.numbers[:at]) for at in range(len(self.numbers) + 1)]
+        for side in (-1, 1):
+            beside = spot.entry + side
+            if not self._is_added_one(beside, side, moving, whole):
+                continue
+            for entry in range(max(-side, 0), len(whole) - max(side, 0)):
+                first, last = sorted((entry, entry + side))
+                spans = [prod(whole[:first]), prod(whole[: last + 1])]
+                axis = next((at for at in range(len(bounds) - 1) if bounds[at : at + 2] == spans), None)
+                if entry != spot.entry and whole[entry] == moving.size and axis not in (None, moving.number):
+                    return beside
+        return None
+
+    def _is_added_one(self, entry: int, side: int, moving: _Moving, whole: Sequence[int]) -> bool:
+        """Return True for an entry of 1 beside a digit that stands for none of the data. side: of the digit."""
+        if not 0 <= entry < len(whole) or whole[entry] != 1 or self.target[entry] != 1 or self.parts[entry]:
+            return False
+        there = 0
+        while 0 <= entry + there * side < len(whole) and whole[entry + there * side] == 1:
+            there += 1
+        here, at = 0, moving.number + side
+        while 0 <= at < len(self.numbers) and self.numbers[at] == 1:
+            here, at = here + 1, at + side
+        return there > here
+
+    def _is_free(self, entry: int, moving: _Moving, fixed: Mapping[int, DimLike]) -> bool:
+        """Return True for an entry that can take a digit: a 0 is of one axis, and what the model computes stays."""
+        copies = self.target[entry] == 0 and not self.zeros_are_sizes
+        return entry not in fixed and (not copies or entry == moving.axis) and self.out[entry] % moving.size == 0
+
+    def _likely(self, spots: Sequence[_Spot], moving: _Moving) -> Sequence[_Spot]:
+        """Return the places that come into question, the best first."""
+        copied = [spot for spot in spots if self.target[spot.entry] == 0 and not self.zeros_are_sizes]
+        own = [spot for spot in spots if spot.is_own and (moving.size > 1 or not self.parts[spot.entry])]
+        rest = [spot for spot in spots if self.target[spot.entry] == -1]
+        at_home = [spot for spot in own if moving.digit.home == (spot.entry, len(self.target))]
+        found = copied or at_home or own or rest or spots
+        return sorted(found, key=lambda spot: self._rank(spot, moving))
+
+    def _rank(self, spot: _Spot, moving: _Moving) -> tuple[int, int]:
+        """Sort places by the axis that the digit had, counted from the nearer end."""
+        behind = len(self.dims) - 1 - moving.axis
+        if not spot.is_own:
+            return 0, spot.entry
+        distance = spot.entry - moving.axis if moving.axis <= behind else len(self.out) - 1 - spot.entry - behind
+        return abs(distance), spot.entry
+
+    def _held(self, entry: int, moving: _Moving) -> DimLike:
+        """Return what an entry holds with a digit in it."""
+        return product([_named(self.out[entry] // moving.size, self.primes), *self.parts[entry], moving.digit.dim])
+
+    def _cut(self, moving: _Moving, whole: Sequence[int]) -> None:
+        """Put a digit that several entries share into one of them; the others keep their numbers."""
+        bounds = sorted(
+            {prod(self.numbers[:at]) for at in range(len(self.numbers) + 1)}
+            & {prod(whole[:at]) for at in range(len(whole) + 1)}
+        )
+        low = max(bound for bound in bounds if bound <= moving.before)
+        high = min(bound for bound in bounds if bound >= moving.before * moving.size)
+        shared = [entry for entry, size in enumerate(whole) if size > 1 and low <= prod(whole[:entry]) < high]
+        if any(self.parts[entry] or self.out[entry] != whole[entry] for entry in shared):
+            raise _NoFit
+        # What the target leaves open follows; otherwise each of the entries can.
+        shared = [entry for entry in shared if self.target[entry] == -1] or shared
+        cuts = tuple((entry, whole[entry] * moving.digit.dim // moving.size) for entry in shared)
+        taken = (
+            0 if len(cuts) == 1 else self.choose(Choice(moving.number, symbols_of(moving.digit.dim), cuts, True, True))
+        )
+        entry, part = cuts[taken]
+        self.cut(moving.digit.dim, moving.size // gcd(moving.size, whole[entry]))
+        self.out[entry] = 1
+        self.parts[entry].append(part)
+
+    def _as_written(self, entries: Sequence[DimLike]) -> list[DimLike]:
+        """Return the entries with what the target says where that is the same: 0, -1, and what the model computes."""
+        written: list[DimLike] = []
+        for axis, entry in enumerate(entries):
+            own = self.target[axis]
+            copies = own == 0 and not self.zeros_are_sizes
+            stays = own == -1 or self.wanted.moves(own) or (copies and entry == self.dims[axis])
+            written.append(own if stays else entry)
+        return written
+
+
+def _named(number: int, primes: Mapping[DimLike, int]) -> DimLike:
+    """Return a number with the dimensions again for which primes stand."""
+    dims: list[DimLike] = []
+    for dim, prime in primes.items():
+        while number and number % prime == 0:
+            number //= prime
+            dims.append(dim)
+    return product([number, *dims])
+
+
+def _spots(moving: _Moving, out: Sequence[int]) -> Iterator[_Spot]:
+    """Yield the places where as many elements stand before and after the digit as in the data."""
+    for entry, size in enumerate(out):
+        left, right = prod(out[:entry]), prod(out[entry + 1 :])
+        if moving.before % left == 0 and moving.after % right == 0:
+            inside = moving.before // left, moving.after // right
+            if inside[0] * moving.size * inside[1] == size:
+                yield _Spot(entry, *inside)

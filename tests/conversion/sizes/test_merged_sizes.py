@@ -1,0 +1,79 @@
+"""A batch and a length that are merged and taken apart again, and a size that is cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import parser
+from onnx.reference import ReferenceEvaluator
+
+import splitgraph
+
+# Two sizes, the target that merges them, and the one that takes them apart again.
+MERGED = [
+    (4, 5, [-1, 6], [-1, 5, 6]),
+    (4, 5, [20, 6], [4, -1, 6]),
+    (5, 5, [-1, 6], [5, 5, -1]),
+    (1, 5, [5, 6], [-1, 5, 6]),
+    (1, 1, [-1, 6], [1, 1, 6]),
+    (6, 1, [6, 6], [6, -1, 6]),
+    ("batch", 5, [-1, 6], [-1, 5, 6]),
+]
+# Twice the reversed row.
+WEIGHTS = ", ".join("2" if row + column == 5 else "0" for row in range(6) for column in range(6))
+
+
+def times(batch: Any, length: int, one: list[int], other: list[int]) -> onnx.ModelProto:
+    """Return a model that multiplies each row by weights, and gives the mean along the second axis, too."""
+    return parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17]> g (float[{batch}, {length}, 6] x) => (
+        float[n, t, c] y, float[n, c] z) <int64[{len(one)}] a = {{{str(one)[1:-1]}}}, float[6, 6] w = {{{WEIGHTS}}},
+        int64[{len(other)}] b = {{{str(other)[1:-1]}}}> {{
+        f = Reshape (x, a) m = MatMul (f, w) y = Reshape (m, b) z = ReduceMean <axes = [1], keepdims = 0> (y) }}""")
+
+
+@pytest.mark.parametrize(("batch", "length", "one", "other"), MERGED)
+@pytest.mark.parametrize("asked", [("N", "T"), ("N", 9), (8, "T"), (8, 9), (None, "T"), ("N", None)])
+def test_merged_sizes_come_apart_as_they_were(
+    batch: Any, length: int, one: list[int], other: list[int], asked: tuple[Any, Any]
+) -> None:
+    sizes = [batch if asked[0] is None else asked[0], length if asked[1] is None else asked[1]]
+    after = splitgraph.reshape(times(batch, length, one, other), {"x": [*sizes, 6]}).model
+    for tried in ((1, 3), (2, 1), (3, 7)):
+        shape = [size if isinstance(size, int) else free for size, free in zip(sizes, tried, strict=True)]
+        data = np.arange(shape[0] * shape[1] * 6, dtype=np.float32).reshape(*shape, 6)
+        found = ReferenceEvaluator(after).run(None, {"x": data})
+        np.testing.assert_allclose(found[0], 2 * data[..., ::-1])
+        np.testing.assert_allclose(found[1], 2 * data.mean(1)[..., ::-1])
+
+
+WINDOWS = """<ir_version: 8, opset_import: ["": 17]> g (float[1, H, W, 3] x) => (float[n, p, c] y)
+    <int64[6] a = {1, HH, 7, WW, 7, 3}, int64[3] b = {-1, 49, 3}> {
+    f = Reshape (x, a) t = Transpose <perm = [0, 1, 3, 2, 4, 5]> (f) y = Reshape (t, b) }"""
+
+
+def windows(height: int, width: int) -> onnx.ModelProto:
+    text = WINDOWS.replace("HH", str(height // 7)).replace("WW", str(width // 7))
+    return parser.parse_model(text.replace("H", str(height)).replace("W", str(width)))
+
+
+def partitioned(data: Any) -> Any:
+    _, height, width, _ = data.shape
+    parts = data.reshape(1, height // 7, 7, width // 7, 7, 3).transpose(0, 1, 3, 2, 4, 5)
+    return parts.reshape(-1, 49, 3)
+
+
+@pytest.mark.parametrize(("height", "width"), [(14, 14), (7, 7), (7, 14)])
+def test_windows_of_one_size_or_one_number_of_windows(height: int, width: int) -> None:
+    """At a size equal to the window, too, both can be meant."""
+    made = windows(height, width)
+    with pytest.raises(splitgraph.ConversionError) as caught:
+        splitgraph.reshape(made, {"x": [1, "P", "Q", 3]})
+    assert {(found.code, found.location) for found in caught.value.diagnostics} == {("SG421", "main/Reshape#0")}
+    follow = ["main/Reshape#0[1]=P//7", "main/Reshape#0[3]=Q//7"]
+    after = splitgraph.reshape(made, {"x": [1, "P", "Q", 3]}, follow=follow).model
+    data = np.arange(21 * 28 * 3, dtype=np.float32).reshape(1, 21, 28, 3)
+    (found,) = ReferenceEvaluator(after).run(None, {"x": data})
+    np.testing.assert_array_equal(found, partitioned(data))
