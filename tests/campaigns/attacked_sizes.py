@@ -10,9 +10,9 @@ length and for all of them, as names and as numbers, and each result is run at f
 the model is asked and run.
 
 What comes out: right; wrong, and whether verification called it equal; asked (SG421) and refused, with the reason; a
-crash. Both are right where the case says so: two readings fit, or a table of weights has the old size. Each other
-answer is printed, for each case the first one, with the command that repeats it. Ends with 1 for anything wrong or
-crashed.
+crash. The answers that a question suggests are given, and must not be refused. Questions and refusals are right where
+the case says so: two readings fit, or a table of weights has the old size. Each other answer is printed, for each case
+the first one, with the command that repeats it. Ends with 1 for anything wrong or crashed.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import random
+import re
 import sys
 import tempfile
 import warnings
@@ -50,8 +51,10 @@ _POOL = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 16, 18, 20, 24, 36, 48, 60)
 _BATCHES = (1, 2, 3, 4, 5, 7)
 _TIMES = 5
 _DRAWS = 400
-_FAULTS = ("wrong, called equal", "wrong", "crashed")
+_FAULTS = ("wrong, called equal", "wrong", "crashed", "answer refused")
 _NEEDLESS = ("asked", "refused", "called different")
+# The answers that a question suggests.
+_ANSWER = re.compile('--(follow|keep) "([^"]+)"')
 
 
 class Request(NamedTuple):
@@ -183,7 +186,8 @@ def answer(case: Case, engine: Engine, source: Any, request: Request, verify_all
     try:
         found = splitgraph.reshape(source, verify=verify_all, **options)
     except splitgraph.ConversionError as error:
-        return give(*_refused(case, request, error))
+        refused = _unanswered(source, options, error.diagnostics)
+        return give(*(_refused(case, request, error) if refused is None else ("answer refused", refused)))
     except splitgraph.VerificationError as error:
         return give("called different", str(error).splitlines()[0])
     except Exception as error:
@@ -206,6 +210,24 @@ def _options(case: Case, request: Request) -> dict[str, Any]:
             for name, dims in tape.input_dims.items()
         }
     }
+
+
+def _unanswered(source: Any, options: Mapping[str, Any], found: Sequence[splitgraph.Diagnostic]) -> str | None:
+    """Return which answer that a question suggests is refused; None if none is, or if there are other reasons."""
+    if any(each.code != "SG421" for each in found):
+        return None
+    at_once = found[0].help.partition("All questions at once")[2]
+    suggested = [_ANSWER.findall(at_once)] if at_once else [[way] for way in _ANSWER.findall(found[0].help)]
+    for ways in suggested if at_once or len(found) == 1 else ():
+        answers: dict[str, list[str]] = {"follow": [], "keep": []}
+        for option, text in ways:
+            answers[option].append(text)
+        try:
+            splitgraph.reshape(source, **options, **answers)
+        except splitgraph.SplitgraphError as error:
+            told = " ".join(f'--{option} "{text}"' for option, text in ways)
+            return f"{told}: {str(error).splitlines()[0]}"
+    return None
 
 
 def _refused(case: Case, request: Request, error: splitgraph.ConversionError) -> tuple[str, str]:
@@ -261,7 +283,7 @@ def _answers(name: str, ir: bool, only: str, verify_all: bool) -> list[Answer]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the attack."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="cases whose name starts with this text")
+    parser.add_argument("--only", nargs="*", default=[""], help="cases whose name starts with one of these texts")
     parser.add_argument("--request", default="", help="one request, as it is printed")
     parser.add_argument("--every", type=int, default=1, help="each n-th case")
     parser.add_argument("--ir", action="store_true", help="the twins of the models as OpenVINO IR")
@@ -271,7 +293,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     options = parser.parse_args(arguments)
-    chosen = [case for case in unique(CASES) if case.name.startswith(options.only)][:: options.every]
+    chosen = [case for case in unique(CASES) if case.name.startswith(tuple(options.only))][:: options.every]
     if options.list:
         print(*(case.name for case in chosen), f"{len(chosen)} cases", sep="\n")
         return 0
