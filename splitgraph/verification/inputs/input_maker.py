@@ -26,6 +26,8 @@ from splitgraph.verification.values import Value
 
 # No single input is larger than this.
 _LARGEST_INPUT = 256 * 2**20
+# A longer dimension is only tried if no value of the model has more elements than this.
+_USUAL_LENGTH, _MOST_SMALL = 2**14, 2**22
 # The attempt whose rules draw inputs of small sizes.
 _SMALL_ATTEMPT = 1
 
@@ -133,8 +135,12 @@ class InputMaker:
                 yield self._drawn(sizes, 0, _SMALL_ATTEMPT)
 
     def reaching(self, length: int) -> Iterator[dict[str, Value]]:
-        """Yield inputs with a dimension of this size, and inputs whose whole numbers are positions up to it."""
+        """Yield inputs with a dimension of this size, and inputs whose whole numbers are positions up to it. At a large
+        size, no value of the model may be large.
+        """
         for sizes in self._sizes[0].reaching(length):
+            if length > _USUAL_LENGTH and not self._is_small(sizes):
+                continue
             with contextlib.suppress(InputError, ArithmeticError):
                 yield self._drawn(sizes, 0, 0)
         with contextlib.suppress(InputError, ArithmeticError):
@@ -143,6 +149,19 @@ class InputMaker:
             names = [self._names.get(name, name) for name in whole]
             for number in (length - 1, length) if names else ():
                 yield usual | {name: _all_of(usual[name], number) for name in names if name in usual}
+
+    def _is_small(self, sizes: SymbolSizes) -> bool:
+        """Return True if all values of the model are known to have few elements at these sizes."""
+        for value in self._analysis.types.values():
+            if value.kind != "tensor" or value.shape is None:
+                return False
+            try:
+                dims = [_MOST_SMALL if dim is None else evaluate(dim, sizes) for dim in value.shape]
+            except (KeyError, ArithmeticError):
+                return False
+            if math.prod(dims) > _MOST_SMALL:
+                return False
+        return True
 
     def _drawn(self, sizes: SymbolSizes, case: int, attempt: int) -> dict[str, Value]:
         given = self.case_of(case).inputs

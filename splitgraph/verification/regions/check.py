@@ -54,7 +54,7 @@ _TYPE_ENDS: Mapping[int, int] = {
 }
 # Lengths of dimensions that are tried to read what differs, after those that the models name; none is longer.
 _LADDER = (32, 64, 128, 256, 512, 1024)
-_LONGEST = 2**14
+_LONGEST = 2**22
 
 
 class LocalCheck:

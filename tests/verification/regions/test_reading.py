@@ -61,6 +61,21 @@ CAPPED = (
 TABLES = np.arange(4000).astype(F).reshape(1000, 4)
 LOOK_UP = "int64[N] x => float[N, 4] y"
 DIFFERENT = {
+    "a limit that one model has, beyond usual sizes": Pair(
+        "float[N] x => float[M] y",
+        "y = Slice(x, zeros, most)",
+        "y = Identity(x)",
+        {"x": np.ones(30_001)},
+        {"zeros": I64([0]), "most": I64([30_000])},
+    ),
+    "a limit beyond usual sizes": Pair(
+        "float[N] x => float[1] y",
+        "n = Shape(x) m = Min(n, most) f = Cast<to = 1>(m) s = ReduceSum(x) y = Mul(s, f)",
+        "n = Shape(x) m = Min(n, most) f = Cast<to = 1>(m) s = ReduceSum(x) y = Mul(s, f)",
+        {"x": np.ones(70_000)},
+        {"most": I64([60_000])},
+        {"most": I64([64_000])},
+    ),
     "a row of a table that is sliced": Pair(
         LINE, SLICED, SLICED, ROW, INDICES | {"t": TABLE}, {"t": changed(TABLE, 120, -5)}
     ),
