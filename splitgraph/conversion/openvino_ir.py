@@ -279,8 +279,8 @@ class GraphEditor:
         self._next_id = 1 + max((layer.id for layer in graph.layers), default=-1)
         self._names = {layer.name for layer in graph.layers}
 
-    def constant(self, before: Layer, hint: str, values: Sequence[int] | int, dtype: str = "int64") -> Place:
-        """Add a Const layer of integers: 1-D for a sequence, 0-D for a number."""
+    def constant(self, before: Layer, hint: str, values: Sequence[int] | float, dtype: str = "int64") -> Place:
+        """Add a Const layer of numbers: 1-D for a sequence, 0-D for a number."""
         array = np.array(values, dtype=np.dtype(dtype).newbyteorder("<"))
         dims = [len(values)] if isinstance(values, Sequence) else []
         data = {

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from splitgraph import rewrites
 from splitgraph.conversion.rewrite import Rewrite
@@ -20,6 +20,9 @@ from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import model_imports
 from splitgraph.options import NO_SIZES, Running
 from splitgraph.work.task import FileTask, read_input_shapes, refuse_existing
+
+if TYPE_CHECKING:
+    from splitgraph.verification.verification import Verification
 
 # "there": the model is as wanted. "beyond": its opset is beyond the one that is wanted, and it stays as it is; with an
 # output, an older model is copied there. "refused": the model cannot be
@@ -117,7 +120,7 @@ def rewrite_file(task: FileTask, working: Working = _unseen) -> Rewritten:
     began = time.monotonic()
     if task.running.verify is not False:
         with working("running both models", hint="--no-verify skips this") as say:
-            verification = rewrites.verify_rewrite(loaded, result, task.running, progress=say)
+            verification = _verified(loaded, compared, result, task.running, say)
         findings = (*result.diagnostics, *verification.findings(must_run=must_run))
         result = replace(result, verification=verification, diagnostics=findings)
         status = {"different": "different", "not-run": "not-verified" if must_run else status}.get(
@@ -126,6 +129,21 @@ def rewrite_file(task: FileTask, working: Working = _unseen) -> Rewritten:
     seconds = time.monotonic() - began
     rewritten = Rewritten(status, opset, path, loaded, result, compared, seconds_verifying=seconds)
     return _written(task, rewritten) if status == "converted" else rewritten
+
+
+def _verified(
+    loaded: LoadedModel, compared: Rewrite, result: Rewrite, running: Running, say: Callable[[str], None]
+) -> Verification:
+    """Verify a result. compared: the result before it became IR."""
+    if result is compared or compared.new_sizes is None:
+        return rewrites.verify_rewrite(loaded, result, running, progress=say)
+    # Other sizes are compared in one format; then what OpenVINO made of them.
+    sized = rewrites.verify_rewrite(loaded, compared, running, progress=say)
+    if sized.verdict != "equal":
+        return sized
+    before, made = replace(loaded, content=compared.model), replace(result, new_sizes=None)
+    imported = rewrites.verify_rewrite(before, made, running._replace(inputs=None), progress=say)
+    return sized if imported.verdict == "equal" else imported
 
 
 def _may_be_there(task: FileTask, opset: int | None) -> bool:

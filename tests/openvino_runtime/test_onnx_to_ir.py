@@ -232,6 +232,19 @@ def test_the_command_line_writes_ir_that_it_verified(run: Run, tmp_path: Path) -
     assert (target.read_bytes(), target.with_suffix(".bin").read_bytes()) == written
 
 
+def test_other_sizes_are_verified_in_onnx_and_the_ir_against_them(run: Run, tmp_path: Path) -> None:
+    made = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[1, 2, 2] x) => (float[1, 4] y)
+        <int64[2] s = {1, 4}> { y = Reshape (x, s) }"""
+    )
+    onnx.save(made, tmp_path / "model.onnx")
+    arguments = ("--batch", "N", "--verify", "-o", str(tmp_path / "model.xml"))
+    code, out, err = run("reshape", str(tmp_path / "model.onnx"), *arguments)
+    assert code == 0 and "verified equal" in out, out + err
+    layers = load_ir(tmp_path / "model.xml").graph.layers
+    assert [layer.data["shape"] for layer in layers if layer.type == "Parameter"] == ["?,2,2"]
+
+
 def test_what_openvino_refuses_is_told_and_nothing_is_written(run: Run, tmp_path: Path) -> None:
     target = tmp_path / "model.xml"
     code, _, err = run("convert", str(MODELS / "string_split20.onnx"), "--to", "variadic-split", "-o", str(target))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from splitgraph.conversion.openvino_ir import GraphEditor, NewPort, Place, graph_at, nodes_of, set_data
 from splitgraph.conversion.rewrite import Change
-from splitgraph.conversion.sizes.follow import Follower, InputPlace, Repeated
+from splitgraph.conversion.sizes.follow import Counted, Follower, InputPlace, Repeated, Triangle
 from splitgraph.conversion.sizes.formulas import NotWritable, SizeFormulas, plain_target
 from splitgraph.dim import Dim, DimLike
 from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel, Port
@@ -81,8 +81,12 @@ class LayerWriter:
                 known = self.type_of(place[0], source.place)
                 shape: list[Any] = [axes.get(axis, dim) for axis, dim in enumerate(known.shape or ())]
                 how = self.follower.repeated.get(InputPlace(*place, position), {})
-                if InputPlace(*place, position) in self.follower.patterns:
+                pattern = self.follower.patterns.get(InputPlace(*place, position))
+                if isinstance(pattern, Counted):
                     raise NotWritable(f"input {position} has weights that no layer makes of another size")
+                if pattern is not None:
+                    source = draft.triangle(pattern, known.dtype or "", shape)
+                    known, how = known.with_shape([*(1 for _ in shape[:-2]), *shape[-2:]]), {}
                 repeated = draft.expanded(source, known, how, shape)
                 draft.editor.reconnect(repeated.place, (layer.id, port.id))
                 why.append(f"input {position} is repeated to [{', '.join(map(str, shape))}]")
@@ -203,6 +207,23 @@ class _LayerDraft(SizeFormulas[_LayerValue]):
         port = NewPort(value.port.precision, [dim if isinstance(dim, int) else -1 for dim in wanted])
         target = self.elements(wanted, (len(wanted),), _INT64)
         return self.write("Broadcast", "opset3", {"mode": "numpy"}, [value, target], port, "repeated")
+
+    def triangle(self, triangle: Triangle, dtype: str, shape: Sequence[DimLike]) -> _LayerValue:
+        """Write one value up to a diagonal, and another above it."""
+        wanted, rank = [self.wanted.after(dim) for dim in shape[-2:]], len(shape)
+        rows, columns = (
+            self._counted(Repeated(rank - 2 + at, 0, 1), size, rank, _INT64) for at, size in enumerate(wanted)
+        )
+        number = _LayerValue(self.editor.constant(self.layer, "diagonal", triangle.diagonal), NewPort("I64"))
+        last = self.write("Add", "opset1", _NUMPY, [rows, number], rows.port, "last")
+        dims = [*(1 for _ in shape[:-2]), *(size if isinstance(size, int) else -1 for size in wanted)]
+        above = self.write("Greater", "opset1", _NUMPY, [columns, last], NewPort("BOOL", dims), "above")
+        port = NewPort(precision_of(dtype), dims)
+        values = [
+            _LayerValue(self.editor.constant(self.layer, hint, value, dtype), NewPort(port.precision))
+            for value, hint in ((triangle.above, "far"), (triangle.below, "near"))
+        ]
+        return self.write("Select", "opset1", _NUMPY, [above, *values], port, "triangle")
 
     def _counted(self, repeated: Repeated, size: DimLike, rank: int, dtype: str) -> _LayerValue:
         """Write numbers that are counted along an axis."""

@@ -239,6 +239,27 @@ def test_weights_in_half_precision(tmp_path: Path) -> None:
         np.testing.assert_allclose(found, wanted, 1e-4)
 
 
+@pytest.mark.parametrize(("diagonal", "kind", "halves"), [(0, F, False), (-1, F, True), (2, np.bool_, False)])
+def test_a_mask_from_the_file_is_a_triangle_of_any_size(diagonal: int, kind: Any, halves: bool, tmp_path: Path) -> None:
+    def masked(size: int) -> Any:
+        return np.tri(size, size, diagonal, kind)
+
+    mask = ops.constant(masked(150)[None])
+    data = x(2, 150, 150)
+    before = opened(
+        model_of(ops.select(mask, data, ops.negative(data)) if kind is np.bool_ else ops.add(data, mask)),
+        tmp_path,
+        halves=halves,
+    )
+    named = splitgraph.reshape(before, {"x": [2, "S", "S"]}).model
+    for size in (1, 151):
+        fixed = splitgraph.reshape(before, {"x": [2, size, size]}).model
+        data = drawn(2, size, size)
+        wanted = np.where(masked(size), data, -data) if kind is np.bool_ else data + masked(size)
+        for made in (named, fixed):
+            np.testing.assert_allclose(run(made, tmp_path, x=data)[0], np.maximum(wanted, 0), 1e-5, 1e-6)
+
+
 def test_large_weights_are_read_from_the_file(tmp_path: Path) -> None:
     before = opened(model_of(ops.concat([x(2, 3), ops.constant(np.full((2, 5000), 2, F))], 1)), tmp_path)
     (found,) = run(splitgraph.reshape(before, batch="N").model, tmp_path, x=drawn(3, 3))
