@@ -72,13 +72,14 @@ class LocalCheck:
         is_strict: bool = False,
         has_jumps: bool = False,
         drawable: Collection[str] | None = None,
+        ranges: Mapping[str, Range | None] | None = None,
     ) -> None:
         """regions: of those that were found. tolerances: (rtol, atol). is_strict: whatever is not the same bit for bit
         must be rounding. has_jumps: drawn values include those at which results jump. drawable: the values of the first
-        model that may change; those that depend on its inputs if nothing is given.
+        model that may change; those that depend on its inputs if nothing is given. ranges: of inputs of the model.
         """
         self.found = found
-        self._is_strict, self._has_jumps = is_strict, has_jumps
+        self._is_strict, self._has_jumps, self._ranges = is_strict, has_jumps, ranges or {}
         self._pair, self._place, self._tolerances, self._seed = pair, place, tolerances, seed
         self._kinds: list[CheckedKind] = []
         self.members: list[CheckedRegion] = []
@@ -104,13 +105,13 @@ class LocalCheck:
             ]
             written = [hashlib.sha256(model.SerializeToString(deterministic=True)).digest() for model in models]
             signed = [place for place, border in enumerate(region.outputs) if border.before in found.signs_matter]
-            ranges = [range_of(found.before, border.before) for border in region.inputs]
+            limits = [self.range_of(border.before) for border in region.inputs]
             # Of several nodes, one may undo what another one changes.
             is_one = len(region.before) - len(region.context) == 1
-            key = (*written, *fixed, is_one, *signed, *ranges)
+            key = (*written, *fixed, is_one, *signed, *limits)
             if key not in known:
                 known[key] = len(self._kinds)
-                self._kinds.append(self._written(models, fixed, signed, ranges, is_one=is_one))
+                self._kinds.append(self._written(models, fixed, signed, limits, is_one=is_one))
             self.members.append(CheckedRegion(region, known[key]))
 
     def _written(
@@ -147,6 +148,10 @@ class LocalCheck:
         """Return True for a value of the first model that may change."""
         return name in self._drawable
 
+    def range_of(self, name: str) -> Range | None:
+        """Return the range of a value of the first model."""
+        return range_of(self.found.before, name, self._ranges)
+
     def inside(
         self,
         found: ModelRegions,
@@ -154,9 +159,10 @@ class LocalCheck:
         pair: tuple[ComparedModel, ComparedModel],
         place: Workplace,
         drawable: Collection[str],
+        ranges: Mapping[str, Range | None],
     ) -> LocalCheck:
         """Return a check of regions of a body, with the tolerances of this one."""
-        return LocalCheck(found, regions, pair, place, self._tolerances, self._seed, drawable=drawable)
+        return LocalCheck(found, regions, pair, place, self._tolerances, self._seed, drawable=drawable, ranges=ranges)
 
     def regions_with_values(self) -> list[tuple[int, FoundRegion, Path]]:
         """Return the kinds that values reached, and that do not differ so far: the number, a region of each, and the

@@ -23,6 +23,7 @@ from splitgraph.verification.regions.check import LocalCheck
 from splitgraph.verification.regions.cut import cut_out
 from splitgraph.verification.regions.find import LIMITING, Border, FoundRegion, ModelRegions
 from splitgraph.verification.regions.local_check import type_of
+from splitgraph.verification.regions.ranges import Range, range_of, union
 from splitgraph.verification.regions.sides import reached
 from splitgraph.verification.values import UnsupportedError, Value, read_values
 from splitgraph.verification.verification import Region
@@ -117,17 +118,17 @@ class _Inside:
         found = ModelRegions(*pair, self._body.locations)
         if not found.regions:
             return None
-        drawable = self._drawable()
+        values = self._drawable(), self._ranges(found)
         models, folders = [compared.model for compared in pair], [compared.folder for compared in pair]
         with workplace(models, folders=folders, settings=self._local.settings) as place:
-            check = self._local.inside(found, found.regions, pair, place, drawable)
+            check = self._local.inside(found, found.regions, pair, place, *values)
             attempts = self._run_steps(check, feeds, place)
             look_inside(check, self._engine, time.monotonic() + self._left() / 2, self._budget, self._depth + 1)
             different = self._differing(check)
             if len(different) > 1:
                 # What one of them changes, another one may undo.
                 joined = found.joined([check.members[number].region for number, _ in different])
-                together = self._local.inside(found, [joined], pair, place, drawable)
+                together = self._local.inside(found, [joined], pair, place, *values)
                 self._run(together, attempts, place)
                 different = different if self._differing(together) else []
         return different[0][1] if different else None
@@ -215,6 +216,15 @@ class _Inside:
             if self._is_limited(source) and (name not in states or makers.get(states[name], "") in LIMITING)
         }
         return known - limited - shape_inputs(model) - index_inputs(model)
+
+    def _ranges(self, found: ModelRegions) -> dict[str, Range | None]:
+        """Return the ranges of the inputs of the models: of what they begin with, and of what a loop makes of them."""
+        results = dict(self._states([value.name for value in self._body.models[0].graph.output]))
+        ranges = {name: self._local.range_of(source) for name, source in self._sources()}
+        return {
+            name: union(known, range_of(found.before, results[name])) if name in results else known
+            for name, known in ranges.items()
+        }
 
     def _sources(self) -> Iterator[tuple[str, str]]:
         """Yield the inputs of the models, each with the value of the first model that it begins with."""

@@ -35,8 +35,13 @@ _PASSING = frozenset(
 )
 
 
-def range_of(side: ModelSide, name: str) -> Range | None:
-    """Return the least and the largest number that a value can be, beside NaN; None if it can be any."""
+_NONE: Mapping[str, Range | None] = {}
+
+
+def range_of(side: ModelSide, name: str, known: Mapping[str, Range | None] = _NONE) -> Range | None:
+    """Return the least and the largest number that a value can be, beside NaN; None if it can be any. known: of inputs
+    of the model.
+    """
     while (index := side.makers.get(name)) is not None:
         node = side.nodes[index]
         if not is_default_domain(node.domain):
@@ -44,4 +49,9 @@ def range_of(side: ModelSide, name: str) -> Range | None:
         if node.op_type not in _PASSING:
             return _RANGES.get(node.op_type)
         name = node.input[0]
-    return None
+    return known.get(name)
+
+
+def union(one: Range | None, other: Range | None) -> Range | None:
+    """Return the range of what is in one of two ranges."""
+    return None if one is None or other is None else (min(one[0], other[0]), max(one[1], other[1]))

@@ -28,6 +28,21 @@ def in_loop(text: str) -> str:
     )
 
 
+def from_tanh(text: str) -> str:
+    """Return a Loop whose state begins with a Tanh."""
+    return (
+        "b = Tanh(x) y = Loop(n, t, b) <body = l (int64 i, bool on, float[N, 4] s) => (bool go, float[N, 4] r) "
+        f"{{ go = Identity(on) {text} }}>"
+    )
+
+
+def in_branch(text: str) -> str:
+    return (
+        "b = Sin(x) d = ReduceMax<keepdims = 0>(b) e = Greater(d, zero) y = If(e) <then_branch = p () => "
+        f"(float[N, 4] r) {{ {text} r = Neg(c) }}, else_branch = q () => (float[N, 4] v) {{ v = Identity(b) }}>"
+    )
+
+
 CLIPPED = "c = Clip(s, least, far) y = Neg(c)", "y = Neg(s)"
 ABOVE = "c = Clip(s, zero, far) y = Neg(c)", "y = Neg(s)"
 EQUAL = {
@@ -42,12 +57,20 @@ EQUAL = {
         "float[2, 4] x => float[2, 2] y",
     )._replace(signature="float[N, 4] x => float[2, N] y"),
     "as a Min of a Max": pair(M + "s = Tanh(m) ", "a = Min(s, far) c = Max(a, least) y = Neg(c)", CLIPPED[0]),
+    "around a branch": Pair(FOUR, in_branch("c = Min(b, far)"), in_branch("c = Identity(b)"), {}, K),
+    "the state of a Loop": Pair(FOUR, from_tanh("c = Min(s, far) r = Cos(c)"), from_tanh("r = Cos(s)"), {}, K),
     "in a Loop": Pair(FOUR, in_loop("c = Clip(s, least, far)"), in_loop("c = Identity(s)"), {}, K),
 }
 ROW = np.linalg.solve(K["w"].T.astype(np.float64), [3.0, -3, 0.6, 3]).astype(F)[None]
 DIFFERENT = {
     "a smaller limit": pair(M + "s = Tanh(m) ", "c = Clip(s, less, far) y = Neg(c)", "y = Neg(s)", x=ROW),
     "a limit within": pair(M + "s = Sigmoid(m) ", "c = Min(s, near) y = Neg(c)", "y = Neg(s)", x=ROW),
+    "a state that grows": Pair(
+        FOUR, from_tanh("c = Min(s, far) r = Add(c, c)"), from_tanh("r = Add(s, s)"), {"x": np.full((1, 4), 2, F)}, K
+    ),
+    "within a branch": Pair(
+        FOUR, in_branch("c = Min(b, near)"), in_branch("c = Identity(b)"), {"x": np.ones((1, 4), F)}, K
+    ),
     "what is added": pair(M + "a = Tanh(m) s = Add(a, a) ", "c = Min(s, one) y = Neg(c)", "y = Neg(s)", x=ROW),
     "a large number": pair(M + "s = Exp(m) ", "c = Min(s, huge) y = Neg(c)", "y = Neg(s)", x=ROW * F(25)),
     "NaN": pair(
