@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from splitgraph.conversion.sizes.follow import Over, Site
 from splitgraph.inference.rules.onnx.elementwise import ARITHMETIC, LOGIC, SAME_TYPE, UNARY, VARIADIC
 
+# An end from which on a slice takes everything, in any type of its bounds.
+_TO_THE_END = 2**31 - 1
 # An input, and an axis of it.
 Place = tuple[int, int]
 
@@ -125,15 +127,17 @@ def _slice(site: Site) -> list[Place]:
         starts, ends, axes = (ctx.attribute(name) for name in ("starts", "ends", "axes"))
         steps = None
     else:
-        starts, ends, axes, steps = map(site.numbers, (1, 2, 3, 4))
+        starts, ends = (site.items(position) for position in (1, 2))
+        axes, steps = (site.numbers(position) for position in (3, 4))
     if starts is None or ends is None:
         return []
     axes = tuple(range(len(starts))) if axes is None else axes
     steps = (1,) * len(starts) if steps is None else steps
     parts = []
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=False):
-        old = site.wanted.before(dims[axis]) if -len(dims) <= axis < len(dims) else None
-        is_whole = start == 0 and step == 1 and isinstance(old, int) and end >= old
+        own = dims[axis] if -len(dims) <= axis < len(dims) else None
+        # Of a batch of 1, a slice to 4 is not all of it.
+        is_whole = start == 0 and step == 1 and (end == own or (isinstance(end, int) and end >= _TO_THE_END))
         parts += [] if is_whole else [axis]
     return _of_data(site, parts)
 

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from splitgraph.conversion.sizes.follow import Follower, InputPlace, Need, Operators, Reading
+from splitgraph.conversion.sizes.items import items_by_number
 from splitgraph.conversion.sizes.laws import Judgement, judge
 from splitgraph.conversion.sizes.rounds import in_the_way, walk_followed
 from splitgraph.conversion.sizes.wanted import Wanted
@@ -96,7 +97,10 @@ def find_reading(
         follower = Follower(wanted, operators, alone, decided, choices=choices)
         walked, stuck = walk_followed(lambda: walk(follower), follower, weights)
         judgement = judge(before, walked, wanted, ignored)
-        return Found(wanted, walked, follower, stuck, dict(follower.over), _lost(walked, wanted), judgement)
+        over = (
+            {**items_by_number(walked, follower, wanted.batch), **follower.over} if operators.over is not None else {}
+        )
+        return Found(wanted, walked, follower, stuck, over, _lost(walked, wanted), judgement)
 
     if operators.over is None:
         first = {name for name, inputs in wanted.axes.items() if set(inputs.values()) == {0}}

@@ -1,0 +1,219 @@
+"""What a model makes of the number of items in a batch.
+
+A batch leaves its items alone. So what comes from N itself says sizes, or counts the items to pick each of them in
+turn, and nothing else: no branch, no factor, no number of an item as data. The values are followed in node order,
+through bodies. A value is a *size* (its elements are sizes with N in them), or a *count* (0, 1, 2 … N - 1, in any
+layout), or it has nothing of N.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from splitgraph.conversion.sizes.follow import Follower, InputPlace
+from splitgraph.dim import Dim, DimLike, symbols_of
+from splitgraph.inference import Walked
+from splitgraph.inference.rules.onnx.elementwise import ARITHMETIC
+from splitgraph.inference.walk_results import GraphDetail
+from splitgraph.model.names import Definitions
+from splitgraph.model.onnx_proto import NodeProto
+from splitgraph.model.scopes import MAIN, GraphPath, Scope, node_label, plain_domain, roots, subgraphs
+from splitgraph.model.value_type import UNKNOWN, Contents, Shape
+
+# The inputs that say sizes, axes or positions of what is cut or repeated.
+_SAYING: Mapping[str, Sequence[int]] = {
+    "AffineGrid": (1,),
+    "CenterCropPad": (1,),
+    "Col2Im": (1, 2),
+    "ConstantOfShape": (0,),
+    "Expand": (1,),
+    "Loop": (0,),
+    "MaxUnpool": (2,),
+    "OneHot": (1,),
+    "Pad": (1,),
+    "Reshape": (1,),
+    "Resize": (2, 3),
+    "Slice": (1, 2, 3, 4),
+    "Split": (1,),
+    "SplitToSequence": (1,),
+    "Tile": (1,),
+    "Upsample": (1,),
+}
+_LAYOUT = frozenset(
+    ("Cast", "Concat", "Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Tile", "Transpose", "Unsqueeze")
+)
+# Read elements by indices, which are the second input.
+_PICKING = frozenset(("Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND"))
+# Give sizes again, if they are given sizes.
+_OF_SIZES = _LAYOUT | set(ARITHMETIC) - {"Pow"} | {"Gather", "Mod", "Min", "Max", "ReduceProd", "Slice", "Split"}
+
+
+class _Label(NamedTuple):
+    """What a value has of the number of items. counted: the dimension whose places it counts; None for a size."""
+
+    counted: DimLike | None = None
+
+
+_SIZE = _Label()
+
+
+def items_by_number(walked: Walked, follower: Follower, names: frozenset[str]) -> dict[str, tuple[str, str]]:
+    """Return the names whose number says more than sizes and counts: the first node that is so, and what it does."""
+    found: dict[str, tuple[str, str]] = {}
+    for root in roots(walked.scopes):
+        if root[0].is_function or not names:
+            continue
+        for name in sorted(names):
+            flow = _Flow(name, walked.graphs, {scope.path: scope for scope in root}, Definitions(root), follower)
+            misuse = next(flow.run(), None)
+            if misuse is not None:
+                found[name] = misuse
+    return found
+
+
+@dataclass(slots=True)
+class _Flow:
+    """Follows what comes from the number of one name."""
+
+    name: str
+    graphs: Mapping[GraphPath, GraphDetail]
+    scopes: Mapping[GraphPath, Scope]
+    definitions: Definitions
+    follower: Follower
+    labels: dict[tuple[GraphPath, str], _Label] = field(default_factory=dict)
+
+    def run(self) -> Iterator[tuple[str, str]]:
+        """Yield the nodes and outputs that make more of a number of items, with what they do."""
+        yield from self._graph(MAIN)
+        for output in self.scopes[MAIN].proto.output if MAIN in self.scopes else ():
+            if (MAIN, output.name) in self.labels:
+                yield f"main/{output.name}", f"the output {output.name!r} says how many there are of {self.name}"
+
+    def _graph(self, path: GraphPath) -> Iterator[tuple[str, str]]:
+        scope = self.scopes.get(path)
+        for index, node in enumerate(() if scope is None or path not in self.graphs else scope.nodes):
+            given = self._given(InputPlace(path, index, 0), node)
+            made = yield from self._bodies(path, index, node, given)
+            made = self._made(path, node, given) if made is None else made
+            if isinstance(made, str):
+                yield f"{scope.location}/{node_label(node, index)}", made  # type: ignore[union-attr]
+                continue
+            for name, label in zip(node.output, made, strict=False):
+                if label is not None and name:
+                    self.labels[path, name] = label
+
+    def _given(self, place: InputPlace, node: NodeProto) -> dict[int, _Label]:
+        """Return the labels of inputs, and those of weights that are counted for this node."""
+        found: dict[int, _Label] = {}
+        for position, name in enumerate(node.input):
+            label = self.labels.get((self.definitions.home(place.path, name), name)) if name else None
+            here = place._replace(position=position)
+            counts = [axis for axis, each in self.follower.repeated.get(here, {}).items() if each.step]
+            dims = [dim for axis, dim in self.follower.expanded.get(here, {}).items() if axis in counts]
+            counted = next((dim for dim in dims if self.name in symbols_of(dim)), None)
+            label = label if counted is None else _Label(counted)
+            if label is not None:
+                found[position] = label
+        return found
+
+    def _made(self, path: GraphPath, node: NodeProto, given: Mapping[int, _Label]) -> Sequence[_Label | None] | str:
+        """Return the labels of outputs, or what the node does that it may not do."""
+        kind, detail = node.op_type, self.graphs[path]
+        says = () if plain_domain(node.domain) else _SAYING.get(kind, ())
+        if kind in ("Shape", "Size"):
+            known = self._known(detail, node.output[0])
+            return [_SIZE if (self._has_name(node, path, 0) if known is None else known) else None]
+        if not given:
+            return []
+        rest = {
+            position: label for position, label in given.items() if position not in says or label.counted is not None
+        }
+        known = self._known(detail, node.output[0]) if len(node.output) == 1 else None
+        if known is not None:
+            return [_SIZE if known else None]
+        if kind == "Range":
+            return self._range(path, node)
+        if not rest:
+            return []
+        counts = [label for label in rest.values() if label.counted is not None]
+        if len(counts) == len(rest):
+            if kind in _LAYOUT:
+                return [counts[0]] * len(node.output)
+            if kind in _PICKING and set(rest) == {1} and self._picks_items(node, path):
+                return []
+        elif not counts and kind in _OF_SIZES and self._is_list(detail, node):
+            return [_SIZE] * len(node.output)
+        return f"{kind} computes with the number of {self.name}, and not only with each item in turn"
+
+    def _range(self, path: GraphPath, node: NodeProto) -> Sequence[_Label | None] | str:
+        """Return the label of a Range: it counts all items, or something else."""
+        start, limit, step = (self._items(path, name) for name in node.input)
+        if start == (0,) and step == (1,) and limit is not None and isinstance(limit[0], Dim):
+            return [_Label(limit[0])]
+        return f"Range computes with the number of {self.name}, and does not count each item from 0"
+
+    def _bodies(
+        self, path: GraphPath, index: int, node: NodeProto, given: Mapping[int, _Label]
+    ) -> Generator[tuple[str, str], None, Sequence[_Label | None] | str | None]:
+        """Follow values through the bodies of a node. Return the labels of its outputs; None for a node without any."""
+        bodies = [(attribute, at, graph) for attribute, at, graph in subgraphs(node)]
+        if not bodies:
+            return None
+        if given.keys() & {"If": {0}, "Loop": {1}}.get(node.op_type, set()):
+            return f"{node.op_type} decides by the number of {self.name}"
+        first = 1 if node.op_type == "Loop" else 0
+        made: list[_Label | None] = [None] * len(node.output)
+        for attribute, at, graph in bodies:
+            inner = (*path, index, attribute, at)
+            passed = {} if node.op_type == "If" else dict(given)
+            if node.op_type == "Loop":
+                limit = self._items(path, node.input[0]) if node.input[0] else None
+                passed[0] = _Label(limit[0] if limit else None)
+                if 0 not in given:
+                    del passed[0]
+            for position, label in passed.items():
+                if position < len(graph.input):
+                    self.labels[inner, graph.input[position].name] = label
+            yield from self._graph(inner)
+            for number, output in enumerate(graph.output[first:]):
+                carried = self.labels.get((self.definitions.home(inner, output.name), output.name))
+                if carried is not None and number < len(made):
+                    made[number] = carried
+        return made
+
+    def _has_name(self, node: NodeProto, path: GraphPath, position: int) -> bool:
+        """Return True for an input that has a dimension of the name."""
+        dims = self._dims(path, node.input[position])
+        return any(dim is not None and self.name in symbols_of(dim) for dim in dims)
+
+    def _dims(self, path: GraphPath, name: str) -> Shape:
+        detail = self.graphs.get(self.definitions.home(path, name))
+        return (None if detail is None else detail.types.get(name, UNKNOWN).shape) or ()
+
+    def _picks_items(self, node: NodeProto, path: GraphPath) -> bool:
+        """Return True if indices of a node are those of items: the axis that they count has the name."""
+        if node.op_type in ("GatherND", "ScatterND"):
+            return self._has_name(node, path, 0)
+        dims = self._dims(path, node.input[0])
+        axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 0)
+        dim = dims[axis] if -len(dims) <= axis < len(dims) else None
+        return dim is not None and self.name in symbols_of(dim)
+
+    def _known(self, detail: GraphDetail, name: str) -> bool | None:
+        """Return whether the elements of a value have the name; None if they are not known."""
+        known = detail.constants.get(name)
+        if not isinstance(known, Contents) or None in known.dims:
+            return None
+        return any(dim is not None and self.name in symbols_of(dim) for dim in known.dims)
+
+    def _items(self, path: GraphPath, name: str) -> tuple[DimLike | None, ...] | None:
+        detail = self.graphs.get(self.definitions.home(path, name))
+        known = None if detail is None else detail.constants.get(name)
+        return tuple(known.dims) if isinstance(known, Contents) and known.items else None
+
+    def _is_list(self, detail: GraphDetail, node: NodeProto) -> bool:
+        """Return True if a node gives lists or numbers, as sizes are, and not data."""
+        shapes = [detail.types.get(name, UNKNOWN).shape for name in node.output if name]
+        return all(shape is not None and len(shape) <= 1 for shape in shapes)
