@@ -160,7 +160,7 @@ def with_dead_nodes(model: onnx.ModelProto) -> onnx.ModelProto | None:
     """Add nodes that nothing reads."""
     copy = _copy(model)
     for number, node in enumerate(list(copy.graph.node)[:5]):
-        copy.graph.node.append(helper.make_node("Shape", [node.output[0]], [f"dead.{number}"]))
+        copy.graph.node.append(helper.make_node("Identity", [node.output[0]], [f"dead.{number}"]))
     return copy if onnx.TensorProto.UNDEFINED not in [v.type.tensor_type.elem_type for v in copy.graph.input] else None
 
 

@@ -123,12 +123,12 @@ def test_values_that_the_model_cannot_produce_show_nothing(name: str, is_turned:
 
 @pytest.mark.usefixtures("in_process")
 def test_what_was_different_is_said() -> None:
-    found = splitgraph.verify(*EQUAL["a Sigmoid within 0 and 1"].models())
+    found = splitgraph.verify(*EQUAL["below the maximum"].models())
     (note,) = (each for each in found.diagnostics if each.code == "SG515")
     assert "1 changed parts differ on inner values" in note.message
-    assert "main/Clip#2: y: at [0, 1] the first model gives 0.0" in note.message
+    assert "main/Min#3: y: at [0, 0] the first model gives 1.0" in note.message
     (region,) = found.regions
-    assert region.verdict == "equal" and region.nodes_before == ("main/Clip#2", "main/Tanh#3")
+    assert region.verdict == "equal" and region.nodes_before == ("main/Min#3", "main/Exp#4")
 
 
 @pytest.mark.usefixtures("in_process")
@@ -211,28 +211,23 @@ def test_what_several_regions_are_as_one_counts(name: str) -> None:
     assert (look.different is None) == ("different" not in expected)
 
 
-def _at(limit: float) -> np.ndarray:
-    """Return inputs of the model around those at which each Sigmoid behind the MatMul is a limit."""
-    row = solved(*[np.log(limit / (1 - limit))] * 4)
+def _below(limit: float) -> np.ndarray:
+    """Return inputs of the model around those at which three numbers are so far below the maximum."""
+    row = solved(2, *[2 - limit] * 3)
     steps = np.random.default_rng(0).integers(-40, 40, (4000, 4))
     return (row + steps * np.spacing(np.abs(row))).astype(F)
 
 
-S = M + "s = Sigmoid(m) "
 FLAGS = "float[N, 4] x => bool[N, 4] y"
-# The first part is equal on all numbers of a Sigmoid, and hides a limit that no draw of the inputs meets.
+# The first part is equal on all numbers below a maximum, and hides a limit that no draw of the inputs meets.
 HIDDEN = {
-    "a comparison": behind(S, "c = Clip(s, zero, one) y = Greater(c, near)", "y = GreaterOrEqual(s, near)", FLAGS),
+    "a comparison": behind(SHIFTED, "c = Min(d, zero) y = Greater(c, far)", "y = GreaterOrEqual(d, far)", FLAGS),
     "a choice": behind(
-        S,
-        "c = Clip(s, zero, one) b = Greater(c, near) y = Where(b, c, zero)",
-        "b = GreaterOrEqual(s, near) y = Where(b, s, zero)",
+        SHIFTED,
+        "c = Min(d, zero) b = Greater(c, far) y = Where(b, c, zero)",
+        "b = GreaterOrEqual(d, far) y = Where(b, d, zero)",
     ),
-    "a rounding": behind(
-        S,
-        "c = Clip(s, zero, one) d = Div(c, near) e = Sub(d, half) y = Ceil(e)",
-        "d = Div(s, near) e = Add(d, half) y = Floor(e)",
-    ),
+    "a rounding": behind(SHIFTED, "c = Min(d, zero) y = Round(c)", "a = Add(d, half) y = Floor(a)"),
 }
 
 
@@ -242,7 +237,7 @@ def test_a_limit_behind_values_that_depend_on_each_other_is_met(name: str) -> No
     models = HIDDEN[name].models()
     for one, other in (models, models[::-1]):
         assert splitgraph.verify(one, other).verdict != "equal"
-    near = {"x": np.concatenate([_at(0.4), _at(0.6)])}
+    near = {"x": np.concatenate([_below(0.5), _below(1.5)])}
     assert splitgraph.verify(*models, inputs=near).verdict == "different"
 
 
