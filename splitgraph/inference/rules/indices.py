@@ -47,13 +47,19 @@ def integer_range(ctx: NodeContext, index: int) -> tuple[int, int] | None:
 
 
 def require_lengths(ctx: NodeContext, index: int, most: DimLike | None, what: str, run_by: str) -> None:
-    """Report constant lengths that are below 0, or above the dimension `most`. run_by: who runs them all the same."""
+    """Require that the dimension `most` is at least as large as constant lengths. Report those that are below 0, or
+    above a number. run_by: who runs them all the same.
+    """
     known = integer_range(ctx, index)
     if known is None:
         return
     if known[0] < 0:
         tolerate(ctx, f"{what} has the length {known[0]}; no length is below 0", run_by=run_by)
-    elif isinstance(most, int) and known[1] > most:
+        return
+    fits = most is None or (
+        known[1] <= most if isinstance(most, int) else ctx.require_if_possible(most, ">=", known[1])
+    )
+    if not fits:
         tolerate(ctx, f"{what} has the length {known[1]}; it must be at most {most}", run_by=run_by)
 
 

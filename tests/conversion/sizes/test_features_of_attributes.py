@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
@@ -75,3 +76,16 @@ def test_one_number_for_all_features_leaves_them_free() -> None:
         ("Imputer", {"imputed_value_floats": [1.0]}),
     ):
         splitgraph.reshape(table(operator, attributes), {"x": [4, "C"]})
+
+
+@pytest.mark.parametrize("operator", ["Gather", "GatherND", "ReverseSequence"])
+def test_a_size_below_an_index_or_a_length_is_refused(operator: str) -> None:
+    indices = {"Gather": [6], "GatherND": [[6]], "ReverseSequence": [7, 1]}[operator]
+    node = helper.make_node(operator, ["x", "i"], ["y"], name="fixed")
+    made = table(operator, {})
+    made.graph.node[0].CopyFrom(node)
+    made.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 7
+    made.graph.input[0].type.tensor_type.shape.dim[1].dim_value = 2
+    made.graph.initializer.append(helper.make_tensor("i", TensorProto.INT64, np.shape(indices), np.ravel(indices)))
+    with pytest.raises(splitgraph.ConversionError, match="main/fixed"):
+        splitgraph.reshape(made, {"x": [5, 2]})

@@ -100,6 +100,24 @@ def test_what_some_engines_run_is_a_warning(inputs: str, constants: str, body: s
     assert said in found.diagnostics[0].message
 
 
+LENGTHS = [
+    ("float[T,2] x", "int64[2] l = {6, 1}", "y = ReverseSequence(x, l)", ["T >= 6"]),
+    ("float[T,2] x", "int64[2] l = {-1, 1}", "y = ReverseSequence(x, l)", []),
+    (
+        "float[T,1,2] x, float[1,3,2] w, float[1,3,3] r",
+        "int32[1] l = {7}",
+        'y = RNN<hidden_size=3>(x, w, r, "", l)',
+        ["T >= 7"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("inputs", "constants", "body", "required"), LENGTHS, ids=[row[2] for row in LENGTHS])
+def test_a_named_dimension_holds_the_lengths(inputs: str, constants: str, body: str, required: list[str]) -> None:
+    found = infer_nodes(inputs, body, constants=constants)
+    assert (found.ok, [str(each) for each in found.obligations]) == (True, required)
+
+
 TAKEN = "i = Constant<value_ints=[6]>() t = Gather<axis=0>(x, i)"
 REDUCED = "= ReduceSum<keepdims=0>(t)"
 IF = (

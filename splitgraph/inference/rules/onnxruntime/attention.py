@@ -230,7 +230,14 @@ def rotary_embedding(ctx: NodeContext) -> Sequence[ValueType]:
     """Turn each pair of elements by its position."""
     dims = dims_of(ctx, 0)
     length = None if dims is None or len(dims) not in (3, 4) else dims[-2] if len(dims) == 4 else dims[1]
-    sizes = {"B": None if dims is None or not dims else dims[0], "S": length}
+    turned: DimLike | None = int_attribute(ctx, "rotary_embedding_dim", 0) or None
+    heads = int_attribute(ctx, "num_heads", 0)
+    if turned is None and dims is not None and len(dims) == 4:
+        turned = dims[3]
+    elif turned is None and dims is not None and len(dims) == 3 and heads:
+        turned = exact_quotient(ctx, dims[2], heads, "the hidden size by the number of heads")
+    pairs = None if turned is None else turned // 2
+    sizes = {"B": None if dims is None or not dims else dims[0], "S": length, "D": pairs}
     expect_shapes(ctx, "", "position_ids: 1 | B S", "cos_cache: M D", "sin_cache: M D", sizes=sizes)
     table = dims_of(ctx, 2)
     if table and dims_of(ctx, 1) not in ((1,), ()):

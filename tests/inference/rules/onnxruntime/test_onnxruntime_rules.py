@@ -332,6 +332,13 @@ CASES: list[tuple[str, str, tuple[Input, ...], dict[str, Any], list[str]]] = [
 # name, operator, inputs, attributes, part of the message
 REFUSED: list[tuple[str, str, tuple[Input, ...], dict[str, Any], str]] = [
     ("no-heads", "Attention", PROJECTION, {}, "'num_heads' is 0"),
+    (
+        "rotary-cache",
+        "RotaryEmbedding",
+        (floats("B", 2, "S", 8), ("int64", ["B", "S"], None), floats(10, 2), floats(10, 2)),
+        {},
+        "cos_cache",
+    ),
     ("flat-input", "Attention", (floats("B", 8), floats(8, 24)), {"num_heads": 2}, "rank 2; it must have rank 3"),
     ("weights-by-three", "Attention", (floats(2, 3, 8), floats(8, 25)), {"num_heads": 2}, "25 is not divisible by 3"),
     ("heads-by-groups", "GroupQueryAttention", GROUPED, {"num_heads": 3, "kv_num_heads": 2}, "a multiple of"),
