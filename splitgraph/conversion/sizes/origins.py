@@ -11,7 +11,7 @@ from math import prod
 
 from splitgraph.conversion.sizes.digits import Digit, Order, is_one_factor, regrouped
 from splitgraph.conversion.sizes.follow import Counted, Follower, InputPlace, Need, Repeated
-from splitgraph.conversion.sizes.weights import NotRead, WeightReader
+from splitgraph.conversion.sizes.weights import NotRead, WeightReader, constant_tensor
 from splitgraph.dim import Dim, DimLike, symbols_of
 from splitgraph.inference.alone import Given, Made, Source
 from splitgraph.inference.walk_results import GraphDetail
@@ -58,11 +58,13 @@ class Origins:
         self._follower = follower
         self._producers: dict[tuple[GraphPath, str], _Producer] = {}
         self._tensors: dict[tuple[GraphPath, str], TensorProto] = {}
+        self._defaults = set[str]()
         for scope in root:
             for index, node in enumerate(scope.nodes):
                 self._producers.update({(scope.path, name): _Producer(scope, index) for name in node.output if name})
             if not scope.is_function:
                 inputs = {value.name for value in scope.proto.input}
+                self._defaults |= inputs & {each.name for each in scope.proto.initializer}
                 self._tensors.update(
                     {(scope.path, each.name): each for each in scope.proto.initializer if each.name not in inputs}
                 )
@@ -208,7 +210,10 @@ class Origins:
             self._of_weights(reader, home, tensor, name, axis, dim)
             return
         if producer is None:
-            raise Stuck(f"the input {name!r} has {size} along axis {axis}; give it {dim} there, too")
+            constant = (
+                "" if name not in self._defaults else ", or make it a constant: --fix-defaults (Python: fix_defaults)"
+            )
+            raise Stuck(f"the input {name!r} has {size} along axis {axis}; give it {dim} there, too{constant}")
         self._through(producer, name, axis, dim)
 
     def _through(self, producer: _Producer, name: str, axis: int, dim: DimLike) -> None:
@@ -279,9 +284,7 @@ class Origins:
     def _tensor(self, home: GraphPath, name: str, producer: _Producer | None) -> TensorProto | None:
         if producer is None:
             return self._tensors.get((home, name))
-        if producer.node.op_type != "Constant":
-            return None
-        return next((each.t for each in producer.node.attribute if each.name == "value"), None)
+        return constant_tensor(producer.node) if producer.node.op_type == "Constant" else None
 
     def _expand(self, reader: InputPlace, axis: int, dim: DimLike) -> None:
         self._follower.expanded.setdefault(reader, {})[axis] = dim

@@ -8,10 +8,12 @@ from typing import Any
 
 from splitgraph.conversion.sizes.follow import Repeated, Triangle
 from splitgraph.formats.external_data import with_external_data
-from splitgraph.model.deferred import np
-from splitgraph.model.onnx_proto import TensorProto
+from splitgraph.model.attributes import CONSTANT_DTYPES, attribute_value
+from splitgraph.model.deferred import helper, np
+from splitgraph.model.onnx_proto import NodeProto, TensorProto
 from splitgraph.model.scopes import GraphPath
-from splitgraph.model.tensor_data import byte_size, is_in_other_file
+from splitgraph.model.tensor_data import byte_size, is_in_other_file, lacks_data
+from splitgraph.model.value_type import DTYPE_NUMBERS
 from splitgraph.model.values import array_of
 from splitgraph.options import StrPath
 
@@ -55,6 +57,8 @@ def weights_of(folder: StrPath | None) -> WeightReader:
     """Return the weights of an ONNX model. folder: of its data files; None if it is not known."""
 
     def read(home: GraphPath, tensor: TensorProto) -> Any:
+        if lacks_data(tensor):
+            raise NotRead("have no elements in the model")
         if not is_in_other_file(tensor):
             return array_of(tensor)
         if folder is None:
@@ -62,6 +66,20 @@ def weights_of(folder: StrPath | None) -> WeightReader:
         return array_of(with_external_data(tensor, Path(folder), folder))
 
     return WeightReader(read)
+
+
+def constant_tensor(node: NodeProto) -> TensorProto | None:
+    """Return the tensor that a Constant gives, also one that is written as a list or a number; None for any other."""
+    for attribute in node.attribute:
+        if attribute.name == "value":
+            return attribute.t
+        if attribute.name in CONSTANT_DTYPES and not attribute.ref_attr_name:
+            held = attribute_value(attribute)
+            items = held if isinstance(held, tuple) else (held,)
+            dims = [len(items)] if isinstance(held, tuple) else []
+            made: TensorProto = helper.make_tensor("", DTYPE_NUMBERS[CONSTANT_DTYPES[attribute.name]], dims, items)
+            return made
+    return None
 
 
 def found_along(array: Any, axis: int) -> Repeated | Triangle | None:

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper, parser
+from onnx.reference import ReferenceEvaluator
 
 import splitgraph
 from splitgraph.conversion.sizes import weights
@@ -105,7 +106,39 @@ def test_large_weights_are_read_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -
     assert message.endswith("and have 360,000 bytes; weights of at most 359,999 are read")
 
 
-def test_weights_are_looked_at_once(tmp_path: Path) -> None:
+# How a constant of three equal numbers is written.
+WRITTEN = {
+    "initializer": ("<int64[3] w = {2, 2, 2}>", ""),
+    "tensor": ("", "w = Constant<value = int64[3] {2, 2, 2}>()"),
+    "list": ("", "w = Constant<value_ints = [2, 2, 2]>()"),
+}
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_a_constant_follows_however_it_is_written(written: str) -> None:
+    initializer, node = WRITTEN[written]
+    made = parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (int64[1, 3] x) => (int64[1, n] y)
+        {initializer} {{ {node} y = Add(x, w) }}"""
+    )
+    result = answer(made, [1, "S"])
+    assert isinstance(result, ModelProto)
+    data = np.arange(5)[None]
+    assert (ReferenceEvaluator(result).run(None, {"x": data})[0] == data + 2).all()
+
+
+def test_weights_that_were_removed_and_defaults_are_named() -> None:
+    made = with_weights(MASK)
+    for tensor in made.graph.initializer:
+        tensor.ClearField("raw_data")
+    assert "have no elements in the model" in answer(made, [1, "S", SIZE])[0]
+    made.graph.input.append(helper.make_tensor_value_info("w", TensorProto.FLOAT, MASK.shape))
+    assert answer(made, [1, "S", SIZE])[0].endswith(
+        "give it S there, too, or make it a constant: --fix-defaults (Python: fix_defaults)"
+    )
+
+
+def test_weights_are_looked_at_once() -> None:
     asked = list[str]()
 
     def read(home: Any, tensor: TensorProto) -> Any:
