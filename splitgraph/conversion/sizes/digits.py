@@ -256,7 +256,8 @@ class _Reader:
             readings.append((window, dim // moving.size))
         taken = 0
         if len(readings) > 1:
-            is_asked = window is not None or not symbols <= self.wanted.not_asked
+            is_asked = not self._is_left_open(likely[0], moving) and not symbols <= self.wanted.not_asked
+            is_asked = is_asked or window is not None
             taken = self.choose(Choice(moving.number, symbols, tuple(readings), is_asked, window is not None))
         if taken == len(likely):
             self.cut(dim, moving.size)
@@ -304,14 +305,21 @@ class _Reader:
     def _likely(self, spots: Sequence[_Spot], moving: _Moving) -> Sequence[_Spot]:
         """Return the places that come into question, the best first."""
         copied = [spot for spot in spots if self.target[spot.entry] == 0 and not self.zeros_are_sizes]
-        own = [spot for spot in spots if spot.is_own and (moving.size > 1 or not self.parts[spot.entry])]
-        rest = [spot for spot in spots if self.target[spot.entry] == -1]
+        own = [spot for spot in spots if self._is_alone(spot, moving)]
         at_home = [spot for spot in own if moving.digit.home == (spot.entry, len(self.target))]
-        found = copied or at_home or own or rest or spots
-        return sorted(found, key=lambda spot: self._rank(spot, moving))
+        return sorted(copied or at_home or own or spots, key=lambda spot: self._rank(spot, moving))
+
+    def _is_alone(self, spot: _Spot, moving: _Moving) -> bool:
+        return spot.is_own and (moving.size > 1 or not self.parts[spot.entry])
+
+    def _is_left_open(self, spot: _Spot, moving: _Moving) -> bool:
+        """Return True for a place beside other digits in a -1. It follows, unless something is in the way."""
+        return self.target[spot.entry] == -1 and not self._is_alone(spot, moving)
 
     def _rank(self, spot: _Spot, moving: _Moving) -> tuple[int, int]:
         """Sort places by the axis that the digit had, counted from the nearer end."""
+        if self._is_left_open(spot, moving):
+            return -1, spot.entry
         behind = len(self.dims) - 1 - moving.axis
         if not spot.is_own:
             return 0, spot.entry

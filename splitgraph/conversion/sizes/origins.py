@@ -52,7 +52,8 @@ class Origins:
         self._weights = weights
         self._definitions = Definitions(root)
         self._graphs = graphs
-        self.paths = {scope.path for scope in root}
+        self._scopes = {scope.path: scope for scope in root}
+        self.paths = self._scopes.keys()
         self._orders: dict[_Part, Order] = {}
         self._sources: dict[_Part, list[_Part]] = {}
         self._follower = follower
@@ -209,12 +210,35 @@ class Origins:
         if tensor is not None:
             self._of_weights(reader, home, tensor, name, axis, dim)
             return
-        if producer is None:
+        if producer is not None:
+            self._through(producer, name, axis, dim)
+            return
+        outer = self._passed(home, name, axis)
+        if outer is None:
             constant = (
                 "" if name not in self._defaults else ", or make it a constant: --fix-defaults (Python: fix_defaults)"
             )
             raise Stuck(f"the input {name!r} has {size} along axis {axis}; give it {dim} there, too{constant}")
-        self._through(producer, name, axis, dim)
+        self._follow(*outer, dim)
+
+    def _passed(self, path: GraphPath, name: str, axis: int) -> tuple[InputPlace, str, int] | None:
+        """Return what a Loop or a Scan passes to an input of its body, with the axis there; None for other inputs."""
+        around = self._scopes.get(path[:-3]) if path else None
+        names = [] if around is None else [value.name for value in self._scopes[path].proto.input]
+        if around is None or name not in names:
+            return None
+        node, position = around.nodes[path[-3]], names.index(name)
+        is_plain = not plain_domain(node.domain) and node.op_type in ("Loop", "Scan")
+        if not is_plain or around.imports.get("", 0) < 9 or position >= len(node.input):
+            return None
+        outer = node.input[position]
+        attributes = {each.name: each for each in node.attribute}
+        scanned = position - len(node.input) + attributes["num_scan_inputs"].i if node.op_type == "Scan" else -1
+        if scanned >= 0:
+            axes = attributes["scan_input_axes"].ints if "scan_input_axes" in attributes else ()
+            step = axes[scanned] % len(self._shape(around.path, outer)) if axes else 0
+            axis += axis >= step
+        return InputPlace(around.path, path[-3], position), outer, axis
 
     def _through(self, producer: _Producer, name: str, axis: int, dim: DimLike) -> None:
         """Follow a size of what a node gives to its inputs."""
