@@ -316,7 +316,7 @@ def _bodies(t: Tape, N: int, T: int, what: str) -> Any:
     if what == "loop":
         return t.loop(3, lambda inner, state, number: inner.op("Tanh", dense(inner, state)), x)
     if what == "branch":
-        condition = t.op("Less", t.reduce("ReduceSum", t.op("Abs", x), 0, 1, 2, keepdims=0), -1.0)
+        condition = t.squeeze(t.input("flag", 1, kind=bool), 0)
         return t.branch(condition, lambda inner: inner.op("Neg", x), lambda inner: dense(inner, x))
     if what == "function":
         return t.call("Dense", lambda inner, value: inner.reshape(inner.reshape(value, N * T, 4), N, T, 2, 2), x)

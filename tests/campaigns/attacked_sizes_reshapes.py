@@ -34,7 +34,8 @@ def _attended(t: Tape, q: Value, k: Value, v: Value, back: tuple[int, ...]) -> V
     return t.softmax((q @ t.transpose(k, *back)) / 2.0) @ v
 
 
-@family(olds("NT", (1, 5), (2, 7), (3, 3), (1, 1)), _ALL)
+@family(olds("NT", (1, 5), (2, 7), (3, 3)), _ALL)
+@family(olds("NT", (1, 1)), _ALL, ask="T", label="heads/one")
 @family(olds("NT", (2, 7)), forms("zeros", "first", named="N", opsets=(13, 21)), label="heads/named")
 @family(olds("NT", (1, 7)), forms("zeros", "numbers", nodes=True), label="heads/nodes")
 def heads(t: Tape, N: int, T: int) -> Value:
@@ -221,7 +222,8 @@ def interleaved(t: Tape, N: int, T: int) -> Value:
     return t.reshape(pairs, N, 2 * T, 3)
 
 
-@family(olds("NT", (1, 5), (2, 6), (1, 1)), forms("numbers", "first", "last"))
+@family(olds("NT", (1, 5), (2, 6)), forms("numbers", "first", "last"))
+@family(olds("NT", (1, 1)), forms("numbers", "first", "last"), ask="T", label="merged_features/one")
 def merged_features(t: Tape, N: int, T: int) -> Value:
     x = t.input("x", "N", "T", 4)
     return t.reshape(t.relu(t.reshape(x, N, T * 4)), N, T, 4) + x
