@@ -116,8 +116,10 @@ def _triangle(array: Any) -> Triangle | None:
         return None
     square = array.reshape(rows, columns)
     below, above = square[-1, 0], square[0, -1]
-    offsets = np.arange(columns) - np.arange(rows)[:, None]
-    if below == above or not (square == below).any():
+    is_below = square == below
+    if below == above or not is_below.any() or not (is_below | (square == above)).all():
         return None
-    diagonal = int(offsets[square == below].max())
-    return Triangle(diagonal, below, above) if (square == np.where(offsets <= diagonal, below, above)).all() else None
+    # The largest column less the row that has the first value, of the rows that have it.
+    last = columns - 1 - is_below[:, ::-1].argmax(axis=1) - np.arange(rows)
+    diagonal = int(last[is_below.any(axis=1)].max())
+    return Triangle(diagonal, below, above) if (is_below == np.tri(rows, columns, diagonal, bool)).all() else None
