@@ -270,8 +270,11 @@ def _fit_carried(
         if kind.shape is None or carried.shape is None or len(kind.shape) != len(carried.shape):
             continue
         for axis, (own, dim) in enumerate(zip(kind.shape, carried.shape, strict=True)):
-            if own is not None and dim is not None:
-                site.need_if_fixed(position, axis, own, dim)
+            if own is None or dim is None:
+                continue
+            site.need_if_fixed(position, axis, own, dim)
+            if site.wanted.moves(own) and own != dim and site.wanted.before(own) == site.wanted.before(dim):
+                site.block(f"carries on {dim} along axis {axis} of a value that goes in with {own}")
 
 
 def _like_the_first(site: Site) -> None:
