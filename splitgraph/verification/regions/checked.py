@@ -10,7 +10,7 @@ import onnx
 
 from splitgraph.verification.engines.engine_process import RegionRecord, Suspect
 from splitgraph.verification.models.model_files import ModelFile
-from splitgraph.verification.regions.arbiter import PLAIN, Opinion
+from splitgraph.verification.regions.arbiter import Opinion
 from splitgraph.verification.regions.constants import held_constants
 from splitgraph.verification.regions.cut import constants_read
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
@@ -100,9 +100,8 @@ class RegionResults:
         others = {self.found.partners[index] for index in region.context}
         after = tuple(self.found.after.location(index) for index in region.after if index not in others)
         wrong = next(((s, o) for s, o in member.opinions if o.cause == "models"), None)
-        late = [(s, o) for s, o in member.opinions if o.cause == "late"]
-        unjudged = next(((s, o) for s, o in late if s.kind in PLAIN), None)
-        is_open = bool(late) or any(record.is_open for record in records)
+        unjudged = next(((s, o) for s, o in member.opinions if o.cause == "late"), None)
+        is_open = unjudged is not None or any(record.is_open for record in records)
         verdict: Verdict = "equal"
         reason = ""
         if wrong is not None:
