@@ -6,10 +6,13 @@ and forgets the opset imports of functions. All of these are written out before 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from google.protobuf.message import DecodeError
 
+from splitgraph.findings.diagnostics import Diagnostic
 from splitgraph.model.attributes import make_node
 from splitgraph.model.names import FreshNames
 from splitgraph.model.onnx_proto import FunctionProto, ModelProto, NodeProto, TensorProto
@@ -22,6 +25,7 @@ from splitgraph.model.scopes import (
     inlined_nodes,
     model_imports,
     nested_depth,
+    node_label,
     opset_imports,
     plain_domain,
     subgraphs,
@@ -75,6 +79,44 @@ def inline_functions(model: ModelProto, *, ours_too: bool = False) -> ModelProto
     del inlined.graph.initializer[:]
     inlined.graph.initializer.extend(model.graph.initializer)
     return inlined
+
+
+class Called(NamedTuple):
+    """How the user knows the nodes of functions that were inlined: locations and names of values by those of now."""
+
+    locations: Mapping[str, str]
+    names: Mapping[str, str]
+
+    def told(self, finding: Diagnostic) -> Diagnostic:
+        """Return a finding about the inlined model with what the user knows."""
+        if finding.location not in self.locations:
+            return finding
+        message = finding.message
+        for name, known in self.names.items():
+            message = message.replace(repr(name), repr(known))
+        return replace(finding, location=self.locations[finding.location], message=message)
+
+
+def called_nodes(model: ModelProto, inlined: ModelProto) -> Called:
+    """Return what the nodes of the main graph of an inlined model were before; nothing where the two do not fit."""
+    functions = {function_key(function): function for function in model.functions}
+
+    def nodes_of(nodes: Sequence[NodeProto], path: str) -> Iterator[tuple[str, NodeProto]]:
+        for index, node in enumerate(nodes):
+            location, function = f"{path}/{node_label(node, index)}", functions.get(called_function(node))
+            yield from [(location, node)] if function is None else nodes_of(function.node, location)
+
+    before, after = list(nodes_of(model.graph.node, "main")), list(nodes_of(inlined.graph.node, "main"))
+    if [node.op_type for _, node in before] != [node.op_type for _, node in after]:
+        return Called({}, {})
+    own = {name for node in model.graph.node for name in (*node.input, *node.output)}
+    locations, names = dict[str, str](), dict[str, str]()
+    for (location, old), (new_location, new) in zip(before, after, strict=True):
+        if location != new_location:
+            locations[new_location] = location
+            values = zip((*new.input, *new.output), (*old.input, *old.output), strict=False)
+            names.update((name, known) for name, known in values if name not in own)
+    return Called(locations, names)
 
 
 def _require_size(model: ModelProto) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from splitgraph.conversion.apply import apply_plan
-from splitgraph.conversion.inlining import inline_functions, told_inlined
+from splitgraph.conversion.inlining import Called, called_nodes, inline_functions, told_inlined
 from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.repair import repaired
 from splitgraph.conversion.rewrite import GivenSizes, Rewrite, step
@@ -48,8 +48,10 @@ def convert_to(
     rewrite, walked = repaired(model, leeway)
     plan.refuse_errors(walked)
     plan.raise_blockers("the model is wrong", rewrite.diagnostics)
-    rewrite, leeway = rewrite.then(_without_functions(rewrite.model)), walked.leeway
+    whole, leeway = rewrite.model, walked.leeway
+    rewrite = rewrite.then(_without_functions(whole))
     model = rewrite.model
+    called = called_nodes(whole, model) if model is not whole else Called({}, {})
     labelled = relabelled(model, wanted)
     entries = given_by_the_user(lambda: walk_model(labelled), sizes.follow, _OPERATORS, wanted)
     bare = _undeclared(labelled)
@@ -59,7 +61,7 @@ def convert_to(
         wanted, _OPERATORS, entries, before, lambda follower: walk_model(bare, leeway, follower), weights
     )
     walked, follower = found.walked, found.follower
-    plan.blockers += found.in_the_way()
+    plan.blockers += map(called.told, found.in_the_way())
     plan.raise_blockers("the sizes cannot change")
     names = FreshNames(used_names(labelled, walked.scopes))
     for root in roots(walked.scopes):
@@ -71,7 +73,7 @@ def convert_to(
     plan.raise_blockers("the sizes cannot change")
     written = apply_plan(plan, labelled)
     result = _declared_anew(written.model, wanted)
-    plan.blockers += _errors_at_sizes(model, result, found.wanted)
+    plan.blockers += map(called.told, _errors_at_sizes(model, result, found.wanted))
     plan.raise_blockers("the sizes cannot change")
     said = (*written.diagnostics, *told_conditions(found.judgement, found.wanted))
     return rewrite.then(replace(written, held=result, diagnostics=said)), found.given

@@ -215,10 +215,10 @@ class Origins:
             return
         outer = self._passed(home, name, axis)
         if outer is None:
-            constant = (
-                "" if name not in self._defaults else ", or make it a constant: --fix-defaults (Python: fix_defaults)"
-            )
-            raise Stuck(f"the input {name!r} has {size} along axis {axis}; give it {dim} there, too{constant}")
+            wanted = self._follower.wanted.after(dim)
+            told = f"the input {name!r} has {size} along axis {axis}; give it {wanted} there, too"
+            fixing = ", or make it a constant: --fix-defaults (Python: fix_defaults)"
+            raise Stuck(told + (fixing if name in self._defaults else ""))
         self._follow(*outer, dim)
 
     def _passed(self, path: GraphPath, name: str, axis: int) -> tuple[InputPlace, str, int] | None:

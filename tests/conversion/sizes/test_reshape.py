@@ -594,3 +594,24 @@ def test_a_batch_beside_dimensions_without_a_name() -> None:
     after = reshaped(made, batch="N")
     first, second, _ = after.graph.input[0].type.tensor_type.shape.dim
     assert first.dim_param == "N" and not second.HasField("dim_value")
+
+
+IN_FUNCTIONS = """<ir_version: 8, opset_import: ["": 17, "local": 1]> g (float[1, 3] x) => (float[1, n] y)
+    { r = Relu (x) [first] y = local.Outer (r) }
+    <domain: "local", opset_import: ["": 17, "local": 1]> Outer (a) => (b) { [call] b = local.Inner (a) }
+    <domain: "local", opset_import: ["": 17]> Inner (a) => (b)
+    { w = Constant <value = float[3] {1, 2, 4}> () [add] b = Add (a, w) }"""
+
+
+def test_nodes_of_functions_have_the_names_of_the_user() -> None:
+    found = blockers(parser.parse_model(IN_FUNCTIONS), x=[1, "S"])
+    assert {location for _, location, _ in found} == {"main/first/call/add"}
+    assert {message for _, _, message in found} == {
+        "needs 'w' to be S along axis 0, and the weights 'w' have 3 along axis 0, and are not the same all along it"
+    }
+
+
+def test_what_another_input_needs_is_a_number() -> None:
+    made = model("g (float[2, 3] x, float[2, 3] z) => (float[n, 3] y) { y = Add (x, z) }")
+    ((_, _, message),) = blockers(made, x=[5, 3])
+    assert message == "needs 'z' to be 5 along axis 0, and the input 'z' has 2 along axis 0; give it 5 there, too"
