@@ -96,9 +96,10 @@ family(olds("NH", (1, 4), (2, 3)), forms("numbers", "first"), label="tokens to a
 def _baked(t: Tape, N: int, T: int, what: str) -> Value:
     x = t.input("x", "N", "T", 4)
     if what == "merged":
-        return t.reshape(t.linear(t.reshape(x, N * T, 4, style="first"), 4), N, T, 4, style="first")
+        return x + t.reshape(t.linear(t.reshape(x, N * T, 4, style="first"), 4), N, T, 4, style="first")
     if what == "heads":
-        return t.transpose(t.reshape(x, N, T, 2, 2, style="first"), 0, 2, 1, 3)
+        mask = t.unsqueeze(t.input("mask", "N", "T"), 1, 3)
+        return t.transpose(t.reshape(x, N, T, 2, 2, style="first"), 0, 2, 1, 3) * mask
     if what == "mask":
         scores = x @ t.transpose(x, 0, 2, 1)
         return t.softmax(scores + t.constant(np.where(np.tri(T), 0, -1e9), F)) @ x

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from splitgraph.conversion.sizes.baked import baked_sizes, renamed_symbols
 from splitgraph.dim import Dim, DimLike, read_dim_param, substitute_if_defined, symbol, symbols_of
 from splitgraph.findings.diagnostics import SplitgraphError
 from splitgraph.inference.task import read_sizes
@@ -33,7 +34,8 @@ class Wanted:
     shapes: the new dimensions of each input that changes, in symbols that stand for the sizes that were numbers; None
     for one that stays unknown. old: the former number of each of these symbols. new: the number that is wanted for a
     symbol, if one is. places: where a run finds a symbol, also one of the model's own; the dimension there is the
-    symbol itself. bound: values for the model's own symbols. axes: where each of the new symbols stands, by input.
+    symbol itself. bound: values for the model's own symbols; for one with a size baked in (`baked.py`), that size.
+    axes: where each of the new symbols stands, by input.
     batch: those of them along which items stand apart, as far as is known. asked: those that the caller calls a batch.
     """
 
@@ -94,12 +96,18 @@ def read_wanted(model: ModelProto, sizes: NewSizes) -> Wanted:
     if not asked:
         raise SplitgraphError("reshape needs the shape of an input (shapes), or a batch")
     given = read_sizes(model, Sizes(None, asked)).given
-    reader = _SizesReader(set(dimension_names(model)), is_batch=sizes.batch is not None)
+    renamed = renamed_symbols(model, given)
+    baked = baked_sizes(model, renamed)
+    reader = _SizesReader(set(dimension_names(model)), baked, is_batch=sizes.batch is not None)
     for value, known in zip(model.graph.input, given, strict=True):
-        if known is not None and known.shape is not None:
-            reader.read(value, known.shape)
+        dims = None if known is None else known.shape
+        declared = value_type(value.type).shape or ()
+        if dims is None and any(str(dim) in baked for dim in declared):
+            dims = tuple(renamed[str(dim)] if str(dim) in baked else dim for dim in declared)
+        if dims is not None:
+            reader.read(value, dims)
         else:
-            reader.note_places(value.name, value_type(value.type).shape or ())
+            reader.note_places(value.name, declared)
     return reader.wanted()
 
 
@@ -127,13 +135,14 @@ def _with_batch(
 class _SizesReader:
     """Collects the dimensions that change, input by input."""
 
-    def __init__(self, names: set[str], *, is_batch: bool) -> None:
+    def __init__(self, names: set[str], baked: Mapping[str, int], *, is_batch: bool) -> None:
         self._names, self._is_batch = names, is_batch
+        self._baked = baked
         self._shapes: dict[str, list[DimLike | None]] = {}
         self._old: dict[str, int] = {}
         self._new: dict[str, int] = {}
         self._places: dict[str, SizePlace] = {}
-        self._bound: dict[str, DimLike] = {}
+        self._bound: dict[str, DimLike] = {**baked}
         self._axes: dict[str, dict[str, list[int]]] = {}
         self._stand_ins: dict[tuple[int, int], str] = {}
 
@@ -161,6 +170,9 @@ class _SizesReader:
     def _dim(self, name: str, axis: int, own: DimLike | None, size: DimLike) -> DimLike:
         if own is None or own == size:
             return size
+        if isinstance(own, Dim):
+            # A name that the model runs at one size of only is that number.
+            own = self._baked.get(str(own), own)
         if isinstance(own, Dim):
             self._bind(own, size, f"dimension {axis} of {name!r}")
             if isinstance(size, Dim):

@@ -145,6 +145,23 @@ def test_a_minus_one_says_a_dimension_that_only_the_run_tells() -> None:
     assert after.graph.output[0].type.tensor_type.shape.dim[0].dim_param == "N"
 
 
+@pytest.mark.parametrize("asked", ["S", 4])
+def test_a_name_that_has_its_size_baked_in_is_a_number(asked: Any) -> None:
+    made = model("""g (float[B, seq, 2] x, float[B, seq] z) => (float[B, seq, 2] y)
+        <float[3, 1] c = {0, 1, 2}, int64[1] a = {2}>
+        { u = Unsqueeze (z, a) v = Add (x, c) y = Add (u, v) }""")
+    after = reshaped(made, x=["B", asked, 2])
+    x, z = drawn(2, 4, 2), drawn(2, 4)
+    found = run(after, x=x, z=z)[0]
+    np.testing.assert_allclose(found, x + np.arange(4, dtype=np.float32)[:, None] + z[..., None], rtol=1e-5)
+
+
+def test_a_name_that_must_be_a_multiple_is_a_name() -> None:
+    made = model("g (float[B, T] x) => (float[B, n, 4] y) <int64[3] s = {0, -1, 4}> { y = Reshape (x, s) }")
+    after = reshaped(made, x=["B", "S"])
+    assert run(after, x=drawn(2, 8))[0].shape == (2, 2, 4)
+
+
 def test_a_symbol_gets_a_number() -> None:
     made = model("g (float[B, 4] x, float[B, 4] z) => (float[B, 4] y) { y = Add (x, z) }")
     after = reshaped(made, x=[3, 4])
