@@ -275,15 +275,15 @@ def leave_in_files(references: Iterable[ExternalReference], folder: Path, path: 
 def small_references(references: list[ExternalReference], max_bytes: int = 65_536) -> list[ExternalReference]:
     """Return the external tensors that shapes may depend on, by type and size.
 
-    Those whose elements inference knows, integer and bool tensors of up to max_bytes, and any tensor of up to 1,024
-    bytes.
+    Lists of integers that inference knows, integer and bool tensors of up to max_bytes, and any tensor of up to 1,024
+    bytes (scales, the limits of a Range).
     """
     limits = dict.fromkeys(_INTEGERS_AND_BOOL, max_bytes)
     return [
         reference
         for reference in references
         if reference.length <= limits.get(reference.tensor.data_type, _SMALL_OF_ANY_TYPE)
-        or has_few_elements(reference.tensor)
+        or (reference.tensor.data_type in _INTEGERS_AND_BOOL and has_few_elements(reference.tensor))
     ]
 
 

@@ -29,7 +29,7 @@ FOLLOWING: dict[str, tuple[Any, set[int]]] = {
     "zeros": (np.zeros((SIZE, SIZE), np.float32), {1, 2}),
     "rows that are alike": (np.tile(np.arange(SIZE, dtype=np.int64), (SIZE, 1)), {1}),
     "positions": (POSITIONS, {1}),
-    "few floats, which inference knows": (np.arange(500, dtype=np.float32), {1}),
+    "few floats": (np.arange(500, dtype=np.float32), {1}),
 }
 REFUSED: dict[str, tuple[Any, set[int]]] = {
     "random": (LARGE[:, :SIZE], {1}),
