@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from splitgraph.conversion.sizes.digits import Choice, Order, is_one_factor
 from splitgraph.conversion.sizes.readings import TO_THE_END, Ambiguous, read_slice
 from splitgraph.conversion.sizes.wanted import Wanted
-from splitgraph.dim import Dim, DimLike, symbols_of
+from splitgraph.dim import Dim, DimLike, product, symbols_of
 from splitgraph.inference.alone import Alone, Given, Source
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.walk_results import NodePlace
@@ -324,8 +324,13 @@ class Site:
         for axis, dim in enumerate(dims):
             if self.wanted.moves(dim) and not is_one_factor(dim):
                 self._ask_for_order(position, axis)
-        known = ((axis, (self.place(position), axis)) for axis in range(len(dims)))
-        return {axis: self.follower.orders[asked] for axis, asked in known if asked in self.follower.orders}
+        known = {axis: self.follower.orders.get((self.place(position), axis), ()) for axis in range(len(dims))}
+        # An earlier walk may have had another dimension there.
+        return {
+            axis: order
+            for axis, order in known.items()
+            if order is None or (order and product([digit.dim for digit in order]) == dims[axis])
+        }
 
     def _ask_for_order(self, position: int, axis: int) -> None:
         self.follower.merged[self.place(position), axis] = self.ctx.node.input[position]

@@ -94,3 +94,14 @@ def test_a_loop_that_carries_on_the_old_size_is_refused() -> None:
             d = Identity (c) e = Concat <axis = 0> (s, s) }> (m, go, x) }""")
     after = splitgraph.reshape(growing, {"x": ["T", 4]}).model
     assert ReferenceEvaluator(after).run(None, {"x": np.ones((3, 4), np.float32)})[0].shape == (24, 4)
+
+
+def test_what_stands_apart_again_is_read_as_it_stands() -> None:
+    """The first walk reads [1, N*T, 6], and the digits of N*T are none of the T that a later walk has there."""
+    made = parser.parse_model("""<ir_version: 8, opset_import: ["": 17]> g (float[1, 5, 6] x) => (float[a, b, c, d] y)
+        <int64[2] f = {5, 6}, int64[3] t = {1, 5, 6}, int64[4] h = {1, 5, 2, 3}> {
+        m = Reshape (x, f) n = Relu (m) k = Reshape (n, t) y = Reshape (k, h) }""")
+    after = splitgraph.reshape(made, {"x": ["N", "T", 6]}).model
+    data = np.arange(2 * 7 * 6, dtype=np.float32).reshape(2, 7, 6)
+    (found,) = ReferenceEvaluator(after).run(None, {"x": data})
+    np.testing.assert_array_equal(found, data.reshape(2, 7, 2, 3))
