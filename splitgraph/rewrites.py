@@ -21,7 +21,7 @@ from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.places import with_nodes
 from splitgraph.model.scopes import model_imports, scopes
 from splitgraph.model.tensor_data import is_in_other_file
-from splitgraph.options import STRICT, Goal, Leeway, Running, Sizes
+from splitgraph.options import STRICT, Engine, Goal, Leeway, Running, Sizes
 from splitgraph.processes.this_process import collection_paused
 from splitgraph.results import require_valid_rewrite, save_result
 
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from splitgraph.verification.verification import Verification
 
 _R = TypeVar("_R")
+
+# Models that run in float64 may differ by so much of what they may differ by otherwise.
+_EXACT = 1e-3
 
 # Why no case can have a value for an input, to stand after the name of the input.
 _CONSTANT = (
@@ -382,13 +385,14 @@ def verify_rewrite(
     )
 
     def verify(
-        one: Model, other: Model, analysis: Any = None, *, by_regions: bool = True, allowed: float = 1
+        one: Model, other: Model, analysis: Any = None, *, by_regions: bool = True, engine: Engine | None = None
     ) -> Verification:
         assert running.rtol is not None and running.atol is not None
+        exact = running._replace(rtol=running.rtol * _EXACT, atol=running.atol * _EXACT, inputs=None)
         return verify_models(
             one,
             other,
-            running._replace(rtol=running.rtol * allowed, atol=running.atol * allowed),
+            running if engine is None else exact._replace(engine=engine),
             folders=(before.folder, before.folder),
             analysis=analysis,
             by_regions=by_regions,
@@ -403,6 +407,6 @@ def verify_rewrite(
         import_whole("splitgraph.verification.sizes")
         from splitgraph.verification.sizes import verify_sizes
 
-        return verify_sizes(original, rewrite.model, rewrite.new_sizes, verify)
+        return verify_sizes(original, rewrite.model, rewrite.new_sizes, verify, before.folder)
     except ValueError as error:
         raise SplitgraphError(str(error)) from error

@@ -301,6 +301,18 @@ def widened(model: onnx.ModelProto, folder: Path | None = None, kept: Collection
     return wide
 
 
+def in_float64(model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
+    """Return a whole model that computes in float64, with its inputs and outputs."""
+    wide = widened(model, folder)
+    graphs = [wide.graph, *(body for node, _ in scoped_nodes(wide) for _, _, body in subgraphs(node))]
+    for graph in graphs:
+        del graph.value_info[:]
+        for value in (*graph.input, *graph.output):
+            if value.type.tensor_type.elem_type in _NARROW:
+                value.type.tensor_type.elem_type = onnx.TensorProto.DOUBLE
+    return wide
+
+
 def _widen_node(node: onnx.NodeProto, kept: Collection[int]) -> None:
     # Without stash_type, the reference evaluator computes in the type of the inputs. It knows no other value than 1.
     for index in reversed(range(len(node.attribute))):
