@@ -381,6 +381,6 @@ _MIXED = (
     "rows by number|branch"
 )
 for _what in _MIXED.split("|"):
-    family(olds("NT", (1, 4), (2, 5)), forms(), mixes=True, label=f"mixed/{_what}", refuse="N")(
-        partial(_mixed, what=_what)
-    )
+    # With one item, the first item is all items.
+    _sizes = ((2, 5),) if _what in ("first", "neighbour") else ((1, 4), (2, 5))
+    family(olds("NT", *_sizes), forms(), mixes=True, label=f"mixed/{_what}", refuse="N")(partial(_mixed, what=_what))

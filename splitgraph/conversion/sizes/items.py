@@ -96,7 +96,7 @@ class _Flow:
         for index, node in enumerate(() if scope is None or path not in self.graphs else scope.nodes):
             given = self._given(InputPlace(path, index, 0), node)
             made = yield from self._bodies(path, index, node, given)
-            made = self._made(path, node, given) if made is None else made
+            made = self._made(InputPlace(path, index, 0), node, given) if made is None else made
             if isinstance(made, str):
                 yield f"{scope.location}/{node_label(node, index)}", made  # type: ignore[union-attr]
                 continue
@@ -114,13 +114,19 @@ class _Flow:
             dims = [dim for axis, dim in self.follower.expanded.get(here, {}).items() if axis in counts]
             counted = next((dim for dim in dims if self.name in symbols_of(dim)), None)
             label = label if counted is None else _Label(counted)
+            if label is None and self._has_size(self._read(here)):
+                label = _SIZE
             if label is not None:
                 found[position] = label
         return found
 
-    def _made(self, path: GraphPath, node: NodeProto, given: Mapping[int, _Label]) -> Sequence[_Label | None] | str:
-        """Return the labels of outputs, or what the node does that it may not do."""
-        kind, detail = node.op_type, self.graphs[path]
+    def _read(self, place: InputPlace) -> Contents | None:
+        """Return the elements of a constant that a node reads as others than the model has."""
+        return self.follower.edits.get(place[:2], {}).get(place.position)
+
+    def _made(self, place: InputPlace, node: NodeProto, given: Mapping[int, _Label]) -> Sequence[_Label | None] | str:
+        """Return the labels of outputs, or what the node does that it may not do. place: of its first input."""
+        path, kind, detail = place.path, node.op_type, self.graphs[place.path]
         says = () if plain_domain(node.domain) else _SAYING.get(kind, ())
         if kind in ("Shape", "Size"):
             known = self._known(detail, node.output[0])
@@ -134,7 +140,7 @@ class _Flow:
         if known is not None:
             return [_SIZE if known else None]
         if kind == "Range":
-            return self._range(path, node)
+            return self._range(place, node)
         if not rest:
             return []
         counts = [label for label in rest.values() if label.counted is not None]
@@ -147,9 +153,11 @@ class _Flow:
             return [_SIZE] * len(node.output)
         return f"{kind} computes with the number of {self.name}, and not only with each item in turn"
 
-    def _range(self, path: GraphPath, node: NodeProto) -> Sequence[_Label | None] | str:
+    def _range(self, place: InputPlace, node: NodeProto) -> Sequence[_Label | None] | str:
         """Return the label of a Range: it counts all items, or something else."""
-        start, limit, step = (self._items(path, name) for name in node.input)
+        start, limit, step = (self._items(place.path, name) for name in node.input)
+        read = self._read(place._replace(position=1))
+        limit = limit if read is None else tuple(read.dims)
         if start == (0,) and step == (1,) and limit is not None and isinstance(limit[0], Dim):
             return [_Label(limit[0])]
         return f"Range computes with the number of {self.name}, and does not count each item from 0"
@@ -204,9 +212,10 @@ class _Flow:
     def _known(self, detail: GraphDetail, name: str) -> bool | None:
         """Return whether the elements of a value have the name; None if they are not known."""
         known = detail.constants.get(name)
-        if not isinstance(known, Contents) or None in known.dims:
-            return None
-        return any(dim is not None and self.name in symbols_of(dim) for dim in known.dims)
+        return self._has_size(known) if isinstance(known, Contents) and None not in known.dims else None
+
+    def _has_size(self, known: Contents | None) -> bool:
+        return known is not None and any(dim is not None and self.name in symbols_of(dim) for dim in known.dims)
 
     def _items(self, path: GraphPath, name: str) -> tuple[DimLike | None, ...] | None:
         detail = self.graphs.get(self.definitions.home(path, name))

@@ -55,6 +55,10 @@ MIXED = {
     ),
     "the number": ("f = Cast <to = 1> (n) y = Div (x, f)", "Div"),
     "its number as data": ("r = Range (z, n, o) c = Unsqueeze (r, one) f = Cast <to = 1> (c) y = Add (x, f)", "Add"),
+    "its number as data, up to a number that follows": (
+        "r = Range (z, four, o) c = Unsqueeze (r, one) f = Cast <to = 1> (c) y = Add (x, f)",
+        "Add",
+    ),
     "the next one": ("r = Range (z, n, o) a = Add (r, o) i = Mod (a, n) y = Gather (x, i)", "Add"),
     "backwards": ("m = Constant <value = int64 {-1}> () l = Sub (n, o) r = Range (l, m, m) y = Gather (x, r)", "Range"),
     "an output": ("y = Relu (x)", ""),
