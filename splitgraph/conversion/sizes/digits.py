@@ -307,7 +307,12 @@ class _Reader:
         copied = [spot for spot in spots if self.target[spot.entry] == 0 and not self.zeros_are_sizes]
         own = [spot for spot in spots if self._is_alone(spot, moving)]
         at_home = [spot for spot in own if moving.digit.home == (spot.entry, len(self.target))]
-        return sorted(copied or at_home or own or spots, key=lambda spot: self._rank(spot, moving))
+        if not at_home and not symbols_of(moving.digit.dim) <= self.wanted.not_asked:
+            # A length stays on its axis. A batch can be anywhere, as its items are checked one by one.
+            at_home = [spot for spot in own if self._distance(spot, moving) == 0]
+        if copied or own:
+            return copied or at_home or sorted(own, key=lambda spot: (self._distance(spot, moving), spot.entry))
+        return sorted(spots, key=lambda spot: (self.target[spot.entry] != -1, spot.entry))
 
     def _is_alone(self, spot: _Spot, moving: _Moving) -> bool:
         return spot.is_own and (moving.size > 1 or not self.parts[spot.entry])
@@ -316,15 +321,11 @@ class _Reader:
         """Return True for a place beside other digits in a -1. It follows, unless something is in the way."""
         return self.target[spot.entry] == -1 and not self._is_alone(spot, moving)
 
-    def _rank(self, spot: _Spot, moving: _Moving) -> tuple[int, int]:
-        """Sort places by the axis that the digit had, counted from the nearer end."""
-        if self._is_left_open(spot, moving):
-            return -1, spot.entry
-        behind = len(self.dims) - 1 - moving.axis
-        if not spot.is_own:
-            return 0, spot.entry
-        distance = spot.entry - moving.axis if moving.axis <= behind else len(self.out) - 1 - spot.entry - behind
-        return abs(distance), spot.entry
+    def _distance(self, spot: _Spot, moving: _Moving) -> int:
+        """Return how far a place is from the axis that the digit had, counted from the nearer end."""
+        axis, rank = moving.digit.home or (moving.axis, len(self.dims))
+        behind = rank - 1 - axis
+        return abs(spot.entry - axis if axis <= behind else len(self.out) - 1 - spot.entry - behind)
 
     def _held(self, entry: int, moving: _Moving) -> DimLike:
         """Return what an entry holds with a digit in it."""

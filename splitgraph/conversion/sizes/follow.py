@@ -319,11 +319,14 @@ class Site:
         if self.wanted.moves(dim) and isinstance(own, int) and own == self.wanted.before(dim):
             self.need(position, axis, dim)
 
-    def orders(self, position: int, dims: Sequence[DimLike]) -> Mapping[int, Order]:
-        """Return the digits of an input, by axis, where they are known. Asks for those of products that change."""
+    def orders(self, position: int, dims: Sequence[DimLike], target: Sequence[DimLike]) -> Mapping[int, Order]:
+        """Return the digits of an input, by axis, where they are known. Asks for those of products that change, and of
+        a dimension of 1 that may go back to the axis that it had.
+        """
+        several = sum(entry in (1, -1) for entry in target) > 1
         for axis, dim in enumerate(dims):
-            if self.wanted.moves(dim) and not is_one_factor(dim):
-                self._ask_for_order(position, axis)
+            if self.wanted.moves(dim) and (not is_one_factor(dim) or (several and self.wanted.before(dim) == 1)):
+                self.follower.merged[self.place(position), axis] = self.ctx.node.input[position]
         known = {axis: self.follower.orders.get((self.place(position), axis), ()) for axis in range(len(dims))}
         # An earlier walk may have had another dimension there.
         return {
@@ -331,9 +334,6 @@ class Site:
             for axis, order in known.items()
             if order is None or (order and product([digit.dim for digit in order]) == dims[axis])
         }
-
-    def _ask_for_order(self, position: int, axis: int) -> None:
-        self.follower.merged[self.place(position), axis] = self.ctx.node.input[position]
 
     def computes_over(self, dim: DimLike, text: str = "") -> None:
         """What stands along a dimension is not apart. text: why, if the operator does not say it."""
@@ -343,10 +343,6 @@ class Site:
 
     def choose(self, dims: Sequence[DimLike], target: Sequence[DimLike], choice: Choice) -> int:
         """Return the number of the place that is taken for a digit in the target of a Reshape."""
-        for axis, dim in enumerate(dims):
-            if symbols_of(dim) & choice.symbols:
-                # It may go back to the axis that it had.
-                self._ask_for_order(0, axis)
         reading = tuple(dims), tuple(target), choice.number
         self.follower.alternatives[reading] = Alternative(choice, self.place(1), self.ctx.location)
         return min(self.follower.choices.get(reading, 0), len(choice.readings) - 1)

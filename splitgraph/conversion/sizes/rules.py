@@ -46,7 +46,7 @@ def _read_target(site: Site, target: Sequence[DimLike], *, zeros_are_sizes: bool
         dims,
         target,
         site.wanted,
-        site.orders(0, dims),
+        site.orders(0, dims, target),
         zeros_are_sizes=zeros_are_sizes,
         decided=decided,
         choose=partial(site.choose, dims, target),
