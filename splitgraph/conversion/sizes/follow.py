@@ -139,7 +139,7 @@ class Follower:
     entries: dict[InputPlace, dict[int, DimLike]] = field(default_factory=dict)
     expanded: dict[InputPlace, dict[int, DimLike]] = field(default_factory=dict)
     repeated: dict[InputPlace, dict[int, Repeated]] = field(default_factory=dict)
-    patterns: dict[InputPlace, Counted | Triangle] = field(default_factory=dict)
+    patterns: dict[InputPlace, tuple[Counted, ...] | Triangle] = field(default_factory=dict)
     edits: dict[NodePlace, dict[int, Contents]] = field(default_factory=dict)
     attributes: dict[NodePlace, dict[str, tuple[int, ...] | None]] = field(default_factory=dict)
     orders: dict[tuple[InputPlace, int], Order] = field(default_factory=dict)
@@ -278,7 +278,7 @@ class Site:
         if rows != columns:
             self.block(f"the triangle {ctx.node.input[position]!r} would have {rows} rows and {columns} columns")
 
-    def _pattern(self, position: int) -> Counted | Triangle | None:
+    def _pattern(self, position: int) -> tuple[Counted, ...] | Triangle | None:
         return self.follower.patterns.get(self.place(position))
 
     def need(self, position: int, axis: int, dim: DimLike, entry: int | None = None) -> None:

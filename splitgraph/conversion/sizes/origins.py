@@ -100,7 +100,10 @@ class Origins:
         steps = np.arange(array.shape[axis]).reshape([-1 if at == axis else 1 for at in range(array.ndim)])
         if first[..., entry].any() or (array != first + counted * steps).any():
             raise Stuck(f"the indices {name!r} do not count all of {dim}")
-        self._follower.patterns[place] = Counted(axis, entry)
+        others = self._follower.patterns.get(place, ())
+        # Pairs of numbers count along two axes.
+        kept = [each for each in others if isinstance(each, Counted) and each.axis != axis]
+        self._follower.patterns[place] = (*kept, Counted(axis, entry))
         self._expand(place, axis, dim)
 
     def _count_in_part(self, producer: _Producer, axis: int, dim: DimLike, entry: int) -> None:

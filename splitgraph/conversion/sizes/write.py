@@ -177,9 +177,10 @@ class _SizeDraft(SizeFormulas[str]):
         if isinstance(pattern, Triangle):
             name = self._triangle(pattern, wanted)
             own = (*(1 for _ in wanted[:-2]), *wanted[-2:])
-        elif isinstance(pattern, Counted):
-            name = self._with_count(name, pattern, wanted, dtype)
-            own = (*own[: pattern.axis], wanted[pattern.axis], *own[pattern.axis + 1 :])
+        elif pattern is not None:
+            for count in pattern:
+                name = self._with_count(name, count, wanted, dtype)
+                own = (*own[: count.axis], wanted[count.axis], *own[count.axis + 1 :])
         elif counted is not None:
             name = self._counted(counted, wanted[counted.axis], len(wanted), dtype)
             own = tuple(dim if axis == counted.axis else 1 for axis, dim in enumerate(wanted))

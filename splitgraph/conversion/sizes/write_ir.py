@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from splitgraph.conversion.openvino_ir import GraphEditor, NewPort, Place, graph_at, nodes_of, set_data
 from splitgraph.conversion.rewrite import Change
-from splitgraph.conversion.sizes.follow import Counted, Follower, InputPlace, Repeated, Triangle
+from splitgraph.conversion.sizes.follow import Follower, InputPlace, Repeated, Triangle
 from splitgraph.conversion.sizes.formulas import NotWritable, SizeFormulas, plain_target
 from splitgraph.dim import Dim, DimLike
 from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel, Port
@@ -82,7 +82,7 @@ class LayerWriter:
                 shape: list[Any] = [axes.get(axis, dim) for axis, dim in enumerate(known.shape or ())]
                 how = self.follower.repeated.get(InputPlace(*place, position), {})
                 pattern = self.follower.patterns.get(InputPlace(*place, position))
-                if isinstance(pattern, Counted):
+                if isinstance(pattern, tuple):
                     raise NotWritable(f"input {position} has weights that no layer makes of another size")
                 if pattern is not None:
                     source = draft.triangle(pattern, known.dtype or "", shape)

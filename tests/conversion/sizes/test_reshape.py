@@ -162,6 +162,14 @@ def test_a_name_that_must_be_a_multiple_is_a_name() -> None:
     assert run(after, x=drawn(2, 8))[0].shape == (2, 2, 4)
 
 
+def test_indices_that_count_along_two_axes() -> None:
+    made = model("""g (float[2, 2, 1] x) => (float[2, 2, 1] y)
+        <int64[2, 2, 2] i = {0, 0, 0, 1, 1, 0, 1, 1}> { y = GatherND (x, i) }""")
+    after = reshaped(made, x=["N", "T", 1])
+    before = drawn(3, 5, 1)
+    np.testing.assert_array_equal(run(after, x=before)[0], before)
+
+
 def test_a_symbol_gets_a_number() -> None:
     made = model("g (float[B, 4] x, float[B, 4] z) => (float[B, 4] y) { y = Add (x, z) }")
     after = reshaped(made, x=[3, 4])
