@@ -20,7 +20,7 @@ from splitgraph.inference.context import NodeContext
 from splitgraph.inference.walk_results import NodePlace
 from splitgraph.model.attributes import make_attribute
 from splitgraph.model.scopes import GraphPath, plain_domain
-from splitgraph.model.value_type import Contents, ValueType, vector
+from splitgraph.model.value_type import Contents, ValueType, tensor, vector
 
 # Reads a node.
 Rule = Callable[["Site"], None]
@@ -243,7 +243,13 @@ class Site:
     def restate(self, position: int, contents: Contents) -> None:
         """Read an input as these elements."""
         ctx = self.ctx
-        ctx.given[position] = ctx.walk.state.knowledge.of(ctx.input(position), contents)
+        if position == ctx.input_count:
+            # An input that the node leaves out.
+            kind = tensor("int64", contents.shape)
+            ctx.given.append(ctx.walk.state.knowledge.of(kind, contents))
+            ctx.inputs.append(kind)
+        else:
+            ctx.given[position] = ctx.walk.state.knowledge.of(ctx.input(position), contents)
         self.follower.edits.setdefault((ctx.walk.path, ctx.index), {})[position] = contents
 
     def restate_if_other(self, position: int, before: Sequence[DimLike], after: Sequence[DimLike]) -> None:
@@ -296,7 +302,7 @@ class Site:
             Given(known.type, known.contents or (walk.constant_of(name) if known.unread else None))
             if known.type is not None
             else None
-            for name, known in zip(node.input, self.ctx.given, strict=True)
+            for name, known in zip(node.input, self.ctx.given, strict=False)
         ]
         for group in self.follower.alone.equal_sizes(node, walk.imports, given, said_by):
             self._fit([source for source in group if not source.is_element])

@@ -77,6 +77,20 @@ def _spelled(dims: Sequence[DimLike]) -> str:
     return f"[{', '.join(map(str, dims))}]"
 
 
+def _squeeze(site: Site) -> None:
+    """Without axes, those of 1 are removed, whatever size another one gets: they are written."""
+    dims = site.dims(0)
+    if dims is None or site.ctx.has_attribute("axes") or site.ctx.input_count > 1:
+        return
+    ones = tuple(axis for axis, dim in enumerate(dims) if dim == 1)
+    others = [site.wanted.before(dim) for axis, dim in enumerate(dims) if axis not in ones]
+    if ones and any(map(site.wanted.moves, dims)) and all(isinstance(dim, int) and dim != 1 for dim in others):
+        if site.ctx.since_version < 13:
+            site.set_attribute("axes", ones)
+        else:
+            site.restate(1, vector(ones))
+
+
 def _expand(site: Site) -> None:
     """A target of the data's own size is one of 1: the data has that size at any size."""
     dims, target = site.dims(0), site.numbers(1)
@@ -304,6 +318,7 @@ _ONNX: Mapping[str, Rule] = {
     "Reshape": _reshape,
     "Expand": _expand,
     "Slice": _slice,
+    "Squeeze": _squeeze,
     "Split": _split,
     "Resize": _resize,
     "MatMul": _matmul,

@@ -90,6 +90,8 @@ class SizeWriter:
         if edited.op_type == "Reshape":
             copies = "allowzero" not in edited.attributes or edited.attributes["allowzero"].i != 1
             items = plain_target(items, self._type(draft.scope, edited.inputs[0]).shape or (), zeros_copy=copies)
+        if position == len(edited.inputs):
+            edited.inputs.append("")
         edited.inputs[position] = draft.elements(
             items, contents.shape, self._dtype(draft.scope, edited.inputs[position])
         )
@@ -246,6 +248,7 @@ _OPERANDS = {
     "Expand": {1: "target"},
     "Slice": {1: "starts", 2: "ends"},
     "Split": {1: "lengths"},
+    "Squeeze": {1: "axes"},
     "Resize": {3: "sizes"},
     "ConstantOfShape": {0: "shape"},
     "Range": {1: "limit"},

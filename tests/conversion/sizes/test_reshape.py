@@ -576,6 +576,16 @@ def test_a_dimension_of_the_model_is_found_in_its_input() -> None:
     assert run(after, x=before)[0].tolist() == before.reshape(2, 18, 1).tolist()
 
 
+@pytest.mark.parametrize("opset", [11, 17])
+def test_a_squeeze_without_axes_gets_those_that_are_one(opset: int) -> None:
+    made = model("g (float[3, 1, 5] x) => (float[3, 5] y) { y = Squeeze (x) }", opset)
+    after = reshaped(made, x=["N", 1, "T"])
+    assert run(after, x=drawn(1, 1, 1))[0].shape == (1, 1)
+    # The batch is one of those that are 1.
+    gone = model("g (float[1, 1, 5] x) => (float[5] y) { y = Squeeze (x) }", opset)
+    assert {code for code, *_ in blockers(gone, x=["N", 1, 5])} == {"SG420"}
+
+
 def test_lengths_that_the_user_says() -> None:
     made = model("g (float[1, 5] x) => (float[1, 2] y) <int64[2] s = {2, 3}> { y, z = Split <axis = 1> (x, s) }")
     after = reshaped(made, "main/Split#0[0]=S - 3", x=[1, "S"])
