@@ -83,7 +83,8 @@ def _errors_at_sizes(before: ModelProto, after: ModelProto, wanted: Wanted) -> S
     """Return the errors that a model has with its new sizes: with the numbers that are wanted, or, for names, at each
     of some sizes that are tried.
     """
-    known = {finding.location for finding in infer_model(before, fill=False).diagnostics}
+    own = infer_model(before, fill=False).diagnostics
+    known = {finding.location for finding in own if finding.severity == "error"}
     tried = [{}] if wanted.new else [{}, *wanted.others()]
     first: list[Diagnostic] = []
     for sizes in tried:

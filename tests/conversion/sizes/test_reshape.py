@@ -349,6 +349,12 @@ def test_two_axes_of_equal_weights() -> None:
     assert found.tolist() == [[[5.0] * 3] * 3]
 
 
+def test_an_error_beside_a_warning_of_the_model_is_in_the_way() -> None:
+    """A limit of one element is read by some engines, which is a warning; three elements are an error."""
+    made = model("""g (int64[1] n) => (int64[?] y) <int64 zero = {0}, int64 one = {1}> { y = Range (zero, n, one) }""")
+    assert [(code, location) for code, location, _ in blockers(made, n=[3])] == [("SG420", "main/Range#0")]
+
+
 def test_sizes_that_no_dimension_fits_are_refused() -> None:
     made = model("""g (float[12] x) => (float[4] y)
         <int64[1] a = {0}, int64[1] b = {4}, int64[1] c = {8}, int64[1] d = {12}>
