@@ -106,10 +106,21 @@ def fits_into(dims: Shape, whole: Shape) -> bool:
 
 
 def expect_to_fit(ctx: NodeContext, index: int, whole: Dims, what: str) -> None:
-    """Raise InvalidNode if an input, called `what`, can never broadcast to a shape without changing that shape."""
+    """Require that an input, called `what`, broadcasts to a shape without changing that shape. Raise InvalidNode if it
+    never can.
+    """
     dims = dims_of(ctx, index)
-    if dims is not None and not fits_into(dims, whole):
-        raise InvalidNode(f"{what} {spelled_dims(dims)} does not broadcast to the input {spelled_dims(whole)}")
+    if dims is None:
+        return
+
+    def fault() -> str:
+        return f"{what} {spelled_dims(dims)} does not broadcast to the input {spelled_dims(whole)}"
+
+    if not fits_into(dims, whole):
+        raise InvalidNode(fault())
+    for dim, size in zip(reversed(dims), reversed(whole), strict=False):
+        if dim != size and ctx.facts.prove_ne(dim, 1):
+            expect(ctx, size, "==", dim, fault)
 
 
 def _require_equal(ctx: NodeContext, a: DimLike, b: DimLike) -> None:

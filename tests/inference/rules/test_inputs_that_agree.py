@@ -26,6 +26,12 @@ DEMANDED = [
     (f"{RNN}, float[1,2,4] h", f'y, s = RNN<layout=1, {BOTH}>(x, w, r, "", "", h)', ["N == 1"]),
     (f"{RNN}, float[N,D,4] h", f'y, s = RNN<layout=1, {BOTH}>(x, w, r, "", "", h)', ["D == 2"]),
     ("float[T,N,3] x, float[1,R,3] w, float[1,Q,4] r", "y, s = RNN(x, w, r)", ["R == 4", "Q == 4"]),
+    ("float[N,C] x, float[5] s, float[5] b", "y = LayerNormalization(x, s, b)", ["C == 5"]),
+    ("float[N,C,L] x, float[4,1] s", "y = LayerNormalization<axis=1>(x, s)", ["C == 4"]),
+    ("float[N,C] x, float[5] s", "y = RMSNormalization(x, s)", ["C == 5"]),
+    ("float[N,C,L] x, float[5,1] s", "y = PRelu(x, s)", ["C == 5"]),
+    ("float[N,C] x, float[5] s", "y = PRelu(x, s)", ["C == 5"]),
+    ("float[N,4,L] x, float[5] s", "y = PRelu(x, s)", ["L == 5"]),
     ("float[N,C,L] x, float[A] s, float[B] b", "y = InstanceNormalization(x, s, b)", ["A == C", "B == C"]),
     ("float[N,C,L] x, float[A] s, float[B] b", "y = GroupNormalization<num_groups=2>(x, s, b)", ["A == C", "B == C"]),
     ("float[N,4,L] x, float[4,3,2] w, float[B] b", "y = ConvTranspose<group=2>(x, w, b)", ["B == 6"]),
@@ -58,6 +64,10 @@ def test_what_inputs_demand_of_each_other_is_an_obligation(inputs: str, body: st
 
 FREE = [
     (LSTM, "y, s, t = LSTM(x, w, r)", []),
+    ("float[N,C] x, float[1] s, float[A] b", "y = LayerNormalization(x, s, b)", []),
+    # The slope may be one for each channel, or along the last axis.
+    ("float[N,C,L] x, float[5] s", "y = PRelu(x, s)", []),
+    ("float[N,C,L] x, float[A,1] s", "y = PRelu(x, s)", []),
     (f"{LSTM}, float[1,N,4] h", 'y, s, t = LSTM(x, w, r, "", "", h)', []),
     (f"{GRU}, float[1,24] b, int32[N] l", "y, s = GRU<linear_before_reset=1>(x, w, r, b, l)", []),
     ("float[N,4,L] x, float[4] s, float[4] b", "y = InstanceNormalization(x, s, b)", []),

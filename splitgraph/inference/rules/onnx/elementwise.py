@@ -138,6 +138,9 @@ def prelu(ctx: NodeContext) -> Sequence[ValueType]:
         return [known]
     for_channels = len(slope) == 1 and len(dims) >= 2 and not differ(dims[1], slope[0])
     if (for_channels and ctx.since_version < _NUMPY_BROADCAST_SINCE) or fits_into(slope, dims):
+        # One slope for each channel may be read along the last axis, too, unless that is the channels' own.
+        if not for_channels or len(dims) == 2:
+            expect_to_fit(ctx, 1, dims, "the slope")
         return [known]
     text = f"the slope {spelled_dims(slope)} does not broadcast to the input {spelled_dims(dims)}"
     if not for_channels or len(dims) == 2:
