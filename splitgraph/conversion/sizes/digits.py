@@ -309,10 +309,24 @@ class _Reader:
         at_home = [spot for spot in own if moving.digit.home == (spot.entry, len(self.target))]
         if not at_home and not symbols_of(moving.digit.dim) <= self.wanted.not_asked:
             # A length stays on its axis. A batch can be anywhere, as its items are checked one by one.
-            at_home = [spot for spot in own if self._distance(spot, moving) == 0]
+            stays = self._in_turn(spots, moving)
+            if moving.digit.home is None:
+                at_home = [spot for spot in own if spot.entry == stays]
+            else:
+                at_home = [spot for spot in own if self._distance(spot, moving) == 0]
         if copied or own:
             return copied or at_home or sorted(own, key=lambda spot: (self._distance(spot, moving), spot.entry))
         return sorted(spots, key=lambda spot: (self.target[spot.entry] != -1, spot.entry))
+
+    def _in_turn(self, spots: Sequence[_Spot], moving: _Moving) -> int | None:
+        """Return the place of a digit of 1 where the data has as many of 1 beside it as the target."""
+        first = last = moving.axis
+        while first > 0 and self.wanted.before(self.dims[first - 1]) == 1:
+            first -= 1
+        while last < len(self.dims) - 1 and self.wanted.before(self.dims[last + 1]) == 1:
+            last += 1
+        own = [spot.entry for spot in spots if spot.is_own]
+        return own[moving.axis - first] if len(own) == last - first + 1 else None
 
     def _is_alone(self, spot: _Spot, moving: _Moving) -> bool:
         return spot.is_own and (moving.size > 1 or not self.parts[spot.entry])

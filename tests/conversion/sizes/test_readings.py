@@ -115,7 +115,7 @@ def test_all_sizes_of_a_dimension_are_told_apart() -> None:
 
 
 def test_a_one_that_is_no_batch_has_one_place_only() -> None:
-    """A length stays on its axis. With several places beside others, they are asked about."""
+    """A length of 1 among as many as before keeps its turn. With several other places, they are asked about."""
     asked: list[Choice] = []
 
     def choose(choice: Choice) -> int:
@@ -123,7 +123,9 @@ def test_a_one_that_is_no_batch_has_one_place_only() -> None:
         return len(choice.readings) - 1
 
     assert read_target(dims("4, H"), (4, 1), wanted(H=1), choose=choose) == dims("4, H") and not asked
-    assert read_target(dims("4, H, 5"), (4, 1, 1, 5), wanted(H=1), choose=choose) == dims("4, H, 1, 5") and not asked
+    assert read_target(dims("1, H, 5"), (1, 1, 5), wanted(H=1), choose=choose) == dims("1, H, 5") and not asked
+    assert read_target(dims("4, H, 5"), (4, 1, 1, 5), wanted(H=1), choose=choose) == dims("4, 1, H, 5")
+    assert asked.pop().is_asked
     assert read_target(dims("4, H, 5"), (4, 5), wanted(H=1), choose=choose) == dims("4, 5*H")
     ((_, _, readings, is_asked, _),) = asked
     assert readings == ((0, parse_dim("4*H")), (1, parse_dim("5*H"))) and is_asked
