@@ -154,7 +154,9 @@ class Arbiter:
         """Return True if rounding can explain the difference. model: the region before."""
         if len(suspect.outputs) < 2 or differing_signs(suspect.outputs[0], suspect.outputs[1], self.signed):
             return False
-        least, allows_overflow = _coarsest_rounding(model), suspect.kind == "ends"
+        least = _coarsest_rounding(model)
+        # Numbers of the model overflow float16, and none of a model that works overflows float32.
+        allows_overflow = suspect.kind == "ends" and least <= _MOST_ROUNDING["float32"]
         pairs = zip(*suspect.outputs, strict=True)
         return not self.is_exact and all(_may_be_rounding(one, other, least, allows_overflow) for one, other in pairs)
 
@@ -212,7 +214,6 @@ def _are_near(before: Array, after: Array, least: float, is_overflow_allowed: bo
         return bool(np.array_equal(before, after))
     left, right = before.astype(np.float64), after.astype(np.float64)
     finite = np.isfinite(left) & np.isfinite(right)
-    # Numbers of the model overflow float16, and none of a model that works overflows float32.
     is_open = is_overflow_allowed and before.dtype.name in ("float32", "float64")
     if not is_open and not np.array_equal(np.isfinite(left), np.isfinite(right)):
         return False

@@ -32,6 +32,8 @@ CANCELS = Pair(
 )
 WRONG = Pair(LINE, "y = Neg(x)", "y = Abs(x)")
 WHOLE = Pair("float[N] x => int64[N] y", "y = Cast<to = 7>(x)", "f = Floor(x) y = Cast<to = 7>(f)")
+HALVES = Pair(LINE, "h = Cast<to = 10>(x) y = Cast<to = 1>(h)", "h = Cast<to = 11>(x) y = Cast<to = 1>(h)")
+DOUBLES = Pair(LINE, "h = Mul(x, x) y = Div(h, x)", "h = Div(x, x) y = Mul(h, x)")
 UNHEARD = Pair(LINE, "y = local.Unheard(x)", "y = local.Other(x)")
 ONE = F([1, -2, 3])
 
@@ -75,6 +77,11 @@ JUDGED: dict[str, tuple[Pair, Suspect, tuple[str, str]]] = {
         suspect([F([-1.5])], I64([-1]), I64([-2])),
         ("models", ""),
     ),
+    "float16 in between that overflows": (
+        HALVES,
+        suspect([F([1, 1e10])], F([1, math.inf]), F([1, 1e10]), "ends"),
+        ("models", ""),
+    ),
     # The engine.
     "the engine, after": (SAME, suspect([ONE], -ONE, ONE), ("engine", "after")),
     "the engine, before": (SAME, suspect([ONE], ONE, -ONE), ("engine", "before")),
@@ -86,6 +93,11 @@ JUDGED: dict[str, tuple[Pair, Suspect, tuple[str, str]]] = {
     "ordinary values without an answer": (UNHEARD, suspect([ONE], ONE, -ONE, "normal"), ("models", "")),
     "positions without an answer": (UNHEARD, suspect([ONE], ONE, -ONE, "rows"), ("models", "")),
     # Rounding.
+    "float32 in between that overflows": (
+        DOUBLES,
+        suspect([F([1, 1e30])], F([1, math.inf]), F([1, 1e30]), "ends"),
+        ("rounding", ""),
+    ),
     "numbers that cancel": (
         CANCELS,
         suspect([SMALL, LARGE], (SMALL + LARGE) - LARGE, (SMALL - LARGE) + LARGE),
