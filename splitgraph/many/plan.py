@@ -14,7 +14,7 @@ from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnos
 from splitgraph.findings.outcome import Outcome
 from splitgraph.many.job import Job, digest
 from splitgraph.many.remote import file_name
-from splitgraph.many.sources import Source
+from splitgraph.many.sources import ModelSource
 from splitgraph.work.task import FileTask
 
 # The share of a job's time that running models may take: reading and converting need some, too.
@@ -53,7 +53,7 @@ class JobList:
     jobs: list[Job] = field(default_factory=list)
     failed: list[Outcome] = field(default_factory=list)
     has_folder: bool = False
-    left_out: Sequence[Source] = ()
+    left_out: Sequence[ModelSource] = ()
 
     def to_do(
         self, kept: Container[tuple[str, str | None]] = (), earlier: Sequence[Outcome] | None = None
@@ -90,7 +90,7 @@ class JobList:
         return {os.path.realpath(place) for place in (*places, *written) if place is not None}
 
 
-def plan_jobs(task: FileTask, sources: Sequence[Source], limits: Limits, output: str | None) -> JobList:
+def plan_jobs(task: FileTask, sources: Sequence[ModelSource], limits: Limits, output: str | None) -> JobList:
     """Plan one job for each model.
 
     task: the work, without a model. output: the folder of the results, None for the default place. Raises
@@ -142,7 +142,7 @@ def _within(task: FileTask, limits: Limits) -> FileTask:
     return replace(task, running=running._replace(timeout=timeout, longest=min(running.longest, seconds)))
 
 
-def names_file(sources: Sequence[Source], output: str) -> bool:
+def names_file(sources: Sequence[ModelSource], output: str) -> bool:
     """Return True if an output is the file for the only model, which the user named, as in a call for one model."""
     is_one = len(sources) == 1 and sources[0].relative is None and not sources[0].is_url
     return is_one and not output.endswith(("/", os.sep)) and not os.path.isdir(output)
@@ -164,7 +164,7 @@ def _require_folder(output: str) -> None:
     raise SplitgraphError(text, [diagnostic("SG109", text, output)])
 
 
-def _placed(job: Job, source: Source, output: str | None) -> Job:
+def _placed(job: Job, source: ModelSource, output: str | None) -> Job:
     """Return the job with its model and the place of its result. Raises SplitgraphError."""
     model: Any = source.name if source.is_url else Path(source.name)
     task: FileTask = replace(job.task, model=model)
@@ -215,7 +215,7 @@ def _in_the_way(job: Job, taken: dict[Path, str]) -> Diagnostic | None:
     return None
 
 
-def require_below(source: Source) -> None:
+def require_below(source: ModelSource) -> None:
     """Raise SplitgraphError (SG601) if a source is not below the folder in which it was found. A name from another
     machine may be written so that a server or a system reads it as another folder.
     """
@@ -231,7 +231,7 @@ def require_below(source: Source) -> None:
         raise SplitgraphError(text, [diagnostic("SG601", text, source.name, help=_HELP)])
 
 
-def place_below(folder: str, name: str, source: Source) -> Path:
+def place_below(folder: str, name: str, source: ModelSource) -> Path:
     """Return the place of a result in a folder. Raises SplitgraphError (SG601) for a place outside."""
     require_below(source)
     place = Path(folder) / name

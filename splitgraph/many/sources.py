@@ -19,7 +19,7 @@ _ONNX, _IR = ".onnx", ".xml"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ModelSource:
     """A model of a call.
 
     name: the path or URL, as shown to the user. relative: the path below the folder, or below the first folder of the
@@ -58,14 +58,14 @@ def find_sources(
     below: Path | None = None,
     only_onnx: bool = False,
     seconds: float | None = None,
-) -> list[Source]:
+) -> list[ModelSource]:
     """Find the models of the arguments, each once, in order; and the folders in them that cannot be read.
 
     exclude: patterns of models that are left out. below: the folder of the results, whose models are left out.
     only_onnx: leave out OpenVINO IR, except files that the user named. seconds: the limit for listing a URL. Raises
     SplitgraphError (SG601) for a folder or a pattern without a model. Named files are not opened.
     """
-    by_identity: dict[str, Source] = {}
+    by_identity: dict[str, ModelSource] = {}
     for argument in arguments:
         sources = [
             candidate for candidate in _sources(argument, below, seconds) if not (only_onnx and candidate.is_found_ir)
@@ -83,14 +83,16 @@ def find_sources(
     return list(by_identity.values())
 
 
-def without_results(sources: Sequence[Source], is_tag: Callable[[str], bool]) -> tuple[list[Source], list[Source]]:
+def without_results(
+    sources: Sequence[ModelSource], is_tag: Callable[[str], bool]
+) -> tuple[list[ModelSource], list[ModelSource]]:
     """Return the models, and apart from them the results of earlier calls that were found beside their models:
     a.opset18.onnx is a result if a.onnx is among the models. is_tag: tells whether a part of a name is the tag of a
     result.
     """
     names = {source.name for source in sources}
 
-    def is_result(source: Source) -> bool:
+    def is_result(source: ModelSource) -> bool:
         if source.relative is None or source.is_url:
             return False
         path = Path(source.name)
@@ -110,21 +112,21 @@ def _nothing_found(argument: str) -> SplitgraphError:
     return SplitgraphError(text, [diagnostic("SG601", text, argument)])
 
 
-def _sources(argument: str, below: Path | None, seconds: float | None) -> Iterator[Source]:
+def _sources(argument: str, below: Path | None, seconds: float | None) -> Iterator[ModelSource]:
     # fsspec puts what reads another URL before it: zip://a.onnx::http://host/b.zip, simplecache::http://host/a.onnx.
     if is_url(argument):
         for url, relative, reason in find_urls(argument, seconds):
             problem = _cannot_be_read(url, reason) if reason else None
-            yield Source(url, None if relative is None else PurePosixPath(relative), problem)
+            yield ModelSource(url, None if relative is None else PurePosixPath(relative), problem)
     elif os.path.isdir(argument):
         yield from _in_folder(Path(argument), below)
     elif os.path.lexists(argument) or not is_pattern(argument):
-        yield Source(argument)
+        yield ModelSource(argument)
     else:
         yield from _of_pattern(argument, below)
 
 
-def _in_folder(folder: Path, below: Path | None) -> Iterator[Source]:
+def _in_folder(folder: Path, below: Path | None) -> Iterator[ModelSource]:
     """Find the models in a folder and its subfolders, but not in hidden ones."""
     closed: list[OSError] = []
     for parent, folders, files in os.walk(folder, onerror=closed.append):
@@ -132,19 +134,19 @@ def _in_folder(folder: Path, below: Path | None) -> Iterator[Source]:
         for name in sorted(files):
             path = Path(parent, name)
             if not name.startswith(".") and _is_model(path):
-                yield Source(str(path), PurePosixPath(path.relative_to(folder).as_posix()))
+                yield ModelSource(str(path), PurePosixPath(path.relative_to(folder).as_posix()))
     # Their models must not be left out in silence.
     for error in closed:
         path = Path(error.filename)
         problem = _cannot_be_read(str(path), error.strerror or str(error))
-        yield Source(str(path), PurePosixPath(path.relative_to(folder).as_posix()), problem)
+        yield ModelSource(str(path), PurePosixPath(path.relative_to(folder).as_posix()), problem)
 
 
 def _cannot_be_read(folder: str, reason: str) -> Diagnostic:
     return diagnostic("SG601", f"the folder {folder} cannot be read: {reason}", folder, help="Check who may read it.")
 
 
-def _of_pattern(pattern: str, below: Path | None) -> Iterator[Source]:
+def _of_pattern(pattern: str, below: Path | None) -> Iterator[ModelSource]:
     parts = Path(pattern).parts
     fixed = next(index for index, part in enumerate(parts) if glob.has_magic(part))
     base = Path(*parts[:fixed])
@@ -153,9 +155,9 @@ def _of_pattern(pattern: str, below: Path | None) -> Iterator[Source]:
         if path.is_dir():
             # "models/*" names the folders in models, too.
             sources = _in_folder(path, below)
-            yield from (Source(source.name, _below(base, Path(source.name)), source.problem) for source in sources)
+            yield from (ModelSource(source.name, _below(base, Path(source.name)), source.problem) for source in sources)
         elif _is_model(path):
-            yield Source(name, _below(base, path))
+            yield ModelSource(name, _below(base, path))
 
 
 def _below(base: Path, path: Path) -> PurePosixPath:
@@ -163,7 +165,7 @@ def _below(base: Path, path: Path) -> PurePosixPath:
     return PurePosixPath(Path(os.path.relpath(os.path.normpath(path), os.path.normpath(base))).as_posix())
 
 
-def _is_result(source: Source, argument: str, below: Path | None) -> bool:
+def _is_result(source: ModelSource, argument: str, below: Path | None) -> bool:
     """Return True for a model that was found in the folder of the results, unless the user named that folder."""
     if below is None or source.relative is None or source.is_url or not below.exists():
         return False
@@ -182,7 +184,7 @@ def _is_model(path: Path) -> bool:
     return ending == _ONNX or (ending == _IR and begins_as_ir(path))
 
 
-def _is_excluded(source: Source, patterns: Iterable[str]) -> bool:
+def _is_excluded(source: ModelSource, patterns: Iterable[str]) -> bool:
     """Return True if the path or the name of a model, or one of its folders, matches."""
     path = PurePosixPath(source.name.replace(os.sep, "/"))
     relative = path if source.relative is None else source.relative
@@ -197,7 +199,7 @@ def _is_excluded(source: Source, patterns: Iterable[str]) -> bool:
     return False
 
 
-def find_pairs(before: Sequence[Source], after: Sequence[Source]) -> list[tuple[str, str | None]]:
+def find_pairs(before: Sequence[ModelSource], after: Sequence[ModelSource]) -> list[tuple[str, str | None]]:
     """Find the second model for each first model, None without one. It is the model at the same path, or else the only
     one beside that path whose name is the first name with a tag: model.opset18.onnx for model.onnx. A second model
     belongs to the first model with the longest such name.

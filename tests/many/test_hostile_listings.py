@@ -14,7 +14,7 @@ from command_line.program import split_model
 from splitgraph.findings.diagnostics import ModelError, SplitgraphError
 from splitgraph.many.plan import Limits, place_below, plan_jobs
 from splitgraph.many.remote import find_urls, localized
-from splitgraph.many.sources import Source, find_sources
+from splitgraph.many.sources import ModelSource, find_sources
 from splitgraph.options import Goal
 from splitgraph.work.task import FileTask
 
@@ -87,11 +87,11 @@ def page(*links: str) -> tuple[int, dict[str, str], bytes]:
     ],
 )
 def test_what_is_not_below_is_refused(relative: str, is_url: bool, tmp_path: Path) -> None:
-    source = Source(f"{'http://host/zoo/' if is_url else 'zoo/'}{relative}", PurePosixPath(relative))
+    source = ModelSource(f"{'http://host/zoo/' if is_url else 'zoo/'}{relative}", PurePosixPath(relative))
     with pytest.raises(SplitgraphError, match="is not below the folder that it was found in"):
         place_below(str(tmp_path / "out"), relative, source)
     work = FileTask("upgrade", goal=Goal(opset=18))
-    plan = plan_jobs(work, [source, Source("b.onnx")], Limits(), str(tmp_path / "out"))
+    plan = plan_jobs(work, [source, ModelSource("b.onnx")], Limits(), str(tmp_path / "out"))
     assert [outcome.model for outcome in plan.failed] == [source.name]
     assert [job.model for job in plan.jobs] == ["b.onnx"]
 
@@ -110,7 +110,7 @@ def test_what_is_not_below_is_refused(relative: str, is_url: bool, tmp_path: Pat
     ],
 )
 def test_what_is_below_is_placed(relative: str, is_url: bool, tmp_path: Path) -> None:
-    source = Source(f"{'http://host/zoo/' if is_url else 'zoo/'}{relative}", PurePosixPath(relative))
+    source = ModelSource(f"{'http://host/zoo/' if is_url else 'zoo/'}{relative}", PurePosixPath(relative))
     assert place_below(str(tmp_path / "out"), relative, source) == tmp_path / "out" / relative
 
 
@@ -121,8 +121,8 @@ def test_links_in_the_folder_of_results(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "out")
     for relative in ("deep/x.onnx", "a.onnx"):
         with pytest.raises(SplitgraphError, match="would be outside of"):
-            place_below(str(tmp_path / "out"), relative, Source(f"zoo/{relative}", PurePosixPath(relative)))
-    kept = place_below(str(tmp_path / "link"), "b.onnx", Source("zoo/b.onnx", PurePosixPath("b.onnx")))
+            place_below(str(tmp_path / "out"), relative, ModelSource(f"zoo/{relative}", PurePosixPath(relative)))
+    kept = place_below(str(tmp_path / "link"), "b.onnx", ModelSource("zoo/b.onnx", PurePosixPath("b.onnx")))
     assert kept == tmp_path / "link" / "b.onnx"
 
 

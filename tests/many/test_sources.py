@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from splitgraph.findings.diagnostics import SplitgraphError
-from splitgraph.many.sources import Source, find_pairs, find_sources
+from splitgraph.many.sources import ModelSource, find_pairs, find_sources
 
 IR = Path(__file__).parents[2] / "models" / "interval_split.xml"
 
 
-def named(sources: list[Source]) -> list[tuple[str, str | None]]:
+def named(sources: list[ModelSource]) -> list[tuple[str, str | None]]:
     return [(source.name, None if source.relative is None else str(source.relative)) for source in sources]
 
 
@@ -120,7 +120,7 @@ def test_a_circle_of_links_ends(zoo: Path) -> None:
     ],
 )
 def test_pairs(after: list[str], found: str | None) -> None:
-    def source(folder: str, name: str) -> Source:
+    def source(folder: str, name: str) -> ModelSource:
         return find(f"{folder}/{name}", name)
 
     assert find_pairs([source("before", "a.onnx")], [source("after", name) for name in after]) == [
@@ -128,10 +128,10 @@ def test_pairs(after: list[str], found: str | None) -> None:
     ]
 
 
-def find(name: str, relative: str) -> Source:
+def find(name: str, relative: str) -> ModelSource:
     from pathlib import PurePosixPath
 
-    return Source(name, PurePosixPath(relative))
+    return ModelSource(name, PurePosixPath(relative))
 
 
 def test_a_pair_whose_tag_was_replaced() -> None:

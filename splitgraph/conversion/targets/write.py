@@ -118,7 +118,7 @@ class TargetPlanner:
             split_node = shorter.split
         self._write_as(rewrites, split_node, choice)
 
-    def _write_as(self, rewrites: SplitRewrites, split_node: SplitNode, choice: Choice) -> None:
+    def _write_as(self, rewrites: SplitRewrites, split_node: SplitNode, choice: SplitChoice) -> None:
         node = NodeProto()
         node.CopyFrom(split_node.node)
         is_sliced = choice.variant.op_type == "Slice"
@@ -166,7 +166,7 @@ _OF_ALL_PARTS = {"output-unread", "outputs-mixed"}
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SplitChoice:
     """One way to write a split: the variant, whether its lengths are written out, and its traits. operator: that of the
     slices that are written instead, with its version.
     """
@@ -178,14 +178,14 @@ class Choice:
     operator: str | None = None
 
 
-def choose(node: NodeTraits, detail: SplitDetail, opset: int, target: Target) -> Choice | None:
+def choose(node: NodeTraits, detail: SplitDetail, opset: int, target: Target) -> SplitChoice | None:
     """Return the first form that the target reads; None where it reads none of them, or where nothing is known of
     them.
     """
     return next((choice for choice in _choices(node, detail, opset) if _is_read(choice, target)), None)
 
 
-def _is_read(choice: Choice, target: Target) -> bool:
+def _is_read(choice: SplitChoice, target: Target) -> bool:
     # Not known is not read: what splitgraph itself writes must be known to be.
     written = {
         trait
@@ -197,7 +197,7 @@ def _is_read(choice: Choice, target: Target) -> bool:
     return written <= target.reads and not target.failures_of(choice.traits)
 
 
-def _choices(node: NodeTraits, detail: SplitDetail, opset: int) -> Iterator[Choice]:
+def _choices(node: NodeTraits, detail: SplitDetail, opset: int) -> Iterator[SplitChoice]:
     """Return every form that splitgraph can write, the plainest first."""
     split, variant = detail.split, variant_at("Split", opset)
     if split is None or variant is None:
@@ -208,28 +208,28 @@ def _choices(node: NodeTraits, detail: SplitDetail, opset: int) -> Iterator[Choi
     divisible = detail.divisible or (split.form == "equal")
     is_short = split.form == "equal" or (split.form == "chunks" and (variant.since_version >= 18 or divisible))
     if is_short:
-        yield Choice(variant, split, False, kept | {split_form(variant.since_version, "", split, divisible)})
+        yield SplitChoice(variant, split, False, kept | {split_form(variant.since_version, "", split, divisible)})
     given = _lengths_given(node, split, variant)
     if given is not None:
         explicit = replace(split, form="lengths") if split.static_lengths is not None else split
         form = split_form(variant.since_version, given, split, divisible)
-        yield Choice(variant, explicit, True, written_out | {form})
+        yield SplitChoice(variant, explicit, True, written_out | {form})
     if not is_short and split.static_lengths is not None and len(set(split.static_lengths)) == 1:
         equal = replace(split, form="equal")
-        yield Choice(variant, equal, False, kept | {split_form(variant.since_version, "", equal, True)})
+        yield SplitChoice(variant, equal, False, kept | {split_form(variant.since_version, "", equal, True)})
     if len(split.lengths or ()) == 1:
         yield _whole(split, detail, opset)
         return
     yield from _slices(split, opset, written_out - _OF_ALL_PARTS, given == "input")
 
 
-def _whole(split: CanonicalSplit, detail: SplitDetail, opset: int) -> Choice:
+def _whole(split: CanonicalSplit, detail: SplitDetail, opset: int) -> SplitChoice:
     """Return the form for a split whose only part is the whole value: an Identity, whatever its shape."""
     dtype = detail.data.dtype
-    return Choice(slice_variant(opset), split, False, frozenset({dtype} if dtype else ()) - {"float32"})
+    return SplitChoice(slice_variant(opset), split, False, frozenset({dtype} if dtype else ()) - {"float32"})
 
 
-def _slices(split: CanonicalSplit, opset: int, kept: frozenset[str], is_input: bool) -> Iterator[Choice]:
+def _slices(split: CanonicalSplit, opset: int, kept: frozenset[str], is_input: bool) -> Iterator[SplitChoice]:
     """Return the forms with a Slice for each part. is_input: the lengths are a graph input."""
     computed = "slice-input" if is_input else "slice-computed"
     forms: list[tuple[BoundsForm, set[str]]] = []
@@ -247,7 +247,7 @@ def _slices(split: CanonicalSplit, opset: int, kept: frozenset[str], is_input: b
         if form == "computed" and opset < 10:
             continue
         operator = f"Slice-{variant.since_version}"
-        yield Choice(variant, split, False, kept | {written, *unusual}, operator)
+        yield SplitChoice(variant, split, False, kept | {written, *unusual}, operator)
 
 
 def _kept_traits(node: NodeTraits, detail: SplitDetail, split: CanonicalSplit) -> frozenset[str]:

@@ -85,11 +85,11 @@ class Graph:
 
 def read_graph(element: Element, path: str | os.PathLike[str] | None) -> Graph:
     """Return the graph of a <net> or a body. Raises ModelError (SG111) for what is not a graph."""
-    return _Reader(path).graph(element, "")
+    return _GraphReader(path).graph(element, "")
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _GraphReader:
     path: str | os.PathLike[str] | None
 
     def refuse(self, where: str, message: str) -> ModelError:
