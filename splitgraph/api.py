@@ -244,6 +244,7 @@ def reshape(
     *,
     batch: int | str | None = None,
     follow: Sequence[str] = (),
+    keep: Sequence[str] = (),
     accept: Sequence[str] = (),
     assume_defaults: bool = False,
     read_by_form: bool = False,
@@ -267,7 +268,8 @@ def reshape(
     follow, such as weights of the old size.
 
     shapes: the new shape of each input, each dimension a number or a name. batch: the first dimension of every
-    input that has one. follow: what numbers in the model say, by their places: ["main/reshape[0]=N"].
+    input that has one. follow: what numbers in the model say, by their places: ["main/reshape[0]=N"]. keep: the places
+    of numbers that stay, whatever the sizes: ["main/topk[0]"].
     verify: run both models. At the old sizes they are equal; with a batch of several items, the result is what the
     model gives for each of them; at other sizes of any other dimension, the result runs.
 
@@ -275,9 +277,14 @@ def reshape(
     arguments, and with `verify` VerificationError if the results differ.
     """
     running = Running(verify, samples, seed, None, inputs, custom_ops, providers, engine, rtol, atol, timeout)
-    if isinstance(follow, str) or not isinstance(follow, Sequence) or not all(isinstance(each, str) for each in follow):
-        raise SplitgraphError(f'follow is {follow!r}; give a list of texts such as ["main/reshape[0]=N"]')
-    goal = Goal(new_sizes=NewSizes(shapes, batch, tuple(follow)), fix_defaults=fix_defaults)
+    for name, texts, example in (("follow", follow, "main/reshape[0]=N"), ("keep", keep, "main/topk[0]")):
+        if (
+            isinstance(texts, str)
+            or not isinstance(texts, Sequence)
+            or not all(isinstance(each, str) for each in texts)
+        ):
+            raise SplitgraphError(f'{name} is {texts!r}; give a list of texts such as ["{example}"]')
+    goal = Goal(new_sizes=NewSizes(shapes, batch, tuple(follow), tuple(keep)), fix_defaults=fix_defaults)
     return rewritten(model, goal, leeway_of(accept, assume_defaults, read_by_form=read_by_form), Sizes(bind), running)
 
 

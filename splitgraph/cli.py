@@ -297,7 +297,7 @@ def convert(**options: Any) -> int:
 
 @program.command()
 @parameters.models_argument
-@takes("shapes", "batch", "follow", "output", "in_place", "force", "external_data", "bind", "accept")
+@takes("shapes", "batch", "follow", "keep", "output", "in_place", "force", "external_data", "bind", "accept")
 @takes(
     "assume_defaults",
     "read_by_form",

@@ -80,7 +80,8 @@ class NewSizes(NamedTuple):
 
     shapes: the new shape of an input, each dimension a number or a name; the texts of the command line are read when
     the names in the model are known. batch: the first dimension of every input. follow: what numbers in the model say
-    in terms of dimensions. folder: of the model's data files; None if it is not known.
+    in terms of dimensions. keep: the numbers that stay whatever the sizes. folder: of the model's data files; None if
+    it is not known.
     """
 
     shapes: Annotated[
@@ -100,6 +101,14 @@ class NewSizes(NamedTuple):
         Option(
             "What a number in the model says in terms of dimensions, such as main/reshape[0]=N; repeatable.",
             metavar="NODE[I]=DIM",
+            repeats=True,
+        ),
+    ] = ()
+    keep: Annotated[
+        Sequence[str],
+        Option(
+            "A number in the model that stays as it is, whatever the sizes, such as main/topk[0]; repeatable.",
+            metavar="NODE[I]",
             repeats=True,
         ),
     ] = ()
@@ -408,6 +417,7 @@ class ReshapeOptions(VerifiedOptions, total=False):
 
     batch: int | str | None
     follow: Sequence[str]
+    keep: Sequence[str]
 
 
 class ConvertOptions(RewriteOptions, total=False):

@@ -24,7 +24,9 @@ def read_call(verb: Verb, typed: Mapping[str, Any], **known: Any) -> Call:
         if name in given:
             given[name] = parse_bindings(given[name], option)
     if verb == "reshape":
-        given["new_sizes"] = NewSizes(given.pop("shapes") or None, given.pop("batch"), given.pop("follow"))
+        given["new_sizes"] = NewSizes(
+            given.pop("shapes") or None, given.pop("batch"), given.pop("follow"), given.pop("keep")
+        )
     accept = accepted_texts(given.pop("accept")) if "accept" in given else ()
 
     def record(kind: Any) -> Any:

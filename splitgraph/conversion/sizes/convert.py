@@ -53,7 +53,7 @@ def convert_to(
     model = rewrite.model
     called = called_nodes(whole, model) if model is not whole else Called({}, {})
     labelled = relabelled(model, wanted)
-    entries = given_by_the_user(lambda: walk_model(labelled), sizes.follow, _OPERATORS, wanted)
+    entries = given_by_the_user(lambda: walk_model(labelled), sizes, _OPERATORS, wanted)
     bare = _undeclared(labelled)
     before = walk_model(_undeclared(renamed(model, wanted)), leeway)
     weights = weights_of(sizes.folder)

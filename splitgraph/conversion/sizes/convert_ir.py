@@ -50,7 +50,7 @@ def convert_ir_to(
     known = {finding.location for finding in before if finding.severity == "error"}
     mirrored, bound = relabelled_mirror(mirror(model), wanted), BoundSizes(wanted.bound, ())
     plan = Plan()
-    entries = given_by_the_user(lambda: walk_mirror(mirrored, bound), sizes.follow, LAYERS, wanted)
+    entries = given_by_the_user(lambda: walk_mirror(mirrored, bound), sizes, LAYERS, wanted)
     weights = WeightReader(_Constants(model, mirrored).read)
     unchanged = walk_mirror(mirror(model), bound)
     found = find_reading(

@@ -38,9 +38,10 @@ Order = tuple[Digit, ...] | None
 
 
 class Choice(NamedTuple):
-    """The readings of a target that differ in one digit. number: of the digit. symbols: those in it. readings: of each,
-    the entry that changes, and what it becomes. is_asked: more than one that fits is a question to the user. is_cut:
-    in one of them the digit is cut.
+    """The readings of a number, or of a target that differ in one digit. number: of the entry or the digit. symbols:
+    those in it. readings: of each, the entry that changes, and what it becomes; a number stays. is_asked: more than one
+    that fits is a question to the user. is_cut: in one of them the digit is cut. likely: how many are asked about where
+    the first one fits; 0 for all.
     """
 
     number: int
@@ -48,6 +49,7 @@ class Choice(NamedTuple):
     readings: tuple[tuple[int, DimLike], ...]
     is_asked: bool
     is_cut: bool = False
+    likely: int = 0
 
 
 # Returns the number of the reading that is taken.

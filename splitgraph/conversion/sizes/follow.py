@@ -7,21 +7,26 @@ such a size comes from; then the model is walked again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from splitgraph.conversion.sizes.digits import Choice, Order, is_one_factor
-from splitgraph.conversion.sizes.readings import TO_THE_END, Ambiguous, read_slice
 from splitgraph.conversion.sizes.wanted import Wanted
-from splitgraph.dim import Dim, DimLike, product, symbols_of
+from splitgraph.dim import Dim, DimLike, Obligation, product, symbol, symbols_of
 from splitgraph.inference.alone import Alone, Given, Source
 from splitgraph.inference.context import NodeContext
+from splitgraph.inference.record import Requirement
 from splitgraph.inference.walk_results import NodePlace
 from splitgraph.model.attributes import make_attribute
 from splitgraph.model.scopes import GraphPath, plain_domain
 from splitgraph.model.value_type import Contents, ValueType, tensor, vector
 
+# So many dimensions are tried for a number.
+_MOST_ALIKE = 3
+# What is cut to a limit.
+_LIMITED = re.compile(r"\b(?:max|min)\(")
 # Reads a node.
 Rule = Callable[["Site"], None]
 # Yields the inputs over which a node computes, each with an axis.
@@ -81,25 +86,30 @@ class Triangle(NamedTuple):
     above: Any
 
 
-# A Reshape as it is read: the dimensions of the data, the target, and the number of the digit.
-Reading = tuple[tuple[DimLike, ...], tuple[DimLike, ...], int]
+class Meaning(NamedTuple):
+    """What a number of a constant can mean. says: the same as a user says it, where that is another one: T - 2 for -2.
+    entry: the one that changes, if it is not that of the number.
+    """
+
+    value: DimLike
+    says: DimLike | None = None
+    entry: int | None = None
+
+
+# What has several readings: a Reshape, by the dimensions of its data, the target, and the number of the digit; or an
+# entry of a constant input.
+Reading = tuple[tuple[DimLike, ...], tuple[DimLike, ...], int] | tuple[InputPlace, int]
 
 
 class Alternative(NamedTuple):
-    """A Reshape in which a digit has several places, and the first node."""
+    """A node with a number that has several readings, and its input. is_attribute: the number is in an attribute of
+    this version of the operator instead, where nobody can say what it means.
+    """
 
     choice: Choice
     place: InputPlace
     location: str
-
-
-class Doubt(NamedTuple):
-    """A number that can mean several things: entry `entry` of a constant input. choices: as people read them."""
-
-    place: InputPlace
-    entry: int
-    choices: str
-    location: str
+    is_attribute: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +135,9 @@ class Follower:
     operators: those of the model's format. entries: of constant inputs, the entries that are decided, in terms of
     dimensions, found so far or given by the user. expanded: the dimensions that inputs get, by axis. repeated: of
     these, what weights of more than one element are along an axis; patterns: along several. orders: of the inputs of
-    Reshapes, the digits along an axis. merged: the values of which the last walk asked that, by input and axis. needs,
-    doubts: what the last walk found; blocked: what cannot follow, by location. edits, attributes: what the last walk
+    Reshapes, the digits along an axis. merged: the values of which the last walk asked that, by input and axis. needs:
+    what the last walk found; blocked: what cannot follow, by location; conditions: which
+    sizes have to be equal. edits, attributes: what the last walk
     read otherwise: elements of constant inputs by position, and attributes; None for one that is dropped. own: the
     nodes about which something is decided. choices: the place that is taken for a digit in a Reshape that has several;
     alternatives: those that the last walk met. over: where the last walk computed over a dimension, by symbol. alone:
@@ -145,11 +156,13 @@ class Follower:
     orders: dict[tuple[InputPlace, int], Order] = field(default_factory=dict)
     merged: dict[tuple[InputPlace, int], str] = field(default_factory=dict)
     needs: list[Need] = field(default_factory=list)
-    doubts: list[Doubt] = field(default_factory=list)
     blocked: dict[str, str] = field(default_factory=dict)
+    conditions: list[Requirement] = field(default_factory=list)
     own: set[NodePlace] = field(default_factory=set)
     choices: Mapping[Reading, int] = field(default_factory=dict)
     alternatives: dict[Reading, Alternative] = field(default_factory=dict)
+    met: dict[DimLike, None] = field(default_factory=dict)
+    is_first: bool = True
     over: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def begin(self) -> None:
@@ -158,11 +171,14 @@ class Follower:
         self.attributes.clear()
         self.merged.clear()
         self.needs.clear()
-        self.doubts.clear()
         self.blocked.clear()
+        self.conditions.clear()
         self.alternatives.clear()
         self.over.clear()
-        self.own = {place[:2] for place in (*self.entries, *self.expanded, *(place for place, _ in self.orders))}
+        chosen = (key[0] for key in self.choices if isinstance(key[0], InputPlace))
+        self.own = {
+            place[:2] for place in (*chosen, *self.entries, *self.expanded, *(place for place, _ in self.orders))
+        }
 
     def is_own(self, path: GraphPath, index: int) -> bool:
         """Return True for a node that is not like others that look alike: something was decided about it."""
@@ -175,6 +191,8 @@ class Follower:
             place = site.place(position)
             if place in self.expanded:
                 site.expand(position, self.expanded[place])
+        if self.is_first:
+            self._meet(ctx)
         rule = self.operators.rules.get((plain_domain(ctx.node.domain), ctx.node.op_type))
         if rule is not None:
             rule(site)
@@ -183,6 +201,13 @@ class Follower:
         for position in range(ctx.input_count):
             if site.place(position) in self.entries:
                 site.restate_entries(position, self.entries[site.place(position)])
+
+    def _meet(self, ctx: NodeContext) -> None:
+        """Note the dimensions of inputs that change, without those of slices of a fixed length."""
+        for known in ctx.inputs:
+            for dim in (known.shape if known is not None else None) or ():
+                if dim is not None and self.wanted.moves(dim) and not _LIMITED.search(str(dim)):
+                    self.met[dim] = None
 
     def _note_over(self, site: Site) -> None:
         """Note over which dimensions a node computes."""
@@ -257,6 +282,12 @@ class Site:
         if list(before) != list(after):
             self.restate(position, vector(after))
 
+    def restate_numbers(self, position: int, after: Sequence[DimLike]) -> None:
+        """Read the numbers of an input of any shape as these, if they are others."""
+        known = self.ctx.contents(position)
+        if known is not None and known.items != tuple(after):
+            self.restate(position, Contents(known.shape, tuple(after)))
+
     def set_attribute(self, name: str, numbers: tuple[int, ...] | None) -> None:
         """Read an attribute as these numbers, or as if it were not there."""
         ctx = self.ctx
@@ -319,6 +350,11 @@ class Site:
                 return
         for source, size in sizes.items():
             self.need_if_fixed(source.position, source.place, size, moving)
+            is_equal = self.wanted.before(size) == self.wanted.before(moving) != 1
+            if is_equal and isinstance(size, Dim) and not self.ctx.facts.prove_eq(size, moving):
+                # A rule demands nothing of dimensions that may be broadcast.
+                needed = Requirement(Obligation(size, "==", moving), self.ctx.location, self.ctx.facts, "")
+                self.follower.conditions.append(needed)
 
     def need_if_fixed(self, position: int, axis: int, own: DimLike, dim: DimLike) -> None:
         """The same, if the input has the old size there."""
@@ -358,31 +394,53 @@ class Site:
         self.ctx.require(dim % number, "==", 0)
         self.ctx.require(dim // number, ">=", 1)
 
+    def either(
+        self, position: int, entry: int, meanings: Sequence[Meaning], told: int | None = None, likely: int = 0
+    ) -> DimLike:
+        """Return what an entry of a constant means: what is decided about it, else the first meaning, unless the search
+        tries another one. told: the entry as a user counts. likely: as in `Choice`.
+        """
+        decided = self.decided(position, entry)
+        if decided is not None:
+            return decided
+        by_value: dict[DimLike, Meaning] = {}
+        for meaning in meanings:
+            by_value.setdefault(meaning.value, meaning)
+        distinct = [*by_value.values()]
+        if len(distinct) == 1:
+            return distinct[0].value
+        number = entry if told is None else told
+        readings = tuple(
+            (number if each.entry is None else each.entry, each.value if each.says is None else each.says)
+            for each in distinct
+        )
+        symbols = frozenset().union(*(symbols_of(says) for _, says in readings)) & self.wanted.old.keys()
+        key = self.place(position), entry
+        choice = Choice(number, symbols, readings, True, likely=len({each.value for each in meanings[:likely]}))
+        is_attribute = not self.ctx.has_input(position)
+        self.follower.alternatives[key] = Alternative(choice, key[0], self.ctx.location, is_attribute)
+        return distinct[min(self.follower.choices.get(key, 0), len(distinct) - 1)].value
+
+    def decided(self, position: int, entry: int) -> DimLike | None:
+        """Return what is decided about an entry of a constant."""
+        return self.follower.entries.get(self.place(position), {}).get(entry)
+
+    def decide(self, position: int, entry: int, value: DimLike) -> None:
+        """Write what is decided in another way."""
+        self.follower.entries[self.place(position)][entry] = value
+
+    def alike(self, number: int) -> list[Meaning]:
+        """Return what a number that says a size can mean: itself first, then dimensions of this old size."""
+        wanted = self.wanted
+        own = [symbol(name) for name, old in wanted.old.items() if old == number and name not in wanted.asked]
+        met = [dim for dim in self.follower.met if wanted.before(dim) == number and not symbols_of(dim) & wanted.asked]
+        others = sorted(dict.fromkeys([*own, *met]), key=lambda dim: len(str(dim))) if number > 1 else []
+        return [Meaning(number), *map(Meaning, others[:_MOST_ALIKE])]
+
+    def leaves_items_apart(self, dim: DimLike) -> bool:
+        """Return True for a dimension of items alone, of which no part may be taken."""
+        return self.follower.operators.over is not None and symbols_of(dim) <= self.wanted.batch
+
     def block(self, text: str) -> None:
         """The node cannot follow."""
         self.follower.blocked[self.ctx.location] = text
-
-    def bounds(self, dim: DimLike, written: tuple[int, int, int], entry: int, count: int) -> tuple[int, int]:
-        """Return the start and the end of a slice along a dimension. written: start, end and step. count: how many ends
-        there are; the entries of the starts come behind them, as a user counts.
-        """
-        start, end, step = written
-        old, entries = self.wanted.before(dim), self.follower.entries
-        place = self.place(self.follower.operators.saying[self.ctx.node.op_type])
-        if not self.wanted.moves(dim) or not isinstance(old, int) or entry in entries.get(place, {}):
-            return start, end
-        if entry in entries.get(place._replace(position=place.position - 1), {}):
-            # A start that moves with the dimension is of what is left of it.
-            return start, TO_THE_END if end >= old else end
-        try:
-            return read_slice(start, end, step, old)
-        except Ambiguous as choices:
-            number = entry if start == 0 else count + entry
-            self.follower.doubts.append(Doubt(place, number, str(choices), self.ctx.location))
-            return start, end
-
-    def doubt(self, position: int, entry: int, choices: str) -> None:
-        """An element of an input can mean several things, if nothing is decided about the input."""
-        if self.is_decided(position):
-            return
-        self.follower.doubts.append(Doubt(self.place(position), entry, choices, self.ctx.location))

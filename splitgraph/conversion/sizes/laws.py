@@ -12,7 +12,7 @@ dimensions are compared at many sizes, not proved: all names together take each 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from splitgraph.conversion.sizes.wanted import Wanted
@@ -47,8 +47,16 @@ class Judgement(NamedTuple):
     conditions: tuple[Requirement, ...]
 
 
-def judge(before: Walked, after: Walked, wanted: Wanted, ignored: Collection[str] = ()) -> Judgement:
-    """Return which laws are broken. ignored: locations of nodes that have errors without new sizes."""
+def judge(
+    before: Walked,
+    after: Walked,
+    wanted: Wanted,
+    ignored: Collection[str] = (),
+    further: Sequence[Requirement] = (),
+) -> Judgement:
+    """Return which laws are broken. ignored: locations of nodes that have errors without new sizes. further: what nodes
+    require besides.
+    """
     kept = _names_of_inputs(after) - wanted.old.keys()
     breaches: list[Breach] = []
     lost: dict[str, Breach] = {}
@@ -56,7 +64,7 @@ def judge(before: Walked, after: Walked, wanted: Wanted, ignored: Collection[str
     had: dict[str, list[Obligation]] = {}
     for each in before.requirements:
         had.setdefault(each.location, []).append(each.obligation)
-    for each in after.requirements:
+    for each in (*after.requirements, *further):
         names = each.obligation.symbols
         if each.location in ignored or not names & wanted.old.keys() or names - wanted.old.keys() - kept:
             continue

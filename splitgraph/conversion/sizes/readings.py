@@ -1,24 +1,217 @@
-"""What the bounds of a slice say in terms of the dimension that is cut. The target of a Reshape is in `digits.py`."""
+"""Readings of numbers that say a size, or a place along a dimension that changes: each follows, or stays.
+
+The first reading of a number is that it stays, so that nothing changes unless it is in the way (`search.py`). A place
+in the second half may count from the end; a number that is an old size may be that dimension.
+"""
 
 from __future__ import annotations
 
-# The end of a slice that takes everything that is left.
-TO_THE_END = 2**63 - 1
+from collections.abc import Iterable, Sequence
+
+from splitgraph.conversion.sizes.follow import Meaning, Site
+from splitgraph.dim import Dim, DimLike
+
+# The end of a slice that takes everything that is left, forwards and backwards.
+TO_THE_END, TO_THE_START = 2**63 - 1, 1 - 2**63
+# With more places by number in the second half of a dimension, the node is refused rather than a question asked for
+# each.
+_MOST_PLACES = 8
+# A slice of equal parts can cut a dimension into so many.
+_PARTS = (2, 3, 4)
 
 
-class Ambiguous(Exception):
-    """A constant can mean several things. The argument lists them, as people read it."""
+def read_sizes(site: Site, position: int, entries: Iterable[int] | None = None) -> None:
+    """Read the sizes that an input says: each may be a dimension of this old size. entries: which; None for all."""
+    sizes = site.items(position)
+    if sizes is None:
+        return
+    read = list(sizes)
+    for entry in range(len(sizes)) if entries is None else entries:
+        size = sizes[entry]
+        if isinstance(size, int):
+            read[entry] = site.either(position, entry, site.alike(size))
+    site.restate_numbers(position, read)
 
 
-def read_slice(start: int, end: int, step: int, old: int) -> tuple[int, int]:
-    """Return the bounds of a slice along a dimension that changes, whose old size is `old`: an end there is the end of
-    any size. Raises Ambiguous for a half, and for the last element by its number.
+def read_limit(site: Site) -> None:
+    """Read the limit of a Range: so many steps from its start as a dimension has."""
+    start, limit, step = (site.numbers(position) for position in range(3))
+    if not start or not limit or not step or not step[0] or any(len(each) > 1 for each in (start, limit, step)):
+        return
+    steps, rest = divmod(limit[0] - start[0], step[0])
+    counted = site.alike(steps)[1:] if rest == 0 else []
+    meanings = [Meaning(start[0] + each.value * step[0]) for each in counted]
+    site.restate_numbers(1, [site.either(1, 0, [Meaning(limit[0]), *meanings, *site.alike(limit[0])])])
+
+
+# Slices ---------------------------------------------------------------------------------------------------------------
+
+
+def read_slice(
+    site: Site, dim: DimLike, written: tuple[int, int, int], entry: int, ends: int
+) -> tuple[DimLike, DimLike]:
+    """Return the start and the end of a slice along a dimension. written: start, end and step. entry: their entry.
+    ends: how many ends there are; the entries of the starts come behind them, as a user counts.
     """
+    start, end, step = written
+    old, position = site.wanted.before(dim), site.follower.operators.saying[site.ctx.node.op_type]
+    if not site.wanted.moves(dim) or not isinstance(old, int):
+        return start, end
+    _place_decided(site, dim, position, entry)
+    is_decided = [site.decided(each, entry) is not None for each in (position - 1, position)]
+    if is_decided[1]:
+        return start, end
+    if site.leaves_items_apart(dim):
+        # Another part of a batch mixes its items.
+        return start, TO_THE_END if (end, step) == (old, 1) else end
+    told = ends + entry
     if step < 0:
-        # It begins at the last element, which a number says as well as -1.
-        return (-1 if old > 1 and start == old - 1 else start), end
-    if start > 0 and end >= old and start == old - 1:
-        raise Ambiguous(f"the last element, or all from {start} on, or element {start} whatever the size")
-    if old > 2 and ((start == 0 and 2 * end == old) or (2 * start == old and end >= old)):
-        raise Ambiguous(f"half of the dimension, or {old // 2} elements whatever its size")
-    return start, TO_THE_END if end == old else end
+        last = -1 if old > 1 and start == old - 1 else _place(site, dim, start, (position - 1, entry, told))
+        return last, TO_THE_START if end < -old else end
+    if start == -old:
+        first = site.either(position - 1, entry, [Meaning(start), Meaning(0)], told)
+    else:
+        first = _place(site, dim, start, (position - 1, entry, told), end - start)
+    if end >= old:
+        return first, TO_THE_END if end == old or is_decided[0] else end
+    return first, _place(site, dim, end, (position, entry, entry), end - start, is_end=True)
+
+
+def _place_decided(site: Site, dim: DimLike, position: int, entry: int) -> None:
+    """Write bounds that are decided as places from the end, if they are such."""
+    for each in (position - 1, position):
+        decided = site.decided(each, entry)
+        if decided is not None:
+            site.decide(each, entry, _placed(decided, dim, is_end=each == position))
+
+
+def _place(
+    site: Site, dim: DimLike, number: int, at: tuple[int, int, int], length: int = 0, *, is_end: bool = False
+) -> DimLike:
+    """Return what a start or an end means. at: the input, its entry, and the entry as a user counts. length: of the
+    slice.
+    """
+    old = site.wanted.before(dim)
+    if not isinstance(old, int) or not 0 < number <= old:
+        return number
+    meanings = [Meaning(number)]
+    if 2 * number >= old:
+        meanings.append(Meaning(number - old, dim - (old - number)))
+    meanings += [Meaning(_placed(each.value, dim, is_end=is_end), each.value) for each in site.alike(number)[1:]]
+    likely = len(meanings)
+    meanings += _parts(dim, number, old, length)
+    return site.either(*at[:2], meanings, at[2], len(meanings) if 2 * number == old else likely)
+
+
+def _parts(dim: DimLike, number: int, old: int, length: int) -> list[Meaning]:
+    """Return which part of a dimension a number may be, if the slice is one of equal parts."""
+    fitting = (parts for parts in _PARTS if old == parts * length and length > 1 and number % length == 0)
+    return [Meaning((number // length * dim) // parts) for parts in fitting]
+
+
+def _placed(place: DimLike, dim: DimLike, *, is_end: bool = False) -> DimLike:
+    """Return a place in terms of the dimension as one from its end: inference proves nothing of T - 2."""
+    back = place - dim if isinstance(place, Dim) else place
+    if isinstance(place, Dim) and isinstance(back, int) and (back < 0 or (is_end and back == 0)):
+        return back or TO_THE_END
+    return place
+
+
+# Elements by their numbers --------------------------------------------------------------------------------------------
+
+
+def read_indices(site: Site, axis: int) -> None:
+    """Read the indices of a Gather. As many as there are elements count them; one in the second half may count from the
+    end.
+    """
+    dim, indices, own = site.moving_dim(axis), site.numbers(1), site.dims(1)
+    old = None if dim is None else site.wanted.before(dim)
+    if dim is None or own is None or not isinstance(old, int) or old < 2 or site.leaves_items_apart(dim):
+        return
+    if old in own:
+        site.need(1, own.index(old), dim)
+        return
+    late = [entry for entry, index in enumerate(indices or ()) if _is_late(index, old)]
+    if indices is None or len(late) > _MOST_PLACES:
+        if late:
+            site.block(f"takes {len(late)} elements in the second half of {dim} by their numbers")
+        return
+    read: list[DimLike] = list(indices)
+    for entry in late:
+        index, decided = indices[entry], site.decided(1, entry)
+        if decided is not None:
+            site.decide(1, entry, _placed(decided, dim))
+        read[entry] = site.either(1, entry, [Meaning(index), Meaning(index - old, dim - (old - index))])
+    site.restate_numbers(1, read)
+
+
+def _is_late(index: object, old: int) -> bool:
+    """Return True for an element in the middle of a dimension or behind it: it may be counted from the end."""
+    return isinstance(index, int) and index > 0 and 2 * index >= old - 1
+
+
+def fit_places(site: Site, axis: int, position: int = 1) -> None:
+    """Indices of elements, one for each: as many as there are count them, others have to be in the first half."""
+    dim, indices, own = site.moving_dim(axis), site.ctx.contents(position), site.dims(position)
+    old = None if dim is None else site.wanted.before(dim)
+    if dim is None or not own or not isinstance(old, int) or old < 2 or site.leaves_items_apart(dim):
+        return
+    if own[axis] == old:
+        site.need(position, axis % len(own), dim)
+    elif indices is not None and any(_is_late(index, old) for index in indices.items):
+        site.block(f"takes elements in the second half of {dim} by their numbers")
+
+
+# Lengths and sides ----------------------------------------------------------------------------------------------------
+
+
+def read_lengths(site: Site, position: int, lengths: Sequence[int], dim: Dim) -> None:
+    """Read the lengths of the parts of a dimension: equal ones stay equal, of others one takes what is left."""
+    old = site.wanted.before(dim)
+    if site.is_decided(position) or not isinstance(old, int) or not lengths:
+        return
+    count, rest = len(lengths), old - sum(length for length in lengths if length != -1)
+    if len(set(lengths)) == 1 and lengths[0] != -1:
+        site.restate_numbers(position, [dim // count] * count)
+    elif -1 not in lengths:
+        left = [dim - (old - length) for length in lengths]
+        taken = site.either(position, 0, [Meaning(entry, left[entry], entry) for entry in range(count)])
+        site.restate_numbers(position, [left[at] if at == taken else length for at, length in enumerate(lengths)])
+    elif {rest} == {length for length in lengths if length != -1}:
+        entry = lengths.index(-1)
+        taken = site.either(position, entry, [Meaning(-1), Meaning(dim // count)])
+        site.restate_numbers(position, [taken if taken != -1 else length for length in lengths])
+
+
+def read_lengths_of_sequences(site: Site, axis: int) -> None:
+    """Read the lengths of sequences, one for each item: each can be all of the steps. axis: of the steps."""
+    dim, lengths = site.moving_dim(axis), site.ctx.contents(1)
+    if dim is None:
+        return
+    old, known = site.wanted.before(dim), lengths or site.ctx.walk.contents_of(site.ctx.node.input[1])
+    if known is None or old not in known.dims:
+        return
+    if lengths is None:
+        site.block(f"its lengths are repeated, and {old} of them can be {dim}; make them an input of the model")
+    else:
+        read_sizes(site, 1, [entry for entry, size in enumerate(lengths.dims) if size == old])
+
+
+def read_sides(site: Site, position: int, axes: Sequence[int] | None) -> None:
+    """Read the sizes of a Resize: the data's own stay so, another one is fixed, or grows with it. axes: None for
+    all.
+    """
+    dims, sizes = site.dims(0), site.items(position)
+    if dims is None or not sizes:
+        return
+    read: list[DimLike] = list(sizes)
+    for entry, (axis, size) in enumerate(zip(axes or range(len(dims)), sizes, strict=False)):
+        dim, old = dims[axis], site.wanted.before(dims[axis])
+        if not site.wanted.moves(dim) or isinstance(size, Dim):
+            continue
+        if size == old:
+            read[entry] = dim
+        elif isinstance(old, int) and old:
+            grown = dim * (size // old) if size % old == 0 else (dim * size) // old
+            read[entry] = site.either(position, entry, [Meaning(size), Meaning(grown), *site.alike(size)])
+    site.restate_numbers(position, read)

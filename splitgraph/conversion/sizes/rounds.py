@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from copy import deepcopy
 
 from splitgraph.conversion.plan import errors_of
@@ -14,8 +14,11 @@ from splitgraph.conversion.sizes.weights import WeightReader
 from splitgraph.dim import Dim, DimLike, parse_given_dim, symbols_of
 from splitgraph.findings.diagnostics import Diagnostic, SplitgraphError, diagnostic, meant
 from splitgraph.inference import Walked
+from splitgraph.model.onnx_proto import TensorProto
 from splitgraph.model.scopes import MAIN, Scope, node_label, roots
 from splitgraph.model.value_type import UNKNOWN, Contents, ValueType
+from splitgraph.model.values import tensor_contents
+from splitgraph.options import NewSizes
 
 # Each round decides about the sizes that the last one found in the way.
 _MOST_ROUNDS = 40
@@ -26,6 +29,8 @@ def walk_followed(
 ) -> tuple[Walked, dict[Need, str]]:
     """Walk a model until nothing more can be decided. Return the last walk, and the needs that are left, with why."""
     for number in range(_MOST_ROUNDS):
+        # A number may be a dimension that a later node has.
+        met = len(follower.met)
         walked = walk()
         _repeat_for_equal_nodes(walked, follower)
         stuck: dict[Need, str] = {}
@@ -43,7 +48,7 @@ def walk_followed(
                         each.follow(need)
                     except Stuck as reason:
                         stuck[need] = str(reason)
-        if (decided, orders) == ((follower.entries, follower.expanded), follower.orders):
+        if (decided, orders, met) == ((follower.entries, follower.expanded), follower.orders, len(follower.met)):
             break
     return walked, stuck
 
@@ -73,8 +78,10 @@ def _repeat(follower: Follower, scope: Scope, seen: int, index: int) -> None:
         follower.needs.append(need._replace(place=place, name=name, location=location))
     for place, axis in [asked for asked in follower.merged if asked[0][:2] == before]:
         follower.merged[place._replace(node=index), axis] = node.input[place.position]
-    for doubt in [doubt for doubt in follower.doubts if doubt.place[:2] == before]:
-        follower.doubts.append(doubt._replace(place=InputPlace(*after, doubt.place.position), location=location))
+    for key, alternative in [*follower.alternatives.items()]:
+        if isinstance(key[0], InputPlace) and key[0][:2] == before:
+            place = InputPlace(*after, key[0].position)
+            follower.alternatives[place, key[1]] = alternative._replace(place=place, location=location)
 
 
 _SLICES = ("Slice", "StridedSlice")
@@ -82,10 +89,12 @@ _PLACE = re.compile(r"(.+)\[(\d+)\]")
 
 
 def given_by_the_user(
-    walk: Callable[[], Walked], given: Sequence[str], operators: Operators, wanted: Wanted
+    walk: Callable[[], Walked], sizes: NewSizes, operators: Operators, wanted: Wanted
 ) -> dict[InputPlace, dict[int, DimLike]]:
-    """Return the entries of constants that the user says in terms of dimensions. Raises SplitgraphError."""
-    said = dict(map(_as_pair, given))
+    """Return the entries of constants that the user says in terms of dimensions, or that stay. Raises
+    SplitgraphError.
+    """
+    said: dict[str, str | None] = {**dict.fromkeys(sizes.keep), **dict(map(_as_pair, sizes.follow))}
     if not said:
         return {}
     walked = walk()
@@ -113,15 +122,25 @@ def given_by_the_user(
                 f"upgrade the model first"
             )
         place = InputPlace(scope.path, index, position)
-        known = walked.graphs[scope.path].constants.get(node.input[position])
-        if node.op_type in _SLICES and isinstance(known, Contents) and entry >= len(known.items):
+        known = _elements(walked, scope, node.input[position])
+        if node.op_type in _SLICES and known is not None and entry >= len(known.items):
             # Behind the ends come the starts.
             entry, place = entry - len(known.items), place._replace(position=position - 1)
-            known = walked.graphs[scope.path].constants.get(node.input[position - 1])
-        if not isinstance(known, Contents) or not entry < len(known.items):
+            known = _elements(walked, scope, node.input[position - 1])
+        if known is None or not entry < len(known.items):
             raise SplitgraphError(f"{text!r}: there is no constant with an entry {entry}")
-        found.setdefault(place, {})[entry] = _checked(_read_dim(dim, text), known.items[entry], text, wanted)
+        before = known.items[entry]
+        if dim is not None:
+            before = _checked(_read_dim(dim, text, wanted), before, text, wanted)
+        elif not isinstance(before, int):
+            raise SplitgraphError(f"{text!r} is no number, so that it cannot stay as it is")
+        found.setdefault(place, {})[entry] = before
     return found
+
+
+def _elements(walked: Walked, scope: Scope, name: str) -> Contents | None:
+    known = walked.graphs[scope.path].constants.get(name)
+    return tensor_contents(known) if isinstance(known, TensorProto) else known
 
 
 def _checked(dim: DimLike, before: object, text: str, wanted: Wanted) -> DimLike:
@@ -131,11 +150,16 @@ def _checked(dim: DimLike, before: object, text: str, wanted: Wanted) -> DimLike
         raise SplitgraphError(f"{text}={dim}: no input has a dimension {unknown[0]}{meant(unknown[0], wanted.places)}")
     old = wanted.before(dim)
     if isinstance(old, int) and isinstance(before, int) and before > 0 and old != before:
-        raise SplitgraphError(f"{text}={dim} is {old} at the old sizes, where the model has {before}")
+        told, names = wanted.spelled(f"{text}={dim}"), ", ".join(wanted.spelled(name) for name in wanted.old)
+        text = f"{told} is {old} at the old sizes, where the model has {before}; say it in terms of {names}"
+        raise SplitgraphError(text)
     return dim
 
 
-def _read_dim(written: str, place: str) -> DimLike:
+def _read_dim(written: str, place: str, wanted: Wanted) -> DimLike:
+    for name in wanted.new:
+        # As messages spell a size that is a number before and after.
+        written = written.replace(wanted.spelled(name), name)
     try:
         dim = parse_given_dim(written, ())
     except ValueError as error:
@@ -169,11 +193,6 @@ def in_the_way(
     for location, text in follower.blocked.items():
         yield diagnostic("SG420", wanted.spelled(text), location)
         told.add(location)
-    for doubt in follower.doubts:
-        text = f"entry {doubt.entry} can mean {wanted.spelled(doubt.choices)}"
-        help = f"Say it: reshape --follow {doubt.location}[{doubt.entry}]=N, in terms of the new dimensions."
-        yield diagnostic("SG421", text, doubt.location, help=help)
-        told.add(doubt.location)
     for location, text in (
         *_replaceable_sizes(walked, wanted, follower.operators),
         *_unknown_results(walked, wanted),

@@ -11,6 +11,16 @@ from functools import partial
 
 from splitgraph.conversion.sizes.digits import read_target
 from splitgraph.conversion.sizes.follow import Rule, Site
+from splitgraph.conversion.sizes.readings import (
+    fit_places,
+    read_indices,
+    read_lengths,
+    read_lengths_of_sequences,
+    read_limit,
+    read_sides,
+    read_sizes,
+    read_slice,
+)
 from splitgraph.dim import Dim, DimLike, symbol, symbols_of
 from splitgraph.model.onnx_proto import GraphProto
 from splitgraph.model.value_type import ValueType, tensor, vector
@@ -97,11 +107,18 @@ def _expand(site: Site) -> None:
     if dims is None or target is None:
         return
     read: list[DimLike] = list(target)
-    for back in range(1, min(len(dims), len(target)) + 1):
-        dim = dims[-back]
-        if site.wanted.moves(dim) and target[-back] == site.wanted.before(dim):
+    for back in range(1, len(target) + 1):
+        dim, size = dims[-back] if back <= len(dims) else 1, target[-back]
+        if site.wanted.moves(dim) and size == site.wanted.before(dim):
             read[-back] = 1
-    site.restate_if_other(1, target, read)
+        elif dim == 1:
+            read[-back] = site.either(1, len(target) - back, site.alike(size))
+    site.restate_numbers(1, read)
+
+
+def _tile(site: Site) -> None:
+    dims = site.dims(0)
+    read_sizes(site, 1, () if dims is None else [axis for axis, dim in enumerate(dims) if dim == 1])
 
 
 def _slice(site: Site) -> None:
@@ -114,8 +131,16 @@ def _slice(site: Site) -> None:
         return
     first, last = _bounds(site, starts, ends, (1,) * len(starts), tuple(range(len(starts))) if axes is None else axes)
     for name, before, after in (("starts", starts, first), ("ends", ends, last)):
-        if list(before) != after:
-            site.set_attribute(name, tuple(after))
+        _set_numbers(site, name, before, after)
+
+
+def _set_numbers(site: Site, name: str, before: Sequence[int], after: Sequence[DimLike]) -> None:
+    """Write numbers into an attribute, which holds no dimensions."""
+    plain = [site.wanted.after(each) for each in after]
+    if any(isinstance(each, Dim) for each in plain):
+        site.block(f"{name} {_spelled(after)} would be an attribute, which holds numbers; upgrade the model first")
+    elif list(before) != plain:
+        site.set_attribute(name, tuple(each for each in plain if isinstance(each, int)))
 
 
 def read_bounds(site: Site, positions: tuple[int, int, int, int]) -> None:
@@ -132,60 +157,34 @@ def read_bounds(site: Site, positions: tuple[int, int, int, int]) -> None:
 
 def _bounds(
     site: Site, starts: Sequence[int], ends: Sequence[int], steps: Sequence[int], axes: Sequence[int]
-) -> tuple[list[int], list[int]]:
+) -> tuple[list[DimLike], list[DimLike]]:
     """Return the starts and ends: an end at the end of the data is the end of any data."""
-    dims, first, last = site.dims(0) or (), list(starts), list(ends)
+    dims, first, last = site.dims(0) or (), list[DimLike](starts), list[DimLike](ends)
     if len({len(starts), len(ends), len(axes), len(steps)}) > 1:
         return first, last
     for entry, axis in enumerate(axes):
         if -len(dims) <= axis < len(dims):
-            bounds = site.bounds(dims[axis], (starts[entry], ends[entry], steps[entry]), entry, len(ends))
-            first[entry], last[entry] = bounds
+            written = starts[entry], ends[entry], steps[entry]
+            first[entry], last[entry] = read_slice(site, dims[axis], written, entry, len(ends))
     return first, last
 
 
 def _split(site: Site) -> None:
     has_attribute = site.ctx.since_version < 13
     lengths = site.ctx.attribute("split") if has_attribute else site.numbers(1)
-    if lengths is None:
-        return
     dim = site.moving_dim(site.ctx.attribute("axis", 0))
-    if dim is not None and has_attribute and len(set(lengths)) == 1:
-        site.set_attribute("split", None)
-    elif dim is not None:
-        read_lengths(site, 1, lengths, dim)
-
-
-def read_lengths(site: Site, position: int, lengths: Sequence[int], dim: Dim) -> None:
-    """Parts of one length stay equal parts of a dimension."""
-    if len(set(lengths)) == 1:
-        site.restate(position, vector([dim // len(lengths)] * len(lengths)))
+    if lengths is None or dim is None:
         return
-    old = site.wanted.before(dim)
-    site.doubt(position, 0, f"lengths {', '.join(map(str, lengths))} of {old}: which of them change with {dim}")
+    if not has_attribute:
+        read_lengths(site, 1, lengths, dim)
+    elif len(set(lengths)) == 1:
+        site.set_attribute("split", None)
+    else:
+        site.block(f"its lengths {', '.join(map(str, lengths))} are an attribute; upgrade the model to 13 first")
 
 
 def _resize(site: Site) -> None:
     read_sides(site, 3, site.ctx.attribute("axes"))
-
-
-def read_sides(site: Site, position: int, axes: Sequence[int] | None) -> None:
-    """Sizes that are the data's own stay so; another one may be fixed, or a multiple. axes: None for all."""
-    dims, sizes = site.dims(0), site.items(position)
-    if dims is None or not sizes:
-        return
-    read: list[DimLike] = list(sizes)
-    for entry, (axis, size) in enumerate(zip(axes or range(len(dims)), sizes, strict=False)):
-        dim = dims[axis]
-        if not site.wanted.moves(dim) or isinstance(size, Dim):
-            continue
-        old = site.wanted.before(dim)
-        if size == old:
-            read[entry] = dim
-        elif isinstance(old, int) and old:
-            scaled = f", or {dim * (size // old)}" if size % old == 0 else ""
-            site.doubt(position, entry, f"{size} whatever the size of the data{scaled}")
-    site.restate_if_other(position, sizes, read)
 
 
 def _gather_nd(site: Site) -> None:
@@ -206,12 +205,24 @@ def _gather_nd(site: Site) -> None:
 
 def _top_k(site: Site) -> None:
     """As many as there are can be all of them, sorted."""
-    dims, count = site.dims(0), site.numbers(1)
-    axis = site.ctx.attribute("axis", -1)
-    if dims is None or count is None or not -len(dims) <= axis < len(dims):
+    if site.moving_dim(site.ctx.attribute("axis", -1)) is None:
         return
-    if site.wanted.moves(dims[axis]) and site.wanted.before(dims[axis]) == count[0]:
-        site.doubt(1, 0, f"{count[0]} whatever the size of the data, or all {dims[axis]} of it, sorted")
+    if site.ctx.since_version >= 10:
+        read_sizes(site, 1)
+    elif len(site.alike(site.ctx.attribute("k", 0))) > 1:
+        site.block("its k is an attribute; upgrade the model to 10 first")
+
+
+def _gather(site: Site) -> None:
+    read_indices(site, site.ctx.attribute("axis", 0))
+
+
+def _sizes_in(position: int) -> Rule:
+    return lambda site: read_sizes(site, position)
+
+
+def _reverse_sequence(site: Site) -> None:
+    read_lengths_of_sequences(site, site.ctx.attribute("time_axis", 0))
 
 
 # Needs ----------------------------------------------------------------------------------------------------------------
@@ -242,8 +253,9 @@ def _gemm(site: Site) -> None:
 
 
 def _loop(site: Site) -> None:
-    """What an iteration carries on has the size that went in."""
+    """What an iteration carries on has the size that went in. The number of iterations can be a size."""
     ctx = site.ctx
+    read_sizes(site, 0)
     counters = [tensor("int64", ()), tensor("bool", ())]
     _fit_carried(site, counters, range(2, ctx.input_count), [], 1)
 
@@ -297,6 +309,7 @@ def _like_the_first(site: Site) -> None:
 
 def fit_gathered(site: Site, axis: int) -> None:
     """Indices and updates have the size of the data along the axes that are not theirs."""
+    fit_places(site, axis)
     data, indices = site.dims(0), site.dims(1)
     if not data or indices is None or len(data) != len(indices):
         return
@@ -317,6 +330,13 @@ def _columns_in_attribute(site: Site) -> None:
 _ONNX: Mapping[str, Rule] = {
     "Reshape": _reshape,
     "Expand": _expand,
+    "ConstantOfShape": _sizes_in(0),
+    "Range": read_limit,
+    "Tile": _tile,
+    "OneHot": _sizes_in(1),
+    "CenterCropPad": _sizes_in(1),
+    "ReverseSequence": _reverse_sequence,
+    "Gather": _gather,
     "Slice": _slice,
     "Squeeze": _squeeze,
     "Split": _split,
@@ -336,11 +356,16 @@ RULES: Mapping[tuple[str, str], Rule] = {
 }
 # The input that says a size, by operator.
 SAYING = {
+    "CenterCropPad": 1,
     "ConstantOfShape": 0,
     "Expand": 1,
+    "Gather": 1,
+    "Loop": 0,
+    "OneHot": 1,
     "Range": 1,
     "Reshape": 1,
     "Resize": 3,
+    "ReverseSequence": 1,
     "Slice": 2,
     "Split": 1,
     "Tile": 1,

@@ -8,14 +8,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from splitgraph.conversion.sizes.follow import Operators, Rule, Site
-from splitgraph.conversion.sizes.readings import TO_THE_END
+from splitgraph.conversion.sizes.readings import (
+    TO_THE_END,
+    read_indices,
+    read_lengths,
+    read_lengths_of_sequences,
+    read_limit,
+    read_sides,
+    read_sizes,
+    read_slice,
+)
 from splitgraph.conversion.sizes.rules import (
     fit_gathered,
     fit_product,
     read_bounds,
-    read_lengths,
     read_shape,
-    read_sides,
 )
 from splitgraph.dim import Dim, DimLike
 from splitgraph.inference.rules.openvino.attributes import flag, number, numbers, operator_set, text
@@ -33,12 +40,40 @@ def _broadcast(site: Site) -> None:
     if dims is None or target is None:
         return
     first = len(target) - len(dims)
-    entries = site.numbers(2) if mode == "explicit" else tuple(range(first, len(target)))
+    axes = site.numbers(2) if mode == "explicit" else tuple(range(first, len(target)))
+    data = dict(zip(axes or (), dims, strict=False))
     read: list[DimLike] = list(target)
-    for dim, entry in zip(dims, entries or (), strict=False):
-        if 0 <= entry < len(read) and site.wanted.moves(dim) and read[entry] == site.wanted.before(dim):
+    for entry, size in enumerate(target):
+        dim = data.get(entry, 1)
+        if site.wanted.moves(dim) and size == site.wanted.before(dim):
             read[entry] = dim
-    site.restate_if_other(1, target, read)
+        elif dim == 1:
+            read[entry] = site.either(1, entry, site.alike(size))
+    site.restate_numbers(1, read)
+
+
+def _tile(site: Site) -> None:
+    dims = site.dims(0)
+    read_sizes(site, 1, () if dims is None else [axis for axis, dim in enumerate(dims) if dim == 1])
+
+
+def _gather(site: Site) -> None:
+    along = site.numbers(2)
+    if along and not number(site.ctx, "batch_dims", 0):
+        read_indices(site, along[0])
+
+
+def _one_hot(site: Site) -> None:
+    read_sizes(site, 1)
+
+
+def _top_k(site: Site) -> None:
+    if site.moving_dim(number(site.ctx, "axis", -1)) is not None:
+        read_sizes(site, 1)
+
+
+def _reverse_sequence(site: Site) -> None:
+    read_lengths_of_sequences(site, number(site.ctx, "seq_axis", 0))
 
 
 def _slice(site: Site) -> None:
@@ -51,7 +86,7 @@ def _strided_slice(site: Site) -> None:
     steps = site.numbers(3) if site.ctx.has_input(3) else (1,) * len(begin or ())
     if dims is None or begin is None or end is None or steps is None:
         return
-    first, last = list(begin), list(end)
+    first, last = list[DimLike](begin), list[DimLike](end)
     for entry, axis in _axes_of_entries(site, len(begin), len(dims)):
         if entry >= min(len(end), len(steps)):
             return
@@ -59,7 +94,7 @@ def _strided_slice(site: Site) -> None:
         if steps[entry] < 0 and True in masked:
             continue
         written = (0 if masked[0] else begin[entry], TO_THE_END if masked[1] else end[entry], steps[entry])
-        start, stop = site.bounds(dims[axis], written, entry, len(end))
+        start, stop = read_slice(site, dims[axis], written, entry, len(end))
         first[entry], last[entry] = begin[entry] if masked[0] else start, end[entry] if masked[1] else stop
     site.restate_if_other(1, begin, first)
     site.restate_if_other(2, end, last)
@@ -87,17 +122,9 @@ def _has(site: Site, mask: str, entry: int) -> bool:
 def _variadic_split(site: Site) -> None:
     """Parts of one length stay equal parts; -1 is what the others leave."""
     axis, lengths = site.numbers(1), site.numbers(2)
-    if not axis or lengths is None or len(lengths) < 2:
-        return
-    dim = site.moving_dim(axis[0])
-    old = None if dim is None else site.wanted.before(dim)
-    if dim is None or not isinstance(old, int):
-        return
-    rest = old - sum(length for length in lengths if length != -1)
-    if -1 not in lengths:
+    dim = site.moving_dim(axis[0]) if axis else None
+    if dim is not None and lengths is not None and len(lengths) > 1:
         read_lengths(site, 2, lengths, dim)
-    elif {rest} == {length for length in lengths if length != -1}:
-        site.doubt(2, lengths.index(-1), f"one of {len(lengths)} equal parts of {dim}, or what the others leave")
 
 
 def _interpolate(site: Site) -> None:
@@ -142,39 +169,42 @@ def _sliced(site: Site) -> None:
 def _loop(site: Site) -> None:
     """A number of iterations that is a size may be that size."""
     _sliced(site)
-    count = site.numbers(0)
-    if not count:
-        return
-    for position in range(2, site.ctx.input_count):
-        for dim in site.dims(position) or ():
-            if site.wanted.moves(dim) and site.wanted.before(dim) == count[0]:
-                site.doubt(0, 0, f"{count[0]} iterations whatever the sizes, or {dim}")
-                return
+    read_sizes(site, 0)
 
 
 RULES: Mapping[str, Rule] = {
     "Assign": _assign,
     "Broadcast": _broadcast,
+    "Gather": _gather,
     "GatherElements": _gather_elements,
     "Interpolate": _interpolate,
     "Loop": _loop,
     "MatMul": _matmul,
+    "OneHot": _one_hot,
+    "Range": read_limit,
     "Reshape": _reshape,
+    "ReverseSequence": _reverse_sequence,
     "Slice": _slice,
     "StridedSlice": _strided_slice,
     "TensorIterator": _sliced,
+    "Tile": _tile,
+    "TopK": _top_k,
     "VariadicSplit": _variadic_split,
 }
 # The input that says a size, by layer.
 _SAYING = {
     "Broadcast": 1,
+    "Gather": 1,
     "Interpolate": 1,
     "Loop": 0,
+    "OneHot": 1,
     "Range": 1,
     "Reshape": 1,
+    "ReverseSequence": 1,
     "Slice": 2,
     "StridedSlice": 2,
     "Tile": 1,
+    "TopK": 1,
     "VariadicSplit": 2,
 }
 LAYERS = Operators(DOMAIN, {(DOMAIN, name): rule for name, rule in RULES.items()}, _SAYING)

@@ -7,12 +7,12 @@ tried at the last such Reshape before the first node that is in the way, and kep
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
-from splitgraph.conversion.sizes.follow import Follower, InputPlace, Need, Operators, Reading
+from splitgraph.conversion.sizes.follow import Alternative, Follower, InputPlace, Need, Operators, Reading
 from splitgraph.conversion.sizes.items import items_by_number
 from splitgraph.conversion.sizes.laws import Judgement, judge
 from splitgraph.conversion.sizes.rounds import in_the_way, walk_followed
@@ -25,8 +25,8 @@ from splitgraph.inference.alone import Alone
 from splitgraph.model.onnx_proto import GraphProto, NodeProto
 from splitgraph.model.scopes import MAIN, node_label
 
-# So many readings are tried.
-_MOST_TRIALS = 24
+# So many readings are tried, and so many to make another reading of one number fit.
+_MOST_TRIALS, _MOST_REPAIRS = 24, 4
 # Operators that read nothing of a value but its shape.
 _READ_SHAPES = frozenset(("SequenceLength", "Shape", "Size"))
 _ITEMS_HELP = "If it is no batch, name the dimension with reshape --input-shape, and not with reshape --batch."
@@ -76,6 +76,10 @@ class Found(NamedTuple):
                 yield diagnostic("SG420", told, location, help=_ITEMS_HELP)
 
 
+# Walks a model with a reading of each number that has several.
+Follow = Callable[[Wanted, Mapping[Reading, int]], Found]
+
+
 def find_reading(
     wanted: Wanted,
     operators: Operators,
@@ -90,13 +94,13 @@ def find_reading(
     """
 
     ignored = {found.location for found in before.diagnostics if found.severity == "error"}
-    alone = Alone()
+    alone, met = Alone(), dict[DimLike, None]()
 
     def follow(wanted: Wanted, choices: Mapping[Reading, int]) -> Found:
         decided = {place: dict(each) for place, each in entries.items()}
-        follower = Follower(wanted, operators, alone, decided, choices=choices)
+        follower = Follower(wanted, operators, alone, decided, choices=choices, met=met, is_first=not choices)
         walked, stuck = walk_followed(lambda: walk(follower), follower, weights)
-        judgement = judge(before, walked, wanted, ignored)
+        judgement = judge(before, walked, wanted, ignored, follower.conditions)
         over = (
             {**items_by_number(walked, follower, wanted.batch), **follower.over} if operators.over is not None else {}
         )
@@ -119,15 +123,22 @@ def find_reading(
         wanted = replace(wanted, batch=wanted.batch - lengths)
 
 
-def _with_best_reading(found: Found, follow: Callable[[Wanted, Mapping[Reading, int]], Found]) -> Found:
-    choices: dict[Reading, int] = {}
+def _with_best_reading(found: Found, follow: Follow) -> Found:
+    found, choices = _searched(found, {}, follow)
+    return found if _first_problem(found) is not None else _with_questions(found, choices, follow)
+
+
+def _searched(
+    found: Found, choices: dict[Reading, int], follow: Follow, fixed: Collection[Reading] = (), most: int = _MOST_TRIALS
+) -> tuple[Found, dict[Reading, int]]:
+    """Try other readings until none is in the way. fixed: those that stay. most: how many are tried."""
     tried = {_key(choices)}
-    for _ in range(_MOST_TRIALS):
+    while len(tried) <= most:
         first = _first_problem(found)
         if first is None:
             break
-        for trial in _others(found, choices, first):
-            if _key(trial) in tried or len(tried) > _MOST_TRIALS:
+        for trial in _others(found, choices, first, fixed):
+            if _key(trial) in tried or len(tried) > most:
                 continue
             tried.add(_key(trial))
             other = follow(found.wanted, trial)
@@ -137,41 +148,83 @@ def _with_best_reading(found: Found, follow: Callable[[Wanted, Mapping[Reading, 
                 break
         else:
             break
-    return found if _first_problem(found) is not None else _with_questions(found, choices, follow)
+    return found, choices
 
 
-def _with_questions(
-    found: Found, choices: Mapping[Reading, int], follow: Callable[[Wanted, Mapping[Reading, int]], Found]
-) -> Found:
-    """Ask where another reading fits as well."""
-    questions = []
-    for reading, (choice, _, location) in found.follower.alternatives.items():
+def _with_questions(found: Found, choices: Mapping[Reading, int], follow: Follow) -> Found:
+    """Ask where another reading fits as well, if need be together with others of other numbers."""
+    questions: list[tuple[Alternative, list[tuple[int, DimLike]]]] = []
+    # Items that stand elsewhere in several Reshapes at once are the same items.
+    fixed = {key for key in found.follower.alternatives if not isinstance(key[0], InputPlace)}
+    for key, alternative in found.follower.alternatives.items():
+        choice = alternative.choice
         if not choice.is_asked:
             continue
-        taken = min(choices.get(reading, 0), len(choice.readings) - 1)
-        others = [number for number in range(len(choice.readings)) if number != taken]
-        # What can be cut is a length, unless somebody asked for a batch.
-        lengths = choice.symbols - found.wanted.not_asked if choice.is_cut else frozenset()
-        wanted = replace(found.wanted, batch=found.wanted.batch - lengths)
-        fitting = [each for each in others if _first_problem(follow(wanted, {**choices, reading: each})) is None]
-        if fitting:
-            readings = [choice.readings[number] for number in sorted([taken, *fitting])]
-            told = ", or ".join(f"{dim} as entry {entry}" for entry, dim in readings)
-            ways = ", or ".join(f"--follow {location}[{entry}]={dim}" for entry, dim in readings)
-            text = f"the target can have several meanings: {found.wanted.spelled(told)}"
-            questions.append(diagnostic("SG421", text, location, help=f"Say which: reshape {ways}."))
-    return found._replace(questions=tuple(questions))
+        taken = min(choices.get(key, 0), len(choice.readings) - 1)
+        asked = range(len(choice.readings) if taken else choice.likely or len(choice.readings))
+        # What is cut may be a length, and so may be what a number follows, unless somebody asked for a batch. A first
+        # dimension is a batch, unless the number had to follow for that.
+        batch = found.wanted.asked if taken and key not in fixed else found.wanted.not_asked
+        names = choice.symbols - batch if choice.is_cut or key not in fixed else frozenset()
+        lengths = replace(found.wanted, batch=found.wanted.batch - names)
+        fitting = [taken]
+        for each in asked:
+            if each != taken:
+                trial = {**choices, key: each}
+                other, _ = _searched(follow(lengths, trial), trial, follow, fixed | {key}, _MOST_REPAIRS)
+                fitting += [each] if _first_problem(other) is None else []
+        if len(fitting) > 1:
+            questions.append((alternative, [choice.readings[each] for each in sorted(fitting)]))
+    return found._replace(questions=tuple(_asked(questions, found.wanted)))
+
+
+def _asked(
+    questions: Sequence[tuple[Alternative, Sequence[tuple[int, DimLike]]]], wanted: Wanted
+) -> Iterator[Diagnostic]:
+    """Yield the questions, the first with the options that answer all of them."""
+    answers = [
+        _answer(each.location, next((way for way in ways if isinstance(way[1], Dim)), ways[0]))
+        for each, ways in questions
+        if not each.is_attribute
+    ]
+    for number, (alternative, ways) in enumerate(questions):
+        location = alternative.location
+        told = [f"{says} whatever the size of the data" if isinstance(says, int) else str(says) for _, says in ways]
+        if len({entry for entry, _ in ways}) > 1:
+            told = [f"{text} as entry {entry}" for text, (entry, _) in zip(told, ways, strict=True)]
+            text = f"its numbers can mean {', or '.join(told)}"
+        else:
+            text = f"entry {ways[0][0]} can mean {', or '.join(told)}"
+        help = f"Say which: reshape {', or '.join(_answer(location, way) for way in ways)}."
+        if alternative.is_attribute:
+            help = (
+                "The number is in an attribute. Upgrade the model to an opset that has it in an input, and ask again."
+            )
+        elif number == 0 and len(questions) > 1:
+            help += f" All questions at once, if each follows: {' '.join(answers)}"
+        yield diagnostic("SG421", wanted.spelled(text), location, help=wanted.spelled(help))
+
+
+def _answer(location: str, way: tuple[int, DimLike]) -> str:
+    entry, says = way
+    return f'--keep "{location}[{entry}]"' if isinstance(says, int) else f'--follow "{location}[{entry}]={says}"'
 
 
 def _key(choices: Mapping[Reading, int]) -> frozenset[tuple[Reading, int]]:
     return frozenset(choices.items())
 
 
-def _others(found: Found, choices: Mapping[Reading, int], first: tuple[object, ...]) -> Iterator[dict[Reading, int]]:
-    """Yield the choices with another place in one Reshape before the first problem, the last such one first."""
+def _others(
+    found: Found, choices: Mapping[Reading, int], first: tuple[object, ...], fixed: Collection[Reading]
+) -> Iterator[dict[Reading, int]]:
+    """Yield the choices with another reading of one number before the first problem, the last such one first."""
     order = _order(found.walked)
     alternatives = found.follower.alternatives
-    before = [reading for reading, each in alternatives.items() if order.get(each.location, ()) < first]
+    before = [
+        reading
+        for reading, each in alternatives.items()
+        if reading not in fixed and order.get(each.location, ()) <= first
+    ]
     for reading in sorted(before, key=lambda reading: order.get(alternatives[reading].location, ()), reverse=True):
         for number in range(len(alternatives[reading].choice.readings)):
             if number != choices.get(reading, 0):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import splitgraph
 
@@ -78,14 +78,23 @@ def test_one_number_for_all_features_leaves_them_free() -> None:
         splitgraph.reshape(table(operator, attributes), {"x": [4, "C"]})
 
 
-@pytest.mark.parametrize("operator", ["Gather", "GatherND", "ReverseSequence"])
-def test_a_size_below_an_index_or_a_length_is_refused(operator: str) -> None:
-    indices = {"Gather": [6], "GatherND": [[6]], "ReverseSequence": [7, 1]}[operator]
+@pytest.mark.parametrize(
+    ("operator", "indices", "follows"),
+    [("GatherND", [[6]], None), ("Gather", [6], [-1]), ("ReverseSequence", [7, 1], [5, 1])],
+)
+def test_an_index_or_a_length_that_a_smaller_size_has_not(operator: str, indices: Any, follows: Any) -> None:
+    """It is refused, or has one reading left: the last element, and all of the steps."""
     node = helper.make_node(operator, ["x", "i"], ["y"], name="fixed")
     made = table(operator, {})
     made.graph.node[0].CopyFrom(node)
     made.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 7
     made.graph.input[0].type.tensor_type.shape.dim[1].dim_value = 2
     made.graph.initializer.append(helper.make_tensor("i", TensorProto.INT64, np.shape(indices), np.ravel(indices)))
-    with pytest.raises(splitgraph.ConversionError, match="main/fixed"):
-        splitgraph.reshape(made, {"x": [5, 2]})
+    if follows is None:
+        with pytest.raises(splitgraph.ConversionError, match="main/fixed"):
+            splitgraph.reshape(made, {"x": [5, 2]})
+        return
+    after = splitgraph.reshape(made, {"x": [5, 2]}).model
+    read = after.graph.node[-1].input[1]
+    (constant,) = (each for each in after.graph.initializer if each.name == read)
+    assert numpy_helper.to_array(constant).tolist() == follows

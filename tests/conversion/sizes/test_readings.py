@@ -1,4 +1,4 @@
-"""What constants say in terms of dimensions: the target of a Reshape, and the bounds of a slice."""
+"""What the target of a Reshape says in terms of dimensions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from splitgraph.conversion.sizes.digits import Choice, read_target
-from splitgraph.conversion.sizes.readings import TO_THE_END, Ambiguous, read_slice
 from splitgraph.conversion.sizes.wanted import Wanted
 from splitgraph.dim import Dim, DimLike, evaluate, parse_dim, parse_expression
 
@@ -86,28 +85,6 @@ def test_items_stay_apart(sizes: list[int], items: int, more: int, drawn: st.Dat
     assert np.array_equal(whole, np.concatenate(groups, axis))
 
 
-@pytest.mark.parametrize(
-    ("bounds", "old", "expected"),
-    [
-        ((0, 1, 1), 5, (0, 1)),
-        ((0, 5, 1), 5, (0, TO_THE_END)),
-        ((1, 5, 1), 5, (1, TO_THE_END)),
-        ((0, 1, 1), 1, (0, TO_THE_END)),
-        ((-2, TO_THE_END, 1), 5, (-2, TO_THE_END)),
-        ((4, -6, -1), 5, (-1, -6)),
-        ((0, -1, 1), 5, (0, -1)),
-    ],
-)
-def test_the_bounds_of_a_slice(bounds: tuple[int, int, int], old: int, expected: tuple[int, int]) -> None:
-    assert read_slice(*bounds, old) == expected
-
-
-@pytest.mark.parametrize("bounds", [(4, 5, 1), (0, 3, 1), (3, 6, 1)])
-def test_bounds_that_can_mean_several_things(bounds: tuple[int, int, int]) -> None:
-    with pytest.raises(Ambiguous):
-        read_slice(*bounds, {5: 5, 3: 6, 6: 6}[bounds[1]])
-
-
 def test_all_sizes_of_a_dimension_are_told_apart() -> None:
     for before, size, after in itertools.product((1, 2, 3), repeat=3):
         read = read_target([before, parse_dim("N"), after], (before, size, after), wanted(N=size))
@@ -127,8 +104,8 @@ def test_a_one_that_is_no_batch_has_one_place_only() -> None:
     assert read_target(dims("4, H, 5"), (4, 1, 1, 5), wanted(H=1), choose=choose) == dims("4, 1, H, 5")
     assert asked.pop().is_asked
     assert read_target(dims("4, H, 5"), (4, 5), wanted(H=1), choose=choose) == dims("4, 5*H")
-    ((_, _, readings, is_asked, _),) = asked
-    assert readings == ((0, parse_dim("4*H")), (1, parse_dim("5*H"))) and is_asked
+    (choice,) = asked
+    assert choice.readings == ((0, parse_dim("4*H")), (1, parse_dim("5*H"))) and choice.is_asked
 
 
 @pytest.mark.parametrize(

@@ -223,8 +223,8 @@ SORTED = model("g (float[3] x) => (float[3] y) <int64[1] k = {3}> { y, i = TopK 
         (MEANS, [2, 6], "SG420", "the weights 'm' have 3 along axis 0, and are not the same all along it"),
         (GONE, ["N", 4], "SG420", "needs N == 1"),
         (BROADCAST, ["N", 4], "SG420", "N was 1, and is broadcast to 3"),
-        (SORTED, ["S"], "SG421", "3 whatever the size of the data, or all S of it"),
-        (LENGTHS, [1, "S"], "SG421", "lengths 2, 3 of 5"),
+        (SORTED, ["S"], "SG421", "3 whatever the size of the data, or S"),
+        (LENGTHS, [1, "S"], "SG421", "S - 3 as entry 0, or S - 2 as entry 1"),
         (LARGER, [1, 1, "H", 2], "SG421", "4 whatever the size of the data, or 2*H"),
     ],
 )
