@@ -50,6 +50,7 @@ splitgraph convert model.onnx --target mnn --dry-run --diff                 (wha
 {_rewriting("convert", "--target mnn")}""",
     "reshape": """\
 splitgraph reshape model.onnx --batch 8 -o eight.onnx --force
+splitgraph reshape model.onnx --input-shape ids=1,T --keep "main/topk[0]"
 splitgraph reshape model.onnx --batch N --in-place --external-data --bind seq=128
 splitgraph reshape model.onnx --batch N --verify --engine onnxruntime --provider cuda
 splitgraph reshape model.onnx --batch N --samples 5 --seed 1 --rtol 1e-4 --atol 1e-5

@@ -415,8 +415,8 @@ _code(
     "SG421",
     "number that can mean several things",
     "A constant has a number that may be fixed, or may follow a dimension that changes. Nothing in the model tells.",
-    "Say what it means: reshape --follow NODE[ENTRY]=DIMENSION, or --keep NODE[ENTRY] where it stays (Python: follow, "
-    "keep).",
+    "Say what it means: reshape --follow NODE[ENTRY]=DIMENSION, or reshape --keep NODE[ENTRY] where it stays (Python: "
+    "follow, keep).",
 )
 _code(
     "SG422",

@@ -207,7 +207,8 @@ def _asked(
 
 def _answer(location: str, way: tuple[int, DimLike]) -> str:
     entry, says = way
-    return f'--keep "{location}[{entry}]"' if isinstance(says, int) else f'--follow "{location}[{entry}]={says}"'
+    option, told = ("keep", "") if isinstance(says, int) else ("follow", f"={says}")
+    return f'--{option} "{location}[{entry}]{told}"'
 
 
 def _key(choices: Mapping[Reading, int]) -> frozenset[tuple[Reading, int]]:
