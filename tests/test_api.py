@@ -95,6 +95,8 @@ SIGNATURES = {
         "opset": inspect.Parameter.empty,
         "accept": (),
         "assume_defaults": False,
+        "read_by_form": False,
+        "fix_defaults": False,
     },
     "report": {
         "model": inspect.Parameter.empty,
