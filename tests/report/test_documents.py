@@ -161,6 +161,9 @@ def test_verification_json_is_the_contract() -> None:
         "max_rel_diff": "nan",
         "first_difference": {"name": "y", "case": 0, "reason": "0.5 is not 0.6"},
         "proofs": [],
+        "said": "different",
+        "compared": {},
+        "only_ran": [],
         "regions": [],
         "diagnostics": [],
     }

@@ -27,6 +27,7 @@ import onnx
 from splitgraph.differences.matching import ValueNames, match_nodes
 from splitgraph.formats.constants import Folder, UnknownFolder
 from splitgraph.model.value_type import UNKNOWN, ValueType
+from splitgraph.verification.models.dependence import SHAPE_INPUTS
 from splitgraph.verification.models.model_files import elements_of
 from splitgraph.verification.models.model_pair import ComparedModel
 from splitgraph.verification.regions.constant_values import ConstantPairs
@@ -54,6 +55,10 @@ _KEEPING_SIGNS = frozenset(
         "Sqrt",
     }
     | {"Squeeze", "Transpose", "Unsqueeze", "Where"}
+)
+# Operators that move elements, and compute nothing.
+_MOVING = frozenset(
+    "Cast Concat Convert Flatten Gather Identity Reshape Slice Squeeze StridedSlice Transpose Unsqueeze".split()
 )
 # So many kept nodes at most belong to a region.
 _MOST_CONTEXT = 16
@@ -226,14 +231,18 @@ class ModelRegions:
             yield replace(self.region(before, after), context=frozenset(before & self.partners.keys())), positions
 
     def _with_told(self, region: FoundRegion) -> list[_Node]:
-        """Return the nodes of a region and those that it tells sizes, with their partners or their own regions."""
-        nodes = dict.fromkeys([*((0, index) for index in region.before), *((1, index) for index in region.after)])
-        waiting = list(nodes)
+        """Return the nodes of a region and those that it tells sizes, with their partners or their own regions; only
+        those of the region where a node computes with such a size, which may give the same by luck.
+        """
+        own = [*((0, index) for index in region.before), *((1, index) for index in region.after)]
+        nodes, waiting = dict.fromkeys(own), list(own)
         while waiting:
             number, index = waiting.pop()
             side = self.sides[number]
-            sizes = (name for name in side.nodes[index].output if name in side.only_sizes)
-            for reader in {reader for name in sizes for reader in side.readers.get(name, ())}:
+            sizes = [name for name in side.nodes[index].output if name in side.only_sizes]
+            for reader, name in {(reader, name) for name in sizes for reader in side.readers.get(name, ())}:
+                if (number, reader) not in own and not _says_or_moves(side.nodes[reader], name):
+                    return own
                 more = [node for node in self._with_partner((number, reader)) if node not in nodes]
                 nodes.update(dict.fromkeys(more))
                 waiting += more
@@ -378,6 +387,13 @@ def _contradict(before: ValueType, after: ValueType) -> bool:
     pairs = zip(before.shape, after.shape, strict=False)
     sizes = [pair for pair in pairs if isinstance(pair[0], int) and isinstance(pair[1], int)]
     return before.rank != after.rank or any(one != other for one, other in sizes)
+
+
+def _says_or_moves(node: onnx.NodeProto, name: str) -> bool:
+    """Return True if a node reads a value as sizes, or only moves its elements."""
+    return node.op_type in _MOVING or any(
+        position < len(node.input) and node.input[position] == name for position in SHAPE_INPUTS.get(node.op_type, ())
+    )
 
 
 def _with_signs(side: ModelSide) -> set[str]:
