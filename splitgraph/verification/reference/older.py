@@ -221,4 +221,5 @@ OLDER_VERSIONS: Mapping[str, Sequence[int]] = {
 def run_older(op_type: str, since_version: int, inputs: _Inputs, attributes: _Attributes, __: int) -> tuple[Array]:
     """Run a version of OLDER_VERSIONS. Raises KernelError for a node that the version does not allow."""
     given = {name: value for name, value in attributes.items() if value is not None}
-    return (np.ascontiguousarray(_KERNELS[op_type, since_version](op_type, inputs, given)),)
+    # Not ascontiguousarray, which gives a scalar a dimension.
+    return (np.asarray(_KERNELS[op_type, since_version](op_type, inputs, given), order="C"),)

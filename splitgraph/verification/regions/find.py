@@ -58,7 +58,8 @@ _KEEPING_SIGNS = frozenset(
 )
 # Operators that move elements, and compute nothing.
 _MOVING = frozenset(
-    "Cast Concat Convert Flatten Gather Identity Reshape Slice Squeeze StridedSlice Transpose Unsqueeze".split()
+    {"Cast", "Concat", "Convert", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "StridedSlice"}
+    | {"Transpose", "Unsqueeze"}
 )
 # So many kept nodes at most belong to a region.
 _MOST_CONTEXT = 16
@@ -240,8 +241,8 @@ class ModelRegions:
             number, index = waiting.pop()
             side = self.sides[number]
             sizes = [name for name in side.nodes[index].output if name in side.only_sizes]
-            for reader, name in {(reader, name) for name in sizes for reader in side.readers.get(name, ())}:
-                if (number, reader) not in own and not _says_or_moves(side.nodes[reader], name):
+            for reader, size in {(reader, name) for name in sizes for reader in side.readers.get(name, ())}:
+                if (number, reader) not in own and not _says_or_moves(side.nodes[reader], size):
                     return own
                 more = [node for node in self._with_partner((number, reader)) if node not in nodes]
                 nodes.update(dict.fromkeys(more))

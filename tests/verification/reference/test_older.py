@@ -51,6 +51,8 @@ CASES: dict[str, tuple[str, int, list[Any], dict[str, Any], Any]] = {
     "Selu": ("Selu", 1, [F([-1, 2])], {}, F([1.0507 * 1.6732 * (np.exp(-1) - 1), 2 * 1.0507])),
     "Clip": ("Clip", 1, [DATA], {"min": -2.0, "max": 3.0}, DATA.clip(-2, 3)),
     "Clip within the limits of the type": ("Clip", 11, [F([np.inf, -9])], {}, F([np.finfo(F).max, -9])),
+    "Clip of a scalar": ("Clip", 11, [F(7), F(-1), F(3)], {}, F(3)),
+    "Selu of a scalar": ("Selu", 1, [F(0)], {}, F(0)),
     "Clip from below": ("Clip", 13, [F([np.inf, -np.inf]), F(-1)], {}, F([np.finfo(F).max, -1])),
     "Clip of integers": ("Clip", 12, [I32([-7, 7]), I32(-2)], {}, I32([-2, 7])),
     "Clip with bounds in the other order": ("Clip", 13, [DATA, F(3), F(-2)], {}, np.full_like(DATA, -2)),
@@ -136,7 +138,7 @@ CASES: dict[str, tuple[str, int, list[Any], dict[str, Any], Any]] = {
 def test_what_the_text_says(name: str) -> None:
     op_type, opset, inputs, attributes, expected = CASES[name]
     (found,) = run(op_type, opset, inputs, attributes)
-    assert found.dtype == expected.dtype
+    assert (found.dtype, found.shape) == (expected.dtype, np.shape(expected))
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
