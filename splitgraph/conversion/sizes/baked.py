@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
-from splitgraph.dim import Dim, DimLike, symbol
+from splitgraph.dim import DimLike
 from splitgraph.inference import infer_model
 from splitgraph.model.onnx_proto import ModelProto, TensorProto
-from splitgraph.model.value_type import ValueType
-from splitgraph.model.values import tensor_contents, value_type
+from splitgraph.model.values import tensor_contents
 from splitgraph.options import Sizes
 
 # Sizes that a model with a dynamic dimension has: it is halved, cut into parts, or read by a kernel.
@@ -17,21 +16,8 @@ _PROBES = (8, 15, 64, 448, 960)
 _MOST_NUMBERS, _LARGEST = 12, 4096
 
 
-def renamed_symbols(model: ModelProto, given: Sequence[ValueType | None]) -> dict[str, DimLike]:
-    """Return what the model's own symbols become. given: the types of the inputs that a caller gives."""
-    found: dict[str, DimLike] = {}
-    for value, known in zip(model.graph.input, given, strict=True):
-        declared = value_type(value.type).shape
-        if known is None or known.shape is None or declared is None or len(declared) != len(known.shape):
-            continue
-        for own, size in zip(declared, known.shape, strict=True):
-            if isinstance(own, Dim) and own == symbol(str(own)) and size is not None and size != own:
-                found[str(own)] = size
-    return found
-
-
 def baked_sizes(model: ModelProto, renamed: Mapping[str, DimLike]) -> dict[str, int]:
-    """Return the only size at which the model runs, of each symbol that has one."""
+    """Return the only size at which the model runs, of each symbol that has one. renamed: what the symbols become."""
     found = {}
     for name, size in renamed.items():
         # At 1 it may broadcast.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from splitgraph.conversion.sizes.baked import baked_sizes, renamed_symbols
+from splitgraph.conversion.sizes.baked import baked_sizes
 from splitgraph.dim import Dim, DimLike, read_dim_param, substitute_if_defined, symbol, symbols_of
 from splitgraph.findings.diagnostics import SplitgraphError
 from splitgraph.inference.task import read_sizes
@@ -95,8 +95,7 @@ def read_wanted(model: ModelProto, sizes: NewSizes) -> Wanted:
         asked = {**_with_batch(model, sizes.batch, asked), **asked}
     if not asked:
         raise SplitgraphError("reshape needs the shape of an input (shapes), or a batch")
-    given = read_sizes(model, Sizes(None, asked)).given
-    renamed = renamed_symbols(model, given)
+    renamed, given = read_sizes(model, Sizes(None, asked))
     baked = baked_sizes(model, renamed)
     reader = _SizesReader(set(dimension_names(model)), baked, is_batch=sizes.batch is not None)
     for value, known in zip(model.graph.input, given, strict=True):
@@ -197,6 +196,8 @@ class _SizesReader:
         """A symbol of the model gets a number or another name."""
         if own != symbol(str(own)):
             raise SplitgraphError(f"{what} is {own}; give the sizes of the symbols in it")
+        if size != own and symbols_of(own) <= symbols_of(size):
+            raise SplitgraphError(f"{what} is {own}, and would be {size}; take another name")
         if self._bound.setdefault(str(own), size) != size:
             raise SplitgraphError(f"{what} is {own}, which would be {self._bound[str(own)]} and {size} at once")
 

@@ -24,6 +24,8 @@ _ONNX = (
     "sequence",
     "shape",
     "slicing",
+    "strings",
+    "training",
 )
 _ONNXRUNTIME = ("attention", "convolution", "layers", "quantized")
 _OPENVINO = (

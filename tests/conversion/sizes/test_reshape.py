@@ -460,6 +460,9 @@ def test_a_wrong_word_of_the_user(follow: str, said: str) -> None:
         convert_sizes(LARGER, NewSizes({"x": [1, 1, "H", 2]}, None, (follow,)))
 
 
+# It runs at seq = 3 only.
+BAKED = model("""g (float[B, seq, 2] x) => (float[B, seq, 2] y)
+    <float[3, 1] c = {0, 1, 2}> { y = Add (x, c) }""")
 TWO = model("g (float[1, 4] x, float[3, 4] z) => (float[3, 4] y) { y = Add (x, z) }")
 
 
@@ -472,6 +475,7 @@ TWO = model("g (float[1, 4] x, float[3, 4] z) => (float[3, 4] y) { y = Add (x, z
         (HEAD, NewSizes({"x": ["N", None, 4]}), "needs a number or a name"),
         (HEAD, NewSizes({"x": ["N", "N", 4]}), "1 and 4 at once"),
         (HEAD, NewSizes({"x": ["2*N", 4, 4]}), "needs a number or one name"),
+        (BAKED, NewSizes({"x": ["B", "seq + 1", 2]}), "is seq, and would be seq .* 1; take another name"),
         (TWO, NewSizes(None, "N"), "one batch is not what they share"),
     ],
 )

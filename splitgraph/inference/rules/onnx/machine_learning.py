@@ -1,5 +1,4 @@
-"""Classical machine learning (domain ai.onnx.ml): encoders, linear models, support vector machines, trees, maps; and
-operators of ai.onnx on strings.
+"""Classical machine learning (domain ai.onnx.ml): encoders, linear models, support vector machines, trees, maps.
 
 Where a table of rows is expected, [C] is one row. Sources: the operators' schemas, and onnxruntime's kernels where
 those say nothing.
@@ -11,9 +10,8 @@ from collections.abc import Sequence
 from functools import partial
 from math import prod
 
-from splitgraph.dim import DimLike, dim_max, product
+from splitgraph.dim import DimLike, product
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.broadcasting import broadcast_dims
 from splitgraph.inference.rules.indices import integer_range, require_indices
 from splitgraph.inference.rules.operands import (
     Dims,
@@ -21,13 +19,11 @@ from splitgraph.inference.rules.operands import (
     dims_of,
     dims_of_rank,
     expect,
-    expect_dims,
     int_attribute,
     ints_attribute,
     like_input,
     merged_dim,
     operator,
-    ranked_dims,
     tolerate,
 )
 from splitgraph.model.onnx_proto import TensorProto
@@ -407,113 +403,3 @@ def zip_map(ctx: NodeContext) -> Sequence[ValueType]:
     if dims is not None:
         merged_dim(ctx, dims[-1], labels, "the numbers of columns and of labels")
     return [ValueType("sequence", None, None, ValueType("map", dtype, None, tensor("float32", None)))]
-
-
-@operator("StringConcat", gives=("string",))
-def string_concat(ctx: NodeContext) -> Sequence[ValueType]:
-    """Join the strings of both inputs one by one."""
-    return [tensor("string", broadcast_dims(ctx, (dims_of(ctx, 0), dims_of(ctx, 1))))]
-
-
-@operator("RegexFullMatch", gives=("bool",))
-def regex_full_match(ctx: NodeContext) -> Sequence[ValueType]:
-    """Test whether each string matches."""
-    return [tensor("bool", dims_of(ctx, 0))]
-
-
-@operator("StringSplit", gives=("string", "int64"))
-def string_split(ctx: NodeContext) -> Sequence[ValueType]:
-    """Split each string into parts, padded to the most parts on a new last axis, and count the parts."""
-    dims = dims_of(ctx, 0)
-    return [tensor("string", None if dims is None else (*dims, None)), tensor("int64", dims)]
-
-
-@operator("StringNormalizer", gives=("string",))
-def string_normalizer(ctx: NodeContext) -> Sequence[ValueType]:
-    """Remove stop words; if no string is left, the output is one empty string."""
-    dims = dims_of(ctx, 0)
-    if dims is None:
-        return [tensor("string", None)]
-    if len(dims) not in (1, 2):
-        raise InvalidNode(f"the input has rank {len(dims)}; it must be [C] or [1, C]")
-    if len(dims) == 2:
-        merged_dim(ctx, dims[0], 1, "the first dimension of two and 1")
-    count: DimLike | None = None if ctx.attribute("stopwords") else dim_max(1, dims[-1])
-    return [tensor("string", (count,) if len(dims) == 1 else (1, count))]
-
-
-@operator("TfIdfVectorizer", gives=("float32",))
-def tf_idf_vectorizer(ctx: NodeContext) -> Sequence[ValueType]:
-    """Compute a count or weight for each n-gram, for each row of the input."""
-    dims, indexes = dims_of(ctx, 0), ints_attribute(ctx, "ngram_indexes")
-    if not indexes:
-        raise InvalidNode("attribute 'ngram_indexes' is empty")
-    if dims is None:
-        return [tensor("float32", None)]
-    if len(dims) not in (1, 2):
-        raise InvalidNode(f"the input has rank {len(dims)}; it must be [C] or [N, C]")
-    return [tensor("float32", (*dims[:-1], max(indexes) + 1))]
-
-
-# Training (domain ai.onnx.preview.training) ---------------------------------------------------------------------------
-
-
-TRAINING_DOMAIN = "ai.onnx.preview.training"
-
-# After the learning rate and the step there are these groups of tensors, one tensor of each for each that is optimized:
-# how many groups, and which of them come back with new values.
-_GROUPS = {"Adagrad": (3, (0, 2)), "Adam": (4, (0, 2, 3)), "Momentum": (3, (0, 2))}
-
-
-@operator("Gradient", gives=(), domain=TRAINING_DOMAIN)
-def gradient(ctx: NodeContext) -> Sequence[ValueType]:
-    """Compute the derivative by each tensor that `xs` names, which are the first inputs."""
-    count = len(ctx.attribute("xs") or ())
-    if not len(ctx.outputs) <= count <= ctx.input_count:
-        raise InvalidNode(f"xs names {count} tensors for {ctx.input_count} inputs and {len(ctx.outputs)} outputs")
-    return [like_input(ctx, index) for index in range(count)]
-
-
-@operator("Adagrad", "Adam", "Momentum", gives=(), domain=TRAINING_DOMAIN)
-def optimizer(ctx: NodeContext) -> Sequence[ValueType]:
-    """Return the new values of the optimized tensors, then of the state that is kept for them, each of its old type."""
-    groups, renewed = _GROUPS[ctx.node.op_type]
-    tensors = ctx.input_count - 2
-    if tensors < groups or tensors % groups:
-        raise InvalidNode(f"{tensors} inputs after the first two; {groups} are required for each optimized tensor")
-    size = tensors // groups
-    for index in range(2 + size, ctx.input_count):
-        dims = dims_of(ctx, 2 + (index - 2) % size)
-        if dims is not None:
-            expect_dims(ctx, index, dims, f"input {index}")
-    indices = [2 + group * size + position for group in renewed for position in range(size)]
-    return [like_input(ctx, index) for index in indices]
-
-
-@operator("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss", gives=(0, 0))
-def loss(ctx: NodeContext) -> Sequence[ValueType]:
-    """Compute a loss for each label, or one for all; the second output has the logarithms of the probabilities."""
-    dtype, scores, labels = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
-    label_dims = _training_labels(ctx, scores, labels)
-    weights = ranked_dims(ctx, 2, 1)
-    if scores is not None:
-        merged_dim(ctx, scores[1], weights[0], "the numbers of classes and of class weights")
-        if not ctx.is_unresolved("ignore_index"):
-            require_indices(ctx, 1, scores, 1, ignored=ctx.attribute("ignore_index"))
-    shape = label_dims if ctx.attribute("reduction", "mean") == "none" else ()
-    return [tensor(dtype, shape), tensor(dtype, scores)]
-
-
-def _training_labels(ctx: NodeContext, scores: Dims | None, labels: Dims | None) -> Dims | None:
-    """Return the dimensions of the labels: those of the scores without the classes."""
-    if scores is None:
-        return labels
-    if len(scores) < 2:
-        raise InvalidNode(f"the scores have rank {len(scores)}; they must have batch and class dimensions")
-    expected = (scores[0], *scores[2:])
-    if labels is None:
-        return expected
-    if len(labels) != len(expected):
-        raise InvalidNode(f"the labels have rank {len(labels)}; for these scores they must have rank {len(expected)}")
-    pairs = zip(expected, labels, strict=True)
-    return tuple(merged_dim(ctx, a, b, f"the dimensions {i} of labels and scores") for i, (a, b) in enumerate(pairs))
