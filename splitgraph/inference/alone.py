@@ -23,7 +23,7 @@ from splitgraph.model.value_type import UNKNOWN, Contents, Item, ValueType
 from splitgraph.model.values import tensor_contents
 
 # Inputs with more elements say no sizes, axes or positions that matter to a dimension.
-_MOST_ELEMENTS = 64
+MOST_ELEMENTS = 64
 # A larger number says "to the end".
 _LARGEST_SIZE = 2**31 - 2
 # Ranges and slices in longer steps are not followed.
@@ -212,15 +212,9 @@ class Alone:
         alone = NodeProto(op_type=node.op_type, domain=node.domain, attribute=node.attribute)
         alone.input.extend("" if each is None else f"i{at}" for at, each in enumerate(question.given))
         alone.output.extend(f"o{at}" if name else "" for at, name in enumerate(node.output))
-        state = WalkState(self._task)
         facts = Facts({name: (least, None) for name, least in question.least.items()})
-        walk = Walk(state, MAIN, "main", imports, facts, bindings={})
-        for name, each in zip(alone.input, question.given, strict=True):
-            if each is not None:
-                walk.types[name] = each.type
-                if each.elements is not None:
-                    walk.constants[name] = each.elements
-        walk.run([alone])
+        known = {name: each for name, each in zip(alone.input, question.given, strict=True) if each is not None}
+        walk = inferred_alone(self._task, alone, imports, known, facts)
         types = [walk.types.get(name, UNKNOWN) if name else UNKNOWN for name in alone.output]
         groups, summed = _equalities(facts, question.sources)
         return _Answer(
@@ -228,9 +222,22 @@ class Alone:
             question.sources,
             tuple(groups),
             summed,
-            frozenset(state.symbols.generated),
-            any(finding.severity == "error" for finding in state.record.diagnostics),
+            frozenset(walk.state.symbols.generated),
+            any(finding.severity == "error" for finding in walk.state.record.diagnostics),
         )
+
+
+def inferred_alone(
+    task: Task, node: NodeProto, imports: Mapping[str, int], known: Mapping[str, Given], facts: Facts | None = None
+) -> Walk:
+    """Infer a node where nothing else is, and return the walk. known: what is known of the values that it reads."""
+    walk = Walk(WalkState(task), MAIN, "main", imports, Facts() if facts is None else facts, bindings={})
+    for name, each in known.items():
+        walk.types[name] = each.type
+        if each.elements is not None:
+            walk.constants[name] = each.elements
+    walk.run([node])
+    return walk
 
 
 # Questions ------------------------------------------------------------------------------------------------------------
@@ -273,8 +280,8 @@ def _few(given: Given) -> Given:
     """Return what is known of an input, with its elements read if they are few, and without any others."""
     elements = given.elements
     if isinstance(elements, TensorProto):
-        elements = tensor_contents(elements) if prod(elements.dims) <= _MOST_ELEMENTS else None
-    return Given(given.type, elements if elements is not None and len(elements.items) <= _MOST_ELEMENTS else None)
+        elements = tensor_contents(elements) if prod(elements.dims) <= MOST_ELEMENTS else None
+    return Given(given.type, elements if elements is not None and len(elements.items) <= MOST_ELEMENTS else None)
 
 
 def _comparable(given: Given) -> Hashable:

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
-from splitgraph.dim import Dim, DimLike, Facts, names_in, substitute_names, symbol, symbols_of
+from splitgraph.dim import Dim, DimLike, names_in, substitute_names, symbol, symbols_of
 from splitgraph.findings.diagnostics import SplitgraphError, diagnostic, meant
 from splitgraph.formats import HeldModel, open_model
+from splitgraph.inference.alone import MOST_ELEMENTS, Given, inferred_alone
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.operators import AI_ONNX
 from splitgraph.inference.task import Task
 from splitgraph.inference.walk import Walk
-from splitgraph.inference.walk_state import WalkState
 from splitgraph.model.deferred import import_whole
 from splitgraph.model.names import Definitions
 from splitgraph.model.onnx_proto import ModelProto, TensorProto
@@ -27,11 +27,6 @@ from splitgraph.model.places import LocatedNode
 from splitgraph.model.scopes import MAIN, GraphPath, Scope, operator_name, plain_domain, reads
 from splitgraph.model.value_type import UNKNOWN, Contents, Item, ValueType
 from splitgraph.model.values import tensor_contents
-
-# Constants of more elements are not followed element by element.
-_MOST_ELEMENTS = 64
-# The name of the one graph that a node is inferred in again.
-_ALONE = "main"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +73,10 @@ class _Source(NamedTuple):
 
     at: LocatedNode
     inside: GraphPath = ()
+
+
+# A dimension or an element of a value.
+_Entry = tuple[_ValueAt, _Part]
 
 
 def dimensions_of(analysis: Analysis, wanted: str) -> list[Step]:
@@ -142,7 +141,7 @@ class _Why:
             near = f"; {function.location} has one, and a function is followed from the outputs of its calls"
         raise _usage(f"the model has no value {wanted!r}{near or '; infer --all lists them'}")
 
-    def _step(self, value: _ValueAt) -> tuple[Step, list[tuple[_ValueAt, _Part]]]:
+    def _step(self, value: _ValueAt) -> tuple[Step, list[_Entry]]:
         """Return the step of a value, and what it depends on."""
         parts, graph = [*self._wanted[value]], self._scopes[value.path].location
         shown, contents = self._shown_type(value), self._alone.contents_of(value)
@@ -156,7 +155,7 @@ class _Why:
             unnamed = [str(dim) for dim in shown.shape or () if self._is_generated(dim)]
             reason = "the model does not name it" if unnamed else ""
             return replace(step, source="input", enters=tuple(map(_mark, unnamed)), reason=reason), []
-        found, enters = dict[tuple[_ValueAt, _Part], None](), dict[str, None]()
+        found, enters = dict[_Entry, None](), dict[str, None]()
         for part in parts:
             needed = self._alone.needed(value, part, source)
             new = self._entering(value, part, needed)
@@ -186,7 +185,7 @@ class _Why:
         shown: ValueType = self._details.types.get(value.path, {}).get(value.name, UNKNOWN)
         return shown
 
-    def _entering(self, value: _ValueAt, part: _Part, needed: Collection[tuple[_ValueAt, _Part]]) -> str | None:
+    def _entering(self, value: _ValueAt, part: _Part, needed: Collection[_Entry]) -> str | None:
         """Return a dimension as it is shown, "?" for an unknown one; None if something before it has its symbols."""
         if part.kind == "rank":
             return None if needed else "..."
@@ -206,31 +205,25 @@ class _Why:
         return substitute_names(dim, {name: names[name] for name in inside}) if inside <= names.keys() else None
 
 
-# One node, inferred again ---------------------------------------------------------------------------------------------
+# One node, inferred alone ---------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class _Alone:
-    """Infers nodes of a model again, each alone."""
+    """What is known of the values of a model, and which of it a node makes its outputs of."""
 
     analysis: Analysis
     definitions: Definitions
     _task: Task = field(init=False)
     _missing: Dim = field(init=False)
-    _runs: dict[tuple[GraphPath, int], dict[frozenset[Any], dict[_ValueAt, tuple[ValueType, Contents | None]]]] = field(
-        default_factory=dict
-    )
+    # The last node that was asked, and its walks without some of what it reads. Parts of a value are asked together.
+    _asked: tuple[GraphPath, int] | None = None
+    _walks: dict[frozenset[_Entry], Walk] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         details, whole = self.analysis.details, _proto(self.analysis)
-        names = {
-            name
-            for detail in details.graphs.values()
-            for value in {id(value): value for value in detail.types.values()}.values()
-            for dim in value.shape or ()
-            if isinstance(dim, Dim)
-            for name in names_in(dim)
-        }
+        types = {id(type): type for detail in details.graphs.values() for type in detail.types.values()}.values()
+        names = {name for type in types for dim in type.shape or () for name in _names(dim)}
         # Everything but the nodes and the weights.
         shell = ModelProto(ir_version=whole.ir_version, opset_import=whole.opset_import, functions=whole.functions)
         shell.graph.input.extend(whole.graph.input)
@@ -245,30 +238,30 @@ class _Alone:
 
     def contents_of(self, value: _ValueAt) -> Contents | None:
         """Return the known elements of a small value."""
-        detail = self.analysis.details.graphs.get(value.path)
-        known = None if detail is None else detail.constants.get(value.name)
+        known = self._constant(value)
         if isinstance(known, TensorProto):
-            known = tensor_contents(known) if len(known.dims) < 2 and sum(known.dims) <= _MOST_ELEMENTS else None
-        return known if known is not None and len(known.items) <= _MOST_ELEMENTS else None
+            known = tensor_contents(known) if len(known.dims) < 2 and sum(known.dims) <= MOST_ELEMENTS else None
+        return known if known is not None and len(known.items) <= MOST_ELEMENTS else None
+
+    def _constant(self, value: _ValueAt) -> Contents | TensorProto | None:
+        detail = self.analysis.details.graphs.get(value.path)
+        return None if detail is None else detail.constants.get(value.name)
 
     def at(self, value: _ValueAt, part: _Part) -> Item:
         """Return a dimension or element of a value; None if it is not known."""
         return _at(self.type_of(value), self.contents_of(value), part)
 
-    def needed(self, value: _ValueAt, part: _Part, source: _Source) -> list[tuple[_ValueAt, _Part]]:
+    def needed(self, value: _ValueAt, part: _Part, source: _Source) -> list[_Entry]:
         """Return the dimensions and elements of the inputs of a node that one of its output depends on: as few as tell
         it.
         """
-        home = self.definitions.home
-        given = [
-            _ValueAt(home(source.at.scope.path, name), name)
-            for name in dict.fromkeys(filter(None, reads(source.at.node)))
-        ]
+        given = self._read_by(source)
         if part.kind == "rank":
             return [(read, part) for read in given if self.type_of(read).shape is None][:1]
         every = [(read, each) for read in given for each in _parts(self.type_of(read), self.contents_of(read))]
 
-        def told(freed: Collection[tuple[_ValueAt, _Part]]) -> Item:
+        def told(freed: Collection[_Entry]) -> Item:
+            """Return what the node tells if some of its inputs are not known."""
             return self._told(value, part, source, frozenset(freed))
 
         known = told(())
@@ -285,71 +278,53 @@ class _Alone:
         same = [entry for entry in kept if isinstance(known, Dim) and self.at(*entry) == known]
         return same[:1] or kept
 
-    def _enough(
-        self, every: Sequence[tuple[_ValueAt, _Part]], known: Item, told: Callable[[Collection[Any]], Item]
-    ) -> list[tuple[_ValueAt, _Part]]:
-        """Return as few as tell what is known of an output, even if all others are not known. told: returns what is
-        known of the output if some are not known.
-        """
+    def _enough(self, every: Sequence[_Entry], known: Item, told: Callable[[Collection[_Entry]], Item]) -> list[_Entry]:
+        """Return as few as tell what is known of an output, even if all others are not known."""
         if told(every) == known:
             return []
         for entry in every:
             # Most nodes hand a dimension on.
             if self.at(*entry) == known and told({*every} - {entry}) == known:
                 return [entry]
-        freed = set[tuple[_ValueAt, _Part]]()
+        freed = set[_Entry]()
         for entry in reversed(every):
             if told(freed | {entry}) == known:
                 freed.add(entry)
         return [entry for entry in every if entry not in freed]
 
-    def _told(self, value: _ValueAt, part: _Part, source: _Source, freed: frozenset[Any]) -> Item:
-        """Return a dimension or element that a node gives if some of those of its inputs are not known."""
-        runs = self._runs.setdefault((source.at.scope.path, source.at.position), {})
-        if freed not in runs:
-            runs[freed] = {}
-        if value not in runs[freed]:
-            runs[freed].update(self._run(source, freed, value))
-        return _at(*runs[freed][value], part)
+    def _told(self, value: _ValueAt, part: _Part, source: _Source, freed: frozenset[_Entry]) -> Item:
+        node, scope = source.at.node, source.at.scope
+        if self._asked != (scope.path, source.at.position):
+            self._asked = scope.path, source.at.position
+            self._walks.clear()
+        if freed not in self._walks:
+            known = {read.name: self._without(read, freed) for read in self._read_by(source)}
+            self._walks[freed] = inferred_alone(self._task, node, scope.imports, known)
+        walk = self._walks[freed]
+        detail = walk.state.record.details.get((0, *source.inside[1:])) if source.inside else walk.detail
+        if detail is None:
+            return None
+        contents = detail.constants.get(value.name)
+        known_contents = contents if isinstance(contents, Contents) else None
+        return _at(detail.types.get(value.name, UNKNOWN), known_contents, part)
 
-    def _run(
-        self, source: _Source, freed: Collection[tuple[_ValueAt, _Part]], value: _ValueAt
-    ) -> dict[_ValueAt, tuple[ValueType, Contents | None]]:
-        state = WalkState(self._task)
-        walk = Walk(state, MAIN, _ALONE, source.at.scope.imports, Facts(), bindings={})
-        for name in dict.fromkeys(filter(None, reads(source.at.node))):
-            read = _ValueAt(self.definitions.home(source.at.scope.path, name), name)
-            parts = [part for place, part in freed if place == read]
-            walk.types[name] = self._without(self.type_of(read), parts)
-            detail = self.analysis.details.graphs.get(read.path)
-            contents = None if detail is None else detail.constants.get(name)
-            elements = {part.place for part in parts if part.kind == "element"}
-            if elements and (few := self.contents_of(read)) is not None:
-                items = [None if place in elements else item for place, item in enumerate(few.items)]
-                contents = Contents(few.shape, tuple(items))
-            if contents is not None and len(elements) == len(parts):
-                walk.constants[name] = contents
-        walk.run([source.at.node])
-        inside = (0, *source.inside[1:])
-        detail = state.record.details.get(inside if source.inside else MAIN)
-        names = [value.name] if source.inside else [*source.at.node.output]
-        known = (
-            {}
-            if detail is None
-            else {name: (detail.types.get(name, UNKNOWN), detail.constants.get(name)) for name in names}
+    def _read_by(self, source: _Source) -> list[_ValueAt]:
+        path, names = source.at.scope.path, dict.fromkeys(filter(None, reads(source.at.node)))
+        return [_ValueAt(self.definitions.home(path, name), name) for name in names]
+
+    def _without(self, read: _ValueAt, freed: Collection[_Entry]) -> Given:
+        """Return what is known of a value without some of it: symbols that mean nothing in place of dimensions."""
+        axes, elements = (
+            {part.place for place, part in freed if place == read and part.kind == kind} for kind in ("dim", "element")
         )
-        results = {}
-        for name in names:
-            type, elements_of = known.get(name, (UNKNOWN, None))
-            results[_ValueAt(value.path, name)] = type, elements_of if isinstance(elements_of, Contents) else None
-        return results
-
-    def _without(self, type: ValueType, parts: Sequence[_Part]) -> ValueType:
-        """Return a type with symbols that mean nothing for some of its dimensions."""
-        axes = {part.place for part in parts if part.kind == "dim"}
-        if type.shape is None or not axes:
-            return type
-        return type.with_shape([self._missing + axis if axis in axes else dim for axis, dim in enumerate(type.shape)])
+        type, few = self.type_of(read), self.contents_of(read)
+        if type.shape is not None and axes:
+            dims = [self._missing + axis if axis in axes else dim for axis, dim in enumerate(type.shape)]
+            return Given(type.with_shape(dims))
+        if elements and few is not None:
+            items = [None if place in elements else item for place, item in enumerate(few.items)]
+            return Given(type, Contents(few.shape, tuple(items)))
+        return Given(type, self._constant(read))
 
 
 def _at(type: ValueType, contents: Contents | None, part: _Part) -> Item:
