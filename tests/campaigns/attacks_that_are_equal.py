@@ -138,10 +138,14 @@ def as_initializers(model: onnx.ModelProto) -> onnx.ModelProto | None:
     return copy
 
 
+def _has_sequences(model: onnx.ModelProto) -> bool:
+    """Return True for a model that no Identity may be put into at will: Identity takes no sequences below 14."""
+    return any("Sequence" in node.op_type for node in model.graph.node)
+
+
 def with_identities(model: onnx.ModelProto) -> onnx.ModelProto | None:
     """Put an Identity before the first input of each third node."""
-    if _has_bodies(model) or any("Sequence" in node.op_type for node in model.graph.node):
-        # Identity takes no sequences below 14.
+    if _has_bodies(model) or _has_sequences(model):
         return None
     copy = _copy(model)
     nodes = []
@@ -158,6 +162,8 @@ def with_identities(model: onnx.ModelProto) -> onnx.ModelProto | None:
 
 def with_dead_nodes(model: onnx.ModelProto) -> onnx.ModelProto | None:
     """Add nodes that nothing reads."""
+    if _has_sequences(model):
+        return None
     copy = _copy(model)
     for number, node in enumerate(list(copy.graph.node)[:5]):
         copy.graph.node.append(helper.make_node("Identity", [node.output[0]], [f"dead.{number}"]))
