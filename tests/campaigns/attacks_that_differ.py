@@ -14,6 +14,7 @@ import onnx
 from attacks_pairs import PLACES, Array, Base, Pair, bases, changed, first_free, in_places, with_node
 from onnx import helper
 
+RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
 BODIES = [name for name in PLACES if name.startswith("in ")]
 # Operators that take the same inputs, and are easily taken for each other.
 NEAR = """
@@ -83,7 +84,9 @@ def _texts() -> Mapping[tuple[str, str], set[bytes]]:
 def _optional_inputs() -> Iterator[Pair]:
     for base in map(first_free, bases()):
         for position in range(1, len(base.node.input)):
-            if not base.node.input[position]:
+            name = base.node.input[position]
+            if not name or (base.node.op_type in RECURRENT and not np.any(base.constants.get(name, 1))):
+                # Zeros are what a recurrent operator takes for an input that is left out.
                 continue
             node = changed(base.node)
             node.input[position] = ""
