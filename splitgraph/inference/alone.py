@@ -170,6 +170,17 @@ class Alone:
             answer = self._answer(node, imports, given, said_by, least=1)
         return answer.groups
 
+    def says_shapes(
+        self, node: NodeProto, imports: Mapping[str, int], given: Sequence[Given | None], position: int
+    ) -> bool:
+        """Return True if the elements of an input say shapes that a node gives: they are not known without."""
+        asked = given[position] if position < len(given) else None
+        if _has_bodies(node) or asked is None or asked.elements is None:
+            return False
+        fewer = [*given[:position], Given(asked.type), *given[position + 1 :]]
+        answer, without = (self._infer(node, imports, _Question(tuple(each), {}, {})) for each in (given, fewer))
+        return not set(answer.known()) <= set(without.known())
+
     def _answer(
         self,
         node: NodeProto,

@@ -19,6 +19,7 @@ from splitgraph.inference.walk_state import WalkState
 from splitgraph.model.attributes import attribute_value
 from splitgraph.model.onnx_proto import NodeProto
 from splitgraph.model.schemas import OperatorVersion
+from splitgraph.model.schemas.kinds import REDUCTIONS
 from splitgraph.model.scopes import GraphPath, Scope, node_label, plain_domain
 from splitgraph.model.value_type import MAX_RANK, UNKNOWN, ValueType, tensor
 
@@ -45,10 +46,7 @@ _ONE_RANK: dict[tuple[int, ...], str] = {
     (0, ~0, ~1): "TopK",
 }
 _RANK_GROUPS = {name: group for group, names in _ONE_RANK.items() for name in _names(names)}
-_REDUCTIONS = _names(
-    "ArgMax ArgMin ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum "
-    "ReduceSumSquare"
-)
+_REDUCING = {"ArgMax", "ArgMin", *REDUCTIONS}
 _RECURRENT = (3, 3, 3, 2, 1, 3)
 # The rank of each input, None where the operator leaves it open.
 _RANKS: dict[str, Sequence[int | None]] = {
@@ -153,7 +151,7 @@ def _ranks(
     group = _RANK_GROUPS.get(op_type, ())
     if op_type == "Concat":
         group = (*range(len(given)), ~0)
-    elif op_type in _REDUCTIONS and attributes.get("keepdims", 1):
+    elif op_type in _REDUCING and attributes.get("keepdims", 1):
         group = _FIRST
     sides = [(made if place < 0 else given, ~place if place < 0 else place) for place in group]
     known = {values[place].rank for values, place in sides if place < len(values) and values[place].kind == "tensor"}

@@ -21,6 +21,7 @@ from splitgraph.model.attributes import UNRESOLVED, attribute_value, make_attrib
 from splitgraph.model.onnx_proto import AttributeProto
 from splitgraph.model.schemas import OperatorVersion, version_at, versions_of
 from splitgraph.model.schemas.allowed_values import constrained_attributes, fault_of_value, meant_value
+from splitgraph.model.schemas.kinds import REDUCTIONS
 from splitgraph.model.value_type import MAX_ITEMS
 from splitgraph.splits.canonical import clamped_lengths
 
@@ -297,11 +298,10 @@ def _fills(ctx: NodeContext, parts: int) -> bool:
 
 # Element types that the version does not allow, and that runtimes read, all in one way --------------------------------
 
-_REDUCTIONS = "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum"
 # By operator, the inputs whose integers may be int32 where the schema asks for int64, or for one type in all of them.
 # Runtimes read ConstantOfShape so, too, but a test of onnx demands the error (tests/conformance/test_onnx_suites.py).
 INT32_INPUTS: dict[str, tuple[int, ...]] = {
-    **dict.fromkeys((*_REDUCTIONS.split(), "ReduceSumSquare", "Squeeze", "Unsqueeze"), (1,)),
+    **dict.fromkeys((*REDUCTIONS, "Squeeze", "Unsqueeze"), (1,)),
     **dict.fromkeys(("Expand", "GatherND", "Reshape", "ScatterND", "Tile", "TopK"), (1,)),
     "AffineGrid": (1,),
     "Loop": (0,),

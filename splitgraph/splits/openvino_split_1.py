@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from splitgraph.dim import Dim, DimLike, Facts, Obligation
 from splitgraph.model.onnx_proto import NodeProto
+from splitgraph.model.schemas.kinds import LAYER_DOMAIN
 from splitgraph.splits.canonical import CanonicalSplit, SplitSite, dimension_on, split_contents, split_equally
 from splitgraph.splits.lowering import LowerRequest, NotRepresentable, copy_node, set_int, written_axis
 from splitgraph.splits.shared import only_one, possible_axes, read_axis
 from splitgraph.splits.variant import Variant
 
-DOMAIN = "org.openvinotoolkit"
+DOMAIN = LAYER_DOMAIN
 # The domain of layers outside OpenVINO's own operator sets: an extension may give its layers any name.
 EXTENSION = f"{DOMAIN}.extension"
 

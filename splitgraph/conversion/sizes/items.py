@@ -8,7 +8,7 @@ layout), or it has nothing of N.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -19,27 +19,14 @@ from splitgraph.inference.rules.onnx.elementwise import ARITHMETIC
 from splitgraph.inference.walk_results import GraphDetail
 from splitgraph.model.names import Definitions
 from splitgraph.model.onnx_proto import NodeProto
+from splitgraph.model.schemas.kinds import SHAPE_INPUTS
 from splitgraph.model.scopes import MAIN, GraphPath, Scope, node_label, plain_domain, roots, subgraphs
 from splitgraph.model.value_type import UNKNOWN, Contents, Shape
 
-# The inputs that say sizes, axes or positions of what is cut or repeated.
-_SAYING: Mapping[str, Sequence[int]] = {
-    "AffineGrid": (1,),
-    "CenterCropPad": (1,),
-    "Col2Im": (1, 2),
-    "ConstantOfShape": (0,),
-    "Expand": (1,),
-    "Loop": (0,),
-    "MaxUnpool": (2,),
-    "OneHot": (1,),
-    "Pad": (1,),
-    "Reshape": (1,),
-    "Resize": (2, 3),
-    "Slice": (1, 2, 3, 4),
-    "Split": (1,),
-    "SplitToSequence": (1,),
-    "Tile": (1,),
-    "Upsample": (1,),
+# Inputs that say more than a shape: what is computed depends on the numbers.
+_MEASURED: Mapping[str, Collection[int]] = {
+    **dict.fromkeys(("BlackmanWindow", "DFT", "HammingWindow", "HannWindow", "MelWeightMatrix"), range(3)),
+    **dict.fromkeys(("Range", "STFT", "TopK"), range(4)),
 }
 _LAYOUT = frozenset(
     ("Cast", "Concat", "Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Tile", "Transpose", "Unsqueeze")
@@ -71,6 +58,12 @@ def items_by_number(walked: Walked, follower: Follower, names: frozenset[str]) -
             if misuse is not None:
                 found[name] = misuse
     return found
+
+
+def _saying(node: NodeProto) -> Iterator[int]:
+    """Yield the inputs of a node that say a shape and nothing else."""
+    says = () if plain_domain(node.domain) else SHAPE_INPUTS.get(node.op_type, ())
+    return (position for position in says if position not in _MEASURED.get(node.op_type, ()))
 
 
 @dataclass(slots=True)
@@ -127,7 +120,7 @@ class _Flow:
     def _made(self, place: InputPlace, node: NodeProto, given: Mapping[int, _Label]) -> Sequence[_Label | None] | str:
         """Return the labels of outputs, or what the node does that it may not do. place: of its first input."""
         path, kind, detail = place.path, node.op_type, self.graphs[place.path]
-        says = () if plain_domain(node.domain) else _SAYING.get(kind, ())
+        says = {*_saying(node)}
         if kind in ("Shape", "Size"):
             known = self._known(detail, node.output[0])
             return [_SIZE if (self._has_name(node, path, 0) if known is None else known) else None]

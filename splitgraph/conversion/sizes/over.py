@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from splitgraph.conversion.sizes.follow import Over, Site
 from splitgraph.inference.rules.onnx.elementwise import ARITHMETIC, LOGIC, SAME_TYPE, UNARY, VARIADIC
+from splitgraph.model.schemas.kinds import REDUCTIONS
 
 # An end from which on a slice takes everything, in any type of its bounds.
 _TO_THE_END = 2**31 - 1
@@ -190,7 +191,6 @@ def _padded(site: Site) -> list[Place]:
     return _of_data(site, [axis for at, axis in enumerate(axes) if at < half and (pads[at] or pads[at + half])])
 
 
-_REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
 _ONNX: Mapping[str, Over] = {
     "ArgMax": _axis(0),
     "ArgMin": _axis(0),
@@ -270,7 +270,7 @@ _ONNX: Mapping[str, Over] = {
     "Trilu": _on(-1, -2),
     "Unique": _axis_or_all,
     "Upsample": _from(2),
-    **dict.fromkeys((f"Reduce{kind}" for kind in _REDUCTIONS), _reduce),
+    **dict.fromkeys(REDUCTIONS, _reduce),
 }
 _ONNXRUNTIME: Mapping[str, Over] = {
     "Attention": _on(1, 2),

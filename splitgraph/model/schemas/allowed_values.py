@@ -12,6 +12,8 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
+from splitgraph.model.schemas.kinds import REDUCTIONS
+
 Values = tuple[str, ...] | tuple[int, ...]
 # The values from each version on.
 ByVersion = Mapping[int, Values]
@@ -25,16 +27,11 @@ _NODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BR
 _TREES = {"nodes_modes": _NODES, **_TRANSFORMS}
 
 _FLAG = (0, 1)
-# Reductions take 0 and 1; runtimes disagree about all other numbers.
-_REDUCTIONS = (
-    *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd"),
-    *("ReduceSum", "ReduceSumSquare"),
-)
 _COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize")
 
 # By domain and operator, the allowed values of each attribute; for a list, the values of each element.
 _ALLOWED: Mapping[tuple[str, str], Mapping[str, Values | ByVersion]] = {
-    **{("", op): {"keepdims": _FLAG} for op in _REDUCTIONS},
+    **{("", op): {"keepdims": _FLAG} for op in REDUCTIONS},
     **{("", op): {"keepdims": _FLAG, "select_last_index": _FLAG} for op in ("ArgMax", "ArgMin")},
     **{("", op): {"exclusive": _FLAG, "reverse": _FLAG} for op in ("CumProd", "CumSum")},
     **{("", op): {"periodic": _FLAG} for op in ("BlackmanWindow", "HammingWindow", "HannWindow")},

@@ -16,6 +16,7 @@ import onnx
 
 from splitgraph.dim import symbol, symbols_of
 from splitgraph.inference.analysis import Analysis
+from splitgraph.model.schemas.kinds import LAYER_DOMAIN
 from splitgraph.model.scopes import Steps, finish
 from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
 from splitgraph.verification.inputs.operator_roles import (
@@ -33,8 +34,7 @@ from splitgraph.verification.values import dtype_by_name
 _GUESSED_RANK = 2
 _PASSES_ON = frozenset({"Identity", "Cast", "Squeeze", "Unsqueeze", "Reshape", "Flatten"})
 FUNCTION_DOMAIN = "org.splitgraph"
-# The domain of mirrored layers of OpenVINO IR, and the layers that pass their elements on.
-LAYER_DOMAIN = "org.openvinotoolkit"
+# The layers that pass their elements on.
 _LAYERS_PASSING_ON = frozenset({"Convert", "Squeeze", "Unsqueeze", "Reshape"})
 
 

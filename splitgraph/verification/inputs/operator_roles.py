@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
+from splitgraph.model.schemas.kinds import REDUCTIONS
+
 Integers = npt.NDArray[np.int64]
 Shape = Sequence[int]
 ShapeOf = Callable[[str], "Shape | None"]
@@ -23,9 +25,6 @@ _INDEXING = frozenset({"Gather", "GatherElements", "ScatterElements", "Scatter"}
 # From this opset on, OneHot counts negative indices from the end. The depth if it is unknown.
 _ONE_HOT_FROM_THE_END = 11
 _SOME_DEPTH = 4
-REDUCTIONS = frozenset(
-    f"Reduce{kind}" for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import onnx
 
+from splitgraph.model.schemas import kinds
 from splitgraph.model.scopes import FunctionKey, Steps, called_function, finish, function_key
 from splitgraph.model.value_type import DTYPE_NAMES
 from splitgraph.verification.models.model_files import nodes_within, scoped_nodes
@@ -20,39 +21,8 @@ from splitgraph.verification.models.model_files import nodes_within, scoped_node
 # Operators and layers that read only shapes and counts.
 _SHAPE_ONLY = frozenset({"Shape", "Size", "ShapeOf", "EyeLike", "RandomNormalLike", "RandomUniformLike"})
 _SHAPE_ONLY |= {"SequenceLength", "SequenceEmpty"}
-# Inputs that give the shape of a result, or select a part of another input.
-SHAPE_INPUTS: Mapping[str, Sequence[int]] = {
-    "AffineGrid": (1,),
-    "BlackmanWindow": (0,),
-    "Broadcast": (1,),
-    "CenterCropPad": (1,),
-    "Col2Im": (1, 2),
-    "ConstantOfShape": (0,),
-    "CropAndResize": (3,),
-    "DFT": (1, 2),
-    "Dropout": (1, 2),
-    "Expand": (1,),
-    "HammingWindow": (0,),
-    "HannWindow": (0,),
-    "Interpolate": (1, 2, 3),
-    "Loop": (0,),
-    "MaxUnpool": (2,),
-    "MelWeightMatrix": (0, 1, 2, 3, 4),
-    "OneHot": (1,),
-    "Pad": (1, 3),
-    "Range": (0, 1, 2),
-    "Reshape": (1,),
-    "Resize": (1, 2, 3),
-    "STFT": (1, 3),
-    "Slice": (1, 2, 3, 4),
-    "Split": (1,),
-    "SplitToSequence": (1,),
-    "StridedSlice": (1, 2, 3),
-    "Tile": (1,),
-    "TopK": (1,),
-    "Upsample": (1,),
-    "VariadicSplit": (1, 2),
-}
+# Inputs whose elements are no data, and say no shape either: a rate, a mode, frequencies, a region.
+_SETTINGS: Mapping[str, tuple[int, ...]] = {"Dropout": (1, 2), "MelWeightMatrix": (2, 3, 4), "Resize": (1,)}
 # Operators whose second input is boxes, in any units; ROIAlign-like layers read as many elements as these are large.
 _BOXES = frozenset({"CropAndResize", "MaxRoiPool", "RoiAlign"})
 # The bit for all shapes; each output has a bit of its own.
@@ -159,8 +129,8 @@ def _trace_positions(
         if node.op_type in _POSITIONS_OF:
             continue
         read = [roots.get(name, set()) for name in node.input]
-        if node.op_type in SHAPE_INPUTS and is_body:
-            names.update(*(read[place] for place in SHAPE_INPUTS[node.op_type] if place < len(read)))
+        if is_body:
+            names.update(*(read[place] for place in _shaping(node) if place < len(read)))
         if node.op_type in _SHAPE_ONLY:
             continue
         is_open = node.domain not in _WELL_KNOWN
@@ -279,7 +249,7 @@ class _BackwardWalk:
             mask = _union(masks.get(name, 0) for name in node.output)
             if not mask or node.op_type in _SHAPE_ONLY:
                 continue
-            of_shapes = SHAPE_INPUTS.get(node.op_type, ())
+            of_shapes = _shaping(node)
             read = [(name, _SHAPES if index in of_shapes else mask) for index, name in enumerate(node.input)]
             for graph, inner in _bodies(node, mask):
                 while self._pass(graph.node, inner):
@@ -291,6 +261,10 @@ class _BackwardWalk:
                     masks[name] = known | more
                     is_late |= name in passed
         return is_late
+
+
+def _shaping(node: onnx.NodeProto) -> tuple[int, ...]:
+    return (*kinds.shape_inputs(node), *_SETTINGS.get(node.op_type, ()))
 
 
 def _bodies(node: onnx.NodeProto, mask: int) -> Iterator[tuple[onnx.GraphProto, Masks]]:

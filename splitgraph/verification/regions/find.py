@@ -26,8 +26,8 @@ import onnx
 
 from splitgraph.differences.matching import ValueNames, match_nodes
 from splitgraph.formats.constants import Folder, UnknownFolder
+from splitgraph.model.schemas.kinds import shape_inputs
 from splitgraph.model.value_type import UNKNOWN, ValueType
-from splitgraph.verification.models.dependence import SHAPE_INPUTS
 from splitgraph.verification.models.model_files import elements_of
 from splitgraph.verification.models.model_pair import ComparedModel
 from splitgraph.verification.regions.constant_values import ConstantPairs
@@ -393,7 +393,7 @@ def _contradict(before: ValueType, after: ValueType) -> bool:
 def _says_or_moves(node: onnx.NodeProto, name: str) -> bool:
     """Return True if a node reads a value as sizes, or only moves its elements."""
     return node.op_type in _MOVING or any(
-        position < len(node.input) and node.input[position] == name for position in SHAPE_INPUTS.get(node.op_type, ())
+        position < len(node.input) and node.input[position] == name for position in shape_inputs(node)
     )
 
 

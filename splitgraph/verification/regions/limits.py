@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 
-from splitgraph.verification.models.dependence import SHAPE_INPUTS
+from splitgraph.model.schemas.kinds import SHAPE_INPUTS
 from splitgraph.verification.regions.constants import ATTRIBUTE, HeldConstant, held_constants
 from splitgraph.verification.values import Array, Value
 
@@ -36,6 +36,7 @@ _WEIGHED: Mapping[str, Collection[int]] = {
     **dict.fromkeys(("Conv", "ConvTranspose", "ConvInteger", "QLinearConv", "DeformConv"), range(9)),
     **dict.fromkeys(("LSTM", "GRU", "RNN", "QLinearMatMul"), range(9)),
     **dict.fromkeys(("Gather", "GatherElements", "GatherND"), (0, 1)),
+    **dict.fromkeys(("Dropout", "Resize"), (1, 2)),
     **dict.fromkeys(("Squeeze", "Unsqueeze", "CumSum", "DequantizeLinear"), (1, 2)),
 }
 _TEXTS = "OUS"
