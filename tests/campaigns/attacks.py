@@ -65,6 +65,10 @@ def judge(pair: Pair, helper: Helper, folder: Path) -> Mapping[str, Any]:
     found = helper.ask("verify", _SECONDS + _SLACK, before=files[0], after=files[1], timeout=_SECONDS)
     wrong = found.get("verdict") == ("equal" if pair.differs else "different")
     outcome = "WRONG" if wrong or "failed" in found else "not-run" if found["verdict"] == "not-run" else "right"
+    if wrong and witness.get("kind") == "special":
+        # What a kernel makes of infinities behind a mask is its own, where the specification's evaluator sees none.
+        again = helper.ask("oracle", 60.0, **{**arguments, "engine": "reference", "seconds": 50.0}, feed=feed)
+        outcome = "WRONG" if again.get("apart") or "failed" in again else "no witness"
     return {"outcome": outcome, "witness": witness, **found}
 
 
