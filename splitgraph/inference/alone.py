@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import NamedTuple
 
-from splitgraph.dim import Dim, DimLike, Facts, evaluate, symbol, symbols_of
+from splitgraph.dim import Dim, DimLike, Facts, evaluate, substitute_if_defined, symbol, symbols_of
 from splitgraph.inference.rules import load_rules
 from splitgraph.inference.task import Task
 from splitgraph.inference.walk import Walk
@@ -90,13 +90,14 @@ class _Question(NamedTuple):
 class _Answer(NamedTuple):
     """What the rule says. shapes: of each output. sources: what each symbol stands for. groups: the sources whose sizes
     are equal, more than one in each. summed: the sources that are equal to others only together, as lengths of a split.
-    is_wrong: the rule has found an error.
+    equalities: what has to be equal, in terms of the symbols. is_wrong: the rule has found an error.
     """
 
     shapes: tuple[tuple[DimLike | None, ...] | None, ...]
     sources: Mapping[str, Source]
     groups: tuple[tuple[Source, ...], ...]
     summed: frozenset[Source]
+    equalities: tuple[tuple[DimLike, DimLike], ...]
     generated: frozenset[str]
     is_wrong: bool
 
@@ -170,6 +171,22 @@ class Alone:
             answer = self._answer(node, imports, given, said_by, least=1)
         return answer.groups
 
+    def equal_dims(
+        self, node: NodeProto, imports: Mapping[str, int], given: Sequence[Given | None]
+    ) -> Iterator[tuple[DimLike, DimLike]]:
+        """Yield which dimensions of the inputs, or sums of them, a node needs to be equal; that of the first input
+        first.
+        """
+        if _has_bodies(node):
+            return
+        answer = self._answer(node, imports, given, None)
+        shapes = [() if each is None else each.type.shape or () for each in given]
+        dims = {name: shapes[source.position][source.place] for name, source in answer.sources.items()}
+        for sides in answer.equalities:
+            one, other = (substitute_if_defined(side, dims) if isinstance(side, Dim) else side for side in sides)  # type: ignore[arg-type]
+            if one is not None and other is not None and one != other:
+                yield one, other
+
     def says_shapes(
         self, node: NodeProto, imports: Mapping[str, int], given: Sequence[Given | None], position: int
     ) -> bool:
@@ -233,6 +250,7 @@ class Alone:
             question.sources,
             tuple(groups),
             summed,
+            tuple(_sides(facts, question.sources)),
             frozenset(walk.state.symbols.generated),
             any(finding.severity == "error" for finding in walk.state.record.diagnostics),
         )
@@ -323,6 +341,15 @@ def _equalities(facts: Facts, sources: Mapping[str, Source]) -> tuple[list[tuple
     groups = {id(group): group for group in group_of.values() if len(group) > 1}.values()
     found = [tuple(sources[name] for name in sources if name in group) for group in groups]
     return found, frozenset(sources[name] for name in summed)
+
+
+def _sides(facts: Facts, sources: Mapping[str, Source]) -> Iterator[tuple[DimLike, DimLike]]:
+    """Yield both sides of each equality between sizes, the one that names the first symbol first."""
+    numbers = {name: number for number, name in enumerate(sources)}
+    for obligation in facts.obligations:
+        if obligation.relation == "==" and symbols_of(obligation.lhs - obligation.rhs) <= sources.keys():
+            sides = (obligation.lhs, obligation.rhs)
+            yield tuple(sorted(sides, key=lambda side: min(map(numbers.__getitem__, symbols_of(side)), default=-1)))  # type: ignore[misc]
 
 
 def _values(sources: Mapping[str, Source], given: Sequence[Given | None]) -> tuple[dict[str, int], frozenset[str]]:

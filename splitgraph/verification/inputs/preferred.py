@@ -7,16 +7,16 @@ model refuses other sizes unless one of them is 1.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import onnx
 
 from splitgraph.dim import Dim, DimLike, evaluate, substitute_if_defined, symbol, symbols_of
+from splitgraph.inference.alone import Alone, Given
 from splitgraph.inference.analysis import Analysis
-from splitgraph.model.scopes import MAIN
-from splitgraph.model.value_type import UNKNOWN, ValueType
+from splitgraph.model.scopes import MAIN, opset_imports
+from splitgraph.model.value_type import UNKNOWN, ValueType, tensor
 from splitgraph.verification.inputs.solver import Condition, Solver
 
 # Each dimension should have so many windows: the first, the last, and one that sees no edge.
@@ -32,20 +32,7 @@ _MOST_REFUSED = 6
 
 # Parts of the names of window operators, of ONNX and of OpenVINO.
 _WINDOWED = ("Conv", "Pool", "STFT", "Col2Im", "ImagePatches")
-# fmt: off
-_BROADCASTING = frozenset({
-    "Add", "Sub", "Mul", "Div", "Mod", "Pow", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "PRelu", "And",
-    "Or", "Xor", "Sum", "Min", "Max", "Mean", "Where", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual",
-    "Subtract", "Multiply", "Divide", "FloorMod", "Power", "Maximum", "Minimum", "SquaredDifference",
-    "BitwiseLeftShift", "BitwiseRightShift", "PReLU", "GreaterEqual", "LessEqual", "NotEqual", "LogicalAnd",
-    "LogicalOr", "LogicalXor", "Select",
-})
-# fmt: on
-_MATRICES = frozenset({"MatMul", "MatMulInteger"})
-# The positions of these inputs of Attention.
-_QUERY, _KEY, _MASK, _PAST = 0, 1, 3, 4
-
-Shape = Sequence[DimLike | None]
+Shape = tuple[DimLike | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +57,9 @@ def read_preferred(analysis: Analysis, inputs: Mapping[str, ValueType]) -> Prefe
         for dim, named in zip(own.get(name, UNKNOWN).shape or (), dims, strict=False):
             if dim is not None and named is not None and _is_symbol(dim) and dim != named:
                 reader.definitions[str(dim)] = named
-    for nodes, types in _graphs(analysis):
+    for nodes, imports, types in _graphs(analysis):
         for node in nodes:
-            reader.read(node, types)
+            reader.read(node, imports, types)
     return Preferred(tuple(reader.broadcasts.values()), tuple(reader.windows()))
 
 
@@ -93,21 +80,24 @@ def with_preferred(solver: Solver, preferred: Sequence[Condition]) -> Solver:
     return solver
 
 
-def _graphs(analysis: Analysis) -> Iterator[tuple[Sequence[onnx.NodeProto], Mapping[str, ValueType]]]:
-    """Yield the nodes of every graph with the types of their values: of the main graph, of subgraphs, and of the bodies
-    of called functions, once for each call.
+_Graph = tuple[Sequence[onnx.NodeProto], Mapping[str, int], Mapping[str, ValueType]]
+
+
+def _graphs(analysis: Analysis) -> Iterator[_Graph]:
+    """Yield the nodes of every graph with its opsets and the types of its values: of the main graph, of subgraphs, and
+    of the bodies of called functions, once for each call.
     """
     functions = {(local.domain, local.name): local for local in analysis.model.functions}
     inner = analysis.details.graphs
     for scope in analysis.details.scopes:
         if scope.in_function or scope.path not in inner:
             continue
-        yield scope.nodes, inner[scope.path].types
+        yield scope.nodes, scope.imports, inner[scope.path].types
         for index, node in enumerate(scope.nodes if functions else ()):
             function = functions.get((node.domain, node.op_type))
             called = inner.get(("call", f"{scope.location}/{node.name or f'{node.op_type}#{index}'}"))
             if function is not None and called is not None:
-                yield function.node, called.types
+                yield function.node, opset_imports(function.opset_import), called.types
 
 
 def _is_symbol(dim: DimLike) -> bool:
@@ -116,24 +106,26 @@ def _is_symbol(dim: DimLike) -> bool:
 
 @dataclass(slots=True)
 class _PreferenceReader:
-    """Collects the preferred constraints, node after node.
+    """Collects the preferred constraints, node after node. Which sizes a node needs to be equal, its rule is asked.
 
     free: the symbols of the inputs. definitions: the other symbols, in terms of these. least: preferred minimum sizes.
+    asked: the kinds of nodes that were asked.
     """
 
     free: set[str] = field(default_factory=set)
     definitions: dict[str, DimLike] = field(default_factory=dict)
     broadcasts: dict[tuple[DimLike, DimLike], Condition] = field(default_factory=dict)
     least: dict[Dim, int] = field(default_factory=dict)
+    alone: Alone = field(default_factory=Alone)
+    asked: set[Hashable] = field(default_factory=set)
 
-    def read(self, node: onnx.NodeProto, types: Mapping[str, ValueType]) -> None:
+    def read(self, node: onnx.NodeProto, imports: Mapping[str, int], types: Mapping[str, ValueType]) -> None:
         """Add the preferences of a node."""
         if not any(_has_symbols(types.get(name)) for name in node.input):
             return
         inputs = [self._shape(types, name) for name in node.input]
-        for shapes in _broadcast_shapes(node, inputs):
-            output = types.get(node.output[0], UNKNOWN).shape if node.output else None
-            self._broadcast(shapes, output if node.op_type in _BROADCASTING | _MATRICES else None)
+        if len(inputs) > 1:
+            self._meet(node, imports, types, inputs)
         is_windowed = any(part in node.op_type for part in _WINDOWED)
         if is_windowed:
             self._fit_kernel(node, inputs)
@@ -147,26 +139,46 @@ class _PreferenceReader:
 
     def _shape(self, types: Mapping[str, ValueType], name: str) -> Shape | None:
         shape = types.get(name, UNKNOWN).shape
-        return None if shape is None else [self._resolved(dim) if isinstance(dim, Dim) else dim for dim in shape]
+        return None if shape is None else tuple(self._resolved(dim) if isinstance(dim, Dim) else dim for dim in shape)
 
     def _resolved(self, dim: Dim) -> DimLike:
         names = symbols_of(dim) & self.definitions.keys()
         return substitute_if_defined(dim, {name: self.definitions[name] for name in names}) if names else dim
 
-    def _broadcast(self, shapes: Sequence[Shape], output: Shape | None) -> None:
-        rank = max(map(len, shapes), default=0)
-        padded: list[Shape] = [[*itertools.repeat(1, rank - len(shape)), *shape] for shape in shapes]
-        results = list(output or ())[:rank] if output is not None else []
-        for axis, dims in enumerate(zip(*padded, strict=True)):
-            distinct = dict.fromkeys(dim for dim in dims if dim is not None and dim != 1)
+    def _meet(
+        self,
+        node: onnx.NodeProto,
+        imports: Mapping[str, int],
+        types: Mapping[str, ValueType],
+        inputs: Sequence[Shape | None],
+    ) -> None:
+        """Prefer that dimensions are equal which the node needs to be equal, or 1. A new symbol for them is one of
+        them.
+        """
+        known = [
+            UNKNOWN if shape is None else tensor(types[name].dtype, shape)
+            for name, shape in zip(node.input, inputs, strict=True)
+        ]
+        given = [Given(kind) if name else None for name, kind in zip(node.input, known, strict=True)]
+        # Most nodes without attributes are like others.
+        key = node.op_type, node.domain, imports.get(node.domain), *map(bool, node.input), *inputs
+        if node.attribute or key not in self.asked:
+            self.asked.add(key)
+            self._prefer_equal(self.alone.equal_dims(node, imports, given))
+        for output, name in enumerate(node.output):
+            for axis, dim in enumerate(types.get(name, UNKNOWN).shape or ()):
+                if dim is not None and _is_symbol(dim) and not {str(dim)} & (self.free | self.definitions.keys()):
+                    made = self.alone.made(node, imports, given, output, axis)
+                    if made is not None and made.is_same:
+                        position, place, _ = made.sources[0]
+                        self.definitions[str(dim)] = (known[position].shape or ())[place]  # type: ignore[assignment]
+
+    def _prefer_equal(self, equal: Iterable[tuple[DimLike, DimLike]]) -> None:
+        for sides in equal:
             # A number comes first: the symbols must equal it.
-            first, *others = sorted(distinct, key=lambda dim: not isinstance(dim, int)) if distinct else [1]
-            for further in others:
-                if isinstance(further, Dim) and symbols_of(further) | symbols_of(first) <= self.free:
-                    self.broadcasts.setdefault((first, further), Condition(further, "==", first))
-            result = results[axis] if axis < len(results) else None
-            if result is not None and _is_symbol(result) and not {str(result)} & (self.free | self.definitions.keys()):
-                self.definitions[str(result)] = first
+            first, further = sorted(sides, key=lambda dim: not isinstance(dim, int))
+            if isinstance(further, Dim) and symbols_of(further) | symbols_of(first) <= self.free:
+                self.broadcasts.setdefault((first, further), Condition(further, "==", first))
 
     def _fit_kernel(self, node: onnx.NodeProto, inputs: Sequence[Shape | None]) -> None:
         """Prefer spatial dimensions that are at least as wide as the kernel."""
@@ -174,7 +186,7 @@ class _PreferenceReader:
         given = {attribute.name: list(attribute.ints) for attribute in node.attribute}
         rank = max(len(dims) - 2, 0)
         weights = (inputs[1] or ()) if "Conv" in node.op_type and len(inputs) > 1 else ()
-        kernel: Shape = given.get("kernel_shape") or weights[max(len(weights) - rank, 0) :]
+        kernel: Sequence[DimLike | None] = given.get("kernel_shape") or weights[max(len(weights) - rank, 0) :]
         if not rank or len(kernel) != rank:
             return
         dilations = given.get("dilations") or [1] * rank
@@ -222,20 +234,3 @@ def _smallest(dim: Dim, name: str, least: int) -> int | None:
 
 def _has_symbols(value: ValueType | None) -> bool:
     return value is not None and any(isinstance(dim, Dim) for dim in value.shape or ())
-
-
-def _broadcast_shapes(node: onnx.NodeProto, inputs: Sequence[Shape | None]) -> Iterator[Sequence[Shape]]:
-    """Yield the shapes that broadcast together or agree in a node, where inference does not require it."""
-    known = [shape for shape in inputs if shape is not None]
-    if node.op_type in _BROADCASTING:
-        yield known
-    elif node.op_type in _MATRICES:
-        yield [shape[:-2] for shape in known[:2]]
-    elif node.op_type == "Attention" and len(inputs) > _MASK:
-        query, key, mask = inputs[_QUERY], inputs[_KEY], inputs[_MASK]
-        past = inputs[_PAST] if len(inputs) > _PAST else None
-        if query and key and mask and len(query) == len(key) > 2:
-            total = key[-2]
-            if past is not None and len(past) == 4 and total is not None and past[2] is not None:
-                total = total + past[2]
-            yield [[query[0], None, query[-2], total][-len(mask) :], mask]

@@ -68,7 +68,7 @@ READ: list[tuple[onnx.ModelProto, list[str], list[str]]] = [
             w=np.ones((1, 5, 4), np.float32),
             r=np.ones((1, 5, 5), np.float32),
         ),
-        [],  # M == N is demanded, not preferred
+        ["M == N"],  # demanded, too
         [],
     ),
     (parsed(f"{F} => float[N, 3, A, B] y", "y = MaxPool<kernel_shape = [2, 2]>(x)"), [], ["H >= 4", "W >= 4"]),
