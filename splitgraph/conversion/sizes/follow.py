@@ -70,10 +70,27 @@ class Repeated(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """What indices are along an axis: one entry of their last axis counts from 0, and all else is the same."""
+    """What indices or positions are along an axis: one entry along another axis, the last one of indices, counts from
+    0, and all else is the same.
+    """
 
     axis: int
     entry: int
+    along: int = -1
+
+
+class Cut(NamedTuple):
+    """An axis of weights that goes over several dimensions, as over the places of a grid: their old sizes, and the
+    dimensions that they become.
+    """
+
+    axis: int
+    sizes: tuple[int, ...]
+    dims: tuple[DimLike, ...]
+
+    def parts(self, shape: Sequence[Any], sizes: Sequence[Any]) -> tuple[Any, ...]:
+        """Return a shape with these sizes in place of the axis."""
+        return (*shape[: self.axis], *sizes, *shape[self.axis + 1 :])
 
 
 class Triangle(NamedTuple):
@@ -134,9 +151,10 @@ class Follower:
 
     operators: those of the model's format. entries: of constant inputs, the entries that are decided, in terms of
     dimensions, found so far or given by the user. expanded: the dimensions that inputs get, by axis. repeated: of
-    these, what weights of more than one element are along an axis; patterns: along several. orders: of the inputs of
-    Reshapes, the digits along an axis. merged: the values of which the last walk asked that, by input and axis. needs:
-    what the last walk found; blocked: what cannot follow, by location; conditions: which
+    these, what weights of more than one element are along an axis; patterns: along several. cuts: of
+    those whose axis goes over several dimensions: each has an axis in `repeated` and `patterns`. orders: of the inputs
+    of Reshapes, the digits along an axis. merged: the values of which the last walk asked that, by input and axis.
+    needs: what the last walk found; blocked: what cannot follow, by location; conditions: which
     sizes have to be equal. edits, attributes: what the last walk
     read otherwise: elements of constant inputs by position, and attributes; None for one that is dropped. own: the
     nodes about which something is decided. choices: the place that is taken for a digit in a Reshape that has several;
@@ -151,6 +169,7 @@ class Follower:
     expanded: dict[InputPlace, dict[int, DimLike]] = field(default_factory=dict)
     repeated: dict[InputPlace, dict[int, Repeated]] = field(default_factory=dict)
     patterns: dict[InputPlace, tuple[Counted, ...] | Triangle] = field(default_factory=dict)
+    cuts: dict[InputPlace, Cut] = field(default_factory=dict)
     edits: dict[NodePlace, dict[int, Contents]] = field(default_factory=dict)
     attributes: dict[NodePlace, dict[str, tuple[int, ...] | None]] = field(default_factory=dict)
     orders: dict[tuple[InputPlace, int], Order] = field(default_factory=dict)

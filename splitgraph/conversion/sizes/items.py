@@ -12,7 +12,7 @@ from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from splitgraph.conversion.sizes.follow import Follower, InputPlace
+from splitgraph.conversion.sizes.follow import Follower, InputPlace, Triangle
 from splitgraph.dim import Dim, DimLike, symbols_of
 from splitgraph.inference import Walked
 from splitgraph.inference.rules.onnx.elementwise import ARITHMETIC
@@ -103,7 +103,9 @@ class _Flow:
         for position, name in enumerate(node.input):
             label = self.labels.get((self.definitions.home(place.path, name), name)) if name else None
             here = place._replace(position=position)
-            counts = [axis for axis, each in self.follower.repeated.get(here, {}).items() if each.step]
+            counts = {axis for axis, each in self.follower.repeated.get(here, {}).items() if each.step}
+            pattern = self.follower.patterns.get(here)
+            counts |= set() if pattern is None or isinstance(pattern, Triangle) else {each.axis for each in pattern}
             dims = [dim for axis, dim in self.follower.expanded.get(here, {}).items() if axis in counts]
             counted = next((dim for dim in dims if self.name in symbols_of(dim)), None)
             label = label if counted is None else _Label(counted)

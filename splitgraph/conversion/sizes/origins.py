@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
+from typing import Any
 
 from splitgraph.conversion.sizes.digits import Digit, Order, is_one_factor, regrouped
-from splitgraph.conversion.sizes.follow import Counted, Follower, InputPlace, Need, Repeated
-from splitgraph.conversion.sizes.weights import NotRead, WeightReader, constant_tensor
+from splitgraph.conversion.sizes.follow import Counted, Cut, Follower, InputPlace, Need, Repeated, Triangle
+from splitgraph.conversion.sizes.weights import NotRead, WeightReader, constant_tensor, found_along
 from splitgraph.dim import Dim, DimLike, symbols_of
 from splitgraph.inference.alone import Given, Made, Source
 from splitgraph.inference.walk_results import GraphDetail
@@ -60,6 +61,8 @@ class Origins:
         self._producers: dict[tuple[GraphPath, str], _Producer] = {}
         self._tensors: dict[tuple[GraphPath, str], TensorProto] = {}
         self._defaults = set[str]()
+        # The last one that was followed.
+        self._need: Need | None = None
         for scope in root:
             for index, node in enumerate(scope.nodes):
                 self._producers.update({(scope.path, name): _Producer(scope, index) for name in node.output if name})
@@ -72,6 +75,7 @@ class Origins:
 
     def follow(self, need: Need) -> None:
         """Decide what gives a value the dimension that a node needs. Raises Stuck where nothing can."""
+        self._need = need
         if need.entry is None:
             self._follow(need.place, need.name, need.axis, need.dim)
         else:
@@ -100,11 +104,16 @@ class Origins:
         steps = np.arange(array.shape[axis]).reshape([-1 if at == axis else 1 for at in range(array.ndim)])
         if first[..., entry].any() or (array != first + counted * steps).any():
             raise Stuck(f"the indices {name!r} do not count all of {dim}")
+        self._expand_counted(place, Counted(axis, entry), dim)
+
+    def _expand_counted(self, place: InputPlace, counted: Counted, dim: DimLike) -> None:
         others = self._follower.patterns.get(place, ())
         # Pairs of numbers count along two axes.
-        kept = [each for each in others if isinstance(each, Counted) and each.axis != axis]
-        self._follower.patterns[place] = (*kept, Counted(axis, entry))
-        self._expand(place, axis, dim)
+        kept = [each for each in others if isinstance(each, Counted) and each.axis != counted.axis]
+        if any(each.axis == counted.along or each.along == counted.axis for each in kept):
+            raise Stuck("its numbers count along two axes, and each of them counts along the other")
+        self._follower.patterns[place] = (*kept, counted)
+        self._expand(place, counted.axis, dim)
 
     def _count_in_part(self, producer: _Producer, axis: int, dim: DimLike, entry: int) -> None:
         """The same for what is put together of parts along the last axis."""
@@ -346,11 +355,19 @@ class Origins:
             found = self._weights.along(home, name, tensor, axis)
         except NotRead as reason:
             raise Stuck(f"{has_size} {reason}") from None
-        if found is None:
+        if found is None and self._is_grid(reader, self._weights.elements(home, tensor), axis, dim):
+            return
+        if found is None or reader in self._follower.cuts:
             raise Stuck(f"{has_size} are not the same all along it")
+        is_counted = isinstance(found, Counted) or (isinstance(found, Repeated) and found.step != 0)
+        if is_counted and not is_one_factor(dim) and self._was_one(dim):
+            raise Stuck(f"{has_size} count along it; part of {dim} was 1, so what they count is not known")
         if isinstance(found, Repeated):
             self._follower.repeated.setdefault(reader, {})[axis] = found
             self._expand(reader, axis, dim)
+            return
+        if isinstance(found, Counted):
+            self._expand_counted(reader, found, dim)
             return
         # It stays square, unless the other side is needed to be something else.
         self._follower.patterns[reader] = found
@@ -358,6 +375,51 @@ class Origins:
         rank = len(self._shape(reader.path, name))
         sides[axis] = dim
         sides.setdefault(2 * rank - 3 - axis, dim)
+
+    def _is_grid(self, reader: InputPlace, array: Any, axis: int, dim: DimLike) -> bool:
+        """Go on with what weights count along the parts of an axis. Return False if they do not, or along items."""
+        follower, wanted = self._follower, self._follower.wanted
+        dims = tuple(digit.dim for digit in self._digits_needed(dim))
+        sizes = tuple(size for size in map(wanted.before, dims) if isinstance(size, int))
+        if len(sizes) < max(len(dims), 2) or prod(sizes) != array.shape[axis] or self._was_one(dim):
+            return False
+        cut = Cut(axis, sizes, dims)
+        parts = array.reshape(cut.parts(array.shape, sizes))
+        found = {axis + at: found_along(parts, axis + at) for at, part in enumerate(dims) if wanted.moves(part)}
+        counting = [dims[at - axis] for at, each in found.items() if not isinstance(each, Repeated) or each.step]
+        if any(each is None or isinstance(each, Triangle) for each in found.values()) or any(
+            not symbols_of(part).isdisjoint(wanted.batch) for part in counting
+        ):
+            return False
+        if reader in follower.repeated or reader in follower.patterns:
+            return follower.cuts.get(reader) == cut
+        follower.cuts[reader] = cut
+        follower.repeated[reader] = {at: each for at, each in found.items() if isinstance(each, Repeated)}
+        counted = tuple(each for each in found.values() if isinstance(each, Counted))
+        if counted:
+            follower.patterns[reader] = counted
+        self._expand(reader, axis, dim)
+        return True
+
+    def _was_one(self, dim: DimLike) -> bool:
+        """Return True for a dimension with the name of a length, and not of items, that was 1."""
+        wanted = self._follower.wanted
+        return any(wanted.old.get(name) == 1 for name in symbols_of(dim) - wanted.batch)
+
+    def _digits_needed(self, dim: DimLike) -> tuple[Digit, ...]:
+        """Return the digits of a dimension that other inputs of the node have which needs it; () if they differ."""
+        need = self._need
+        if need is None or need.dim != dim:
+            return ()
+        path, node = need.place.path, self._scopes[need.place.path].nodes[need.place.node]
+        others = [name for at, name in enumerate(node.input) if at != need.place.position and name]
+        parts = [self._part(path, name, at) for name in others for at in _places(self._shape(path, name), dim)]
+        orders = [*dict.fromkeys(self._order(part) for part in parts)]
+        return orders[0] or () if len(orders) == 1 else ()
+
+
+def _places(shape: tuple[DimLike, ...], dim: DimLike) -> list[int]:
+    return [axis for axis, size in enumerate(shape) if size == dim]
 
 
 def _between(shape: tuple[DimLike, ...], one: int, other: int) -> tuple[DimLike, ...]:

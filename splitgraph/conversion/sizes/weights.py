@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from splitgraph.conversion.sizes.follow import Repeated, Triangle
+from splitgraph.conversion.sizes.follow import Counted, Repeated, Triangle
 from splitgraph.formats.external_data import with_external_data
 from splitgraph.model.attributes import CONSTANT_DTYPES, attribute_value
 from splitgraph.model.deferred import helper, np
@@ -17,6 +17,8 @@ from splitgraph.model.value_type import DTYPE_NUMBERS
 from splitgraph.model.values import array_of
 from splitgraph.options import StrPath
 
+# What weights are along an axis.
+Pattern = Repeated | Counted | Triangle
 # Reads the elements of weights of a graph. Raises NotRead.
 ReadWeights = Callable[[GraphPath, TensorProto], Any]
 # Bytes of the largest weights that are read: a causal mask of 16,384 positions.
@@ -34,7 +36,7 @@ class WeightReader:
 
     def __init__(self, read: ReadWeights) -> None:
         self._read = read
-        self._along: dict[tuple[GraphPath, str, int], Repeated | Triangle | None] = {}
+        self._along: dict[tuple[GraphPath, str, int], Pattern | None] = {}
 
     def elements(self, home: GraphPath, tensor: TensorProto) -> Any:
         """Return the elements of weights. Raises NotRead."""
@@ -43,7 +45,7 @@ class WeightReader:
             raise NotRead(f"have {size:,} bytes; weights of at most {MOST_BYTES:,} are read")
         return self._read(home, tensor)
 
-    def along(self, home: GraphPath, name: str, tensor: TensorProto, axis: int) -> Repeated | Triangle | None:
+    def along(self, home: GraphPath, name: str, tensor: TensorProto, axis: int) -> Pattern | None:
         """Return what weights are along an axis: all the same, counted, or a triangle; None for all else. Raises
         NotRead.
         """
@@ -82,7 +84,7 @@ def constant_tensor(node: NodeProto) -> TensorProto | None:
     return None
 
 
-def found_along(array: Any, axis: int) -> Repeated | Triangle | None:
+def found_along(array: Any, axis: int) -> Pattern | None:
     """Return what an array is along an axis, as `WeightReader.along` does."""
     first = array.take([0], axis)
     if (array == first).all():
@@ -93,7 +95,8 @@ def found_along(array: Any, axis: int) -> Repeated | Triangle | None:
         last = array.take([-1], axis).flat[0]
         if steps.size == 1 and (array.shape[axis] > _FEWEST or (array.dtype.kind in "iu" and first.flat[0] == 0)):
             return _counted(axis, float(first.flat[0]), float(last), float(steps[0]))
-    return _triangle(array) if axis >= array.ndim - 2 else None
+    triangle = _triangle(array) if axis >= array.ndim - 2 else None
+    return _counted_entry(array, axis) if triangle is None and is_finite else triangle
 
 
 def _counted(axis: int, first: float, last: float, step: float) -> Repeated | None:
@@ -104,6 +107,24 @@ def _counted(axis: int, first: float, last: float, step: float) -> Repeated | No
         return Repeated(axis, int(last) - 1, -1, times=1)
     if step == 1 and last in (0, -1):
         return Repeated(axis, int(last) + 1, 1, times=-1)
+    return None
+
+
+def _counted_entry(array: Any, axis: int) -> Counted | None:
+    """Return which entry along another axis counts from 0, as in a grid of rows and columns, where all else stays."""
+    size = array.shape[axis]
+    if size < _FEWEST or (size == _FEWEST and array.dtype.kind not in "iu"):
+        return None
+    first = array.take([0], axis)
+    step = array.take([1], axis) - first
+    numbers = np.arange(size, dtype=array.dtype).reshape([-1 if at == axis else 1 for at in range(array.ndim)])
+    for along in (at for at in reversed(range(array.ndim)) if at != axis):
+        entries = np.moveaxis(step, along, -1).reshape(-1, array.shape[along])
+        if (entries != entries[0]).any() or sorted(entries[0]) != [0] * (entries.shape[1] - 1) + [1]:
+            continue
+        entry = int(entries[0].argmax())
+        is_counted = not first.take(entry, along).any() and (array == first + step * numbers).all()
+        return Counted(axis, entry, along) if is_counted else None
     return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ from splitgraph.model.deferred import np, numpy_helper
 from splitgraph.model.names import Definitions, FreshNames
 from splitgraph.model.onnx_proto import NodeProto, TensorProto
 from splitgraph.model.scopes import GraphPath, Scope, node_label
-from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, Contents, ValueType
+from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, Contents, Shape, ValueType
 
 # Expand, Range and Max of integers exist from these opsets on.
 _EXPAND, _RANGE, _INTEGER_MAX = 8, 11, 12
@@ -173,9 +173,14 @@ class _SizeDraft(SizeFormulas[str]):
         known = self.writer._type(self.scope, name)
         dtype = known.dtype or _INT64
         own = known.shape or ()
-        wanted = [self.writer.follower.wanted.after(dim) for dim in shape]
+        wanted: Sequence[DimLike] = [self.writer.follower.wanted.after(dim) for dim in shape]
         counted = next((each for each in repeated.values() if each.step), None)
         pattern = self.writer.follower.patterns.get(place)
+        whole, cut = wanted, self.writer.follower.cuts.get(place)
+        if cut is not None:
+            wanted = cut.parts(wanted, [self.writer.follower.wanted.after(dim) for dim in cut.dims])
+            own = cut.parts(own, cut.sizes)
+            name = self.write("Reshape", [name, self.list_of(own, "parts")], "in_parts")  # type: ignore[arg-type]
         if isinstance(pattern, Triangle):
             name = self._triangle(pattern, wanted)
             own = (*(1 for _ in wanted[:-2]), *wanted[-2:])
@@ -183,18 +188,26 @@ class _SizeDraft(SizeFormulas[str]):
             for count in pattern:
                 name = self._with_count(name, count, wanted, dtype)
                 own = (*own[: count.axis], wanted[count.axis], *own[count.axis + 1 :])
+            name, own = self._first_of(name, own, repeated)
         elif counted is not None:
             name = self._counted(counted, wanted[counted.axis], len(wanted), dtype)
             own = tuple(dim if axis == counted.axis else 1 for axis, dim in enumerate(wanted))
         else:
-            for axis in repeated:
-                name = self.write("Gather", [name, self.list_of([0], "first")], "first_of", axis=axis)
-                own = (*own[:axis], 1, *own[axis + 1 :])
+            name, own = self._first_of(name, own, repeated)
         target = [1 if before == after else after for before, after in zip(own, wanted, strict=True)]
-        if all(size == 1 for size in target):
-            return name
-        operator = "Expand" if self.opset >= _EXPAND else "Tile"
-        return self.write(operator, [name, self.elements(target, (len(target),), _INT64)], "repeated")
+        if any(size != 1 for size in target):
+            operator = "Expand" if self.opset >= _EXPAND else "Tile"
+            name = self.write(operator, [name, self.elements(target, (len(target),), _INT64)], "repeated")
+        return (
+            name if cut is None else self.write("Reshape", [name, self.elements(whole, (len(whole),), _INT64)], "whole")
+        )
+
+    def _first_of(self, name: str, shape: Shape, axes: Iterable[int]) -> tuple[str, Shape]:
+        """Write the first of what is all the same along axes; returns its name and shape."""
+        for axis in axes:
+            name = self.write("Gather", [name, self.list_of([0], "first")], "first_of", axis=axis)
+            shape = (*shape[:axis], 1, *shape[axis + 1 :])
+        return name, shape
 
     def _counted(self, repeated: Repeated, size: DimLike, rank: int, dtype: str) -> str:
         """Write numbers that are counted along an axis."""
@@ -211,10 +224,11 @@ class _SizeDraft(SizeFormulas[str]):
         return self.write("Reshape", [name, self.list_of(shape, "shape")], "along_axis")
 
     def _with_count(self, name: str, counted: Counted, shape: Sequence[DimLike], dtype: str) -> str:
-        """Write the first of indices, with a count of the items in one entry."""
+        """Write the first of indices or positions, with a count in one entry."""
         first = self.write("Gather", [name, self.list_of([0], "first")], "first_of", axis=counted.axis)
         number = self._counted(Repeated(counted.axis, 0, 1), shape[counted.axis], len(shape), dtype)
-        entry = np.array([int(at == counted.entry) for at in range(int(shape[-1]))], dtype)
+        entry = np.array([int(at == counted.entry) for at in range(int(shape[counted.along]))], dtype)
+        entry = entry.reshape([-1 if at == counted.along % len(shape) else 1 for at in range(len(shape))])
         count = self.write("Mul", [number, self.constant(entry, "entry")], "count")
         return self.write("Add", [first, count], "indices")
 

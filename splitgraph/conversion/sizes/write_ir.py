@@ -82,7 +82,8 @@ class LayerWriter:
                 shape: list[Any] = [axes.get(axis, dim) for axis, dim in enumerate(known.shape or ())]
                 how = self.follower.repeated.get(InputPlace(*place, position), {})
                 pattern = self.follower.patterns.get(InputPlace(*place, position))
-                if pattern is not None and not isinstance(pattern, Triangle):
+                is_cut = InputPlace(*place, position) in self.follower.cuts
+                if is_cut or (pattern is not None and not isinstance(pattern, Triangle)):
                     raise NotWritable(f"input {position} has weights that no layer makes of another size")
                 if pattern is not None:
                     source = draft.triangle(pattern, known.dtype or "", shape)
