@@ -1,11 +1,11 @@
 """Compare the outputs of two models.
 
 Floating-point numbers may differ by `atol + rtol * |first|`. A region that runs alone, with nothing behind it that
-could amplify a difference, is held to its surroundings in place of `atol` (see `surroundings`). NaN equals NaN and an
-infinity: where one sum overflows, another order of its terms gives NaN. An infinity equals itself, and not that of the
-other sign. Between two engines, elements that are not finite on both sides are not compared: engines treat them
-differently. All other types must be equal. The default tolerances suit float32 and float64. Narrower types cannot
-express such small differences, so their tolerances are at least:
+could amplify a difference, is held to its surroundings in place of `atol` (see `surroundings`). NaN equals NaN; and an
+infinity, where numbers may overflow: where one sum does, another order of its terms gives NaN. An infinity equals
+itself, and not that of the other sign. Between two engines, elements that are not finite on both sides are not
+compared: engines treat them differently. All other types must be equal. The default tolerances suit float32 and
+float64. Narrower types cannot express such small differences, so their tolerances are at least:
 
     float16, bfloat16             rtol 2 eps, atol eps
     float8 (e4m3 and e5m2 kinds)  rtol eps, atol the smallest positive number
@@ -63,8 +63,9 @@ class Comparison:
     is_local: the values are those of a region that runs alone. is_exact: nothing is allowed. max_abs_diff,
     max_rel_diff: None before the first comparison; the second one is relative to the value of the first model and
     ignores values of 0.
-    sides: how reasons call the two. only_finite: elements that are not finite on both sides are not compared. deadline:
-    as `time.monotonic` tells it; a comparison that takes longer raises OutOfTimeError.
+    sides: how reasons call the two. may_overflow: the numbers may be so large that sums of them are infinite.
+    only_finite: elements that are not finite on both sides are not compared. deadline: as `time.monotonic` tells it; a
+    comparison that takes longer raises OutOfTimeError.
     """
 
     rtol: float
@@ -74,6 +75,7 @@ class Comparison:
     max_abs_diff: float | None = None
     max_rel_diff: float | None = None
     sides: tuple[str, str] = ("the first model gives", "the second")
+    may_overflow: bool = True
     only_finite: bool = False
     deadline: float = math.inf
 
@@ -169,7 +171,10 @@ class Comparison:
         with np.errstate(invalid="ignore", over="ignore"):
             ends = np.isfinite(left), np.isfinite(right)
             finite = ends[0] & ends[1]
-            same = (left == right) | (~(ends[0] | ends[1]) & (np.isnan(left) | np.isnan(right)))
+            unknown = np.isnan(left), np.isnan(right)
+            same = (left == right) | (unknown[0] & unknown[1])
+            if self.may_overflow:
+                same |= ~(ends[0] | ends[1]) & (unknown[0] | unknown[1])
             if self.only_finite:
                 same |= ~finite
             # A number and a NaN, or a number and an infinity, have an infinite difference.

@@ -33,8 +33,8 @@ The rules for a verdict:
 - If outputs differ, and the reference evaluator finds the regions equal that an engine computes differently, that
   engine has not decided: its kernels have faults of their own.
 - If outputs differ and no region does, regions that round differently may explain it (see `docs/verification.md`).
-- NaN and infinity are equal if both models give one of them. Between two engines, only finite numbers count, and
-  inputs that are not finite prove no difference.
+- NaN and infinity are equal if both models give one of them, but for a region on numbers of ordinary size, of which
+  no sum overflows. Between two engines, only finite numbers count, and inputs that are not finite prove no difference.
 - Both models also run with dimensions of size 1 and 0. A failure there says nothing.
 - Differences do not count if the models draw random numbers without a seed.
 

@@ -92,6 +92,13 @@ def test_values_that_are_equal(before: Any, after: Any) -> None:
     assert difference_of(before, after) == ""
 
 
+@pytest.mark.parametrize(("before", "after"), EQUAL[:3])
+def test_what_does_not_overflow_is_no_nan(before: Any, after: Any) -> None:
+    found = Comparison(1e-5, 1e-6, may_overflow=False).compare_outputs(["y"], [before], [after], 0)
+    assert found is not None
+    assert Comparison(1e-5, 1e-6, may_overflow=False).compare_outputs(["y"], [before], [before], 0) is None
+
+
 @pytest.mark.parametrize(("rtol", "atol", "equal"), [(1e-5, 0.0, False), (1e-2, 0.0, True), (0.0, 1e-2, True)])
 def test_the_tolerances_are_the_callers(rtol: float, atol: float, equal: bool) -> None:
     assert (difference_of(F([1]), F([1.005]), rtol, atol) == "") is equal

@@ -23,6 +23,7 @@ from splitgraph.verification.comparison import Comparison, OutOfTimeError, diffe
 from splitgraph.verification.engines.engine_process import Attempt, Suspect, workplace
 from splitgraph.verification.engines.error_texts import is_late
 from splitgraph.verification.models.model_files import elements_of, scoped_nodes, weights_of
+from splitgraph.verification.regions.draw import ORDINARY, PLAIN
 from splitgraph.verification.regions.lost_digits import Loss, lost_digits
 from splitgraph.verification.values import Array, Value, tensors_of
 
@@ -46,8 +47,6 @@ _NARROW: Mapping[int, str] = {
 }
 # Operators with the attribute stash_type, which is float32 by default: they compute statistics in it.
 _STASHING = frozenset({"LayerNormalization", "RMSNormalization", "GroupNormalization"})
-# Drawn numbers at which engines agree; others prove a difference only if the arbiter confirms it.
-PLAIN = ("captured", "normal", "steps", "rows", "counts")
 
 
 class Opinion(NamedTuple):
@@ -103,9 +102,9 @@ class Arbiter:
             # Of a side that fails there is nothing to compare: drawn values may be invalid.
             pairs = zip(answers, suspect.outputs, strict=False)
             sides = zip(("before", "after"), pairs, strict=False)
-            deviating = [side for side, (one, other) in sides if self._differ(names, one, other)]
+            deviating = [side for side, (one, other) in sides if self._differ(names, one, other, suspect)]
             who = "both sides" if len(deviating) == len(answers) else "".join(deviating)
-            if not self._differ(names, *answers):
+            if not self._differ(names, answers[0], answers[1], suspect):
                 # The evaluator may read an attribute otherwise than the engine, whose one kernel runs both sides.
                 is_models = self.has_same_kernels and suspect.kind in PLAIN
                 return Opinion("models" if is_models else "engine", who)
@@ -127,7 +126,7 @@ class Arbiter:
         answers = self._run(wide, folders, inputs)
         if answers is None:
             return None
-        comparison = self._comparison()
+        comparison = self._comparison(suspect)
         narrow, exact = zip(*suspect.outputs, strict=True), zip(*answers, strict=True)
         if not all(_vanishes(pair, wide_pair, comparison) for pair, wide_pair in zip(narrow, exact, strict=True)):
             return None
@@ -160,14 +159,14 @@ class Arbiter:
         pairs = zip(*suspect.outputs, strict=True)
         return not self.is_exact and all(_may_be_rounding(one, other, least, allows_overflow) for one, other in pairs)
 
-    def _differ(self, names: Sequence[str], before: list[Value], after: list[Value]) -> bool:
-        if self._comparison().compare_outputs(names, before, after, 0) is not None:
+    def _differ(self, names: Sequence[str], before: list[Value], after: list[Value], suspect: Suspect) -> bool:
+        if self._comparison(suspect).compare_outputs(names, before, after, 0) is not None:
             return True
         return bool(differing_signs(before, after, self.signed))
 
-    def _comparison(self) -> Comparison:
-        is_exact = self.is_exact or self.rtol == 0
-        return Comparison(self.rtol, self.atol, is_local=True, is_exact=is_exact)
+    def _comparison(self, suspect: Suspect) -> Comparison:
+        is_exact, may_overflow = self.is_exact or self.rtol == 0, suspect.kind not in ORDINARY
+        return Comparison(self.rtol, self.atol, is_local=True, is_exact=is_exact, may_overflow=may_overflow)
 
     def _run(
         self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], inputs: Mapping[str, Value]
@@ -252,7 +251,8 @@ def _is_gone(narrow_pair: tuple[Array, Array], exact: Array, exact_after: Array,
     # Constants of float32 stay rounded to it, so the tolerances do not become those of float64.
     with np.errstate(over="ignore", invalid="ignore"):
         narrow = [array.astype(np.float32) for array in (exact, exact_after)]
-    constants = Comparison(max(comparison.rtol, _ROUNDED_CONSTANTS), comparison.atol, is_local=True)
+    rtol = max(comparison.rtol, _ROUNDED_CONSTANTS)
+    constants = Comparison(rtol, comparison.atol, is_local=True, may_overflow=comparison.may_overflow)
     left = constants.wrong(narrow[0], narrow[1])
     if not left.any():
         return True

@@ -24,7 +24,7 @@ from splitgraph.verification.inputs.solver import SymbolSizes
 from splitgraph.verification.models.dependence import values_of_elements
 from splitgraph.verification.models.model_files import write_model
 from splitgraph.verification.models.model_pair import ComparedModel, caller_inputs, default_names
-from splitgraph.verification.regions.arbiter import PLAIN, Arbiter, Opinion
+from splitgraph.verification.regions.arbiter import Arbiter, Opinion
 from splitgraph.verification.regions.batches import in_batches
 from splitgraph.verification.regions.checked import VALUES, AskedElements, CheckedKind, CheckedRegion, RegionResults
 from splitgraph.verification.regions.cut import (
@@ -34,7 +34,7 @@ from splitgraph.verification.regions.cut import (
     has_same_operators,
     have_other_constants,
 )
-from splitgraph.verification.regions.draw import is_fully_drawn
+from splitgraph.verification.regions.draw import PLAIN, is_fully_drawn
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
 from splitgraph.verification.regions.folding import folded
 from splitgraph.verification.regions.lost_digits import Loss

@@ -24,7 +24,7 @@ from splitgraph.verification.comparison import Comparison, differing_signs, elem
 from splitgraph.verification.engines.engine import Loaded, normalise
 from splitgraph.verification.engines.error_texts import is_unsupported, reason_of
 from splitgraph.verification.regions.cut import input_name
-from splitgraph.verification.regions.draw import Drawn, Models, draw
+from splitgraph.verification.regions.draw import ORDINARY, Drawn, Models, draw
 from splitgraph.verification.regions.jumps import at_jumps
 from splitgraph.verification.values import UnsupportedError, Value, is_same, tensors_of, write_values
 
@@ -227,7 +227,7 @@ class Regions:
         files = self._folder / f"region_{number}_{case}"
         kind = self.kinds[member["kind"]]
         began = time.monotonic()
-        _compare(kind, inputs, before, run, ("captured", case), self._comparison(kind), files)
+        _compare(kind, inputs, before, run, ("captured", case), self._comparison(kind, "captured"), files)
         # The first time, it was loaded, too.
         seconds = self.base_seconds.get(member["kind"], math.inf)
         self.base_seconds[member["kind"]] = min(seconds, time.monotonic() - began)
@@ -258,10 +258,11 @@ class Regions:
                     before = region.run(0, drawn.values)
                 except Exception:  # drawn values may be invalid; engines raise errors of their own types
                     continue
-                after = _compare(region, drawn.values, before, run, (drawn.kind, case), self._comparison(region), files)
+                comparison = self._comparison(region, drawn.kind)
+                after = _compare(region, drawn.values, before, run, (drawn.kind, case), comparison, files)
             if drawn.kind == "normal" and after is not None and not _shows_nothing(region, drawn.values, before):
                 ordinary.append((drawn.values, before, after))
-        self._compare_together(kind, ordinary, run, self._comparison(region))
+        self._compare_together(kind, ordinary, run, self._comparison(region, "normal"))
         if region.has_jumps:
             self._check_jumps(kind, [inputs for inputs, _, _ in ordinary], started + seconds, run)
 
@@ -276,7 +277,7 @@ class Regions:
         for case, inputs in enumerate(at_jumps(results, ordinary, rng)):
             if before := results(inputs):
                 files = self._folder / f"jump_{kind}_{case}"
-                _compare(region, inputs, before, run, ("jumps", case), self._comparison(region), files)
+                _compare(region, inputs, before, run, ("jumps", case), self._comparison(region, "jumps"), files)
 
     def ask_drawn(self, kind: int, base: Mapping[str, Value], end: float) -> None:
         """Ask a kind of region what it reads on drawn values of the shapes and types of `base`, until this time."""
@@ -313,9 +314,10 @@ class Regions:
                 _keep_suspect(run, ("normal", case), reason, (inputs, before, after), files)
                 return
 
-    def _comparison(self, kind: RegionKind) -> Comparison:
-        document = self._document
-        return Comparison(document["rtol"], document["atol"], is_local=True, is_exact=kind.is_exact)
+    def _comparison(self, kind: RegionKind, drawn: str) -> Comparison:
+        """Return how the results of a kind of region are compared on values that were drawn in this way."""
+        tolerances, may_overflow = (self._document["rtol"], self._document["atol"]), drawn not in ORDINARY
+        return Comparison(*tolerances, is_local=True, is_exact=kind.is_exact, may_overflow=may_overflow)
 
     def _keep_base(self, kind: int, inputs: Mapping[str, Value]) -> None:
         size = sum(array.nbytes for value in inputs.values() for array in tensors_of(value))

@@ -53,6 +53,22 @@ DIFFERENT = {
     ),
     "NaN and 0": Pair(LINE, "y = Identity(x)", "n = IsNaN(x) y = Where(n, c, x)", constants={"c": F(0)}),
     "-0.0 and 0.0": Pair(LINE, "y = Reciprocal(x)", "z = Add(x, c) y = Reciprocal(z)", constants={"c": F(0)}),
+    "the greatest and the mean of nothing": Pair(
+        "float[2, 0, 4] x => float[2, 1, 4] y",
+        "y = ReduceMax(x, axes)",
+        "y = ReduceMean(x, axes)",
+        constants={"axes": np.int64([1])},
+    ),
+    "0 / 0 and 1 / 0": Pair(LINE, "z = Sub(x, x) y = Div(z, z)", "z = Sub(x, x) y = Reciprocal(z)"),
+    "infinity less itself": Pair(
+        LINE, "y = Add(x, inf)", "a = Add(x, inf) y = Sub(a, inf)", constants={"inf": F(np.inf)}
+    ),
+    "a mask that multiplies, and one that is added": Pair(
+        "float[N] x, bool[N] k => float[N] y",
+        "y = Where(k, x, low)",
+        "f = Cast<to = 1>(k) g = Div(f, zero) h = Mul(g, zero) y = Add(x, h)",
+        constants={"low": F(-np.inf), "zero": F(0)},
+    ),
     "Squeeze of size 1": Pair("float[N, 3] x => float[] y", "y = Squeeze(x)", "y = Identity(x)"),
     "a size of 1 for one of two": Pair("float[N, M] x => float[] y", "y = Squeeze(x)", "y = Identity(x)"),
     # Max gives NaN for NaN in either input, Where that of the second one only.
@@ -63,6 +79,7 @@ DIFFERENT = {
 
 
 @pytest.mark.usefixtures("in_process")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the evaluator computes these numbers as NumPy does
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_models_that_differ_on_unusual_inputs(name: str) -> None:
     before, after = DIFFERENT[name].models()
@@ -100,12 +117,16 @@ EQUAL = {
     "an overflow in another order": Pair(
         THREE, "a = Mul(x, c) y = Mul(a, c)", "a = Mul(c, x) y = Mul(c, a)", constants=SAME
     ),
+    "a sum that overflows in another order": Pair(
+        "float16[N] x, float16[N] v => float16[N] y", "a = Add(x, v) y = Sub(a, v)", "a = Sub(x, v) y = Add(a, v)"
+    ),
     "half a rounding error": Pair(THREE, "y = Mul(x, c)", "y = Mul(x, d)", constants={"c": F(1), "d": F(1.000001)}),
     "texts": Pair("string[N] x => string[N] y", "y = Identity(x)", "z = Identity(x) y = Identity(z)"),
 }
 
 
 @pytest.mark.usefixtures("in_process")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the evaluator computes these numbers as NumPy does
 @pytest.mark.parametrize("name", EQUAL)
 def test_models_that_stay_equal(name: str) -> None:
     found = verify_models(*EQUAL[name].models())
