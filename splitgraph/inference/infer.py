@@ -177,10 +177,12 @@ def _walk(task: Task) -> tuple[WalkState, Walk]:
     state, graph = WalkState(task), task.model.graph
     record = state.record
     load_rules()
+    facts = Facts()
     if task.follow is not None:
         task.follow.begin()
+        facts = Facts(task.follow.bounds())
     _check_functions(state)
-    main = Walk(state, MAIN, "main", task.imports, Facts(), bindings={})
+    main = Walk(state, MAIN, "main", task.imports, facts, bindings={})
     if _opsets_known(state):
         define_graph_values(main, graph, task.sizes.given)
         main.run(graph.node)

@@ -44,6 +44,9 @@ class Follow(Protocol):
     def begin(self) -> None:
         """Begin a walk."""
 
+    def bounds(self) -> Mapping[str, tuple[int, int | None]]:
+        """Return the bounds of symbols that are known from the start."""
+
     def is_own(self, path: GraphPath, index: int) -> bool:
         """Return True for a node that is not read like others that look alike."""
 

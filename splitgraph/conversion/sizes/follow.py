@@ -199,6 +199,10 @@ class Follower:
             place[:2] for place in (*chosen, *self.entries, *self.expanded, *(place for place, _ in self.orders))
         }
 
+    def bounds(self) -> dict[str, tuple[int, None]]:
+        """Return the bounds of the names that change: a dimension of which nothing is left is not asked for."""
+        return dict.fromkeys(self.wanted.old, (1, None))
+
     def is_own(self, path: GraphPath, index: int) -> bool:
         """Return True for a node that is not like others that look alike: something was decided about it."""
         return (path, index) in self.own

@@ -125,11 +125,11 @@ def _settled_walk(mirrored: Mirror, task: Task) -> tuple[WalkState, Walk]:
 
 
 def _walk(mirrored: Mirror, task: Task) -> tuple[WalkState, Walk]:
-    state = WalkState(task)
+    state, facts = WalkState(task), Facts()
     if task.follow is not None:
         task.follow.begin()
+        facts = Facts(task.follow.bounds())
     load_openvino_rules()
-    facts = Facts()
     main = Walk(state, MAIN, "main", state.task.imports, facts, bindings={})
     _require_intervals(main, mirrored.bounds, task.sizes.bound)
     define_graph_values(main, mirrored.model.graph, task.sizes.given)
