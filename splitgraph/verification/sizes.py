@@ -24,7 +24,7 @@ from splitgraph.conversion.rewrite import GivenSizes
 from splitgraph.conversion.sizes.convert import convert_to
 from splitgraph.conversion.sizes.convert_ir import convert_ir_to, relabelled_mirror, with_shapes
 from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, renamed
-from splitgraph.dim import Dim, DimLike, substitute_if_defined, symbols_of
+from splitgraph.dim import Dim, DimLike, substitute_if_defined
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.formats.openvino_ir import OpenVINOModel
 from splitgraph.inference import fix_model, infer_model
@@ -305,8 +305,7 @@ class _IrCase:
             axis = None if source is None else axis_of(types[names[source]].shape, name)
             if axis is not None:
                 axes[layer.id] = axis
-        inputs = {value for value in mirrored.given[MAIN] if _has_items(value, name, self.wanted)}
-        return repeated_ir(before, inputs, axes, self.wanted.old[name], groups)
+        return repeated_ir(before, self.wanted.axes[name], axes, self.wanted.old[name], groups)
 
 
 def _number(dim: DimLike | None, sizes: Mapping[str, int]) -> int | None:
@@ -351,9 +350,3 @@ def _at(check: _Check, finding: Diagnostic) -> Diagnostic:
     return (
         replace(finding, message=f"at {check.at}: {finding.message}") if finding.code in _WITHOUT_VERDICT else finding
     )
-
-
-def _has_items(input: str, name: str, wanted: Wanted) -> bool:
-    """Return True for an input whose first dimension is a symbol."""
-    first = (*wanted.shapes.get(input, ()), None)[0]
-    return isinstance(first, Dim) and symbols_of(first) == {name}

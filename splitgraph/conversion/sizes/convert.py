@@ -13,7 +13,7 @@ from splitgraph.conversion.rewrite import GivenSizes, Rewrite, step
 from splitgraph.conversion.sizes.follow import Operators
 from splitgraph.conversion.sizes.formulas import NotWritable
 from splitgraph.conversion.sizes.laws import told_conditions
-from splitgraph.conversion.sizes.over import APART, OVER
+from splitgraph.conversion.sizes.over import APART, FLOW, OVER
 from splitgraph.conversion.sizes.rounds import given_by_the_user
 from splitgraph.conversion.sizes.rules import RULES, SAYING
 from splitgraph.conversion.sizes.search import find_reading
@@ -29,7 +29,7 @@ from splitgraph.model.value_type import UNKNOWN, Shape
 from splitgraph.model.values import write_dim
 from splitgraph.options import STRICT, Leeway, NewSizes, Sizes
 
-_OPERATORS = Operators("", RULES, SAYING, OVER, APART)
+_OPERATORS = Operators("", RULES, SAYING, OVER, APART, FLOW)
 
 
 def convert_sizes(model: ModelProto, sizes: NewSizes, leeway: Leeway = STRICT) -> Rewrite[ModelProto]:

@@ -129,20 +129,37 @@ class Alternative(NamedTuple):
     is_attribute: bool = False
 
 
+class SizeFlow(NamedTuple):
+    """What the operators of a format make of values that say sizes (`items.py`).
+
+    shapes: give the sizes of a value. saying: the inputs that say sizes, axes or positions of what is cut or repeated.
+    layout: give their elements in another layout. of_sizes: give sizes again, if they are given sizes. picking: read
+    elements by indices, which are the second input; with the attribute, or the number of the input, that says the axis;
+    None for tuples along the first axes.
+    """
+
+    shapes: Collection[str]
+    saying: Mapping[str, Sequence[int]]
+    layout: Collection[str]
+    of_sizes: Collection[str]
+    picking: Mapping[str, str | int | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Operators:
     """What the operators of a format say about sizes.
 
     domain: that of the operators. rules: read a node, by domain and operator. saying: the input that says a size. over:
-    the axes along which a node computes, by domain and operator; None if that is not known. apart: the operators that
-    compute over none.
+    the axes along which a node computes, by domain and operator. apart: the operators that compute over none. flow:
+    what they make of sizes.
     """
 
     domain: str
     rules: Mapping[tuple[str, str], Rule]
     saying: Mapping[str, int]
-    over: Mapping[tuple[str, str], Over] | None = None
-    apart: Collection[str] = ()
+    over: Mapping[tuple[str, str], Over]
+    apart: Collection[str]
+    flow: SizeFlow
 
 
 @dataclass(slots=True)
@@ -236,8 +253,6 @@ class Follower:
         """Note over which dimensions a node computes."""
         node = site.ctx.node
         known = self.operators
-        if known.over is None:
-            return
         over = known.over.get((plain_domain(node.domain), node.op_type))
         if over is None and plain_domain(node.domain) == known.domain and node.op_type not in known.apart:
             for position in range(site.ctx.input_count):
@@ -337,6 +352,13 @@ class Site:
         rows, columns = (kind.shape or ())[-2:] if isinstance(self._pattern(position), Triangle) else (0, 0)
         if rows != columns:
             self.block(f"the triangle {ctx.node.input[position]!r} would have {rows} rows and {columns} columns")
+
+    def count(self, position: int, dim: DimLike) -> None:
+        """Read a list with the one number 0 as one that counts a dimension."""
+        place = self.place(position)
+        self.follower.expanded.setdefault(place, {})[0] = dim
+        self.follower.repeated.setdefault(place, {})[0] = Repeated(0, 0, 1)
+        self.expand(position, {0: dim})
 
     def _pattern(self, position: int) -> tuple[Counted, ...] | Triangle | None:
         return self.follower.patterns.get(self.place(position))
@@ -462,7 +484,7 @@ class Site:
 
     def leaves_items_apart(self, dim: DimLike) -> bool:
         """Return True for a dimension of items alone, of which no part may be taken."""
-        return self.follower.operators.over is not None and symbols_of(dim) <= self.wanted.batch
+        return symbols_of(dim) <= self.wanted.batch
 
     def block(self, text: str) -> None:
         """The node cannot follow."""

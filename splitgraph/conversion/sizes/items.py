@@ -8,33 +8,20 @@ layout), or it has nothing of N.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from splitgraph.conversion.sizes.bodies import ports_of_body
 from splitgraph.conversion.sizes.follow import Follower, InputPlace, Triangle
 from splitgraph.dim import Dim, DimLike, symbols_of
 from splitgraph.inference import Walked
-from splitgraph.inference.rules.onnx.elementwise import ARITHMETIC
 from splitgraph.inference.walk_results import GraphDetail
+from splitgraph.model.attributes import attribute_value
 from splitgraph.model.names import Definitions
 from splitgraph.model.onnx_proto import NodeProto
-from splitgraph.model.schemas.kinds import SHAPE_INPUTS
 from splitgraph.model.scopes import MAIN, GraphPath, Scope, node_label, plain_domain, roots, subgraphs
 from splitgraph.model.value_type import UNKNOWN, Contents, Shape
-
-# Inputs that say more than a shape: what is computed depends on the numbers.
-_MEASURED: Mapping[str, Collection[int]] = {
-    **dict.fromkeys(("BlackmanWindow", "DFT", "HammingWindow", "HannWindow", "MelWeightMatrix"), range(3)),
-    **dict.fromkeys(("Range", "STFT", "TopK"), range(4)),
-}
-_LAYOUT = frozenset(
-    ("Cast", "Concat", "Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Tile", "Transpose", "Unsqueeze")
-)
-# Read elements by indices, which are the second input.
-_PICKING = frozenset(("Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND"))
-# Give sizes again, if they are given sizes.
-_OF_SIZES = _LAYOUT | set(ARITHMETIC) - {"Pow"} | {"Gather", "Mod", "Min", "Max", "ReduceProd", "Slice", "Split"}
 
 
 class _Label(NamedTuple):
@@ -58,12 +45,6 @@ def items_by_number(walked: Walked, follower: Follower, names: frozenset[str]) -
             if misuse is not None:
                 found[name] = misuse
     return found
-
-
-def _saying(node: NodeProto) -> Iterator[int]:
-    """Yield the inputs of a node that say a shape and nothing else."""
-    says = () if plain_domain(node.domain) else SHAPE_INPUTS.get(node.op_type, ())
-    return (position for position in says if position not in _MEASURED.get(node.op_type, ()))
 
 
 @dataclass(slots=True)
@@ -121,9 +102,10 @@ class _Flow:
 
     def _made(self, place: InputPlace, node: NodeProto, given: Mapping[int, _Label]) -> Sequence[_Label | None] | str:
         """Return the labels of outputs, or what the node does that it may not do. place: of its first input."""
-        path, kind, detail = place.path, node.op_type, self.graphs[place.path]
-        says = {*_saying(node)}
-        if kind in ("Shape", "Size"):
+        path, kind, detail, flow = place.path, node.op_type, self.graphs[place.path], self.follower.operators.flow
+        is_own = plain_domain(node.domain) == self.follower.operators.domain
+        says = flow.saying.get(kind, ()) if is_own else ()
+        if kind in flow.shapes:
             known = self._known(detail, node.output[0])
             return [_SIZE if (self._has_name(node, path, 0) if known is None else known) else None]
         if not given:
@@ -140,11 +122,11 @@ class _Flow:
             return []
         counts = [label for label in rest.values() if label.counted is not None]
         if len(counts) == len(rest):
-            if kind in _LAYOUT:
+            if kind in flow.layout:
                 return [counts[0]] * len(node.output)
-            if kind in _PICKING and set(rest) == {1} and self._picks_items(node, path):
+            if kind in flow.picking and set(rest) == {1} and self._picks_items(node, path):
                 return []
-        elif not counts and kind in _OF_SIZES and self._is_list(detail, node):
+        elif not counts and kind in flow.of_sizes and self._is_list(detail, node):
             return [_SIZE] * len(node.output)
         return f"{kind} computes with the number of {self.name}, and not only with each item in turn"
 
@@ -166,24 +148,23 @@ class _Flow:
             return None
         if given.keys() & {"If": {0}, "Loop": {1}}.get(node.op_type, set()):
             return f"{node.op_type} decides by the number of {self.name}"
-        first = 1 if node.op_type == "Loop" else 0
         made: list[_Label | None] = [None] * len(node.output)
         for attribute, at, graph in bodies:
             inner = (*path, index, attribute, at)
-            passed = {} if node.op_type == "If" else dict(given)
-            if node.op_type == "Loop":
-                limit = self._items(path, node.input[0]) if node.input[0] else None
-                passed[0] = _Label(limit[0] if limit else None)
-                if 0 not in given:
-                    del passed[0]
+            ports = ports_of_body(node, attribute, graph)
+            passed = {inside: given[outside] for outside, inside in ports.inputs if outside in given}
+            if ports.iteration is not None and 0 in given:
+                limit = self._items(path, node.input[0])
+                passed[ports.iteration] = _Label(limit[0] if limit else None)
             for position, label in passed.items():
                 if position < len(graph.input):
                     self.labels[inner, graph.input[position].name] = label
             yield from self._graph(inner)
-            for number, output in enumerate(graph.output[first:]):
-                carried = self.labels.get((self.definitions.home(inner, output.name), output.name))
-                if carried is not None and number < len(made):
-                    made[number] = carried
+            for inside, outside in ports.outputs:
+                name = graph.output[inside].name
+                carried = self.labels.get((self.definitions.home(inner, name), name))
+                if carried is not None and outside < len(made):
+                    made[outside] = carried
         return made
 
     def _has_name(self, node: NodeProto, path: GraphPath, position: int) -> bool:
@@ -197,11 +178,15 @@ class _Flow:
 
     def _picks_items(self, node: NodeProto, path: GraphPath) -> bool:
         """Return True if indices of a node are those of items: the axis that they count has the name."""
-        if node.op_type in ("GatherND", "ScatterND"):
+        axis = self.follower.operators.flow.picking[node.op_type]
+        if axis is None:
             return self._has_name(node, path, 0)
-        dims = self._dims(path, node.input[0])
-        axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 0)
-        dim = dims[axis] if -len(dims) <= axis < len(dims) else None
+        if isinstance(axis, str):
+            said = next((attribute_value(each) for each in node.attribute if each.name == axis), 0)
+        else:
+            said = (self._items(path, node.input[axis]) or (None,))[0]
+        dims, number = self._dims(path, node.input[0]), None if said is None else int(said)
+        dim = dims[number] if number is not None and -len(dims) <= number < len(dims) else None
         return dim is not None and self.name in symbols_of(dim)
 
     def _known(self, detail: GraphDetail, name: str) -> bool | None:

@@ -6,11 +6,12 @@ those handle each place of every axis by itself, or move whole places. Of any ot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from splitgraph.conversion.sizes.follow import Over, Site
+from splitgraph.conversion.sizes.follow import Over, Site, SizeFlow
+from splitgraph.dim import DimLike
 from splitgraph.inference.rules.onnx.elementwise import ARITHMETIC, LOGIC, SAME_TYPE, UNARY, VARIADIC
-from splitgraph.model.schemas.kinds import REDUCTIONS
+from splitgraph.model.schemas.kinds import REDUCTIONS, SHAPE_INPUTS
 
 # An end from which on a slice takes everything, in any type of its bounds.
 _TO_THE_END = 2**31 - 1
@@ -18,26 +19,28 @@ _TO_THE_END = 2**31 - 1
 Place = tuple[int, int]
 
 
-def _of_data(site: Site, axes: Iterable[int]) -> list[Place]:
+def of_data(site: Site, axes: Iterable[int]) -> list[Place]:
+    """The data along some axes."""
     rank = len(site.dims(0) or ())
     return [(0, axis % rank) for axis in axes if -rank <= axis < rank]
 
 
 def _axis(default: int) -> Over:
-    return lambda site: _of_data(site, [site.ctx.attribute("axis", default)])
+    return lambda site: of_data(site, [site.ctx.attribute("axis", default)])
 
 
-def _from(first: int) -> Over:
+def to_the_last(first: int) -> Over:
     """All axes from one on."""
-    return lambda site: _of_data(site, range(first, len(site.dims(0) or ())))
+    return lambda site: of_data(site, range(first, len(site.dims(0) or ())))
 
 
-def _on(*axes: int) -> Over:
+def on_axes(*axes: int) -> Over:
     """These axes of the data."""
-    return lambda site: _of_data(site, axes)
+    return lambda site: of_data(site, axes)
 
 
-def _everything(site: Site) -> list[Place]:
+def of_all(site: Site) -> list[Place]:
+    """All inputs along all axes."""
     return [
         (position, axis) for position in range(site.ctx.input_count) for axis in range(len(site.dims(position) or ()))
     ]
@@ -45,18 +48,18 @@ def _everything(site: Site) -> list[Place]:
 
 def _axes_or_all(default: tuple[int, ...] | None = None) -> Over:
     """The axes of an attribute; all where none are given."""
-    return lambda site: _of_data(site, site.ctx.attribute("axes", default) or range(len(site.dims(0) or ())))
+    return lambda site: of_data(site, site.ctx.attribute("axes", default) or range(len(site.dims(0) or ())))
 
 
 def _axis_or_all(site: Site) -> list[Place]:
     axis = site.ctx.attribute("axis")
-    return _everything(site) if axis is None else _of_data(site, [axis])
+    return of_all(site) if axis is None else of_data(site, [axis])
 
 
 def _softmax(site: Site) -> list[Place]:
     """Below 13, all axes from the given one on."""
     if site.ctx.since_version >= 13:
-        return _of_data(site, [site.ctx.attribute("axis", -1)])
+        return of_data(site, [site.ctx.attribute("axis", -1)])
     return _to_the_end(1)(site)
 
 
@@ -64,7 +67,7 @@ def _to_the_end(default: int) -> Callable[[Site], list[Place]]:
     def over(site: Site) -> list[Place]:
         rank = len(site.dims(0) or ())
         axis = site.ctx.attribute("axis", default)
-        return _of_data(site, range(axis % rank, rank)) if -rank <= axis < rank else []
+        return of_data(site, range(axis % rank, rank)) if -rank <= axis < rank else []
 
     return over
 
@@ -77,19 +80,21 @@ def _reduce(site: Site) -> list[Place]:
             return []
     if not axes:
         axes = () if site.ctx.attribute("noop_with_empty_axes", 0) else range(len(site.dims(0) or ()))
-    return _of_data(site, axes)
+    return of_data(site, axes)
 
 
-def _matmul(site: Site) -> list[Place]:
+def multiplies(site: Site, transpose_a: bool = False, transpose_b: bool = False) -> list[Place]:
+    """The inner axes of a matrix product."""
     one, other = len(site.dims(0) or ()), len(site.dims(1) or ())
-    return [*([(0, one - 1)] if one else []), *([(1, max(other - 2, 0))] if other else [])]
+    inner = one - 2 if transpose_a else one - 1, other - 1 if transpose_b else other - 2
+    return [(at, max(axis, 0)) for at, (axis, rank) in enumerate(zip(inner, (one, other), strict=True)) if rank]
 
 
 def _gemm(site: Site) -> list[Place]:
     return [(0, 0 if site.ctx.attribute("transA", 0) else 1), (1, 1 if site.ctx.attribute("transB", 0) else 0)]
 
 
-def _einsum(site: Site) -> list[Place]:
+def sums_letters(site: Site) -> list[Place]:
     """Letters that the output does not have are summed."""
     equation = site.ctx.attribute("equation", "")
     text = (equation.decode() if isinstance(equation, bytes) else equation).replace(" ", "")
@@ -111,7 +116,8 @@ def _recurrent(site: Site) -> list[Place]:
     return [(0, steps), (0, 2)]
 
 
-def _attention(site: Site) -> list[Place]:
+def attends(site: Site) -> list[Place]:
+    """The positions and the features of queries, keys and values."""
     ranks = [len(site.dims(position) or ()) for position in range(3)]
     return [(position, axis) for position, rank in enumerate(ranks) if rank > 2 for axis in (rank - 2, rank - 1)]
 
@@ -136,17 +142,20 @@ def _slice(site: Site) -> list[Place]:
     steps = (1,) * len(starts) if steps is None else steps
     parts = []
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=False):
-        own = dims[axis] if -len(dims) <= axis < len(dims) else None
-        # Of a batch of 1, a slice to 4 is not all of it.
-        is_whole = start == 0 and step == 1 and (end == own or (isinstance(end, int) and end >= _TO_THE_END))
-        parts += [] if is_whole else [axis]
-    return _of_data(site, parts)
+        parts += [] if is_whole(dims, axis, start, end, step) else [axis]
+    return of_data(site, parts)
 
 
-def _positions(site: Site) -> list[Place]:
+def is_whole(dims: Sequence[DimLike], axis: int, start: DimLike, end: DimLike, step: DimLike) -> bool:
+    """Return True for a slice of all of an axis. Of a batch of 1, a slice to 4 is not all of it."""
+    own = dims[axis] if -len(dims) <= axis < len(dims) else None
+    return start == 0 and step == 1 and (end == own or (isinstance(end, int) and end >= _TO_THE_END))
+
+
+def positions(site: Site) -> list[Place]:
     """Elements that are written or taken by positions along the first axes, which the model has as constants."""
     depth = (site.dims(1) or (0,))[-1]
-    return _of_data(site, range(depth)) if site.numbers(1) is not None and isinstance(depth, int) else []
+    return of_data(site, range(depth)) if site.numbers(1) is not None and isinstance(depth, int) else []
 
 
 def _batch_normalization(site: Site) -> list[Place]:
@@ -158,15 +167,15 @@ def _batch_normalization(site: Site) -> list[Place]:
 def _spectrum(site: Site) -> list[Place]:
     """The signal, and its real and imaginary parts."""
     axis = site.ctx.attribute("axis", 1) if site.ctx.since_version < 20 else (site.numbers(2) or (-2,))[0]
-    return _of_data(site, [axis, -1])
+    return of_data(site, [axis, -1])
 
 
 def _roi_align(site: Site) -> list[Place]:
-    return [*_of_data(site, range(2, 4)), *([(0, 0)] if site.numbers(2) is not None else [])]
+    return [*of_data(site, range(2, 4)), *([(0, 0)] if site.numbers(2) is not None else [])]
 
 
 def _tile(site: Site) -> list[Place]:
-    return _of_data(site, [axis for axis, count in enumerate(site.numbers(1) or ()) if count != 1])
+    return of_data(site, [axis for axis, count in enumerate(site.numbers(1) or ()) if count != 1])
 
 
 def _scan(site: Site) -> list[Place]:
@@ -177,52 +186,52 @@ def _scan(site: Site) -> list[Place]:
 
 
 def _cumulated(site: Site) -> list[Place]:
-    return _of_data(site, site.numbers(1) or ())
+    return of_data(site, site.numbers(1) or ())
 
 
 def _reversed(site: Site) -> list[Place]:
-    return _of_data(site, [site.ctx.attribute("time_axis", 0)])
+    return of_data(site, [site.ctx.attribute("time_axis", 0)])
 
 
 def _padded(site: Site) -> list[Place]:
     pads = site.ctx.attribute("pads") or site.numbers(1) or ()
     axes = site.numbers(3) or range(len(pads) // 2)
     half = len(pads) // 2
-    return _of_data(site, [axis for at, axis in enumerate(axes) if at < half and (pads[at] or pads[at + half])])
+    return of_data(site, [axis for at, axis in enumerate(axes) if at < half and (pads[at] or pads[at + half])])
 
 
 _ONNX: Mapping[str, Over] = {
     "ArgMax": _axis(0),
     "ArgMin": _axis(0),
-    "Attention": _attention,
-    "AveragePool": _from(2),
+    "Attention": attends,
+    "AveragePool": to_the_last(2),
     "Concat": _axis(1),
-    "Conv": _from(1),
-    "ConvInteger": _from(1),
-    "ConvTranspose": _from(1),
+    "Conv": to_the_last(1),
+    "ConvInteger": to_the_last(1),
+    "ConvTranspose": to_the_last(1),
     "CumSum": _cumulated,
-    "Einsum": _einsum,
+    "Einsum": sums_letters,
     "Gather": _indexed,
     "GatherElements": _axis(0),
     "Gemm": _gemm,
-    "GlobalAveragePool": _from(2),
-    "GlobalLpPool": _from(2),
-    "GlobalMaxPool": _from(2),
-    "GroupNormalization": _from(1),
+    "GlobalAveragePool": to_the_last(2),
+    "GlobalLpPool": to_the_last(2),
+    "GlobalMaxPool": to_the_last(2),
+    "GroupNormalization": to_the_last(1),
     "Hardmax": _softmax,
-    "InstanceNormalization": _from(2),
-    "LRN": _from(1),
+    "InstanceNormalization": to_the_last(2),
+    "LRN": to_the_last(1),
     "LSTM": _recurrent,
     "GRU": _recurrent,
     "LayerNormalization": _to_the_end(-1),
     "LogSoftmax": _softmax,
     "LpNormalization": _axis(-1),
-    "LpPool": _from(2),
-    "MatMul": _matmul,
-    "MatMulInteger": _matmul,
-    "MaxPool": _from(2),
+    "LpPool": to_the_last(2),
+    "MatMul": multiplies,
+    "MatMulInteger": multiplies,
+    "MaxPool": to_the_last(2),
     "Pad": _padded,
-    "QLinearConv": _from(1),
+    "QLinearConv": to_the_last(1),
     "QLinearMatMul": lambda site: [(0, len(site.dims(0) or ()) - 1), (3, max(len(site.dims(3) or ()) - 2, 0))],
     "RMSNormalization": _to_the_end(-1),
     "RNN": _recurrent,
@@ -233,51 +242,51 @@ _ONNX: Mapping[str, Over] = {
     "Softmax": _softmax,
     "Split": _axis(0),
     "TopK": _axis(-1),
-    "AffineGrid": _on(1, 2),
+    "AffineGrid": on_axes(1, 2),
     "BatchNormalization": _batch_normalization,
-    "CausalConvWithState": _from(1),
+    "CausalConvWithState": to_the_last(1),
     "CenterCropPad": _axes_or_all(),
-    "Col2Im": _on(1, 2),
+    "Col2Im": on_axes(1, 2),
     "Compress": _axis_or_all,
     "CumProd": _cumulated,
     "DFT": _spectrum,
-    "DeformConv": _from(1),
-    "Det": _on(-1, -2),
-    "DynamicQuantizeLinear": _everything,
-    "EyeLike": _on(0, 1),
-    "GridSample": _from(2),
-    "ImageDecoder": _everything,
-    "LinearAttention": _attention,
-    "MaxRoiPool": _from(2),
-    "MaxUnpool": _from(2),
+    "DeformConv": to_the_last(1),
+    "Det": on_axes(-1, -2),
+    "DynamicQuantizeLinear": of_all,
+    "EyeLike": on_axes(0, 1),
+    "GridSample": to_the_last(2),
+    "ImageDecoder": of_all,
+    "LinearAttention": attends,
+    "MaxRoiPool": to_the_last(2),
+    "MaxUnpool": to_the_last(2),
     "MeanVarianceNormalization": _axes_or_all((0, 2, 3)),
-    "Multinomial": _on(1),
-    "NegativeLogLikelihoodLoss": _everything,
+    "Multinomial": on_axes(1),
+    "NegativeLogLikelihoodLoss": of_all,
     "NonMaxSuppression": lambda site: [(0, 1), (0, 2), (1, 1), (1, 2)],
-    "NonZero": _everything,
-    "Resize": _from(2),
+    "NonZero": of_all,
+    "Resize": to_the_last(2),
     "RoiAlign": _roi_align,
-    "STFT": _from(1),
+    "STFT": to_the_last(1),
     "Scatter": _axis(0),
-    "ScatterND": _positions,
-    "SoftmaxCrossEntropyLoss": _everything,
+    "ScatterND": positions,
+    "SoftmaxCrossEntropyLoss": of_all,
     "SplitToSequence": _axis(0),
-    "StringNormalizer": _everything,
+    "StringNormalizer": of_all,
     "SwiGLU": _axis(-1),
     "TensorScatter": _axis(-2),
-    "TfIdfVectorizer": _on(-1),
+    "TfIdfVectorizer": on_axes(-1),
     "Tile": _tile,
-    "Trilu": _on(-1, -2),
+    "Trilu": on_axes(-1, -2),
     "Unique": _axis_or_all,
-    "Upsample": _from(2),
+    "Upsample": to_the_last(2),
     **dict.fromkeys(REDUCTIONS, _reduce),
 }
 _ONNXRUNTIME: Mapping[str, Over] = {
-    "Attention": _on(1, 2),
-    "DynamicQuantizeLSTM": _everything,
-    "DynamicQuantizeMatMul": _everything,
-    "GroupQueryAttention": _attention,
-    "MultiHeadAttention": _attention,
+    "Attention": on_axes(1, 2),
+    "DynamicQuantizeLSTM": of_all,
+    "DynamicQuantizeMatMul": of_all,
+    "GroupQueryAttention": attends,
+    "MultiHeadAttention": attends,
 }
 OVER: Mapping[tuple[str, str], Over] = {
     **{("", name): over for name, over in _ONNX.items()},
@@ -344,4 +353,28 @@ APART = frozenset(
         "Unsqueeze",
         "Where",
     )
+)
+# Inputs that say more than a shape: what is computed depends on the numbers.
+_MEASURED: Mapping[str, Collection[int]] = {
+    **dict.fromkeys(("BlackmanWindow", "DFT", "HammingWindow", "HannWindow", "MelWeightMatrix"), range(3)),
+    **dict.fromkeys(("Range", "STFT", "TopK"), range(4)),
+}
+_LAYOUT = frozenset(
+    ("Cast", "Concat", "Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Tile", "Transpose", "Unsqueeze")
+)
+FLOW = SizeFlow(
+    shapes=frozenset(("Shape", "Size")),
+    saying={
+        kind: tuple(position for position in says if position not in _MEASURED.get(kind, ()))
+        for kind, says in SHAPE_INPUTS.items()
+    },
+    layout=_LAYOUT,
+    of_sizes=_LAYOUT | set(ARITHMETIC) - {"Pow"} | {"Gather", "Mod", "Min", "Max", "ReduceProd", "Slice", "Split"},
+    picking={
+        "Gather": "axis",
+        "GatherElements": "axis",
+        "GatherND": None,
+        "ScatterElements": "axis",
+        "ScatterND": None,
+    },
 )

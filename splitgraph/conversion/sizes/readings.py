@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from splitgraph.conversion.sizes.follow import Meaning, Site
-from splitgraph.dim import Dim, DimLike
+from splitgraph.dim import Dim, DimLike, symbols_of
 
 # The end of a slice that takes everything that is left, forwards and backwards.
 TO_THE_END, TO_THE_START = 2**63 - 1, 1 - 2**63
@@ -121,12 +121,23 @@ def _placed(place: DimLike, dim: DimLike, *, is_end: bool = False) -> DimLike:
 
 
 def read_indices(site: Site, axis: int) -> None:
-    """Read the indices of a Gather. As many as there are elements count them; one in the second half may count from the
-    end.
+    """Read the indices of a Gather. As many as there are elements count them, of items in turn; one in the second half
+    may count from the end.
     """
     dim, indices, own = site.moving_dim(axis), site.numbers(1), site.dims(1)
     old = None if dim is None else site.wanted.before(dim)
-    if dim is None or own is None or not isinstance(old, int) or old < 2 or site.leaves_items_apart(dim):
+    if dim is None or own is None or not isinstance(old, int):
+        return
+    if site.leaves_items_apart(dim):
+        if own != (old,) or indices != tuple(range(old)):
+            return
+        if old > 1:
+            site.need(1, 0, dim)
+        elif symbols_of(dim) <= site.wanted.not_asked:
+            # Of a length that was 1, it is the first element.
+            site.count(1, dim)
+        return
+    if old < 2:
         return
     if old in own:
         site.need(1, own.index(old), dim)

@@ -88,17 +88,22 @@ def _spelled(dims: Sequence[DimLike]) -> str:
 
 
 def _squeeze(site: Site) -> None:
-    """Without axes, those of 1 are removed, whatever size another one gets: they are written."""
-    dims = site.dims(0)
-    if dims is None or site.ctx.has_attribute("axes") or site.ctx.input_count > 1:
-        return
+    axes = () if site.ctx.has_attribute("axes") or site.ctx.input_count > 1 else squeezed_axes(site)
+    if axes and site.ctx.since_version < 13:
+        site.set_attribute("axes", axes)
+    elif axes:
+        site.restate(1, vector(axes))
+
+
+def squeezed_axes(site: Site) -> tuple[int, ...]:
+    """Return the axes that a Squeeze without axes removes, to be written: those of 1, whatever size another one gets.
+    None where another one is 1 or not known.
+    """
+    dims = site.dims(0) or ()
     ones = tuple(axis for axis, dim in enumerate(dims) if dim == 1)
     others = [site.wanted.before(dim) for axis, dim in enumerate(dims) if axis not in ones]
-    if ones and any(map(site.wanted.moves, dims)) and all(isinstance(dim, int) and dim != 1 for dim in others):
-        if site.ctx.since_version < 13:
-            site.set_attribute("axes", ones)
-        else:
-            site.restate(1, vector(ones))
+    is_clear = any(map(site.wanted.moves, dims)) and all(isinstance(dim, int) and dim != 1 for dim in others)
+    return ones if is_clear else ()
 
 
 def _expand(site: Site) -> None:
@@ -188,9 +193,13 @@ def _resize(site: Site) -> None:
 
 
 def _gather_nd(site: Site) -> None:
-    """Indices that count the items of a batch go on counting."""
+    fit_tuples(site, site.ctx.attribute("batch_dims", 0))
+
+
+def fit_tuples(site: Site, batch_dims: int) -> None:
+    """Tuples that count the items of a batch go on counting."""
     dims, indices = site.dims(0), site.dims(1)
-    if dims is None or indices is None or len(indices) < 2 or site.ctx.attribute("batch_dims", 0):
+    if dims is None or indices is None or len(indices) < 2 or batch_dims:
         return
     for entry, dim in enumerate(dims[: indices[-1]] if isinstance(indices[-1], int) else ()):
         if not site.wanted.moves(dim) or not symbols_of(dim) <= site.wanted.batch:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from splitgraph.conversion.sizes.follow import Operators, Rule, Site
+from splitgraph.conversion.sizes.over_ir import APART_LAYERS, FLOW_OF_LAYERS, OVER_LAYERS, axes_of_entries, has_bit
 from splitgraph.conversion.sizes.readings import (
     TO_THE_END,
     read_indices,
@@ -21,12 +22,15 @@ from splitgraph.conversion.sizes.readings import (
 from splitgraph.conversion.sizes.rules import (
     fit_gathered,
     fit_product,
+    fit_tuples,
     read_bounds,
     read_shape,
+    squeezed_axes,
 )
 from splitgraph.dim import Dim, DimLike
 from splitgraph.inference.rules.openvino.attributes import flag, number, numbers, operator_set, text
 from splitgraph.inference.rules.openvino.control_flow import ports_of
+from splitgraph.model.value_type import vector
 from splitgraph.splits.openvino_split_1 import DOMAIN
 
 
@@ -73,7 +77,7 @@ def _top_k(site: Site) -> None:
 
 
 def _reverse_sequence(site: Site) -> None:
-    read_lengths_of_sequences(site, number(site.ctx, "seq_axis", 0))
+    read_lengths_of_sequences(site, number(site.ctx, "seq_axis", 1))
 
 
 def _slice(site: Site) -> None:
@@ -87,10 +91,10 @@ def _strided_slice(site: Site) -> None:
     if dims is None or begin is None or end is None or steps is None:
         return
     first, last = list[DimLike](begin), list[DimLike](end)
-    for entry, axis in _axes_of_entries(site, len(begin), len(dims)):
+    for entry, axis in axes_of_entries(site, len(begin), len(dims)):
         if entry >= min(len(end), len(steps)):
             return
-        masked = _has(site, "begin_mask", entry), _has(site, "end_mask", entry)
+        masked = has_bit(site, "begin_mask", entry), has_bit(site, "end_mask", entry)
         if steps[entry] < 0 and True in masked:
             continue
         written = (0 if masked[0] else begin[entry], TO_THE_END if masked[1] else end[entry], steps[entry])
@@ -98,25 +102,6 @@ def _strided_slice(site: Site) -> None:
         first[entry], last[entry] = begin[entry] if masked[0] else start, end[entry] if masked[1] else stop
     site.restate_if_other(1, begin, first)
     site.restate_if_other(2, end, last)
-
-
-def _axes_of_entries(site: Site, count: int, rank: int) -> list[tuple[int, int]]:
-    """Return each entry of a StridedSlice that cuts an axis, and the axis."""
-    found, axis = [], 0
-    for entry in range(count):
-        if _has(site, "ellipsis_mask", entry):
-            taken = sum(not _has(site, "new_axis_mask", later) for later in range(entry + 1, count))
-            axis += max(rank - axis - taken, 0)
-        elif not _has(site, "new_axis_mask", entry):
-            if axis < rank and not _has(site, "shrink_axis_mask", entry):
-                found.append((entry, axis))
-            axis += 1
-    return found
-
-
-def _has(site: Site, mask: str, entry: int) -> bool:
-    bits = numbers(site.ctx, mask) or ()
-    return entry < len(bits) and bits[entry] != 0
 
 
 def _variadic_split(site: Site) -> None:
@@ -148,6 +133,23 @@ def _gather_elements(site: Site) -> None:
     fit_gathered(site, number(site.ctx, "axis", 0))
 
 
+def _gather_nd(site: Site) -> None:
+    fit_tuples(site, number(site.ctx, "batch_dims", 0))
+
+
+def _scatter_elements(site: Site) -> None:
+    axis = site.numbers(3)
+    if axis:
+        fit_gathered(site, axis[0])
+
+
+def _squeeze(site: Site) -> None:
+    """Without axes, or with none of them, those of 1 are removed."""
+    axes = squeezed_axes(site) if not site.ctx.has_input(1) or site.numbers(1) == () else ()
+    if axes:
+        site.restate(1, vector(axes))
+
+
 def _assign(site: Site) -> None:
     """A variable keeps its size from one run to the next."""
     moving = [dim for dim in site.dims(0) or () if isinstance(dim, Dim) and site.wanted.moves(dim)]
@@ -177,6 +179,7 @@ RULES: Mapping[str, Rule] = {
     "Broadcast": _broadcast,
     "Gather": _gather,
     "GatherElements": _gather_elements,
+    "GatherND": _gather_nd,
     "Interpolate": _interpolate,
     "Loop": _loop,
     "MatMul": _matmul,
@@ -184,7 +187,9 @@ RULES: Mapping[str, Rule] = {
     "Range": read_limit,
     "Reshape": _reshape,
     "ReverseSequence": _reverse_sequence,
+    "ScatterElementsUpdate": _scatter_elements,
     "Slice": _slice,
+    "Squeeze": _squeeze,
     "StridedSlice": _strided_slice,
     "TensorIterator": _sliced,
     "Tile": _tile,
@@ -207,4 +212,11 @@ _SAYING = {
     "TopK": 1,
     "VariadicSplit": 2,
 }
-LAYERS = Operators(DOMAIN, {(DOMAIN, name): rule for name, rule in RULES.items()}, _SAYING)
+LAYERS = Operators(
+    DOMAIN,
+    {(DOMAIN, name): rule for name, rule in RULES.items()},
+    _SAYING,
+    OVER_LAYERS,
+    APART_LAYERS,
+    FLOW_OF_LAYERS,
+)

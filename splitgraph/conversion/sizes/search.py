@@ -27,8 +27,8 @@ from splitgraph.model.scopes import MAIN, node_label
 
 # So many readings are tried, and so many to make another reading of one number fit.
 _MOST_TRIALS, _MOST_REPAIRS = 24, 4
-# Operators that read nothing of a value but its shape.
-_READ_SHAPES = frozenset(("SequenceLength", "Shape", "Size"))
+# Operators that read nothing of a value but its shape, in any format.
+_READ_SHAPES = frozenset(("SequenceLength", "Shape", "ShapeOf", "Size"))
 _ITEMS_HELP = "If it is no batch, name the dimension with reshape --input-shape, and not with reshape --batch."
 
 
@@ -101,14 +101,9 @@ def find_reading(
         follower = Follower(wanted, operators, alone, decided, choices=choices, met=met, is_first=not choices)
         walked, stuck = walk_followed(lambda: walk(follower), follower, weights)
         judgement = judge(before, walked, wanted, ignored, follower.conditions)
-        over = (
-            {**items_by_number(walked, follower, wanted.batch), **follower.over} if operators.over is not None else {}
-        )
+        over = {**items_by_number(walked, follower, wanted.batch), **follower.over}
         return Found(wanted, walked, follower, stuck, over, _lost(walked, wanted), judgement)
 
-    if operators.over is None:
-        first = {name for name, inputs in wanted.axes.items() if set(inputs.values()) == {0}}
-        return _with_best_reading(follow(replace(wanted, batch=frozenset(first)), {}), follow)
     dropped = dict[str, tuple[str, str]]()
     while True:
         found = follow(wanted, {})

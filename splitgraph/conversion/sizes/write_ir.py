@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from splitgraph.conversion.openvino_ir import GraphEditor, NewPort, Place, graph_at, nodes_of, set_data
+from splitgraph.conversion.openvino_ir import GraphEditor, NewPort, Place, graph_at, insert_input, nodes_of, set_data
 from splitgraph.conversion.rewrite import Change
-from splitgraph.conversion.sizes.follow import Follower, InputPlace, Repeated, Triangle
+from splitgraph.conversion.sizes.follow import Counted, Follower, InputPlace, Repeated, Triangle
 from splitgraph.conversion.sizes.formulas import NotWritable, SizeFormulas, plain_target
 from splitgraph.dim import Dim, DimLike
 from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel, Port
@@ -72,7 +72,13 @@ class LayerWriter:
         layer, why = draft.layer, list[str]()
         for position, contents in sorted(self.follower.edits.get(place, {}).items()):
             source = self._elements(draft, graph, position, contents)
-            draft.editor.reconnect(source.place, (layer.id, layer.inputs[position].id))
+            if position < len(layer.inputs):
+                draft.editor.reconnect(source.place, (layer.id, layer.inputs[position].id))
+            else:
+                # An input that the layer leaves out.
+                number = 1 + max(port.id for port in (*layer.inputs, *layer.outputs))
+                insert_input(layer, number, source.port)
+                draft.editor.connect(source.place, (layer.id, number))
             why.append(f"input {position} [{', '.join(map(str, contents.items))}]")
         for position, port in enumerate(layer.inputs):
             axes = self.follower.expanded.get(InputPlace(*place, position))
@@ -82,10 +88,16 @@ class LayerWriter:
                 shape: list[Any] = [axes.get(axis, dim) for axis, dim in enumerate(known.shape or ())]
                 how = self.follower.repeated.get(InputPlace(*place, position), {})
                 pattern = self.follower.patterns.get(InputPlace(*place, position))
-                is_cut = InputPlace(*place, position) in self.follower.cuts
-                if is_cut or (pattern is not None and not isinstance(pattern, Triangle)):
+                if InputPlace(*place, position) in self.follower.cuts:
                     raise NotWritable(f"input {position} has weights that no layer makes of another size")
-                if pattern is not None:
+                for count in pattern if pattern is not None and not isinstance(pattern, Triangle) else ():
+                    source = draft.with_count(source, count, known.dtype or _INT64, shape)
+                    dims = [
+                        self.follower.wanted.after(shape[at]) if at == count.axis else dim
+                        for at, dim in enumerate(known.shape or ())
+                    ]
+                    known = known.with_shape(dims)
+                if isinstance(pattern, Triangle):
                     source = draft.triangle(pattern, known.dtype or "", shape)
                     known, how = known.with_shape([*(1 for _ in shape[:-2]), *shape[-2:]]), {}
                 repeated = draft.expanded(source, known, how, shape)
@@ -100,7 +112,8 @@ class LayerWriter:
             items = self._target(draft, graph, items)
         elif layer.type == "VariadicSplit":
             items = _with_rest(items)
-        dtype = dtype_of(layer.inputs[position].precision) or _INT64
+        known = dtype_of(layer.inputs[position].precision) if position < len(layer.inputs) else None
+        dtype = known or _INT64
         return draft.elements(items, contents.shape, dtype)
 
     def _target(self, draft: _LayerDraft, graph: Graph, items: list[DimLike]) -> list[DimLike]:
@@ -225,6 +238,21 @@ class _LayerDraft(SizeFormulas[_LayerValue]):
             for value, hint in ((triangle.above, "far"), (triangle.below, "near"))
         ]
         return self.write("Select", "opset1", _NUMPY, [above, *values], port, "triangle")
+
+    def with_count(self, value: _LayerValue, counted: Counted, dtype: str, shape: Sequence[DimLike]) -> _LayerValue:
+        """Write the first of indices, with a count of the items in one entry."""
+        size, rank = self.wanted.after(shape[counted.axis]), len(shape)
+        inputs = [value, self.list_of([0], "first"), self.number(counted.axis, "axis")]
+        dims = [1 if axis == counted.axis else entry for axis, entry in enumerate(value.port.dims)]
+        port = NewPort(value.port.precision, dims)
+        first = self.write("Gather", "opset8", {"batch_dims": "0"}, inputs, port, "first_of")
+        number = self._counted(Repeated(counted.axis, 0, 1), size, rank, dtype)
+        entry = self.list_of([int(at == counted.entry) for at in range(int(dims[-1]))], "entry", dtype)
+        along = [number.port.dims[counted.axis] if axis == counted.axis else 1 for axis in range(rank - 1)]
+        port = NewPort(port.precision, [*along, dims[-1]])
+        count = self.write("Multiply", "opset1", _NUMPY, [number, entry], port, "count")
+        whole = [along[axis] if axis == counted.axis else entry for axis, entry in enumerate(dims)]
+        return self.write("Add", "opset1", _NUMPY, [first, count], NewPort(port.precision, whole), "indices")
 
     def _counted(self, repeated: Repeated, size: DimLike, rank: int, dtype: str) -> _LayerValue:
         """Write numbers that are counted along an axis."""

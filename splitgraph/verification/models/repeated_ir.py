@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from splitgraph.conversion.openvino_ir import GraphEditor, NewPort, Place
@@ -15,26 +15,30 @@ _SHARED = frozenset({"Parameter", "Const", "Result"})
 
 
 def repeated_ir(
-    model: OpenVINOModel, inputs: Collection[str], axes: Mapping[int, int], size: int, groups: int
+    model: OpenVINOModel, inputs: Mapping[str, int], axes: Mapping[int, int], size: int, groups: int
 ) -> OpenVINOModel:
     """Return an IR that splits inputs into groups of items, runs the model on each, and joins the outputs.
 
-    inputs: those whose first dimension are the items. axes: along which the items of an output are joined, by the id of
+    inputs: the axis of each that has items. axes: along which the items of an output are joined, by the id of
     the Result; without those that have no items. size: how many items a group has.
     """
     copy = model.copy()
     names = mirror(copy).names[MAIN]
     repeating = _Repeating(copy.graph, GraphEditor(copy, copy.graph), groups)
     for layer in copy.graph.layers:
-        if layer.type == "Parameter" and names[layer.id, layer.outputs[0].id] in inputs:
-            repeating.split(layer, size)
+        name = names[layer.id, layer.outputs[0].id] if layer.type == "Parameter" else ""
+        if name in inputs:
+            repeating.split(layer, size, inputs[name])
     repeating.repeat()
     for layer in copy.graph.layers:
         if layer.id in axes:
             repeating.join(layer, axes[layer.id])
     copy.refresh()
     shapes = {
-        value.name: [size * groups, *[None] * (len(value.type.tensor_type.shape.dim) - 1)]
+        value.name: [
+            size * groups if axis == inputs[value.name] else None
+            for axis in range(len(value.type.tensor_type.shape.dim))
+        ]
         for value in mirror(copy).model.graph.input
         if value.name in inputs
     }
@@ -52,14 +56,14 @@ class _Repeating:
     pieces: dict[Place, list[Place]] = field(default_factory=dict)
     _joined: dict[tuple[Place, int], Place] = field(default_factory=dict)
 
-    def split(self, layer: Layer, size: int) -> None:
-        """Split an input into groups; the layers of the first group read the first one."""
+    def split(self, layer: Layer, size: int, along: int) -> None:
+        """Split an input into groups along an axis; the layers of the first group read the first one."""
         port = layer.outputs[0]
         source = layer.id, port.id
         before = _first_reader(self.graph, source)
         if before is None:
             return
-        axis = self.editor.constant(before, "axis", 0)
+        axis = self.editor.constant(before, "axis", along)
         lengths = self.editor.constant(before, "lengths", [size] * self.groups)
         inputs = [(source, _of(port)), (axis, NewPort("I64")), (lengths, NewPort("I64", [self.groups]))]
         number, first = self.editor.layer(
