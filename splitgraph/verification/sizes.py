@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from splitgraph.conversion.rewrite import GivenSizes
 from splitgraph.conversion.sizes.convert import convert_to
-from splitgraph.conversion.sizes.convert_ir import convert_ir_to, relabelled_mirror, with_shapes
+from splitgraph.conversion.sizes.convert_ir import convert_ir_to, read_wanted_ir, relabelled_mirror, with_shapes
 from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, renamed
 from splitgraph.dim import Dim, DimLike, substitute_if_defined
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
@@ -91,7 +91,7 @@ def verify_sizes(
         case = _OnnxCase(without_passed_on(before), without_passed_on(after), sizes, wanted)
     else:
         assert isinstance(before, OpenVINOModel) and isinstance(after, OpenVINOModel)
-        wanted = read_wanted(mirror(before).model, sizes)
+        wanted = read_wanted_ir(before, sizes)
         case = _IrCase(before, after, sizes, replace(wanted, batch=given.items))
     wanted = case.wanted
     named: Any = case.after if not wanted.new else case.with_names()

@@ -10,12 +10,13 @@ from xml.etree.ElementTree import Element
 from splitgraph.conversion.openvino_ir import Place, graph_at
 from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.rewrite import GivenSizes, Rewrite
+from splitgraph.conversion.sizes.baked import is_right
 from splitgraph.conversion.sizes.formulas import NotWritable
 from splitgraph.conversion.sizes.laws import told_conditions
 from splitgraph.conversion.sizes.rounds import given_by_the_user
 from splitgraph.conversion.sizes.rules_ir import LAYERS
 from splitgraph.conversion.sizes.search import find_reading
-from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, relabelled
+from splitgraph.conversion.sizes.wanted import Wanted, read_wanted, relabelled, renamed
 from splitgraph.conversion.sizes.weights import NotRead, WeightReader
 from splitgraph.conversion.sizes.write_ir import LayerWriter
 from splitgraph.dim import DimLike
@@ -23,12 +24,13 @@ from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel
 from splitgraph.inference.analysis import IR, Analysis
 from splitgraph.inference.openvino_ir import Mirror, infer_ir, mirror, walk_mirror
-from splitgraph.inference.task import BoundSizes
-from splitgraph.model.onnx_proto import TensorProto
+from splitgraph.inference.openvino_ir.infer import analyse_mirror
+from splitgraph.inference.task import BoundSizes, read_sizes
+from splitgraph.model.onnx_proto import ModelProto, TensorProto
 from splitgraph.model.scopes import MAIN, GraphPath, scopes
 from splitgraph.model.tensor_data import is_external
 from splitgraph.model.values import array_of, value_type
-from splitgraph.options import NewSizes
+from splitgraph.options import NewSizes, Sizes
 
 _HELP = "Reshape the ONNX model, and convert it to IR again (splitgraph convert MODEL.onnx -o MODEL.xml)."
 
@@ -37,7 +39,7 @@ def convert_ir_sizes(model: OpenVINOModel, sizes: NewSizes) -> Rewrite[OpenVINOM
     """Return a copy of an IR whose inputs have other sizes; a name becomes a dynamic dimension. Constants that say an
     old size follow. Raises ConversionError with everything that is in the way, SplitgraphError for wrong sizes.
     """
-    wanted = read_wanted(mirror(model).model, sizes)
+    wanted = read_wanted_ir(model, sizes)
     rewrite, given = convert_ir_to(model, wanted, sizes)
     return replace(rewrite, new_sizes=GivenSizes(sizes, *given))
 
@@ -48,11 +50,12 @@ def convert_ir_to(
     """Do the same with sizes that were read. Return also what `GivenSizes` has besides. sizes: as asked for."""
     before = infer_ir(model, fill=False).diagnostics
     known = {finding.location for finding in before if finding.severity == "error"}
-    mirrored, bound = relabelled_mirror(mirror(model), wanted), BoundSizes(wanted.bound, ())
+    unlabelled, bound = mirror(model), BoundSizes(wanted.bound, ())
+    mirrored = relabelled_mirror(unlabelled, wanted)
     plan = Plan()
     entries = given_by_the_user(lambda: walk_mirror(mirrored, bound), sizes, LAYERS, wanted)
     weights = WeightReader(_Constants(model, mirrored).read)
-    unchanged = walk_mirror(mirror(model), bound)
+    unchanged = walk_mirror(_with_inputs(unlabelled, renamed(unlabelled.model, wanted)), bound)
     found = find_reading(
         wanted, LAYERS, entries, unchanged, lambda follower: walk_mirror(mirrored, bound, follower), weights
     )
@@ -95,6 +98,23 @@ def relabelled_mirror(mirrored: Mirror, wanted: Wanted) -> Mirror:
                     dim.Clear()
             given[scope.path][value.name] = given[scope.path][value.name].with_shape(shape)
     return replace(mirrored, model=made, given=given)
+
+
+def read_wanted_ir(model: OpenVINOModel, sizes: NewSizes) -> Wanted:
+    """Return which dimensions of an IR change, as `read_wanted` does."""
+    mirrored = mirror(model)
+
+    def runs(made: ModelProto, at: Sizes) -> bool:
+        return is_right(analyse_mirror(_with_inputs(mirrored, made), read_sizes(made, at)))
+
+    return read_wanted(mirrored.model, sizes, runs)
+
+
+def _with_inputs(mirrored: Mirror, made: ModelProto) -> Mirror:
+    """Return a mirror with other types of its inputs: those of a model that is like it otherwise."""
+    own = mirrored.given[MAIN]
+    inputs = {value.name: own[value.name].with_shape(value_type(value.type).shape) for value in made.graph.input}
+    return replace(mirrored, model=made, given={**mirrored.given, MAIN: {**own, **inputs}})
 
 
 class _Constants:

@@ -24,6 +24,7 @@ from splitgraph.conversion.sizes.over import (
 from splitgraph.inference.rules.openvino.aliases import BROADCAST, BROADCAST_LOGIC, KEEP_TYPE, RENAMED
 from splitgraph.inference.rules.openvino.attributes import flag, number, numbers
 from splitgraph.inference.rules.openvino.control_flow import ports_of
+from splitgraph.model.schemas.kinds import LAYER_SHAPE_INPUTS
 from splitgraph.splits.openvino_split_1 import DOMAIN
 
 
@@ -201,22 +202,14 @@ _LAYOUT = frozenset(("Broadcast", "Concat", "Convert", "ConvertLike", "Identity"
     "Transpose",
     "Unsqueeze",
 }
+# What these compute depends on the numbers that say their shapes.
+_MEASURED = frozenset(
+    ("DFT", "IDFT", "IRDFT", "ISTFT", "Multinomial", "NonMaxSuppression", "PriorBox", "PriorBoxClustered", "RDFT")
+) | {"Eye", "Range", "STFT", "TopK"}
 _ARITHMETIC = frozenset(("Add", "Divide", "FloorMod", "Maximum", "Minimum", "Mod", "Multiply", "Subtract"))
 FLOW_OF_LAYERS = SizeFlow(
     shapes=frozenset(("ShapeOf",)),
-    saying={
-        "Broadcast": (1, 2),
-        "Col2Im": (1, 2),
-        "Interpolate": (1, 2, 3),
-        "Loop": (0,),
-        "OneHot": (1,),
-        "Pad": (1, 2),
-        "Reshape": (1,),
-        "Slice": (1, 2, 3, 4),
-        "StridedSlice": (1, 2, 3),
-        "Tile": (1,),
-        "VariadicSplit": (2,),
-    },
+    saying={kind: says for kind, says in {**LAYER_SHAPE_INPUTS, "Broadcast": (1, 2)}.items() if kind not in _MEASURED},
     layout=_LAYOUT,
     of_sizes=_LAYOUT | _ARITHMETIC | {"Gather", "ReduceProd", "Slice", "Split", "StridedSlice", "VariadicSplit"},
     picking={

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from splitgraph.conversion.sizes.baked import baked_sizes
+from splitgraph.conversion.sizes.baked import Runs, baked_sizes, runs_in_onnx
 from splitgraph.dim import Dim, DimLike, read_dim_param, substitute_if_defined, symbol, symbols_of
 from splitgraph.findings.diagnostics import SplitgraphError
 from splitgraph.inference.task import read_sizes
-from splitgraph.model.names import dimension_names
+from splitgraph.model.names import FreshNames, dimension_names
 from splitgraph.model.onnx_proto import ModelProto, ValueInfoProto
+from splitgraph.model.value_type import ValueType
 from splitgraph.model.values import value_type, write_dim
 from splitgraph.options import NewSizes, Sizes
 
@@ -35,8 +37,9 @@ class Wanted:
     for one that stays unknown. old: the former number of each of these symbols. new: the number that is wanted for a
     symbol, if one is. places: where a run finds a symbol, also one of the model's own; the dimension there is the
     symbol itself. bound: values for the model's own symbols; for one with a size baked in (`baked.py`), that size.
-    axes: where each of the new symbols stands, by input.
-    batch: those of them along which items stand apart, as far as is known. asked: those that the caller calls a batch.
+    axes: where each of the new symbols stands, by input. unnamed: names for dimensions of inputs that have neither a
+    name nor a number in the model, by input and axis. batch: those of the new symbols along which items stand apart, as
+    far as is known. asked: those that the caller calls a batch.
     """
 
     shapes: Mapping[str, Sequence[DimLike | None]]
@@ -47,6 +50,7 @@ class Wanted:
     axes: Mapping[str, Mapping[str, int]]
     batch: frozenset[str]
     asked: frozenset[str] = frozenset()
+    unnamed: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
 
     @property
     def not_asked(self) -> frozenset[str]:
@@ -83,9 +87,9 @@ class Wanted:
         return isinstance(dim, Dim) and not symbols_of(dim).isdisjoint(self.old)
 
 
-def read_wanted(model: ModelProto, sizes: NewSizes) -> Wanted:
-    """Return which dimensions change. Raises SplitgraphError for a name that the model does not have, for what is no
-    shape of an input, and for a batch that its inputs do not share.
+def read_wanted(model: ModelProto, sizes: NewSizes, runs: Runs = runs_in_onnx) -> Wanted:
+    """Return which dimensions change. runs: says whether the model runs at sizes. Raises SplitgraphError for a name
+    that the model does not have, for what is no shape of an input, and for a batch that its inputs do not share.
     """
     asked: dict[str, Sequence[DimLike | str | None]] = dict(sizes.shapes or {})  # type: ignore[arg-type]
     for name, shape in asked.items():
@@ -95,8 +99,10 @@ def read_wanted(model: ModelProto, sizes: NewSizes) -> Wanted:
         asked = {**_with_batch(model, sizes.batch, asked), **asked}
     if not asked:
         raise SplitgraphError("reshape needs the shape of an input (shapes), or a batch")
+    unnamed = _names_for_unnamed(model, read_sizes(model, Sizes(None, asked)).given)
+    model = _with_names(model, unnamed)
     renamed, given = read_sizes(model, Sizes(None, asked))
-    baked = baked_sizes(model, renamed)
+    baked = baked_sizes(model, renamed, runs)
     reader = _SizesReader(set(dimension_names(model)), baked, is_batch=sizes.batch is not None)
     for value, known in zip(model.graph.input, given, strict=True):
         dims = None if known is None else known.shape
@@ -107,7 +113,35 @@ def read_wanted(model: ModelProto, sizes: NewSizes) -> Wanted:
             reader.read(value, dims)
         else:
             reader.note_places(value.name, declared)
-    return reader.wanted()
+    return replace(reader.wanted(), unnamed=unnamed)
+
+
+def _names_for_unnamed(model: ModelProto, given: Sequence[ValueType | None]) -> dict[str, dict[int, str]]:
+    """Return new names for dimensions that a caller gives, and of which the model says nothing: it may have a size of
+    them baked in.
+    """
+    dims = [dim for known in given if known is not None for dim in known.shape or () if dim is not None]
+    taken = {name for dim in dims for name in symbols_of(dim)} | dimension_names(model)
+    names, found = FreshNames(taken), dict[str, dict[int, str]]()
+    for value, known in zip(model.graph.input, given, strict=True):
+        own, asked = value_type(value.type).shape or (), (known.shape if known is not None else None) or ()
+        for axis, (dim, size) in enumerate(zip(own, asked, strict=False)):
+            if dim is None and size is not None and len(own) == len(asked):
+                made = names.new(f"{re.sub(r'[^A-Za-z0-9_]', '_', value.name)}_{axis}")
+                found.setdefault(value.name, {})[axis] = made
+    return found
+
+
+def _with_names(model: ModelProto, unnamed: Mapping[str, Mapping[int, str]]) -> ModelProto:
+    """Return the model with names for dimensions of its inputs."""
+    if not unnamed:
+        return model
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    for value in copy.graph.input:
+        for axis, name in unnamed.get(value.name, {}).items():
+            value.type.tensor_type.shape.dim[axis].dim_param = name
+    return copy
 
 
 def _with_batch(
@@ -238,7 +272,7 @@ class _SizesReader:
 def renamed(model: ModelProto, wanted: Wanted) -> ModelProto:
     """Return a copy of the model with the values for its own symbols in the shapes of its inputs."""
     copy = ModelProto()
-    copy.CopyFrom(model)
+    copy.CopyFrom(_with_names(model, wanted.unnamed))
     for value in copy.graph.input if wanted.bound else ():
         for entry in value.type.tensor_type.shape.dim:
             dim = read_dim_param(entry.dim_param)

@@ -159,6 +159,13 @@ def test_a_name_that_has_its_size_baked_in_is_a_number(asked: Any) -> None:
     np.testing.assert_allclose(found, x + np.arange(4, dtype=np.float32)[:, None] + z[..., None], rtol=1e-5)
 
 
+@pytest.mark.parametrize("shape", [["N", "S", 4], ["N", 9, 4], ["?", "S", 4]])
+def test_a_dimension_without_a_name_that_has_its_size_baked_in_is_a_number(shape: list[Any]) -> None:
+    made = model("g (float[?, ?, 4] x) => (float[a, b, 2, 2] y) <int64[4] s = {0, 7, 2, 2}> { y = Reshape (x, s) }")
+    after = reshaped(made, x=shape)
+    assert run(after, x=drawn(3, 9, 4))[0].shape == (3, 9, 2, 2)
+
+
 def test_a_name_that_must_be_a_multiple_is_a_name() -> None:
     made = model("g (float[B, T] x) => (float[B, n, 4] y) <int64[3] s = {0, -1, 4}> { y = Reshape (x, s) }")
     after = reshaped(made, x=["B", "S"])

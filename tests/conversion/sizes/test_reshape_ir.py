@@ -628,3 +628,17 @@ def test_the_user_says_how_many_iterations_there_are(tmp_path: Path) -> None:
     before = opened(counted_loop(), tmp_path)
     after = splitgraph.reshape(before, {"x": ["T", 4]}, follow=["main/rows[0]=T"], verify=True).model
     assert run(after, tmp_path, x=drawn(5, 4))[0].shape == (5, 4)
+
+
+@pytest.mark.parametrize("shape", [["N", "T", 4], ["N", 9, 4], ["?", "T", 4]])
+def test_a_size_that_is_baked_in_follows_a_dimension_without_a_name(shape: list[Any], tmp_path: Path) -> None:
+    target = ops.reshape(given("x", -1, -1, 4), ints(0, 7, 2, 2), True)
+    before = opened(model_of(ops.softmax(target, 1)), tmp_path)
+    after = splitgraph.reshape(before, {"x": shape}).model
+    assert run(after, tmp_path, x=drawn(3, 9, 4))[0].shape == (3, 9, 2, 2)
+
+
+def test_a_dimension_without_a_name_that_fits_any_size_gets_one(tmp_path: Path) -> None:
+    before = opened(model_of(ops.reshape(given("x", -1, -1, 4), ints(0, -1, 2, 2), True)), tmp_path)
+    result = splitgraph.reshape(before, {"x": ["N", "T", 4]})
+    assert not result.changes
