@@ -150,6 +150,10 @@ class InputMaker:
             for number in (length - 1, length) if names else ():
                 yield usual | {name: _all_of(usual[name], number) for name in names if name in usual}
 
+    def sizes_beside(self, length: int) -> list[SymbolSizes]:
+        """Return sizes at which a dimension is of this size (see `SizeChooser.beside`)."""
+        return self._sizes[0].beside(length)
+
     def _is_small(self, sizes: SymbolSizes) -> bool:
         """Return True if all values of the model are known to have few elements at these sizes."""
         for value in self._analysis.types.values():

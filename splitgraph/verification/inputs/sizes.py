@@ -30,6 +30,8 @@ _FEW = (2, 1, 3)
 _LARGE = 3
 # Of so many dimensions, each one is small by itself in some case.
 _MOST_SMALL = 4
+# A length that most models take.
+_USUAL_LENGTH = 32
 _SCATTERS = ("ScatterND", "ScatterNDUpdate")
 
 
@@ -46,6 +48,7 @@ class SizeChooser:
         self._required_by_splits = [*read_required_by_splits(analysis), *counts]
         self._solvers = self._make_solvers(fixed)
         self._preferring = self._make_preferring()
+        self._usual: dict[tuple[str, ...], SymbolSizes | None] = {}
 
     def has_only_ones(self, attempts: Collection[int]) -> bool:
         """Return True if every open dimension is 1 in all of these attempts."""
@@ -102,13 +105,35 @@ class SizeChooser:
 
     def reaching(self, length: int) -> Iterator[SymbolSizes]:
         """Yield sizes in which free dimensions are of this size: all but the leading ones, and each by itself."""
-        free = [name for name in self._symbols if name not in self._fixed]
-        inner = [name for name in free if name not in self._leading()]
-        wanted = [dict.fromkeys(inner, length)] if len(inner) > 1 else []
-        for given in (*wanted, *({name: length} for name in free[:_MOST_SMALL])):
-            sizes = _first_solution(self._make_solvers({**self._fixed, **given}), (), 0)
+        for names in self._reached_together():
+            sizes = self._with_length(names, length)
             if sizes is not None and self._bytes(sizes) <= _LARGEST_RETRY:
                 yield sizes
+
+    def beside(self, length: int) -> list[SymbolSizes]:
+        """Return sizes in which free dimensions are of this size, as `reaching` does, whether inputs of these sizes are
+        too large or not. Only what must be equal is respected: sizes alone are computed with.
+        """
+        made = []
+        for names in self._reached_together():
+            if names not in self._usual:
+                self._usual[names] = self._with_length(names, _USUAL_LENGTH)
+            usual, given = self._usual[names], dict.fromkeys(names, length)
+            sizes = given if usual is None else {**usual, **given}
+            equal = (each for each in self._required if each.relation == "==" and not each.symbols.isdisjoint(names))
+            if usual is None or not all(each.holds(sizes) for each in equal if each.symbols <= sizes.keys()):
+                sizes = self._with_length(names, length) or given
+            made.append(sizes)
+        return made
+
+    def _reached_together(self) -> list[tuple[str, ...]]:
+        """Return free symbols that are given one length: all but the leading ones, and each by itself."""
+        free = [name for name in self._symbols if name not in self._fixed]
+        inner = tuple(name for name in free if name not in self._leading())
+        return [*([inner] if len(inner) > 1 else []), *((name,) for name in free[:_MOST_SMALL])]
+
+    def _with_length(self, names: Sequence[str], length: int) -> SymbolSizes | None:
+        return _first_solution(self._make_solvers({**self._fixed, **dict.fromkeys(names, length)}), (), 0)
 
     def _with_one(self, number: int) -> list[Solver]:
         """Return solvers that set the free dimension with this number to 1; none without several free dimensions."""

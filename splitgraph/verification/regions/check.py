@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ from splitgraph.verification.regions.folding import folded
 from splitgraph.verification.regions.lost_digits import Loss
 from splitgraph.verification.regions.ranges import Range, range_of
 from splitgraph.verification.regions.reading import find_changes, questions
+from splitgraph.verification.regions.size_limits import SizeLimit
 from splitgraph.verification.verification import Region
 
 _REFERENCE = "reference"
@@ -92,6 +94,8 @@ class LocalCheck:
         # An input with a default is not always given.
         self._inputs = caller_inputs(first).keys() - pair[0].left_out - default_names(first)
         self._drawable = values_of_elements(first) if drawable is None else drawable
+        # Sizes at which changed nodes decide otherwise, and that no run had.
+        self.unreached: Sequence[SizeLimit] = ()
         # Of a kind, what differs inside of its bodies (see `inside`).
         self.inner: dict[int, Region] = {}
         known: dict[tuple[object, ...], int] = {}
@@ -468,7 +472,11 @@ class LocalCheck:
 
     def _result(self, member: CheckedRegion) -> Region:
         results = RegionResults(self.found, self._uncaptured, self._is_always_empty)
-        return results.of(self._kinds[member.kind], member, self.inner.get(member.kind))
+        region = results.of(self._kinds[member.kind], member, self.inner.get(member.kind))
+        limit = next((each for each in self.unreached if each.is_of(region, member.region.outputs)), None)
+        if limit is None or region.verdict != "equal":
+            return region
+        return replace(region, verdict="not-run", reason=f"{limit}, which no run had")
 
 
 def _possible(lengths: Iterable[int]) -> list[int]:

@@ -10,7 +10,17 @@ import onnx
 
 from splitgraph.differences.matching import ComparedGraph
 from splitgraph.formats.constants import UnknownFolder
-from splitgraph.model.scopes import MAIN, Scope, node_label, opset_imports, reads, subgraph_location, subgraphs
+from splitgraph.model.scopes import (
+    MAIN,
+    FunctionKey,
+    Scope,
+    function_key,
+    node_label,
+    opset_imports,
+    reads,
+    subgraph_location,
+    subgraphs,
+)
 from splitgraph.verification.models.dependence import only_sizes
 from splitgraph.verification.models.model_pair import ComparedModel
 from splitgraph.verification.regions.constant_values import Constants
@@ -29,7 +39,7 @@ class ModelSide:
         assert isinstance(compared.model, onnx.ModelProto)
         self.model, self.folder = compared.model, compared.folder
         self._location = location
-        self.types = compared.analysis.types
+        self.types, self.graphs = compared.analysis.types, compared.analysis.graphs
         self.constants = Constants(self.model, compared.left_out)
         self.results = {value.name for value in self.model.graph.output}
         scope = Scope(self.model.graph, MAIN, "main", opset_imports(self.model.opset_import))
@@ -43,6 +53,11 @@ class ModelSide:
         self.reads = _reads_of(self.nodes)
         self.computed = {index for index, node in enumerate(self.nodes) if node.op_type != "Constant"}
         self.makers = {name: maker for name, maker in self.graph.producers.items() if maker in self.computed}
+
+    @cached_property
+    def functions(self) -> Mapping[FunctionKey, onnx.FunctionProto]:
+        """The functions of the model."""
+        return {function_key(function): function for function in self.model.functions}
 
     @cached_property
     def readers(self) -> Mapping[str, Sequence[int]]:

@@ -23,6 +23,7 @@ from splitgraph.verification.regions.check import LocalCheck
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
 from splitgraph.verification.regions.inside import look_inside
 from splitgraph.verification.regions.lost_digits import Loss
+from splitgraph.verification.regions.size_limits import find_size_limits, unshared
 from splitgraph.verification.values import Value, tensors_of
 from splitgraph.verification.verdict.evidence import find_silence
 from splitgraph.verification.verdict.judge import (
@@ -46,6 +47,9 @@ _ATOL_BETWEEN_ENGINES = 1e-4
 # once more.
 _RTOL_OF_HALVES = 2e-3
 _ATOL_OF_HALVES = 1e-3
+
+# Sizes at which changed nodes decide something are looked for in so many seconds.
+_LIMITS_SECONDS = 2.0
 
 _ONLY_ONES = (
     "the models ran only with size 1 for every dynamic dimension, which proves little; the model has a size rule that "
@@ -263,9 +267,25 @@ class EngineTrial:
         local.settle(self.engine, self.budget.judging_ends(checking))
         if not self.question.maker.varies:
             return
+        if self._run_at_limits(local):
+            local.settle(self.engine, self.budget.judging_ends(checking))
         look_inside(local, self.engine, self.budget.judging_ends(checking), self.budget)
         if local.ask():
             self._read_constants(local)
+
+    def _run_at_limits(self, local: LocalCheck) -> bool:
+        """Run the models at sizes at which changed nodes decide something about sizes; return True if there are any."""
+        limit = self.budget.checking_ends(self.ran.seconds)
+        limits = find_size_limits(local.found, self.question.maker.sizes_beside, time.monotonic() + _LIMITS_SECONDS)
+        case = max(self.given)[0]
+        tried = set[int]()
+        for length in sorted({each.length for each in limits}):
+            for inputs in self.question.maker.reaching(length) if time.monotonic() < limit else ():
+                case += 1
+                tried.add(length)
+                self._run_local(local, [Attempt(case, 0, inputs)])
+        local.unreached = [each for each in unshared(limits) if each.length not in tried]
+        return bool(limits)
 
     def _read_constants(self, local: LocalCheck) -> None:
         """Look for runs that read the constants in which the models differ: the runs so far, inputs of the sizes that

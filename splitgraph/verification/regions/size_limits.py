@@ -1,0 +1,165 @@
+"""Find the sizes at which changed nodes decide something about sizes: where a length passes a limit, whatever function
+of it is compared, and where the two models compute another size.
+
+The nodes that compute with sizes alone need no tensors of these sizes. So they run alone, in the reference evaluator,
+for one size after the other: each small one, and then in steps up to 2^22. Between two steps at which a comparison has
+another result, halving finds the first size of the second one. Both models then run at such sizes, and beside them.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from splitgraph.dim import DimLike, evaluate
+from splitgraph.model.value_type import UNKNOWN
+from splitgraph.verification.inputs.solver import SymbolSizes
+from splitgraph.verification.regions.find import Border, ModelRegions
+from splitgraph.verification.regions.sides import ModelSide
+from splitgraph.verification.regions.size_part import LARGEST, SizePart
+from splitgraph.verification.verification import Region
+
+# Each size up to the first number is tried, and then so many for each doubling.
+_EACH_SIZE, _STEPS = 128, 4
+# The models run at so many changes at most of what one comparison says.
+_MOST_CHANGES = 4
+
+# The sizes of the symbols for a length, one for each way to reach it.
+SizesAt = Callable[[int], Sequence[SymbolSizes]]
+
+
+class SizeLimit(NamedTuple):
+    """A length at which a changed node decides otherwise than at the one before, or beside it. which: the model of the
+    node, "value" for a value that is not the same there. name: of the value, or the location of the node.
+    """
+
+    length: int
+    which: Literal["first", "second", "value"]
+    name: str
+
+    def is_of(self, region: Region, outputs: Sequence[Border]) -> bool:
+        """Return True for a limit of a region. outputs: of the region."""
+        if self.which == "value":
+            return self.name in {border.before for border in outputs}
+        return self.name in (region.nodes_before if self.which == "first" else region.nodes_after)
+
+    def __str__(self) -> str:
+        what = f"`{self.name}` is not the same" if self.which == "value" else f"{self.name} decides otherwise"
+        return f"{what} at a size of {self.length}"
+
+
+# What is told of a size: the model and the node, or a value.
+_Which = Literal["first", "second", "value"]
+_What = tuple[_Which, str]
+_Told = dict[_What, bytes]
+_SIDES: tuple[_Which, _Which] = ("first", "second")
+
+
+def find_size_limits(found: ModelRegions, sizes_at: SizesAt, deadline: float) -> list[SizeLimit]:
+    """Return the lengths at which the models should run, the smallest ones first. deadline: until which time they are
+    looked for.
+    """
+    changed = [
+        {index for region in found.regions for index in (region.before, region.after)[number]} for number in (0, 1)
+    ]
+    borders = {border for region in found.regions for border in region.outputs}
+    parts = [SizePart(side, own) for side, own in zip(found.sides, changed, strict=True)]
+    shared = [border for border in borders if border.before in parts[0].sized and border.after in parts[1].sized]
+    names = [border.before for border in shared], [border.after for border in shared]
+    are_open = [part.prepare(own) for part, own in zip(parts, names, strict=True)]
+    shapes = [border for border in borders if _shapes_may_differ(found, border)]
+    limits = {
+        SizeLimit(length, which, node)
+        for which, part in zip(_SIDES, parts, strict=True)
+        for length, node in part.extents()
+    }
+    if not shapes and not any(are_open):
+        return sorted(limits)
+
+    @cache
+    def told(length: int) -> list[_Told]:
+        return [_told(parts, shared, sizes) | _told_shapes(found, shapes, sizes) for sizes in sizes_at(length)]
+
+    for low, high in pairwise(_ladder()):
+        if time.monotonic() > deadline:
+            break
+        for place in range(min(len(told(low)), len(told(high)))):
+            for what, says in told(low)[place].items():
+                if says != told(high)[place].get(what, says):
+                    first = _first_change(told, (low, high), place, what)
+                    limits |= {SizeLimit(first + more, *what) for more in (-1, 0, 1)}
+    return sorted(_fewest(limits))
+
+
+def unshared(limits: Sequence[SizeLimit]) -> list[SizeLimit]:
+    """Return the limits that only one model has: what both decide at one length, they decide alike."""
+    lengths = [{limit.length for limit in limits if limit.which == which} for which in _SIDES]
+    return [limit for limit in limits if limit.which == "value" or limit.length not in lengths[0] & lengths[1]]
+
+
+def _ladder() -> list[int]:
+    doublings = int(math.log2(LARGEST / _EACH_SIZE) * _STEPS)
+    return [*range(1, _EACH_SIZE), *(round(_EACH_SIZE * 2 ** (step / _STEPS)) for step in range(doublings + 1))]
+
+
+def _first_change(told: Callable[[int], list[_Told]], ends: tuple[int, int], place: int, what: _What) -> int:
+    """Return the first size, between two, at which something is not what it is at the smaller one."""
+    low, high = ends
+    says = told(low)[place][what]
+    while high - low > 1:
+        middle = (low + high) // 2
+        results = told(middle)
+        is_same = place < len(results) and results[place].get(what, says) == says
+        low, high = (middle, high) if is_same else (low, middle)
+    return high
+
+
+def _fewest(limits: Collection[SizeLimit]) -> Iterator[SizeLimit]:
+    """Yield the first limits of each node or value."""
+    for what in {limit[1:] for limit in limits}:
+        yield from sorted(limit for limit in limits if limit[1:] == what and limit.length > 1)[: 3 * _MOST_CHANGES]
+
+
+def _told(parts: Sequence[SizePart], shared: Sequence[Border], sizes: SymbolSizes) -> _Told:
+    """Return what is known at some sizes: the results of comparisons, and whether the models compute the same sizes."""
+    values = [part.run(sizes) for part in parts]
+    told: _Told = {}
+    for which, part, own in zip(_SIDES, parts, values, strict=True):
+        told |= {(which, node): says for node, says in part.decisions(own)}
+    for border in shared:
+        if border.before in values[0] and border.after in values[1]:
+            pair = values[0][border.before], values[1][border.after]
+            told["value", border.before] = bytes([np.array_equal(*pair)])
+    return told
+
+
+def _shape_of(side: ModelSide, name: str) -> Sequence[DimLike | None] | None:
+    return side.types.get(name, UNKNOWN).shape
+
+
+def _shapes_may_differ(found: ModelRegions, border: Border) -> bool:
+    """Return True if the known dimensions of a value are not written alike in both models."""
+    one, other = _shape_of(found.before, border.before), _shape_of(found.after, border.after)
+    return one is not None and other is not None and len(one) == len(other) and list(one) != list(other)
+
+
+def _told_shapes(found: ModelRegions, borders: Sequence[Border], sizes: SymbolSizes) -> _Told:
+    """Return whether values have the same shape in both models."""
+    told: _Told = {}
+    for border in borders:
+        pairs = zip(
+            _shape_of(found.before, border.before) or (), _shape_of(found.after, border.after) or (), strict=True
+        )
+        try:
+            same = [evaluate(a, sizes) == evaluate(b, sizes) for a, b in pairs if a is not None and b is not None]
+        except (ArithmeticError, KeyError):
+            # A size that nothing tells, or none at all.
+            continue
+        told["value", border.before] = bytes([all(same)])
+    return told

@@ -1,0 +1,160 @@
+"""Limits of sizes: whatever function of a size is compared, the models run at both sides of the limit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from splitgraph import verify
+
+from .model_pairs import Pair, find_difference, show_difference
+
+F, I64 = np.float32, np.int64
+LINE = "float[N] x => float[N] y"
+CUT = "float[N] x => float[M] y"
+SAME = "y = Identity(x)"
+ZERO = {"o": F(0)}
+ENDS = {"e": I64([2**62]), "axis": I64([0])}
+
+
+def _limit(text: str) -> str:
+    """Return nodes that give zeros where a condition `c` of the size `n` holds."""
+    return f"n = Shape(x) {text} y = Where(c, o, x)"
+
+
+def _of_root(operator: str) -> str:
+    return _limit(f"f = Cast<to = 1>(n) r = Sqrt(f) c = {operator}(r, k)")
+
+
+# Of each: what is computed from the size and compared, its constants, and a size at which that shows.
+ONE_MODEL = {
+    "a negative number is added": ("d = Add(n, a) c = Greater(d, k)", {"a": I64([-100]), "k": I64([0])}, 150),
+    "a limit that is computed": ("l = Mul(k, k) c = Greater(n, l)", {"k": I64([20])}, 401),
+    "half of the size": ("d = Div(n, a) c = Greater(d, k)", {"a": I64([2]), "k": I64([200])}, 450),
+    "the rest of the size": ("d = Sub(n, a) c = Greater(d, k)", {"a": I64([300]), "k": I64([200])}, 501),
+    "a root": ("f = Cast<to = 1>(n) r = Sqrt(f) c = Greater(r, k)", {"k": F([20])}, 401),
+    "a logarithm": ("f = Cast<to = 1>(n) r = Log(f) c = Greater(r, k)", {"k": F([7.5])}, 2000),
+    "a negative size": ("d = Neg(n) c = Less(d, k)", {"k": I64([-300])}, 301),
+    "a remainder": ("d = Mod(n, a) c = Equal(d, k)", {"a": I64([7]), "k": I64([5])}, 19),
+    "a fraction": ("f = Cast<to = 1>(n) c = Greater(f, k)", {"k": F([100.5])}, 101),
+    "a scale": ("f = Cast<to = 1>(n) s = Mul(f, a) c = Greater(s, k)", {"a": F([0.01]), "k": F([5])}, 600),
+    "a largest size": ("f = Cast<to = 1>(n) r = Sqrt(f) m = Max(r, k) c = Greater(m, k)", {"k": F([20])}, 401),
+    "a condition of two": (
+        "f = Cast<to = 1>(n) r = Sqrt(f) a = Greater(r, k) b = Less(r, l) c = And(a, b)",
+        {"k": F([20]), "l": F([20.1])},
+        402,
+    ),
+    "a mask of places": (
+        "z = Squeeze(n) i = Range(b, z, s) f = Cast<to = 1>(i) r = Sqrt(f) c = Greater(r, k)",
+        {"b": I64(0), "s": I64(1), "k": F(20)},
+        402,
+    ),
+}
+SIZE_ONLY = {
+    name: Pair(LINE, SAME, _limit(text), {"x": np.ones(size)}, ZERO | constants)
+    for name, (text, constants, size) in ONE_MODEL.items()
+}
+BOTH = {
+    ">=": Pair(LINE, _of_root("Greater"), _of_root("GreaterOrEqual"), {"x": np.ones(400)}, ZERO | {"k": F([20])}),
+    "another limit": Pair(
+        LINE,
+        _of_root("Greater"),
+        _limit("f = Cast<to = 1>(n) r = Sqrt(f) c = Greater(r, l)"),
+        {"x": np.ones(420)},
+        ZERO | {"k": F([20]), "l": F([20.9])},
+    ),
+    "another function": Pair(
+        LINE,
+        _of_root("Greater"),
+        _limit("c = Greater(n, l)"),
+        {"x": np.ones(430)},
+        ZERO | {"k": F([20]), "l": I64([441])},
+    ),
+    "the end of a Slice": Pair(CUT, SAME, "y = Slice(x, s, e, axis)", {"x": np.ones(120)}, ENDS | {"s": I64([-100])}),
+    "a Slice of more": Pair(
+        CUT,
+        "y = Slice(x, s, e, axis)",
+        "y = Slice(x, t, e, axis)",
+        {"x": np.ones(2500)},
+        ENDS | {"s": I64([-2000]), "t": I64([-3000])},
+    ),
+    "a diagonal": Pair(
+        "float[N, K] x => float[N, K] y", SAME, "y = Trilu<upper = 1>(x, k)", {"x": np.ones((130, 2))}, {"k": I64(-100)}
+    ),
+    "one size in fifty": Pair(
+        "float[1, 1, H] x => float[1, 1, A] y",
+        "y = MaxPool<kernel_shape = [2], strides = [50]>(x)",
+        "y = MaxPool<kernel_shape = [2], strides = [50], ceil_mode = 1>(x)",
+        {"x": np.ones((1, 1, 101))},
+    ),
+    "a product of two sizes": Pair(
+        "float[N, K] x => float[N, K] y",
+        SAME,
+        "n = Shape(x) p = ReduceProd<keepdims = 0>(n) f = Cast<to = 1>(p) r = Sqrt(f) c = Greater(r, k) "
+        "y = Where(c, o, x)",
+        {"x": np.ones((50, 50))},
+        ZERO | {"k": F(40)},
+    ),
+}
+BRANCH = (
+    "h = ReduceMax<keepdims = 0>(x) q = Greater(h, o) y = If(q)<then_branch = t () => (float[N] r) {{ v = Relu(x) "
+    "n = Shape(v) f = Cast<to = 1>(n) s = Sqrt(f) c = {}(s, k) r = Where(c, o, v) }}, "
+    "else_branch = e () => (float[N] i) {{ i = Identity(x) }}>"
+)
+LOOP = (
+    "y = Loop(two, true, x)<body = b (int64 i, bool go, float[N] v) => (bool on, float[N] w) {{ on = Identity(go) "
+    "n = Shape(v) f = Cast<to = 1>(n) s = Sqrt(f) c = {}(s, k) w = Where(c, o, v) }}>"
+)
+INSIDE = {
+    name: Pair(
+        LINE,
+        text.format("Greater"),
+        text.format("GreaterOrEqual"),
+        {"x": np.ones(400)},
+        {"k": F([20]), "two": I64(2), "true": np.bool_(True)} | ZERO,
+    )
+    for name, text in {"in a branch": BRANCH, "in a loop": LOOP}.items()
+}
+PAIRS = SIZE_ONLY | BOTH | INSIDE
+
+
+@pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
+def test_a_limit_is_reached(pair: Pair) -> None:
+    show_difference(pair)
+    find_difference(pair)
+
+
+NEAR_MISSES = {
+    "both have the limit": Pair(
+        LINE,
+        _of_root("Greater"),
+        _limit("f = Cast<to = 1>(n) r = Sqrt(f) g = LessOrEqual(r, k) c = Not(g)"),
+        constants=ZERO | {"k": F([20])},
+    ),
+    "two limits together do nothing": Pair(
+        LINE,
+        SAME,
+        "n = Shape(x) a = Min(n, h) b = Max(n, h) s = Add(a, b) e = Sub(s, h) y = Slice(x, z, e)",
+        constants={"h": I64([300]), "z": I64([0])},
+    ),
+    "a tenth, computed twice": Pair(
+        CUT,
+        "n = Shape(x) f = Cast<to = 1>(n) s = Mul(f, t) r = Floor(s) e = Cast<to = 7>(r) y = Slice(x, z, e)",
+        "n = Shape(x) e = Div(n, ten) y = Slice(x, z, e)",
+        constants={"t": F([0.1]), "ten": I64([10]), "z": I64([0])},
+    ),
+    "a Slice from the start": Pair(CUT, SAME, "y = Slice(x, s, e, axis)", constants=ENDS | {"s": I64([-(2**40)])}),
+}
+
+
+@pytest.mark.parametrize("pair", NEAR_MISSES.values(), ids=NEAR_MISSES)
+def test_equal_sizes_stay_equal(pair: Pair) -> None:
+    found = verify(*pair.models())
+    assert found.verdict == "equal", found
+
+
+def test_a_limit_that_no_input_reaches_is_named() -> None:
+    pair = Pair(LINE, SAME, _limit("c = Greater(n, k)"), constants=ZERO | {"k": I64([3_000_000])})
+    found = verify(*pair.models())
+    assert found.verdict == "not-run"
+    assert "decides otherwise at a size of 2999999, which no run had" in found.diagnostics[0].message
