@@ -51,12 +51,12 @@ _STASHING = frozenset({"LayerNormalization", "RMSNormalization", "GroupNormaliza
 
 class Opinion(NamedTuple):
     """What differs: the models, the engine's kernels alone, or rounding alone; "late": the time was over before that
-    was known. who: the sides that the engine computes differently from the reference evaluator: "before", "after",
-    "both sides", "" if that is not known. loss: the digits that one side loses by rounding; beside "models", all of
-    them.
+    was known; "unheard": at special numbers, and the reference evaluator cannot run the region. who: the sides that the
+    engine computes differently from the reference evaluator: "before", "after", "both sides", "" if that is not known.
+    loss: the digits that one side loses by rounding; beside "models", all of them.
     """
 
-    cause: Literal["models", "engine", "rounding", "late"]
+    cause: Literal["models", "engine", "rounding", "late", "unheard"]
     who: str = ""
     loss: Loss | None = None
 
@@ -88,7 +88,7 @@ class Arbiter:
     def _judged(self, models: Sequence[onnx.ModelProto], folders: Sequence[Path | None], suspect: Suspect) -> Opinion:
         # The same kernels tell apart only what the models tell apart, at whatever numbers.
         is_agreed = self.has_same_kernels or suspect.kind in PLAIN
-        without_answer = Opinion("models" if is_agreed else "engine")
+        without_answer = Opinion("models" if is_agreed else "unheard")
         if suspect.kind == "captured" and len(suspect.outputs) < 2:
             # The second side fails on values that reach it.
             return Opinion("models")

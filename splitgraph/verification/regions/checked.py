@@ -32,6 +32,9 @@ VALUES: Mapping[str, str] = {
 }
 
 
+_UNHEARD = "whether the models differ or only the kernels of the engine is not known, which no other engine runs here"
+
+
 @dataclass(slots=True)
 class CheckedKind:
     """Regions that are alike. models, files: before and after. fixed: the positions of inputs that do not change.
@@ -101,6 +104,7 @@ class RegionResults:
         after = tuple(self.found.after.location(index) for index in region.after if index not in others)
         wrong = next(((s, o) for s, o in member.opinions if o.cause == "models"), None)
         unjudged = next(((s, o) for s, o in member.opinions if o.cause == "late"), None)
+        unheard = next(((s, o) for s, o in member.opinions if o.cause == "unheard"), None)
         is_open = unjudged is not None or any(record.is_open for record in records)
         verdict: Verdict = "equal"
         reason = ""
@@ -115,6 +119,8 @@ class RegionResults:
             verdict, reason = "not-run", self._why_unchecked(kind, member)
         elif unjudged is not None:
             verdict, reason = "not-run", f"there was no time to judge a difference: {_told(member, *unjudged)}"
+        elif unheard is not None:
+            verdict, reason = "not-run", f"{_UNHEARD}: {_told(member, *unheard)}"
         elif kind.unread():
             what = "it" if all(change.only is None for change in kind.unread()) else "all of it"
             verdict, reason = "not-run", f"{', '.join(unread)}, and no input was found that reads {what}"

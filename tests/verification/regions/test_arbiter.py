@@ -86,8 +86,8 @@ JUDGED: dict[str, tuple[Pair, Suspect, tuple[str, str]]] = {
     "the engine, after": (SAME, suspect([ONE], -ONE, ONE), ("engine", "after")),
     "the engine, before": (SAME, suspect([ONE], ONE, -ONE), ("engine", "before")),
     "the engine, both sides": (SAME, suspect([ONE], ONE, 2 * ONE), ("engine", "both sides")),
-    "drawn values without an answer": (UNHEARD, suspect([ONE], ONE, -ONE, "ends"), ("engine", "")),
-    "special values without an answer": (UNHEARD, suspect([ONE], ONE, -ONE, "gaps"), ("engine", "")),
+    "drawn values without an answer": (UNHEARD, suspect([ONE], ONE, -ONE, "ends"), ("unheard", "")),
+    "special values without an answer": (UNHEARD, suspect([ONE], ONE, -ONE, "gaps"), ("unheard", "")),
     # No answer, on values at which engines agree.
     "values of the model without an answer": (UNHEARD, suspect([ONE], ONE, -ONE), ("models", "")),
     "ordinary values without an answer": (UNHEARD, suspect([ONE], ONE, -ONE, "normal"), ("models", "")),
@@ -121,7 +121,7 @@ def test_the_reference_evaluator_is_asked_only_for_rounding() -> None:
 @pytest.mark.parametrize("kind", ["ends", "gaps", "mixed"])
 def test_without_an_answer_the_same_kernels_are_believed_at_any_numbers(kind: str) -> None:
     found = suspect([ONE], ONE, -ONE, kind)
-    assert opinion(UNHEARD, found)[0] == "engine"
+    assert opinion(UNHEARD, found)[0] == "unheard"
     assert opinion(UNHEARD, found, has_same_kernels=True)[0] == "models"
     # An answer counts.
     assert opinion(SAME, suspect([ONE], -ONE, ONE, kind), has_same_kernels=True) == ("engine", "after")
