@@ -9,6 +9,7 @@ import onnx
 from splitgraph.model.tensor_data import first_elements, is_external
 from splitgraph.model.values import tensor_items
 from splitgraph.verification.models.model_pair import caller_inputs
+from splitgraph.verification.regions.constants import dense_tensor
 from splitgraph.verification.regions.sameness import Sameness
 
 # Of a constant, so many bytes are looked at before it is compared as a whole.
@@ -31,11 +32,14 @@ class Constants:
         return name in self.tensors or name in self.nodes or name in self.sparse
 
     def tensor(self, name: str) -> onnx.TensorProto | None:
-        """Return a dense constant as a tensor; None for another form of constant."""
+        """Return a dense constant as a tensor, however a Constant writes it; None for a sparse one."""
         node = self.nodes.get(name)
-        if node is None:
+        if node is None or name in self.tensors:
             return self.tensors.get(name)
-        return next((attribute.t for attribute in node.attribute if attribute.name == "value"), None)
+        tensor = dense_tensor(node)
+        if tensor is not None:
+            self.tensors[name] = tensor
+        return tensor
 
     def told(self, name: str) -> tuple[object, ...]:
         """Return what equal constants have in common: type, dimensions, and a few elements that are in memory."""

@@ -22,6 +22,12 @@ _ML = "ai.onnx.ml"
 _OF_CONSTANT = frozenset(
     {"value", "value_float", "value_floats", "value_int", "value_ints", "value_string", "value_strings"}
 )
+# The attributes of a Constant that are no tensors, each with the type of its elements.
+_FORMS: Mapping[str, int] = {
+    **dict.fromkeys(("value_float", "value_floats"), onnx.TensorProto.FLOAT),
+    **dict.fromkeys(("value_int", "value_ints"), onnx.TensorProto.INT64),
+    **dict.fromkeys(("value_string", "value_strings"), onnx.TensorProto.STRING),
+}
 # Texts that data is compared with, or that are a result.
 _TEXTS = frozenset({"pattern", "delimiter", "stopwords", "default_string"})
 _NUMBERS = (_Kind.FLOAT, _Kind.FLOATS, _Kind.INT, _Kind.INTS)
@@ -104,3 +110,13 @@ def _attributes(
             yield HeldConstant(attribute.name, attribute, [(node.op_type, ATTRIBUTE)])
         elif has_all_attributes and attribute.type in _NUMBERS and attribute.name not in _TYPES:
             yield HeldConstant(attribute.name, attribute, [(node.op_type, ATTRIBUTE)], is_setting=True)
+
+
+def dense_tensor(node: onnx.NodeProto) -> onnx.TensorProto | None:
+    """Return the tensor that a Constant writes, in whatever form; None for a sparse one."""
+    held = next((each for each in node.attribute if each.name in _FORMS or each.name == "value"), None)
+    if held is None or held.name == "value":
+        return None if held is None else held.t
+    elements = onnx.helper.get_attribute_value(held)
+    dims = [] if held.name in ("value_float", "value_int", "value_string") else [len(elements)]
+    return onnx.helper.make_tensor("", _FORMS[held.name], dims, elements if dims else [elements])

@@ -11,7 +11,8 @@
 - normal: ordinary numbers, several times: for weights that the values of the model do not show.
 - rows: each row of a table, those that differ first.
 
-The elements of larger constants are steps, too (see `limits`). Small steps are drawn beside large ones, and without
+The elements of larger constants are steps, too (see `limits`), and numbers at which values inside of the region meet
+limits (see `inner_limits`). Small steps are drawn beside large ones, and without
 them (see `magnitudes`).
 
 Shapes are those of the values that reach the region; only where nothing but empty ones does, dimensions of size 0 grow
@@ -34,6 +35,8 @@ import onnx
 from splitgraph.model.tensor_data import byte_size
 from splitgraph.verification.models.dependence import extent_inputs, index_inputs, may_not_end, shape_inputs
 from splitgraph.verification.models.model_files import elements_of, is_default_domain, scoped_nodes
+from splitgraph.verification.regions.constants import dense_tensor
+from splitgraph.verification.regions.inner_limits import at_inner_limits
 from splitgraph.verification.regions.limits import MULTIPLES, draw_limits
 from splitgraph.verification.regions.magnitudes import apart
 from splitgraph.verification.values import Array, Value
@@ -61,15 +64,21 @@ _MOST_AT_ONCE = 2**16
 _NORMAL_CASES = 4
 _LARGE = 2**14
 _COUNTS = (0, 1, 2, 8, 20)
+# Larger constants are no limits of iterations, and of the others so many are tried.
+_MOST_COUNT, _MOST_LIMITS = 1000, 4
 # Numbers of a narrower type are drawn like those of float32.
 _MOST_BITS = 16
 _WORDS = ("alpha", "b", "", "gamma delta", "naïve", "42", "A", "x-y", "two  spaces", "Ω", "end.", " lead", "ZED")
+# A longer text is no delimiter. So many words are split.
+_LONGEST_DELIMITER, _PARTS = 4, (3, 10, 100)
 # Operators that put numbers in an order.
 _ORDERING = frozenset(
     {"ArgMax", "ArgMin", "GlobalMaxPool", "Hardmax", "MaxPool", "MaxRoiPool", "NonMaxSuppression", "TopK", "Unique"}
 )
 # Operators that read a table at given positions.
 _READERS = ("Gather", "GatherElements", "GatherND")
+# Operators that write at given positions.
+_WRITERS = ("Scatter", "ScatterElements", "ScatterND")
 # Operators that pass small whole numbers on as they are.
 _PASSING = frozenset({"Cast", "Clip", "Floor", "Round", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Relu", "Abs"})
 # A table with more bytes is not read to find the rows that differ.
@@ -173,12 +182,14 @@ def _drawn(models: Models, base: Mapping[str, Value], fixed: Collection[str], se
             yield Drawn(kind, dict(base) | (_without_nan(values) if has_order else values))
     for values in _mixed(free, words) if not is_open else ():
         yield Drawn("mixed", dict(base) | (_without_nan(values) if has_order else values))
-    for values in _counts(before, base):
+    for values in _counts(before, base, numbers):
         yield Drawn("counts", dict(base) | values)
     indexed = {name: value for name, value in base.items() if name not in fixed}
     for values in _rows(models, base, indexed):
         yield Drawn("rows", dict(base) | values)
     for values in draw_limits(models, base, free, rng):
+        yield Drawn("steps", dict(base) | values)
+    for values in at_inner_limits(models, base, free) if not is_open else ():
         yield Drawn("steps", dict(base) | values)
 
 
@@ -288,12 +299,18 @@ def _one_apart(value: Array) -> Iterator[Array]:
             yield flags.reshape(value.shape)
 
 
-def _counts(model: onnx.ModelProto, base: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
-    """Yield numbers of iterations for loops."""
+def _counts(
+    model: onnx.ModelProto, base: Mapping[str, Value], constants: Iterable[float]
+) -> Iterator[dict[str, Value]]:
+    """Yield numbers of iterations for loops, those beyond the constants of a region among them."""
+    limits = sorted(
+        {int(number) for number in constants if number.is_integer() and _COUNTS[-1] <= number < _MOST_COUNT}
+    )
     for node in model.graph.node:
         count = base.get(node.input[0]) if node.op_type == "Loop" and node.input else None
         if isinstance(count, np.ndarray):
-            yield from ({node.input[0]: np.full_like(count, number)} for number in _COUNTS)
+            beyond = (limit + 2 for limit in limits[:_MOST_LIMITS])
+            yield from ({node.input[0]: np.full_like(count, number)} for number in (*_COUNTS, *beyond))
 
 
 def _texts(models: Iterable[onnx.ModelProto]) -> list[str]:
@@ -305,9 +322,12 @@ def _texts(models: Iterable[onnx.ModelProto]) -> list[str]:
             for attribute in node.attribute:
                 own += (attribute.s, *attribute.strings, *attribute.t.string_data)
     told = [text.decode("utf-8", "replace") for text in own if text][:_MOST_CONSTANTS]
-    return list(
-        dict.fromkeys(["", " ", *(other for text in told for other in (text, text.upper(), text.lower())), *_WORDS])
-    )
+    # What may be a delimiter stands between few and many words.
+    parts = [
+        text.join(_WORDS[:1] * count) for text in (*told, " ") if len(text) <= _LONGEST_DELIMITER for count in _PARTS
+    ]
+    cased = [other for text in told for other in (text, text.upper(), text.lower())]
+    return list(dict.fromkeys(["", " ", *cased, *parts, *_WORDS]))
 
 
 def _filled(value: Array, numbers: Array, kind: Kind) -> Array:
@@ -377,11 +397,12 @@ def _constants(models: Models) -> dict[float, bool]:
     for model, folder in models:
         tensors = [*model.graph.initializer]
         for node, _ in scoped_nodes(model):
-            for attribute in node.attribute:
+            is_constant = node.op_type == "Constant" and is_default_domain(node.domain)
+            tensor = dense_tensor(node) if is_constant else None
+            tensors += [tensor] if tensor is not None else []
+            for attribute in node.attribute if not is_constant else ():
                 if attribute.type == onnx.AttributeProto.FLOAT and is_default_domain(node.domain):
                     constants[attribute.f] = attribute.f > 0
-                elif attribute.type == onnx.AttributeProto.TENSOR and node.op_type == "Constant":
-                    tensors.append(attribute.t)
                 elif attribute.type == onnx.AttributeProto.GRAPH:
                     tensors += attribute.g.initializer
         for tensor in tensors:
@@ -422,6 +443,30 @@ def _rows(models: Models, base: Mapping[str, Value], indexed: Mapping[str, Value
         if isinstance(values, np.ndarray) and values.size and math.prod(dims):
             different = _different_places(table, models, node)
             yield from ({name: chosen} for chosen in _positions(node, dims, values, different))
+    for node in models[0][0].graph.node:
+        data, values = (base.get(name) for name in node.input[:2]) if node.op_type in _WRITERS else (None, None)
+        if isinstance(data, np.ndarray) and isinstance(values, np.ndarray) and node.input[1] in indexed:
+            yield from ({node.input[1]: chosen} for chosen in _written(node, data.shape, values))
+
+
+def _written(node: onnx.NodeProto, dims: Sequence[int], values: Array) -> Iterator[Array]:
+    """Yield positions at which a node writes: counted from both ends, and where it reduces, the same one again."""
+    given = {attribute.name: attribute for attribute in node.attribute}
+    is_reducing = "reduction" in given and given["reduction"].s != b"none"
+    if not values.size or not math.prod(dims):
+        return
+    if is_reducing:
+        yield from (np.full(values.shape, place).astype(values.dtype) for place in (0, -1))
+    axis = given["axis"].i if "axis" in given else 0
+    if node.op_type != "ScatterND" and values.ndim == len(dims) and -len(dims) <= axis < len(dims):
+        axis, length = axis % len(dims), dims[axis]
+        along = np.arange(values.shape[axis]).reshape([-1 if each == axis else 1 for each in range(len(dims))])
+        shown = np.broadcast_to(along, values.shape)
+        if is_reducing:
+            # The first element, counted from both ends in turn.
+            yield (shown % 2 * -length).astype(values.dtype)
+        if values.shape[axis] <= length:
+            yield from ((((shown + more) % length) - length).astype(values.dtype) for more in (0, 1))
 
 
 def _positions(node: onnx.NodeProto, dims: Sequence[int], values: Array, different: Array) -> Iterator[Array]:

@@ -223,11 +223,8 @@ class SizePart:
     def _whole_numbers(self, name: str) -> list[int]:
         """Return the elements of a constant of integers; none for other values."""
         tensor = self._tensors.get(name) or self._side.constants.tensor(name)
-        if tensor is not None:
-            is_whole = self._is_small(name) and tensor.data_type in _WHOLE
-            return elements_of(tensor, self._side.folder).reshape(-1).tolist() if is_whole else []
-        node = self._side.constants.nodes.get(name)
-        return [number for attribute in node.attribute for number in (attribute.i, *attribute.ints)] if node else []
+        is_whole = tensor is not None and self._is_small(name) and tensor.data_type in _WHOLE
+        return elements_of(tensor, self._side.folder).reshape(-1).tolist() if tensor is not None and is_whole else []
 
 
 def _compared_names(node: onnx.NodeProto) -> list[str]:

@@ -148,7 +148,6 @@ def test_a_threshold_that_draws_of_inputs_do_not_reach_stays_different(before: s
 
 
 GATES = {
-    "a window": "a = Greater(m, low) b = Less(m, high) c = And(a, b) ",
     "a limit that nothing reaches": "s = Tanh(m) c = Greater(s, high) ",
     "two limits": "s = Sigmoid(m) a = Greater(s, half) b = Less(s, near) c = And(a, b) ",
 }
@@ -160,6 +159,12 @@ def test_a_condition_that_is_never_true_gives_no_verdict(name: str) -> None:
     kept = M + GATES[name] + "n = Neg(m) v = Where(c, n, half) "
     pair = behind(kept, "r = Abs(v) y = Tanh(r)", "y = Tanh(v)")
     assert splitgraph.verify(*pair.models()).verdict == "not-run"
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_window_is_met_where_its_limits_are() -> None:
+    kept = M + "a = Greater(m, low) b = Less(m, high) c = And(a, b) n = Neg(m) v = Where(c, n, half) "
+    find_difference(behind(kept, "r = Abs(v) y = Tanh(r)", "y = Tanh(v)"))
 
 
 @pytest.mark.usefixtures("in_process")
