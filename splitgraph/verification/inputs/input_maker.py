@@ -150,7 +150,7 @@ class InputMaker:
             for number in (length - 1, length) if names else ():
                 yield usual | {name: _all_of(usual[name], number) for name in names if name in usual}
 
-    def sizes_beside(self, length: int) -> list[SymbolSizes]:
+    def sizes_beside(self, length: int) -> list[SymbolSizes | None]:
         """Return sizes at which a dimension is of this size (see `SizeChooser.beside`)."""
         return self._sizes[0].beside(length)
 

@@ -110,20 +110,19 @@ class SizeChooser:
             if sizes is not None and self._bytes(sizes) <= _LARGEST_RETRY:
                 yield sizes
 
-    def beside(self, length: int) -> list[SymbolSizes]:
+    def beside(self, length: int) -> list[SymbolSizes | None]:
         """Return sizes in which free dimensions are of this size, as `reaching` does, whether inputs of these sizes are
-        too large or not. Only what must be equal is respected: sizes alone are computed with.
+        too large or not; None for those that the model does not take.
         """
-        made = []
+        made: list[SymbolSizes | None] = []
         for names in self._reached_together():
             if names not in self._usual:
                 self._usual[names] = self._with_length(names, _USUAL_LENGTH)
-            usual, given = self._usual[names], dict.fromkeys(names, length)
-            sizes = given if usual is None else {**usual, **given}
-            equal = (each for each in self._required if each.relation == "==" and not each.symbols.isdisjoint(names))
-            if usual is None or not all(each.holds(sizes) for each in equal if each.symbols <= sizes.keys()):
-                sizes = self._with_length(names, length) or given
-            made.append(sizes)
+            usual = self._usual[names]
+            sizes = None if usual is None else {**usual, **dict.fromkeys(names, length)}
+            about = (each for each in self._required if not each.symbols.isdisjoint(names))
+            is_taken = sizes is not None and all(each.holds(sizes) for each in about if each.symbols <= sizes.keys())
+            made.append(sizes if is_taken else self._with_length(names, length))
         return made
 
     def _reached_together(self) -> list[tuple[str, ...]]:

@@ -12,7 +12,6 @@ import math
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
-from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -30,8 +29,8 @@ _EACH_SIZE, _STEPS = 128, 4
 # The models run at so many changes at most of what one comparison says.
 _MOST_CHANGES = 4
 
-# The sizes of the symbols for a length, one for each way to reach it.
-SizesAt = Callable[[int], Sequence[SymbolSizes]]
+# The sizes of the symbols for a length, one for each way to reach it; None where the model does not take it.
+SizesAt = Callable[[int], Sequence[SymbolSizes | None]]
 
 
 class SizeLimit(NamedTuple):
@@ -84,16 +83,23 @@ def find_size_limits(found: ModelRegions, sizes_at: SizesAt, deadline: float) ->
 
     @cache
     def told(length: int) -> list[_Told]:
-        return [_told(parts, shared, sizes) | _told_shapes(found, shapes, sizes) for sizes in sizes_at(length)]
+        return [
+            {} if sizes is None else _told(parts, shared, sizes) | _told_shapes(found, shapes, sizes)
+            for sizes in sizes_at(length)
+        ]
 
-    for low, high in pairwise(_ladder()):
+    last: dict[tuple[int, _What], int] = {}
+    for length in _ladder():
         if time.monotonic() > deadline:
             break
-        for place in range(min(len(told(low)), len(told(high)))):
-            for what, says in told(low)[place].items():
-                if says != told(high)[place].get(what, says):
-                    first = _first_change(told, (low, high), place, what)
-                    limits |= {SizeLimit(first + more, *what) for more in (-1, 0, 1)}
+        for place, says in enumerate(told(length)):
+            for what in says:
+                low = last.get((place, what), length)
+                last[place, what] = length
+                if told(low)[place][what] != says[what]:
+                    first = _first_change(told, (low, length), place, what)
+                    near = (first + more for more in (-1, 0, 1))
+                    limits |= {SizeLimit(each, *what) for each in near if any(told(each))}
     return sorted(_fewest(limits))
 
 
@@ -105,7 +111,9 @@ def unshared(limits: Sequence[SizeLimit]) -> list[SizeLimit]:
 
 def _ladder() -> list[int]:
     doublings = int(math.log2(LARGEST / _EACH_SIZE) * _STEPS)
-    return [*range(1, _EACH_SIZE), *(round(_EACH_SIZE * 2 ** (step / _STEPS)) for step in range(doublings + 1))]
+    # Many models take multiples of 8 alone.
+    steps = (round(_EACH_SIZE / 8 * 2 ** (step / _STEPS)) * 8 for step in range(doublings + 1))
+    return [*range(1, _EACH_SIZE), *dict.fromkeys(steps)]
 
 
 def _first_change(told: Callable[[int], list[_Told]], ends: tuple[int, int], place: int, what: _What) -> int:
