@@ -1,6 +1,6 @@
-"""Write what a region only moves of its constants as a constant, and sparse constants as dense ones.
+"""Write what a region only moves of its constants, or scales, as a constant, and sparse constants as dense ones.
 
-One tool stores a table that another one puts together of two, turned, or in another shape. As a constant, the table is
+One tool stores a table that another one puts together of two, turned, in another shape, or scaled. As a constant, it is
 compared with that of the other model: a run must read the rows that differ, and positions are drawn for these.
 """
 
@@ -20,6 +20,8 @@ from splitgraph.verification.reference.evaluator import load, run
 from splitgraph.verification.values import UnsupportedError, Value
 
 _MOVING = frozenset({"Concat", "Flatten", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"})
+# Operators whose result is the nearest number, so that all engines give the same.
+_SCALING = frozenset({"Abs", "Add", "DequantizeLinear", "Div", "Mul", "Neg", "Sub"})
 # Constants of more bytes are not moved.
 _MOST_BYTES = 2**28
 # The kinds of elements that NumPy itself has.
@@ -50,8 +52,9 @@ def folded(model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
     if any(array.dtype.kind not in _PLAIN for array in arrays.values()):
         return model
     try:
-        moved = dict(zip(wanted, run(load(part), arrays), strict=True))
-    except (UnsupportedError, ValueError, IndexError, RuntimeError):
+        with np.errstate(divide="raise", invalid="raise", over="raise"):
+            moved = dict(zip(wanted, run(load(part), arrays), strict=True))
+    except (ArithmeticError, UnsupportedError, ValueError, IndexError, RuntimeError):
         # The engine says what is wrong with such a node.
         return model
     return _with_constants(model, left, moved)
@@ -89,7 +92,7 @@ def _moving(graph: onnx.GraphProto, constants: set[str]) -> set[int]:
     """Return the nodes that move constants, and nothing else. constants: gets what they compute."""
     moving: set[int] = set()
     for index, node in enumerate(graph.node):
-        is_moving = node.op_type in _MOVING and is_default_domain(node.domain)
+        is_moving = (node.op_type in _MOVING or node.op_type in _SCALING) and is_default_domain(node.domain)
         if is_moving and node.input and all(name in constants for name in node.input if name):
             moving.add(index)
             constants.update(filter(None, node.output))

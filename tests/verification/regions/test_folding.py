@@ -27,6 +27,9 @@ WAYS = {
         "k = Constant<value = int64[1] {0}>() v = Unsqueeze(p, k) t = Squeeze(v, k)",
         lambda t: {"p": t},
     ),
+    "turned signs": ("t = Neg(n)", lambda t: {"n": -t}),
+    "a scale": ("t = Mul(h, two)", lambda t: {"h": t / 2, "two": F(2)}),
+    "a shift": ("t = Sub(h, one)", lambda t: {"h": t + 1, "one": F(1)}),
 }
 # How it is read, and where.
 READERS = {
@@ -73,7 +76,7 @@ def test_an_equal_table_raises_no_alarm(way: str) -> None:
 
 
 KEPT = {
-    "an operator that computes": "t = Neg(p) y = Gather(t, i)",
+    "an operator that computes": "t = Exp(p) y = Gather(t, i)",
     "an input": "t = Concat<axis = 0>(i, i) y = Gather(p, t)",
     "an impossible shape": "t = Reshape(p, i2) y = Gather(t, i)",
     "another domain": "t = local.Identity(p) y = Gather(t, i)",
@@ -87,10 +90,10 @@ def test_what_computes_stays(name: str) -> None:
 
 
 def test_a_moved_constant_that_is_a_result_has_its_name() -> None:
-    text = "y = Identity(p) z = Neg(y)"
+    text = "y = Identity(p) z = Exp(y)"
     made = folded(parsed("int64[N] i => float[1000, 2] y, float[1000, 2] z", text, p=TABLE), None)
     onnx.checker.check_model(made)
-    assert [node.op_type for node in made.graph.node] == ["Identity", "Neg"]
+    assert [node.op_type for node in made.graph.node] == ["Identity", "Exp"]
 
 
 def sparse(values: list[float], places: list[int] | list[list[int]], *, columns: int = 1) -> onnx.ModelProto:
