@@ -10,6 +10,7 @@ from splitgraph.conversion.inlining import Called, called_nodes, inline_function
 from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.repair import repaired
 from splitgraph.conversion.rewrite import GivenSizes, Rewrite, step
+from splitgraph.conversion.sizes.constant_outputs import with_readers, without_idle_readers
 from splitgraph.conversion.sizes.follow import Operators
 from splitgraph.conversion.sizes.formulas import NotWritable
 from splitgraph.conversion.sizes.laws import told_conditions
@@ -29,7 +30,8 @@ from splitgraph.model.value_type import UNKNOWN, Shape
 from splitgraph.model.values import write_dim
 from splitgraph.options import STRICT, Leeway, NewSizes, Sizes
 
-_OPERATORS = Operators("", RULES, SAYING, OVER, APART, FLOW)
+# An Identity reads what is a constant and an output.
+_OPERATORS = Operators("", RULES, {**SAYING, "Identity": 0}, OVER, APART, FLOW)
 
 
 def convert_sizes(model: ModelProto, sizes: NewSizes, leeway: Leeway = STRICT) -> Rewrite[ModelProto]:
@@ -52,6 +54,8 @@ def convert_to(
     rewrite = rewrite.then(_without_functions(whole))
     model = rewrite.model
     called = called_nodes(whole, model) if model is not whole else Called({}, {})
+    model, outputs = with_readers(model, walked.graphs[MAIN].constants)
+    wanted = replace(wanted, outputs=frozenset(outputs))
     labelled = relabelled(model, wanted)
     entries = given_by_the_user(lambda: walk_model(labelled), sizes, _OPERATORS, wanted)
     bare = _undeclared(labelled)
@@ -72,6 +76,7 @@ def convert_to(
             plan.blockers.append(diagnostic("SG420", str(reason), root[0].location))
     plan.raise_blockers("the sizes cannot change")
     written = apply_plan(plan, labelled)
+    without_idle_readers(written.model, outputs)
     result = _declared_anew(written.model, wanted)
     plan.blockers += map(called.told, _errors_at_sizes(model, result, found.wanted))
     plan.raise_blockers("the sizes cannot change")

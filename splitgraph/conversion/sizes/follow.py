@@ -337,8 +337,8 @@ class Site:
         place = self.ctx.walk.path, self.ctx.index
         known = self.follower.edits.get(place, {}).get(position) or self.ctx.contents(position)
         if known is not None:
-            items = [entries.get(entry, item) for entry, item in enumerate(known.items)]
-            self.restate(position, Contents(known.shape, tuple(items)))
+            items = tuple(entries.get(entry, item) for entry, item in enumerate(known.items))
+            self.restate(position, Contents(known.shape, items))
 
     def expand(self, position: int, axes: Mapping[int, DimLike]) -> None:
         """Read an input as one that has these dimensions along axes."""

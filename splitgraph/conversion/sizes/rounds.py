@@ -85,6 +85,7 @@ def _repeat(follower: Follower, scope: Scope, seen: int, index: int) -> None:
 
 
 _SLICES = ("Slice", "StridedSlice")
+_CARRYING = ("Loop",)
 _PLACE = re.compile(r"(.+)\[(\d+)\]")
 
 
@@ -116,6 +117,9 @@ def given_by_the_user(
         scope, index = nodes[match[1]]
         node, entry = scope.nodes[index], int(match[2])
         position = operators.saying.get(node.op_type, -1)
+        if node.op_type in _CARRYING and entry in range(2, len(node.input)):
+            # What a loop carries on is called by its input.
+            entry, position = 0, entry
         if not 0 <= position < len(node.input):
             raise SplitgraphError(
                 f"{match[1]} is a {node.op_type} without an input that says a size; where an attribute says it, "

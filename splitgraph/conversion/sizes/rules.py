@@ -23,6 +23,7 @@ from splitgraph.conversion.sizes.readings import (
 )
 from splitgraph.dim import Dim, DimLike, symbol, symbols_of
 from splitgraph.model.onnx_proto import GraphProto
+from splitgraph.model.scopes import MAIN
 from splitgraph.model.value_type import ValueType, tensor, vector
 
 # Constants ------------------------------------------------------------------------------------------------------------
@@ -222,6 +223,12 @@ def _top_k(site: Site) -> None:
         site.block("its k is an attribute; upgrade the model to 10 first")
 
 
+def _identity(site: Site) -> None:
+    """A constant that is an output may say a size. All else is handed on."""
+    if site.ctx.walk.path == MAIN and site.ctx.node.output[0] in site.wanted.outputs:
+        read_sizes(site, 0)
+
+
 def _gather(site: Site) -> None:
     read_indices(site, site.ctx.attribute("axis", 0))
 
@@ -262,9 +269,15 @@ def _gemm(site: Site) -> None:
 
 
 def _loop(site: Site) -> None:
-    """What an iteration carries on has the size that went in. The number of iterations can be a size."""
+    """What an iteration carries on has the size that went in. The number of iterations can be a size, also one that is
+    carried to the condition of the body.
+    """
     ctx = site.ctx
     read_sizes(site, 0)
+    for position in range(2, ctx.input_count):
+        carried = site.numbers(position)
+        if carried is not None and len(carried) == 1:
+            site.restate_numbers(position, [site.either(position, 0, site.alike(carried[0]), position)])
     counters = [tensor("int64", ()), tensor("bool", ())]
     _fit_carried(site, counters, range(2, ctx.input_count), [], 1)
 
@@ -346,6 +359,7 @@ _ONNX: Mapping[str, Rule] = {
     "CenterCropPad": _sizes_in(1),
     "ReverseSequence": _reverse_sequence,
     "Gather": _gather,
+    "Identity": _identity,
     "Slice": _slice,
     "Squeeze": _squeeze,
     "Split": _split,

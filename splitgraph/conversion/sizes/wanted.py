@@ -40,6 +40,7 @@ class Wanted:
     axes: where each of the new symbols stands, by input. unnamed: names for dimensions of inputs that have neither a
     name nor a number in the model, by input and axis. batch: those of the new symbols along which items stand apart, as
     far as is known. asked: those that the caller calls a batch.
+    outputs: those that are constant integers (`constant_outputs.py`).
     """
 
     shapes: Mapping[str, Sequence[DimLike | None]]
@@ -51,6 +52,7 @@ class Wanted:
     batch: frozenset[str]
     asked: frozenset[str] = frozenset()
     unnamed: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    outputs: frozenset[str] = frozenset()
 
     @property
     def not_asked(self) -> frozenset[str]:

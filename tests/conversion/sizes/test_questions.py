@@ -123,6 +123,16 @@ ASKED: dict[str, tuple[ModelProto, dict[str, list[int]]]] = {
             '--follow "main/Loop#0[0]=T"': [512 * each for each in EVEN],
         },
     ),
+    "steps of a loop in a state that its condition reads": (
+        model("""<int64 m = {99}, bool go = {1}, int64 z = {0}, int64 o = {1}, int64 n = {7}>
+            { y, k, l = Loop <body = b (int64 i, bool c, float[p, q, r] a, int64 t, int64 g)
+                => (bool d, float[s, t, u] e, int64 h, int64 j)
+                { h = Add (t, o) d = Less (h, g) e = Add (a, a) j = Identity (g) }> (m, go, x, z, n) }"""),
+        {
+            '--keep "main/Loop#0[4]"': [128 * each for each in EVEN],
+            '--follow "main/Loop#0[4]=T"': [512 * each for each in EVEN],
+        },
+    ),
     "the length of a sequence": (
         model("<int64[1] n = {7}> { y = ReverseSequence <batch_axis = 0, time_axis = 1> (x, n) }"),
         {
