@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import gcd, prod
 from types import MappingProxyType
 from typing import NamedTuple
@@ -185,8 +186,9 @@ class _Reader:
         self.out = self._resolved(sizes)
         whole = tuple(self.out)
         self.parts = [[] for _ in self.out]
+        exchanged = self._exchanged([digit.dim for _, digit in digits], whole)
         for number, (axis, digit) in enumerate(digits):
-            if self.wanted.moves(digit.dim):
+            if self.wanted.moves(digit.dim) and number not in exchanged:
                 before, after = prod(numbers[:number]), prod(numbers[number + 1 :])
                 self._place(_Moving(number, axis, digit, numbers[number], before, after), whole)
         return self._as_written(
@@ -240,6 +242,32 @@ class _Reader:
         if isinstance(dim, Dim):
             raise _NoFit
         return dim * number
+
+    def _exchanged(self, dims: Sequence[DimLike], whole: Sequence[int]) -> set[int]:
+        """Put two lengths in a row into entries that have them the other way round; return their numbers. (31, 16) to
+        [16, 31] of 2*T - 1 and T, as relative positions are shifted, is [T, 2*T - 1]: no other entries are these at
+        the old sizes, and the same product at all. Lengths that have nothing to do with each other may be so by luck,
+        and items would not stay apart.
+        """
+        found: set[int] = set()
+        for number, pair in enumerate(pairwise(dims)):
+            if number in found or not all(map(self._is_length, pair)) or symbols_of(pair[0]) != symbols_of(pair[1]):
+                continue
+            first, second = self.numbers[number : number + 2]
+            before = prod(self.numbers[:number])
+            entry = next((at for at in range(len(whole) - 1) if prod(whole[:at]) == before and whole[at] > 1), None)
+            if entry is None or first == second or (whole[entry], whole[entry + 1]) != (second, first):
+                continue
+            entries = entry, entry + 1
+            if any(at in self.decided or self.target[at] == 0 or self.wanted.moves(self.target[at]) for at in entries):
+                continue
+            for at, dim in zip(entries, reversed(pair), strict=True):
+                self.out[at], self.parts[at] = 1, [dim]
+            found |= {number, number + 1}
+        return found
+
+    def _is_length(self, dim: DimLike) -> bool:
+        return self.wanted.moves(dim) and symbols_of(dim).isdisjoint(self.wanted.batch)
 
     def _place(self, moving: _Moving, whole: Sequence[int]) -> None:
         """Put a digit that changes where it stands in the target."""

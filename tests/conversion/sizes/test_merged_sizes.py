@@ -105,3 +105,44 @@ def test_what_stands_apart_again_is_read_as_it_stands() -> None:
     data = np.arange(2 * 7 * 6, dtype=np.float32).reshape(2, 7, 6)
     (found,) = ReferenceEvaluator(after).run(None, {"x": data})
     np.testing.assert_array_equal(found, data.reshape(2, 7, 2, 3))
+
+
+# Scores of all pairs get a first column of zeros, and are read in rows of another length: each row moves by one more.
+SHIFTED = """<ir_version: 8, opset_import: ["": 17]> g (float[1, 5, 3] x) => (float[n, p, q] y)
+    <int64[6] w = {0, 0, 1, 0, 0, 0}, int64[3] a = {A}, int64[1] i = {1}, int64[1] o = {99}> {
+    k = Transpose <perm = [0, 2, 1]> (x) s = MatMul (x, k) p = Pad (s, w) r = Reshape (p, a)
+    y = Slice (r, i, o, i) }"""
+
+
+def shifted(data: Any) -> Any:
+    """Return what the model gives."""
+    scores = np.pad(data @ data.transpose(0, 2, 1), ((0, 0), (0, 0), (1, 0)))
+    return scores.reshape(1, data.shape[1] + 1, data.shape[1])[:, 1:]
+
+
+@pytest.mark.parametrize("target", ["1, 6, 5", "1, -1, 5", "1, 6, -1", "-1, 6, 5"])
+@pytest.mark.parametrize("asked", ["T", 8])
+def test_lengths_that_are_exchanged_follow_where_they_stand(target: str, asked: str | int) -> None:
+    made = parser.parse_model(SHIFTED.replace("A}", f"{target}}}"))
+    after = splitgraph.reshape(made, {"x": [1, asked, 3]}).model
+    for size in (2, 5, 8) if asked == "T" else (8,):
+        data = np.arange(size * 3, dtype=np.float32).reshape(1, size, 3)
+        np.testing.assert_allclose(ReferenceEvaluator(after).run(None, {"x": data})[0], shifted(data))
+
+
+@pytest.mark.parametrize("target", ["1, 3, 10", "1, 10, 3", "1, 2, 15", "1, 15, 2"])
+def test_lengths_that_are_cut_otherwise_are_refused(target: str) -> None:
+    made = parser.parse_model(SHIFTED.replace("A}", f"{target}}}"))
+    with pytest.raises(splitgraph.ConversionError) as refused:
+        splitgraph.reshape(made, {"x": [1, "T", 3]})
+    assert {each.code for each in refused.value.diagnostics} == {"SG420"}
+
+
+@pytest.mark.parametrize("shape", [["H", "W"], [8, 12], ["N", 12]])
+def test_lengths_that_have_nothing_to_do_with_each_other_are_not_exchanged(shape: list[Any]) -> None:
+    made = parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[4, 6] x) => (float[p, q] y) <int64[2] a = {6, 4}> {
+        y = Reshape (x, a) }"""
+    )
+    with pytest.raises(splitgraph.ConversionError):
+        splitgraph.reshape(made, {"x": shape})
