@@ -138,5 +138,6 @@ def test_the_reductions() -> None:
 def test_the_input_that_says_a_size_says_a_shape() -> None:
     # How many indices there are is a size; the lengths of sequences are sizes.
     counted = {("Gather", 1), ("ReverseSequence", 1)}
-    assert {*LAYERS.saying.items()} <= _entries(LAYER_SHAPE_INPUTS) | counted
-    assert {*SAYING.items()} <= _entries(SHAPE_INPUTS) | counted
+    of_layers = {("GRUSequence", 2), ("LSTMSequence", 3), ("RNNSequence", 2)}
+    assert {*LAYERS.saying.items()} <= _entries(LAYER_SHAPE_INPUTS) | counted | of_layers
+    assert {*SAYING.items()} <= _entries(SHAPE_INPUTS) | counted | {(name, 4) for name in ("GRU", "LSTM", "RNN")}

@@ -194,18 +194,19 @@ def read_lengths(site: Site, position: int, lengths: Sequence[int], dim: Dim) ->
         site.restate_numbers(position, [taken if taken != -1 else length for length in lengths])
 
 
-def read_lengths_of_sequences(site: Site, axis: int) -> None:
+def read_lengths_of_sequences(site: Site, axis: int, position: int = 1) -> None:
     """Read the lengths of sequences, one for each item: each can be all of the steps. axis: of the steps."""
-    dim, lengths = site.moving_dim(axis), site.ctx.contents(1)
-    if dim is None:
+    dim = site.moving_dim(axis)
+    if dim is None or not site.ctx.has_input(position):
         return
-    old, known = site.wanted.before(dim), lengths or site.ctx.walk.contents_of(site.ctx.node.input[1])
+    lengths = site.ctx.contents(position)
+    old, known = site.wanted.before(dim), lengths or site.ctx.walk.contents_of(site.ctx.node.input[position])
     if known is None or old not in known.dims:
         return
     if lengths is None:
         site.block(f"its lengths are repeated, and {old} of them can be {dim}; make them an input of the model")
     else:
-        read_sizes(site, 1, [entry for entry, size in enumerate(lengths.dims) if size == old])
+        read_sizes(site, position, [entry for entry, size in enumerate(lengths.dims) if size == old])
 
 
 def read_sides(site: Site, position: int, axes: Sequence[int] | None) -> None:

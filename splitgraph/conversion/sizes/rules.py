@@ -241,6 +241,10 @@ def _reverse_sequence(site: Site) -> None:
     read_lengths_of_sequences(site, site.ctx.attribute("time_axis", 0))
 
 
+def _recurrent(site: Site) -> None:
+    read_lengths_of_sequences(site, site.ctx.attribute("layout", 0), 4)
+
+
 # Needs ----------------------------------------------------------------------------------------------------------------
 
 
@@ -357,6 +361,9 @@ _ONNX: Mapping[str, Rule] = {
     "Tile": _tile,
     "OneHot": _sizes_in(1),
     "CenterCropPad": _sizes_in(1),
+    "LSTM": _recurrent,
+    "GRU": _recurrent,
+    "RNN": _recurrent,
     "ReverseSequence": _reverse_sequence,
     "Gather": _gather,
     "Identity": _identity,
@@ -382,9 +389,12 @@ SAYING = {
     "CenterCropPad": 1,
     "ConstantOfShape": 0,
     "Expand": 1,
+    "GRU": 4,
     "Gather": 1,
+    "LSTM": 4,
     "Loop": 0,
     "OneHot": 1,
+    "RNN": 4,
     "Range": 1,
     "Reshape": 1,
     "Resize": 3,

@@ -80,6 +80,10 @@ def _reverse_sequence(site: Site) -> None:
     read_lengths_of_sequences(site, number(site.ctx, "seq_axis", 1))
 
 
+def _recurrent(site: Site) -> None:
+    read_lengths_of_sequences(site, 1, _SAYING[site.ctx.node.op_type])
+
+
 def _slice(site: Site) -> None:
     read_bounds(site, (1, 2, 3, 4))
 
@@ -186,6 +190,7 @@ RULES: Mapping[str, Rule] = {
     "OneHot": _one_hot,
     "Range": read_limit,
     "Reshape": _reshape,
+    **dict.fromkeys(("GRUSequence", "LSTMSequence", "RNNSequence"), _recurrent),
     "ReverseSequence": _reverse_sequence,
     "ScatterElementsUpdate": _scatter_elements,
     "Slice": _slice,
@@ -199,10 +204,13 @@ RULES: Mapping[str, Rule] = {
 # The input that says a size, by layer.
 _SAYING = {
     "Broadcast": 1,
+    "GRUSequence": 2,
     "Gather": 1,
     "Interpolate": 1,
+    "LSTMSequence": 3,
     "Loop": 0,
     "OneHot": 1,
+    "RNNSequence": 2,
     "Range": 1,
     "Reshape": 1,
     "ReverseSequence": 1,
