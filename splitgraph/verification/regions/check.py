@@ -94,8 +94,9 @@ class LocalCheck:
         # An input with a default is not always given.
         self._inputs = caller_inputs(first).keys() - pair[0].left_out - default_names(first)
         self._drawable = values_of_elements(first) if drawable is None else drawable
-        # Sizes at which changed nodes decide otherwise, and that no run had.
+        # Sizes at which changed nodes decide otherwise: those that no input has, and those for which there was no time.
         self.unreached: Sequence[SizeLimit] = ()
+        self.late: Sequence[SizeLimit] = ()
         # Of a kind, what differs inside of its bodies (see `inside`).
         self.inner: dict[int, Region] = {}
         known: dict[tuple[object, ...], int] = {}
@@ -472,11 +473,21 @@ class LocalCheck:
 
     def _result(self, member: CheckedRegion) -> Region:
         results = RegionResults(self.found, self._uncaptured, self._is_always_empty)
-        region = results.of(self._kinds[member.kind], member, self.inner.get(member.kind))
-        limit = next((each for each in self.unreached if each.is_of(region, member.region.outputs)), None)
-        if limit is None or region.verdict != "equal":
-            return region
-        return replace(region, verdict="not-run", reason=f"{limit}, which no run had")
+        return results.of(self._kinds[member.kind], member, self.inner.get(member.kind))
+
+    def with_unreached(self, regions: Sequence[Region]) -> tuple[Region, ...]:
+        """Return regions that are equal again: as "not-run" where no input has a size at which they decide otherwise,
+        and as open where there was no time for it.
+        """
+        made = list(regions)
+        outputs = {self._result(member).name: member.region.outputs for member in self.members}
+        for place, region in enumerate(made):
+            late = any(each.is_of(region, outputs.get(region.name, ())) for each in self.late)
+            made[place] = region = replace(region, is_open=region.is_open or late)
+            limit = next((each for each in self.unreached if each.is_of(region, outputs.get(region.name, ()))), None)
+            if limit is not None and region.verdict == "equal":
+                made[place] = replace(region, verdict="not-run", reason=f"{limit}, which no run had")
+        return tuple(made)
 
 
 def _possible(lengths: Iterable[int]) -> list[int]:

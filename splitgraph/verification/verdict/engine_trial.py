@@ -242,6 +242,8 @@ class EngineTrial:
             outcome = self._with_allowance(outcome)
         again = SecondLook(local, self._checked, self.notes)
         regions = again.result(regions, is_equal=outcome.verdict == "equal")
+        if outcome.verdict == "equal":
+            regions = local.with_unreached(regions)
         self.losses = [*local.losses(), *again.losses]
         outcome = replace(outcome, regions=regions)
         if again.different is not None:
@@ -278,13 +280,17 @@ class EngineTrial:
         limit = self.budget.checking_ends(self.ran.seconds)
         limits = find_size_limits(local.found, self.question.maker.sizes_beside, time.monotonic() + _LIMITS_SECONDS)
         case = max(self.given)[0]
-        tried = set[int]()
+        tried, late = set[int](), set[int]()
         for length in sorted({each.length for each in limits}):
-            for inputs in self.question.maker.reaching(length) if time.monotonic() < limit else ():
+            if time.monotonic() > limit:
+                late.add(length)
+                continue
+            for inputs in self.question.maker.reaching(length):
                 case += 1
                 tried.add(length)
                 self._run_local(local, [Attempt(case, 0, inputs)])
-        local.unreached = [each for each in unshared(limits) if each.length not in tried]
+        local.late = [each for each in unshared(limits) if each.length in late]
+        local.unreached = [each for each in unshared(limits) if each.length not in tried | late]
         return bool(limits)
 
     def _read_constants(self, local: LocalCheck) -> None:
