@@ -163,13 +163,18 @@ def _is_late(index: object, old: int) -> bool:
 
 def fit_places(site: Site, axis: int, position: int = 1) -> None:
     """Indices of elements, one for each: as many as there are count them, others have to be in the first half."""
-    dim, indices, own = site.moving_dim(axis), site.ctx.contents(position), site.dims(position)
+    dim, own = site.moving_dim(axis), site.dims(position)
+    # Indices that are repeated for a batch are those that the model has.
+    indices = site.ctx.contents(position) or site.ctx.walk.contents_of(site.ctx.node.input[position])
     old = None if dim is None else site.wanted.before(dim)
     if dim is None or not own or not isinstance(old, int) or old < 2 or site.leaves_items_apart(dim):
         return
     if own[axis] == old:
         site.need(position, axis % len(own), dim)
-    elif indices is not None and any(_is_late(index, old) for index in indices.items):
+    elif own[axis] == dim or indices is None:
+        # They count all of it already.
+        return
+    elif any(_is_late(index, old) for index in indices.items):
         site.block(f"takes elements in the second half of {dim} by their numbers")
 
 

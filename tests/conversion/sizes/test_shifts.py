@@ -118,3 +118,18 @@ def test_a_length_follows(name: str, length: Any) -> None:
     for size in LENGTHS if length == "T" else (length,):
         x = np.random.default_rng(size).standard_normal((1, 4, size)).astype(np.float32)
         np.testing.assert_allclose(after.run(None, {"x": x})[0], function(x), rtol=1e-4, atol=1e-6)
+
+
+LATE = [3 * [7], 3 * [7]]
+SCATTERED = parser.parse_model("""<ir_version: 8, opset_import: ["": 17]> g (float[2, 8, 3] x, float[2, 1, 3] u)
+    => (float[2, 8, 3] y) { y = ScatterElements <axis = 1> (x, i, u) }""")
+SCATTERED.graph.initializer.append(numpy_helper.from_array(np.array(LATE).reshape(2, 1, 3), "i"))
+
+
+@pytest.mark.parametrize("batch", [2, "N"])
+def test_an_index_of_the_last_element_is_no_less_one_for_a_batch_that_repeats_it(batch: Any) -> None:
+    with pytest.raises(splitgraph.SplitgraphError, match="takes elements in the second half of T by their numbers"):
+        splitgraph.reshape(SCATTERED, {"x": [batch, "T", 3], "u": [batch, 1, 3]})
+    after = splitgraph.reshape(SCATTERED, {"x": [batch, 8, 3], "u": [batch, 1, 3]}, verify=False).model
+    x, u = np.zeros((2, 8, 3), np.float32), np.ones((2, 1, 3), np.float32)
+    assert (ReferenceEvaluator(after).run(None, {"x": x, "u": u})[0][:, 7] == 1).all()
