@@ -299,8 +299,14 @@ class _Reader:
     def _window(self, spot: _Spot, moving: _Moving, whole: Sequence[int]) -> int | None:
         """Return the entry of 1 beside a digit if it may count windows of as many elements as the digit had: another
         axis of the data is cut into such windows, too. 7 x 14 to [1, 7, 2, 7] is [H//7, 7, 2, 7], or [1, H, 2, 7].
+        A 1 beside what the digit is merged with may count groups: 2 x 5 to [1, 10] is [T//2, 10], or [1, 5*T].
         """
-        if not spot.is_own or moving.size == 1:
+        if moving.size == 1:
+            return None
+        if not spot.is_own:
+            for side, inside in ((-1, spot.before), (1, spot.after)):
+                if inside == 1 and self._is_added_one(spot.entry + side, side, moving, whole):
+                    return spot.entry + side
             return None
         bounds = [prod(self.numbers[:at]) for at in range(len(self.numbers) + 1)]
         for side in (-1, 1):

@@ -146,3 +146,40 @@ def test_lengths_that_have_nothing_to_do_with_each_other_are_not_exchanged(shape
     )
     with pytest.raises(splitgraph.ConversionError):
         splitgraph.reshape(made, {"x": shape})
+
+
+# A size, the target that joins groups of so many, and the two readings.
+GROUPS = [
+    ([1, 2, 5], [1, 1, 10], 1, "5*T as entry 2, or T//2 as entry 1"),
+    ([1, 5, 2], [1, 10, 1], 2, "5*T as entry 1, or T//2 as entry 2"),
+    ([3, 2, 5], [3, 1, 10], 1, "5*T as entry 2, or T//2 as entry 1"),
+]
+# No entry of 1 that none of the data has: all is joined.
+JOINED = [([1, 2, 5], [1, 10], 1, [1, "5*T"]), ([2, 1, 5], [1, 10], 0, [1, "5*T"]), ([4, 5], [20, 1], 0, ["5*T", 1])]
+
+
+def joined(shape: list[int], target: list[int], axis: int) -> tuple[onnx.ModelProto, dict[str, list[Any]]]:
+    out = ", ".join("abc"[: len(target)])
+    made = parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17]> g (float{shape} x) => (float[{out}] y)
+        <int64[{len(target)}] a = {{{str(target)[1:-1]}}}> {{ r = Reshape (x, a) y = Softmax <axis = 0> (r) }}""")
+    return made, {"x": ["T" if at == axis else size for at, size in enumerate(shape)]}
+
+
+@pytest.mark.parametrize(("shape", "target", "axis", "said"), GROUPS)
+def test_groups_of_the_old_size_may_be_several_groups(
+    shape: list[int], target: list[int], axis: int, said: str
+) -> None:
+    made, shapes = joined(shape, target, axis)
+    with pytest.raises(splitgraph.ConversionError) as caught:
+        splitgraph.reshape(made, shapes)
+    (found,) = caught.value.diagnostics
+    assert found.code == "SG421" and said in found.message
+
+
+@pytest.mark.parametrize(("shape", "target", "axis", "expected"), JOINED)
+def test_what_has_no_place_for_a_number_of_groups_is_joined(
+    shape: list[int], target: list[int], axis: int, expected: list[Any]
+) -> None:
+    made, shapes = joined(shape, target, axis)
+    (output,) = splitgraph.reshape(made, shapes).model.graph.output
+    assert [dim.dim_param or dim.dim_value for dim in output.type.tensor_type.shape.dim] == expected
