@@ -175,7 +175,9 @@ class Follower:
     sizes have to be equal. edits, attributes: what the last walk
     read otherwise: elements of constant inputs by position, and attributes; None for one that is dropped. own: the
     nodes about which something is decided. choices: the place that is taken for a digit in a Reshape that has several;
-    alternatives: those that the last walk met. over: where the last walk computed over a dimension, by symbol. alone:
+    alternatives: those that the last walk met. over: where the last walk computed over a dimension, by symbol;
+    over_merged: the same, where a size that was 1 is one
+    of several factors of it. alone:
     says what nodes do to sizes.
     """
 
@@ -200,6 +202,7 @@ class Follower:
     met: dict[DimLike, None] = field(default_factory=dict)
     is_first: bool = True
     over: dict[str, tuple[str, str]] = field(default_factory=dict)
+    over_merged: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def begin(self) -> None:
         """Forget what an earlier walk found."""
@@ -211,6 +214,7 @@ class Follower:
         self.conditions.clear()
         self.alternatives.clear()
         self.over.clear()
+        self.over_merged.clear()
         chosen = (key[0] for key in self.choices if isinstance(key[0], InputPlace))
         self.own = {
             place[:2] for place in (*chosen, *self.entries, *self.expanded, *(place for place, _ in self.orders))
@@ -427,6 +431,8 @@ class Site:
         told = text or f"{self.ctx.node.op_type} computes over {dim}"
         for name in symbols_of(dim) & self.wanted.old.keys() if isinstance(dim, Dim) else ():
             self.follower.over.setdefault(name, (self.ctx.location, told))
+            if dim != symbol(name) and self.wanted.old[name] == 1:
+                self.follower.over_merged.setdefault(name, (self.ctx.location, told))
 
     def choose(self, dims: Sequence[DimLike], target: Sequence[DimLike], choice: Choice) -> int:
         """Return the number of the place that is taken for a digit in the target of a Reshape."""

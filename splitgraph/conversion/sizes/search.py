@@ -66,6 +66,7 @@ class Found(NamedTuple):
             if breach.location not in places:
                 places.add(breach.location)
                 others.append(diagnostic("SG420", self.wanted.spelled(breach.text), breach.location))
+        others += self._merged_items(places)
         yield from others
         # An output may miss a dimension only because of these.
         reasons = self.over if others else self.not_apart()
@@ -74,6 +75,16 @@ class Found(NamedTuple):
                 location, text = reasons[name]
                 told = f"{self.wanted.spelled(text)}, where the items of a batch have to stay apart"
                 yield diagnostic("SG420", told, location, help=_ITEMS_HELP)
+
+    def _merged_items(self, places: Collection[str]) -> Iterator[Diagnostic]:
+        """Yield where a first dimension that was 1 is computed over together with others. It is not told by then from
+        items that have lost their place. places: of what is in the way besides.
+        """
+        for name in sorted(self.dropped.keys() & self.follower.over_merged.keys()):
+            location, text = self.follower.over_merged[name]
+            if set(self.wanted.axes.get(name, {}).values()) == {0} and location not in places:
+                told = f"{text}, where {name} was 1 and can have any place"
+                yield diagnostic("SG420", self.wanted.spelled(told), location)
 
 
 # Walks a model with a reading of each number that has several.

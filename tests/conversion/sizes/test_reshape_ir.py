@@ -642,3 +642,13 @@ def test_a_dimension_without_a_name_that_fits_any_size_gets_one(tmp_path: Path) 
     before = opened(model_of(ops.reshape(given("x", -1, -1, 4), ints(0, -1, 2, 2), True)), tmp_path)
     result = splitgraph.reshape(before, {"x": ["N", "T", 4]})
     assert not result.changes
+
+
+@pytest.mark.parametrize("shape", [["N", 5, 4], ["N", "T", 4], [3, 7, 4]])
+def test_items_that_an_optimizer_put_beside_a_length_are_not_picked_by_number(shape: list[Any], tmp_path: Path) -> None:
+    """Of a batch of 1, a model without the batch is the same: its first step is none of three items."""
+    steps = ops.reshape(x(1, 5, 4), ints(5, 4), False)
+    first = ops.unsqueeze(ops.gather(steps, ops.constant(np.int64(0)), ops.constant(np.int64(0))), ints(0))
+    with pytest.raises(splitgraph.ConversionError) as caught:
+        splitgraph.reshape(opened(model_of(first), tmp_path), {"x": shape})
+    assert "SG420" in {found.code for found in caught.value.diagnostics}
