@@ -147,6 +147,8 @@ _LAYERS: Mapping[str, Over] = {
     "GRN": on_axes(1),
     "Gather": _indexed(2),
     "GatherElements": _along(0),
+    # Each tuple says one place.
+    "GatherND": lambda site: [(1, max(len(site.dims(1) or ()) - 1, 0))],
     "GatherTree": lambda site: [(position, axis) for position in (0, 1) for axis in (0, 2)],
     "IDFT": lambda site: [*_said_by(1)(site), *of_data(site, [-1])],
     "IRDFT": lambda site: [*_said_by(1)(site), *of_data(site, [-1])],
@@ -190,7 +192,7 @@ _LAYERS: Mapping[str, Over] = {
 OVER_LAYERS: Mapping[tuple[str, str], Over] = {(DOMAIN, name): over for name, over in _LAYERS.items()}
 # Layers of which the rules of `reshape` say what they need to be apart are among them, and those with bodies.
 _MOVING = """
-    Assign BatchNormInference Broadcast Clamp Convert ConvertPromoteTypes DepthToSpace Divide FakeQuantize GatherND
+    Assign BatchNormInference Broadcast Clamp Convert ConvertPromoteTypes DepthToSpace Divide FakeQuantize
     Identity If NotEqual OneHot PReLU RandomUniform Range ReadValue Reshape Select ShapeOf SpaceToDepth
     SquaredDifference Squeeze Transpose Unsqueeze
 """
