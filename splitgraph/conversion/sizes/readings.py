@@ -178,6 +178,21 @@ def fit_places(site: Site, axis: int, position: int = 1) -> None:
         site.block(f"takes elements in the second half of {dim} by their numbers")
 
 
+def read_depth(site: Site) -> None:
+    """Read the number of classes of a OneHot. Along a dimension that changes, the classes are places, so that as many
+    as there are count them.
+    """
+    read_sizes(site, 1)
+    depth, own, known = (site.items(1) or (0,))[0], site.dims(0), site.ctx.contents(0)
+    old = site.wanted.before(depth)
+    if not site.wanted.moves(depth) or not isinstance(old, int) or own is None or known is None:
+        return
+    if old in own:
+        site.need(0, own.index(old), depth)
+    elif any(_is_late(index, old) for index in known.items):
+        site.block(f"takes classes in the second half of {depth} by their numbers")
+
+
 # Lengths and sides ----------------------------------------------------------------------------------------------------
 
 

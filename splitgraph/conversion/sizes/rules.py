@@ -13,6 +13,7 @@ from splitgraph.conversion.sizes.digits import read_target
 from splitgraph.conversion.sizes.follow import Rule, Site
 from splitgraph.conversion.sizes.readings import (
     fit_places,
+    read_depth,
     read_indices,
     read_lengths,
     read_lengths_of_sequences,
@@ -359,7 +360,7 @@ _ONNX: Mapping[str, Rule] = {
     "ConstantOfShape": _sizes_in(0),
     "Range": read_limit,
     "Tile": _tile,
-    "OneHot": _sizes_in(1),
+    "OneHot": read_depth,
     "CenterCropPad": _sizes_in(1),
     "LSTM": _recurrent,
     "GRU": _recurrent,

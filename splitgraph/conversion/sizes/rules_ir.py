@@ -11,6 +11,7 @@ from splitgraph.conversion.sizes.follow import Operators, Rule, Site
 from splitgraph.conversion.sizes.over_ir import APART_LAYERS, FLOW_OF_LAYERS, OVER_LAYERS, axes_of_entries, has_bit
 from splitgraph.conversion.sizes.readings import (
     TO_THE_END,
+    read_depth,
     read_indices,
     read_lengths,
     read_lengths_of_sequences,
@@ -65,10 +66,6 @@ def _gather(site: Site) -> None:
     along = site.numbers(2)
     if along and not number(site.ctx, "batch_dims", 0):
         read_indices(site, along[0])
-
-
-def _one_hot(site: Site) -> None:
-    read_sizes(site, 1)
 
 
 def _top_k(site: Site) -> None:
@@ -187,7 +184,7 @@ RULES: Mapping[str, Rule] = {
     "Interpolate": _interpolate,
     "Loop": _loop,
     "MatMul": _matmul,
-    "OneHot": _one_hot,
+    "OneHot": read_depth,
     "Range": read_limit,
     "Reshape": _reshape,
     **dict.fromkeys(("GRUSequence", "LSTMSequence", "RNNSequence"), _recurrent),
