@@ -142,7 +142,7 @@ def read_target(
     cut: Cut = lambda dim, number: None,
 ) -> list[DimLike] | None:
     """Return the target of a Reshape in terms of the dimensions of its data; an entry of 0 or -1 stays where that says
-    the same. None for a target that does not fit the old sizes, or that a digit does not fit.
+    the same. None for a target that does not fit the old sizes, or that a digit does not fit. Raises DisplacedError.
 
     orders: the digits of the data, by axis, where they are known. decided: entries that are known.
     choose: asked where there are several readings. cut: told of digits that are cut.
@@ -152,6 +152,17 @@ def read_target(
         return reader.read(orders)
     except _NoFit:
         return None
+
+
+class DisplacedError(Exception):
+    """A length of 1 has no place of its own in a target, where another entry of 1 is new. [1, T, 8] to [-1, 2, 1, 4]
+    was [-1, T, 2, 4] and a Transpose, which does nothing at T = 1, so that tools make one node of both: nothing says
+    any more where T stands. dim: the length.
+    """
+
+    def __init__(self, dim: DimLike) -> None:
+        super().__init__(str(dim))
+        self.dim = dim
 
 
 class _NoFit(Exception):
@@ -275,6 +286,8 @@ class _Reader:
         fixed = {entry: dim for entry, dim in enumerate(self.target) if self.wanted.moves(dim)} | dict(self.decided)
         if any(symbols & symbols_of(each) for each in fixed.values()):
             return
+        if self._is_displaced(moving, whole):
+            raise DisplacedError(dim)
         spots = [spot for spot in _spots(moving, whole) if self._is_free(spot.entry, moving, fixed)]
         if not spots:
             self._cut(moving, whole)
@@ -295,6 +308,19 @@ class _Reader:
             return
         self.out[likely[taken].entry] //= moving.size
         self.parts[likely[taken].entry].append(dim)
+
+    def _is_displaced(self, moving: _Moving, whole: Sequence[int]) -> bool:
+        """Return True as `DisplacedError` says."""
+        dim = moving.digit.dim
+        if moving.size != 1 or self.dims[moving.axis] != dim or symbols_of(dim) <= self.wanted.not_asked:
+            return False
+        # Entries of 1 beside the length, and all others, in the data and in the target.
+        beside, others = [], []
+        for sizes in ([self._number(each) for each in self.dims], whole):
+            places = [prod(sizes[:at]) for at, size in enumerate(sizes) if size == 1]
+            beside.append(places.count(moving.before))
+            others.append(len(places) - beside[-1])
+        return beside[1] < beside[0] and others[1] > others[0]
 
     def _window(self, spot: _Spot, moving: _Moving, whole: Sequence[int]) -> int | None:
         """Return the entry of 1 beside a digit if it may count windows of as many elements as the digit had: another

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from splitgraph.conversion.sizes.digits import read_target
+from splitgraph.conversion.sizes.digits import DisplacedError, read_target
 from splitgraph.conversion.sizes.follow import Rule, Site
 from splitgraph.conversion.sizes.readings import (
     fit_places,
@@ -54,16 +54,21 @@ def _read_target(site: Site, target: Sequence[DimLike], *, zeros_are_sizes: bool
         # An entry of 0 would copy a dimension.
         if isinstance(entry, Dim) and entry != symbol(str(entry)):
             site.ctx.require(entry, ">=", 1)
-    return read_target(
-        dims,
-        target,
-        site.wanted,
-        site.orders(0, dims, target),
-        zeros_are_sizes=zeros_are_sizes,
-        decided=decided,
-        choose=partial(site.choose, dims, target),
-        cut=site.cut,
-    )
+    try:
+        return read_target(
+            dims,
+            target,
+            site.wanted,
+            site.orders(0, dims, target),
+            zeros_are_sizes=zeros_are_sizes,
+            decided=decided,
+            choose=partial(site.choose, dims, target),
+            cut=site.cut,
+        )
+    except DisplacedError as error:
+        there = _spelled(target)
+        site.block(f"nothing says where {error.dim}, which was 1, is in {there}; export the model with another length")
+        return None
 
 
 def _reshape_1(site: Site) -> None:

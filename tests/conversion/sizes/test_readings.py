@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from splitgraph.conversion.sizes.digits import Choice, read_target
+from splitgraph.conversion.sizes.digits import Choice, DisplacedError, read_target
 from splitgraph.conversion.sizes.wanted import Wanted
 from splitgraph.dim import Dim, DimLike, evaluate, parse_dim, parse_expression
 
@@ -139,3 +140,26 @@ def test_a_digit_that_is_cut_has_several_readings(data: str, target: tuple[int, 
         found.append(read)
     assert found == [dims(text) for text in expected]
     assert counts == ([] if len(expected) == 1 else [len(expected)] * len(expected))
+
+
+@pytest.mark.parametrize("target", [(1, 2, 1, 4), (-1, 2, 1, 4), (1, 8, 1), (0, 2, 1, 4)])
+def test_a_length_of_one_behind_others_may_have_been_transposed(target: tuple[int, ...]) -> None:
+    with pytest.raises(DisplacedError):
+        read_target(dims("1, T, 8"), target, wanted(T=1))
+
+
+@pytest.mark.parametrize(
+    ("data", "target", "expected"),
+    [
+        # Its own place is there, and the 1 behind is one more.
+        ("1, T, 8", (1, 1, 8, 1), "1, T, 8, 1"),
+        ("1, T, 8", (8,), "8*T"),
+        # A batch stays outside.
+        ("N, 1, 8", (1, 2, 1, 4), "N, 2, 1, 4"),
+        # As many of 1 as before.
+        ("1, T, 8, 1", (1, 8, 1), "T, 8, 1"),
+    ],
+)
+def test_a_length_of_one_with_a_place(data: str, target: tuple[int, ...], expected: str) -> None:
+    first = replace(wanted(N=1, T=1), axes={"N": {"x": 0}, "T": {"x": 1}})
+    assert read_target(dims(data), target, first) == dims(expected)
