@@ -532,7 +532,9 @@ _code(
     "not compared on all drawn values",
     "What differs between two models runs alone on the values of the first model, and then on drawn values. That takes "
     "at most 20 times what one run of both models takes and a few seconds, and was not enough for all of them. The "
-    "verdict holds for what was compared: the outputs of both models, and every part on the values that reach it. A "
+    "verdict holds for what was compared: the outputs of both models, and every part on the values that reach it. The "
+    "same is said of a part that decides something about sizes, such as whether a length passes a limit, where the "
+    "time was over before all of these sizes were found and run. A "
     "part that was never compared has no verdict (SG506).",
     "Give the seconds that the verification may take with --timeout.",
 )

@@ -19,6 +19,8 @@ _RUNS, _FEW_SECONDS = 20, 6.0
 _JUDGING_SECONDS = 6.0
 # Of the time that a caller gives, this share is left for it.
 _JUDGING_SHARE = 0.25
+# Sizes at which something is decided are looked for in so many seconds, or in a share of the time that a caller gives.
+_SEARCHING_SECONDS, _SEARCHING_SHARE = 2.0, 0.25
 # More seconds than any run takes. The timers of the operating system overflow at larger numbers.
 _LONGEST_TIMEOUT = 1e6
 
@@ -41,6 +43,12 @@ class Budget:
         if self.is_given:
             return self.deadline - _JUDGING_SHARE * max(self.deadline - time.monotonic(), 0.0)
         return min(self.deadline, time.monotonic() + _RUNS * sum(seconds.values()) + _FEW_SECONDS)
+
+    def searching_ends(self) -> float:
+        """Return when a search for sizes ends that begins now."""
+        now = time.monotonic()
+        share = _SEARCHING_SHARE * (self.deadline - now) if self.is_given else 0.0
+        return min(self.deadline, now + max(share, _SEARCHING_SECONDS))
 
     def judging_ends(self, checking: float) -> float:
         """Return when judging ends that begins now. checking: when the checks end."""

@@ -11,6 +11,8 @@ from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 Verdict = Literal["equal", "different", "not-run"]
 # The reason of a region that is equal as far as it was compared.
 STOPPED = "the time was over before it was compared on all drawn values"
+# How the reason of a region begins that is equal at the sizes that there was time for.
+UNSEARCHED = "no time for"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,8 @@ class Region:
     how many sets of values both sides were compared. max_abs_diff: the largest difference of floating-point numbers,
     None if nothing was compared. verdict: "equal", "different" or "not-run". reason: of another verdict than "equal",
     what differs and at which inputs, or why the region could not be checked; of "equal", what the engine computes
-    differently from the specification, or that it was not compared on all drawn values; "" for nothing to say. is_open:
-    the time was over before all drawn values were compared. unread: constants that have other elements in the second
+    differently from the specification, or that it was not compared on all drawn values or at all sizes; "" for nothing
+    to say. is_open: the time was over before all drawn values and sizes were compared. unread: constants that have other elements in the second
     model, which no run read, each with its place.
     """
 

@@ -44,6 +44,17 @@ def test_how_long_regions_are_checked(
     assert (ends, made.judging_ends(ends)) == (checking, judging)
 
 
+@pytest.mark.parametrize(
+    ("given", "longest", "ends"),
+    [(None, 300.0, 2), (None, 1.0, 1), (0.5, 300.0, 0.5), (4.0, 300.0, 2), (60.0, 300.0, 15)],
+)
+def test_how_long_sizes_are_looked_for(
+    given: float | None, longest: float, ends: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budget.time, "monotonic", lambda: 0.0)
+    assert Budget.begun(given, longest).searching_ends() == ends
+
+
 def test_many_models_share_a_shorter_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget.time, "monotonic", lambda: 0.0)
     made = Budget.begun(None, 30.0)

@@ -42,7 +42,7 @@ from splitgraph.verification.regions.lost_digits import Loss
 from splitgraph.verification.regions.ranges import Range, range_of
 from splitgraph.verification.regions.reading import find_changes, questions
 from splitgraph.verification.regions.size_limits import SizeLimit
-from splitgraph.verification.verification import Region
+from splitgraph.verification.verification import UNSEARCHED, Region
 
 _REFERENCE = "reference"
 # The process of an engine ends this much later if it does not end its work by itself.
@@ -97,6 +97,8 @@ class LocalCheck:
         # Sizes at which changed nodes decide otherwise: those that no input has, and those for which there was no time.
         self.unreached: Sequence[SizeLimit] = ()
         self.late: Sequence[SizeLimit] = ()
+        # What was asked about that was not looked at from a size on.
+        self.unsearched: Sequence[SizeLimit] = ()
         # Of a kind, what differs inside of its bodies (see `inside`).
         self.inner: dict[int, Region] = {}
         known: dict[tuple[object, ...], int] = {}
@@ -482,11 +484,20 @@ class LocalCheck:
         made = list(regions)
         outputs = {self._result(member).name: member.region.outputs for member in self.members}
         for place, region in enumerate(made):
-            late = any(each.is_of(region, outputs.get(region.name, ())) for each in self.late)
-            made[place] = region = replace(region, is_open=region.is_open or late)
-            limit = next((each for each in self.unreached if each.is_of(region, outputs.get(region.name, ()))), None)
-            if limit is not None and region.verdict == "equal":
-                made[place] = replace(region, verdict="not-run", reason=f"{limit}, which no run had")
+            if region.verdict != "equal":
+                continue
+            own = outputs.get(region.name, ())
+            unreached, late, unsearched = (
+                next((each for each in limits if each.is_of(region, own)), None)
+                for limits in (self.unreached, self.late, self.unsearched)
+            )
+            if unreached is not None:
+                made[place] = replace(region, verdict="not-run", reason=f"{unreached}, which no run had")
+            elif late is not None:
+                made[place] = replace(region, is_open=True, reason=f"{UNSEARCHED} this: {late}")
+            elif unsearched is not None:
+                reason = f"{UNSEARCHED} sizes from {unsearched.length} on"
+                made[place] = replace(region, is_open=True, reason=reason)
         return tuple(made)
 
 

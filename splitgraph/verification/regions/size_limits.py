@@ -53,6 +53,15 @@ class SizeLimit(NamedTuple):
         return f"{what} at a size of {self.length}"
 
 
+class SizeSearch(NamedTuple):
+    """What was found: the lengths at which the models should run, the smallest ones first. unsearched: where the time
+    was over before, the first size that was not looked at, for each node and value that was asked about.
+    """
+
+    limits: Sequence[SizeLimit]
+    unsearched: Sequence[SizeLimit] = ()
+
+
 # What is told of a size: the model and the node, or a value.
 _Which = Literal["first", "second", "value"]
 _What = tuple[_Which, str]
@@ -60,10 +69,8 @@ _Told = dict[_What, bytes]
 _SIDES: tuple[_Which, _Which] = ("first", "second")
 
 
-def find_size_limits(found: ModelRegions, sizes_at: SizesAt, deadline: float) -> list[SizeLimit]:
-    """Return the lengths at which the models should run, the smallest ones first. deadline: until which time they are
-    looked for.
-    """
+def find_size_limits(found: ModelRegions, sizes_at: SizesAt, deadline: float) -> SizeSearch:
+    """Return the lengths at which the models should run. deadline: until which time they are looked for."""
     changed = [
         {index for region in found.regions for index in (region.before, region.after)[number]} for number in (0, 1)
     ]
@@ -79,7 +86,9 @@ def find_size_limits(found: ModelRegions, sizes_at: SizesAt, deadline: float) ->
         for length, node in part.extents()
     }
     if not shapes and not any(are_open):
-        return sorted(limits)
+        return SizeSearch(sorted(limits))
+    asked: set[_What] = {("value", border.before) for border in (*shared, *shapes)}
+    asked |= {(which, node) for which, part in zip(_SIDES, parts, strict=True) for node in part.deciders()}
 
     @cache
     def told(length: int) -> list[_Told]:
@@ -91,7 +100,7 @@ def find_size_limits(found: ModelRegions, sizes_at: SizesAt, deadline: float) ->
     last: dict[tuple[int, _What], int] = {}
     for length in _ladder():
         if time.monotonic() > deadline:
-            break
+            return SizeSearch(sorted(_fewest(limits)), sorted(SizeLimit(length, *what) for what in asked))
         for place, says in enumerate(told(length)):
             for what in says:
                 low = last.get((place, what), length)
@@ -100,7 +109,7 @@ def find_size_limits(found: ModelRegions, sizes_at: SizesAt, deadline: float) ->
                     first = _first_change(told, (low, length), place, what)
                     near = (first + more for more in (-1, 0, 1))
                     limits |= {SizeLimit(each, *what) for each in near if any(told(each))}
-    return sorted(_fewest(limits))
+    return SizeSearch(sorted(_fewest(limits)))
 
 
 def unshared(limits: Sequence[SizeLimit]) -> list[SizeLimit]:

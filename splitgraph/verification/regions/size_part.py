@@ -202,6 +202,10 @@ class SizePart:
         given = {attribute.name: attribute.i for attribute in node.attribute}
         return np.array(shape[given.get("start", 0) : given.get("end", len(shape))], np.int64)
 
+    def deciders(self) -> Iterator[str]:
+        """Yield the locations of the nodes that `decisions` tells of."""
+        yield from (piece.location for piece, _ in self._deciders)
+
     def decisions(self, values: Mapping[str, Array]) -> Iterator[tuple[str, bytes]]:
         """Yield what each comparison says, by its location."""
         told: dict[str, bytes] = {}

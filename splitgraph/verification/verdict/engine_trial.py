@@ -33,7 +33,7 @@ from splitgraph.verification.verdict.judge import (
     find_unexpected,
     obstacle_of,
 )
-from splitgraph.verification.verdict.region_notes import MOST_NAMED, loss_note, stopped_note, unchecked_note
+from splitgraph.verification.verdict.region_notes import MOST_NAMED, loss_note, stopped_notes, unchecked_note
 from splitgraph.verification.verdict.run_notes import idle_providers, known_fault, what_was_run
 from splitgraph.verification.verdict.second_look import SecondLook
 from splitgraph.verification.verification import STOPPED, Difference, Region
@@ -47,9 +47,6 @@ _ATOL_BETWEEN_ENGINES = 1e-4
 # once more.
 _RTOL_OF_HALVES = 2e-3
 _ATOL_OF_HALVES = 1e-3
-
-# Sizes at which changed nodes decide something are looked for in so many seconds.
-_LIMITS_SECONDS = 2.0
 
 _ONLY_ONES = (
     "the models ran only with size 1 for every dynamic dimension, which proves little; the model has a size rule that "
@@ -250,9 +247,7 @@ class EngineTrial:
             return self._different(outcome, *again.different)
         if outcome.verdict == "different":
             return self._explained(outcome, local)
-        half_checked = [region for region in regions if region.is_open]
-        if half_checked:
-            self.notes.append(stopped_note(half_checked, len(regions)))
+        self.notes += stopped_notes(regions)
         unchecked = [region for region in regions if region.verdict == "not-run"]
         if unchecked:
             self.notes.append(unchecked_note(unchecked))
@@ -278,7 +273,8 @@ class EngineTrial:
     def _run_at_limits(self, local: LocalCheck) -> bool:
         """Run the models at sizes at which changed nodes decide something about sizes; return True if there are any."""
         limit = self.budget.checking_ends(self.ran.seconds)
-        limits = find_size_limits(local.found, self.question.maker.sizes_beside, time.monotonic() + _LIMITS_SECONDS)
+        search = find_size_limits(local.found, self.question.maker.sizes_beside, self.budget.searching_ends())
+        limits = search.limits
         case = max(self.given)[0]
         tried, late = set[int](), set[int]()
         for length in sorted({each.length for each in limits}):
@@ -290,6 +286,7 @@ class EngineTrial:
                 tried.add(length)
                 self._run_local(local, [Attempt(case, 0, inputs)])
         local.late = [each for each in unshared(limits) if each.length in late]
+        local.unsearched = search.unsearched
         local.unreached = [each for each in unshared(limits) if each.length not in tried | late]
         return bool(limits)
 

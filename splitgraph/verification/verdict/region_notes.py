@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from splitgraph.findings.diagnostics import Diagnostic, diagnostic
 from splitgraph.verification import help_texts
 from splitgraph.verification.regions.lost_digits import Loss
-from splitgraph.verification.verification import Region
+from splitgraph.verification.verification import UNSEARCHED, Region
 
 # A message names at most so many regions.
 MOST_NAMED = 3
@@ -50,10 +50,24 @@ def impossible_note(regions: Sequence[Region]) -> Diagnostic:
     return diagnostic("SG515", text, severity="info")
 
 
-def stopped_note(stopped: Sequence[Region], count: int) -> Diagnostic:
-    """Return what is open beside the verdict. count: of all regions."""
-    names = _listed([f"{region.name} ({region.cases} sets of values)" for region in stopped], ", ")
-    text = (
-        f"the time was over before {len(stopped)} of {count} changed parts were compared on all drawn values: {names}"
-    )
-    return diagnostic("SG513", text, severity="info")
+def stopped_notes(regions: Sequence[Region]) -> list[Diagnostic]:
+    """Return what is open beside the verdict: of drawn values, and of sizes."""
+    stopped = [region for region in regions if region.is_open]
+    sized = [region for region in stopped if region.reason.startswith(UNSEARCHED)]
+    told = {
+        "compared on all drawn values": [
+            f"{region.name} ({region.cases} sets of values)" for region in stopped if region not in sized
+        ],
+        "compared at all sizes at which they may decide otherwise": [
+            f"{region.name} ({region.reason})" for region in sized
+        ],
+    }
+    return [
+        diagnostic(
+            "SG513",
+            f"the time was over before {len(names)} of {len(regions)} changed parts were {what}: {_listed(names, ', ')}",
+            severity="info",
+        )
+        for what, names in told.items()
+        if names
+    ]

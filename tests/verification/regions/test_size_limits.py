@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import count
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from splitgraph import verify
+from splitgraph.verification.budget import Budget
+from splitgraph.verification.regions import size_limits
 
 from .model_pairs import Pair, find_difference, show_difference
 
@@ -158,3 +163,28 @@ def test_a_limit_that_no_input_reaches_is_named() -> None:
     found = verify(*pair.models())
     assert found.verdict == "not-run"
     assert "decides otherwise at a size of 2999999, which no run had" in found.diagnostics[0].message
+
+
+CUT_SHORT = {
+    "a comparison": (BOTH[">="], "main/Greater#3"),
+    "a node of one model": (SIZE_ONLY["a root"], "main/Identity#0"),
+    "in a branch": (INSIDE["in a branch"], "main/If#2"),
+    "a length that is computed": (NEAR_MISSES["a tenth, computed twice"], "main/Cast#1"),
+}
+
+
+@pytest.mark.parametrize(("pair", "part"), CUT_SHORT.values(), ids=CUT_SHORT)
+def test_a_search_that_the_time_ends_says_so(pair: Pair, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(size_limits, "time", SimpleNamespace(monotonic=count(1).__next__))
+    monkeypatch.setattr(Budget, "searching_ends", lambda self: 40)
+    found = verify(*pair.models())
+    (note,) = [each for each in found.diagnostics if each.code == "SG513"]
+    assert (
+        f"1 of 1 changed parts were compared at all sizes at which they may decide otherwise: {part} " in note.message
+    )
+    assert [(region.is_open, region.reason) for region in found.regions] == [(True, "no time for sizes from 41 on")]
+
+
+def test_a_search_that_ends_says_nothing() -> None:
+    found = verify(*NEAR_MISSES["both have the limit"].models())
+    assert ([region.is_open for region in found.regions], found.diagnostics) == ([False], ())
