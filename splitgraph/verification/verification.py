@@ -37,8 +37,8 @@ class Region:
     None if nothing was compared. verdict: "equal", "different" or "not-run". reason: of another verdict than "equal",
     what differs and at which inputs, or why the region could not be checked; of "equal", what the engine computes
     differently from the specification, or that it was not compared on all drawn values or at all sizes; "" for nothing
-    to say. is_open: the time was over before all drawn values and sizes were compared. unread: constants that have other elements in the second
-    model, which no run read, each with its place.
+    to say. is_open: the time was over before all drawn values and sizes were compared. unread: constants that have
+    other elements in the second model, which no run read, each with its place.
     """
 
     name: str

@@ -116,6 +116,10 @@ class SizeChooser:
         """
         made: list[SymbolSizes | None] = []
         for names in self._reached_together():
+            if not all(self._is_within_bounds(name, length) for name in names):
+                # No search is needed to say so, and most lengths that a ladder tries are too large.
+                made.append(None)
+                continue
             if names not in self._usual:
                 self._usual[names] = self._with_length(names, _USUAL_LENGTH)
             usual = self._usual[names]
@@ -124,6 +128,10 @@ class SizeChooser:
             is_taken = sizes is not None and all(each.holds(sizes) for each in about if each.symbols <= sizes.keys())
             made.append(sizes if is_taken else self._with_length(names, length))
         return made
+
+    def _is_within_bounds(self, name: str, length: int) -> bool:
+        low, high = self._analysis.symbols.get(name, (0, None))
+        return low <= length and (high is None or length <= high)
 
     def _reached_together(self) -> list[tuple[str, ...]]:
         """Return free symbols that are given one length: all but the leading ones, and each by itself."""

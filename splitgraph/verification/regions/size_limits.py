@@ -21,6 +21,7 @@ from splitgraph.model.value_type import UNKNOWN
 from splitgraph.verification.inputs.solver import SymbolSizes
 from splitgraph.verification.regions.find import Border, ModelRegions
 from splitgraph.verification.regions.sides import ModelSide
+from splitgraph.verification.regions.size_numbers import SizeNumbers
 from splitgraph.verification.regions.size_part import LARGEST, SizePart
 from splitgraph.verification.verification import Region
 
@@ -75,8 +76,10 @@ def find_size_limits(found: ModelRegions, sizes_at: SizesAt, deadline: float) ->
         {index for region in found.regions for index in (region.before, region.after)[number]} for number in (0, 1)
     ]
     borders = {border for region in found.regions for border in region.outputs}
-    parts = [SizePart(side, own) for side, own in zip(found.sides, changed, strict=True)]
+    numbers = SizeNumbers()
+    parts = [SizePart(side, own, numbers) for side, own in zip(found.sides, changed, strict=True)]
     shared = [border for border in borders if border.before in parts[0].sized and border.after in parts[1].sized]
+    shared = [each for each in shared if parts[0].number_of(each.before) != parts[1].number_of(each.after)]
     names = [border.before for border in shared], [border.after for border in shared]
     are_open = [part.prepare(own) for part, own in zip(parts, names, strict=True)]
     shapes = [border for border in borders if _shapes_may_differ(found, border)]

@@ -7,20 +7,21 @@ they compute with sizes does not depend on whether a branch is taken.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
 
-from splitgraph.dim import evaluate
-from splitgraph.model.scopes import called_function, node_label, reads, subgraphs
+from splitgraph.dim import DimLike, evaluate
+from splitgraph.model.scopes import called_function, node_label, opset_imports, reads, subgraphs
 from splitgraph.model.value_type import UNKNOWN, ValueType
 from splitgraph.verification.inputs.solver import SymbolSizes
 from splitgraph.verification.models.model_files import elements_of, is_default_domain, specialise
 from splitgraph.verification.reference.evaluator import load, run
 from splitgraph.verification.regions.cut import add_constant, rename_values
 from splitgraph.verification.regions.sides import ModelSide, reached
+from splitgraph.verification.regions.size_numbers import SizeNumbers
 from splitgraph.verification.values import Array
 
 # The nodes that are run are at most so many, and read constants of at most so many elements.
@@ -52,8 +53,9 @@ class SizePart:
     constants, and on nothing else.
     """
 
-    def __init__(self, side: ModelSide, changed: Collection[int]) -> None:
-        self._side = side
+    def __init__(self, side: ModelSide, changed: Collection[int], numbers: SizeNumbers) -> None:
+        self._side, self._numbers = side, numbers
+        self._opset = opset_imports(side.model.opset_import).get("", 0)
         self._types: dict[str, ValueType] = dict(side.types)
         self._tensors: dict[str, onnx.TensorProto] = {}
         self._pieces: list[_Piece] = []
@@ -61,10 +63,12 @@ class SizePart:
             location = side.location(index)
             self._open(side.nodes[index], (location, location), _DEEPEST, is_changed=index in changed)
         self._leaves: set[int] = set()
+        self._number_of: dict[str, int] = {}
         self.sized: set[str] = set()
         for index, piece in enumerate(self._pieces):
             if self._is_sized(index, piece.node):
                 self.sized.update(filter(None, piece.node.output))
+                self._number(index, piece.node)
         self._model: Any = None
         self._deciders: list[tuple[_Piece, list[str]]] = []
 
@@ -138,6 +142,35 @@ class SizePart:
             return name in self._side.constants
         return math.prod(tensor.dims) <= _MOST_ELEMENTS
 
+    def _number(self, index: int, node: onnx.NodeProto) -> None:
+        """Give numbers to the outputs of a node that computes with sizes alone."""
+        if index in self._leaves:
+            made: Sequence[int] = [self._numbers.of(node.op_type, *map(str, self._dims(node)))]
+        else:
+            read = [self.number_of(name) if name else None for name in node.input]
+            made = self._numbers.of_node(node, read, self._opset)
+        self._number_of |= {name: number for name, number in zip(node.output, made, strict=False) if name}
+
+    def number_of(self, name: str) -> int:
+        """Return the number of a value that depends on sizes or on constants (see `SizeNumbers`)."""
+        if name not in self._number_of:
+            tensor = self._tensors.get(name) or self._side.constants.tensor(name)
+            if tensor is None or tensor.data_type == onnx.TensorProto.STRING:
+                key: tuple[Hashable, ...] = ("of one model", id(self), name)
+            else:
+                elements = elements_of(tensor, self._side.folder).tobytes()
+                key = ("constant", tensor.data_type, tuple(tensor.dims), elements)
+            self._number_of[name] = self._numbers.of(*key)
+        return self._number_of[name]
+
+    def _dims(self, node: onnx.NodeProto) -> Sequence[DimLike]:
+        """Return the dimensions that a Shape or a Size reads."""
+        shape = [dim for dim in self._types[node.input[0]].shape or () if dim is not None]
+        if node.op_type == "Size":
+            return shape
+        given = {attribute.name: attribute.i for attribute in node.attribute}
+        return shape[given.get("start", 0) : given.get("end", len(shape))]
+
     # Runs --------------------------------------------------------------------------------------------------------
 
     def prepare(self, wanted: Iterable[str]) -> bool:
@@ -152,8 +185,24 @@ class SizePart:
             self._model = self._loaded(names)
         return self._model is not None
 
+    def _without_same(self) -> tuple[list[onnx.NodeProto], dict[str, str]]:
+        """Return the nodes, each reading the first of all values of one number, and the names of these."""
+        first: dict[int, str] = {}
+        same: dict[str, str] = {}
+        nodes = []
+        for index, piece in enumerate(self._pieces):
+            own = [name for name in piece.node.output if name in self.sized]
+            same |= {name: first.setdefault(self._number_of[name], name) for name in own if name in self._number_of}
+            node = onnx.NodeProto()
+            node.CopyFrom(piece.node)
+            if own and index not in self._leaves:
+                node.input[:] = [same.get(name, name) for name in node.input]
+            nodes.append(node)
+        return nodes, same
+
     def _loaded(self, wanted: Sequence[str]) -> Any:
-        nodes = [piece.node for piece in self._pieces]
+        nodes, self._same = self._without_same()
+        wanted = list(dict.fromkeys(self._same.get(name, name) for name in wanted))
         makers = {name: index for index, node in enumerate(nodes) for name in node.output if name in self.sized}
         start = {makers[name] for name in wanted if name in makers}
         read = [() if index in self._leaves else tuple(filter(None, reads(node))) for index, node in enumerate(nodes)]
@@ -193,14 +242,13 @@ class SizePart:
             # The model has no meaning at these sizes.
             return {}
         values = {name: np.asarray(value) for name, value in zip(self._names, outputs, strict=True)}
-        return values if all(value.size <= _MOST_COMPUTED for value in values.values()) else {}
+        if any(value.size > _MOST_COMPUTED for value in values.values()):
+            return {}
+        return values | {name: values[same] for name, same in self._same.items() if same in values}
 
     def _size_of(self, node: onnx.NodeProto, sizes: SymbolSizes) -> Array:
-        shape = [evaluate(dim, sizes) for dim in self._types[node.input[0]].shape or () if dim is not None]
-        if node.op_type == "Size":
-            return np.array(math.prod(shape), np.int64)
-        given = {attribute.name: attribute.i for attribute in node.attribute}
-        return np.array(shape[given.get("start", 0) : given.get("end", len(shape))], np.int64)
+        dims = [evaluate(dim, sizes) for dim in self._dims(node)]
+        return np.array(math.prod(dims) if node.op_type == "Size" else dims, np.int64)
 
     def deciders(self) -> Iterator[str]:
         """Yield the locations of the nodes that `decisions` tells of."""

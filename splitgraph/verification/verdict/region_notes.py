@@ -62,12 +62,9 @@ def stopped_notes(regions: Sequence[Region]) -> list[Diagnostic]:
             f"{region.name} ({region.reason})" for region in sized
         ],
     }
-    return [
-        diagnostic(
-            "SG513",
-            f"the time was over before {len(names)} of {len(regions)} changed parts were {what}: {_listed(names, ', ')}",
-            severity="info",
-        )
+    texts = [
+        f"{len(names)} of {len(regions)} changed parts were {what}: {_listed(names, ', ')}"
         for what, names in told.items()
         if names
     ]
+    return [diagnostic("SG513", f"the time was over before {text}", severity="info") for text in texts]

@@ -179,9 +179,7 @@ def test_a_search_that_the_time_ends_says_so(pair: Pair, part: str, monkeypatch:
     monkeypatch.setattr(Budget, "searching_ends", lambda self: 40)
     found = verify(*pair.models())
     (note,) = [each for each in found.diagnostics if each.code == "SG513"]
-    assert (
-        f"1 of 1 changed parts were compared at all sizes at which they may decide otherwise: {part} " in note.message
-    )
+    assert f"1 of 1 changed parts were compared at all sizes at which they may decide otherwise: {part}" in note.message
     assert [(region.is_open, region.reason) for region in found.regions] == [(True, "no time for sizes from 41 on")]
 
 
