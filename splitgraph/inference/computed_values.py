@@ -82,6 +82,55 @@ def is_computable(op_type: str, since_version: int) -> bool:
     return since_version >= _SINCE.get(op_type, since_version + 1)
 
 
+def is_exact(op_type: str, since_version: int) -> bool:
+    """Return True if every runtime gives the same elements for an operator of ai.onnx, and onnx's evaluator does: it
+    moves elements, is exact for integers that do not overflow, or rounds each element correctly.
+    """
+    return since_version >= _EXACT.get(op_type, since_version + 1)
+
+
+class NotComputed(Exception):
+    """onnx's evaluator does not run a node on these elements. The argument says why."""
+
+
+def evaluate(node: NodeProto, opset: int, values: Sequence[Any]) -> list[Any]:
+    """Return what onnx's evaluator gives for the inputs of a node: None for an output without a name. values: arrays in
+    the types of the inputs, None for an omitted one. Raises NotComputed.
+    """
+    try:
+        return _evaluator_of(node, opset, [value is not None for value in values])(values)
+    except _NOT_COMPUTED as error:
+        raise NotComputed(str(error)) from error
+
+
+def _evaluator_of(node: NodeProto, opset: int, given: Sequence[bool]) -> Callable[[Sequence[Any]], list[Any]]:
+    """Return a function that runs a node on its inputs; None for an omitted one. given: which inputs are not omitted.
+    The function raises one of `_NOT_COMPUTED`, and so does this one.
+    """
+    meant = version_at("", node.op_type, opset)
+    if meant is None or defs.get_schema(node.op_type, opset).since_version != meant.since_version:
+        raise ValueError("a version that the installed onnx does not have")
+    names = [f"i{index}" if is_given else "" for index, is_given in enumerate(given)]
+    alone = NodeProto()
+    alone.CopyFrom(node)
+    del alone.input[:], alone.output[:]
+    alone.input.extend(names)
+    alone.output.extend(f"o{index}" if name else "" for index, name in enumerate(node.output))
+    opsets = [helper.make_opsetid("", max(opset, _RUN_AS.get(node.op_type, 1)))]
+    outputs = [name for name in alone.output if name]
+    function = helper.make_function("computed", "f", [name for name in names if name], outputs, [alone], opsets)
+    run = partial(reference.ReferenceEvaluator(function).run, None, attributes={})
+    has_name = [bool(name) for name in node.output]
+
+    def evaluator(values: Sequence[Any]) -> list[Any]:
+        feeds = {f"i{index}": value for index, value in enumerate(values) if value is not None}
+        with np.errstate(all="ignore"):
+            made = iter(run(feed_inputs=feeds))
+        return [next(made) if is_named else None for is_named in has_name]
+
+    return evaluator
+
+
 def is_few(known: ValueType) -> bool:
     """Return True if a value has few elements, of a type that is computed."""
     if known.dtype is None or (known.dtype not in _FLOAT_BITS and not _is_integer(known.dtype)):
@@ -121,7 +170,7 @@ class Computation:
         self._opset = opset
         self._sources = sources
         self._given = given
-        self._run: Callable[..., Any] | None = None
+        self._run: Callable[[Sequence[Any]], list[Any]] | None = None
 
     @property
     def is_short(self) -> bool:
@@ -152,23 +201,9 @@ class Computation:
 
     def _evaluate(self, values: Sequence[Any]) -> list[Any]:
         if self._run is None:
-            meant = version_at("", self.node.op_type, self._opset)
-            if meant is None or defs.get_schema(self.node.op_type, self._opset).since_version != meant.since_version:
-                raise ValueError("a version that the installed onnx does not have")
-            names = [f"i{index}" if source is not None else "" for index, source in enumerate(self._sources)]
-            node = NodeProto()
-            node.CopyFrom(self.node)
-            del node.input[:], node.output[:]
-            node.input.extend(names)
-            node.output.extend(f"o{index}" if name else "" for index, name in enumerate(self.node.output))
-            opsets = [helper.make_opsetid("", max(self._opset, _RUN_AS.get(node.op_type, 1)))]
-            outputs = [name for name in node.output if name]
-            function = helper.make_function("computed", "f", [name for name in names if name], outputs, [node], opsets)
-            self._run = partial(reference.ReferenceEvaluator(function).run, None, attributes={})
-        feeds = {f"i{index}": value for index, value in enumerate(values) if value is not None}
-        with np.errstate(all="ignore"):
-            made = iter(self._run(feed_inputs=feeds))
-        return [next(made) if name else None for name in self.node.output]
+            given = [source is not None for source in self._sources]
+            self._run = _evaluator_of(self.node, self._opset, given)
+        return self._run(values)
 
     def _checked(self, index: int, made: Any, values: Sequence[Any]) -> Any:
         """Return an output in the type that the run goes on with. Raise ValueError if runtimes differ about it."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Generic, TypeVar
 
-from splitgraph.conversion.sizes.wanted import SizePlace, Wanted
+from splitgraph.conversion.sizes.wanted import SizePlace
 from splitgraph.dim import Dim, DimLike
 from splitgraph.dim.atoms import FLOOR, MAX, MOD, NESTED_MAX, PRODUCT, SUM, SYMBOL, Atom
 
@@ -20,9 +20,11 @@ class NotWritable(Exception):
 class SizeFormulas(Generic[Value]):
     """Writes sizes as lists of one number. A format says how a number, a dimension and an operation are written."""
 
-    def __init__(self, wanted: Wanted, computed: dict[DimLike, Value]) -> None:
-        """computed: the sizes that the graph has computed, which are not computed again."""
-        self.wanted = wanted
+    def __init__(self, places: Mapping[str, SizePlace], computed: dict[DimLike, Value]) -> None:
+        """places: where a run finds each dimension. computed: the sizes that the graph has computed, which are not
+        computed again.
+        """
+        self.places = places
         self._computed = computed
 
     def list_of(self, numbers: Sequence[int], hint: str) -> Value:
@@ -39,7 +41,7 @@ class SizeFormulas(Generic[Value]):
 
     def place_of(self, name: str) -> SizePlace:
         """Return where a run finds a dimension. Raises NotWritable."""
-        place = self.wanted.places.get(name)
+        place = self.places.get(name)
         if place is None:
             raise NotWritable(f"no input has the dimension {name}, so that no node can compute it")
         return place

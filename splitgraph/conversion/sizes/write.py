@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from splitgraph.conversion.node import Node
-from splitgraph.conversion.plan import Plan, Replacement, opset_of
+from splitgraph.conversion.plan import Plan, Replacement
+from splitgraph.conversion.sizes.draft import SizeDraft, WrittenSizes
 from splitgraph.conversion.sizes.follow import Counted, Follower, InputPlace, Repeated, Triangle
-from splitgraph.conversion.sizes.formulas import NotWritable, SizeFormulas, plain_target
-from splitgraph.dim import Dim, DimLike
+from splitgraph.conversion.sizes.formulas import NotWritable, plain_target
+from splitgraph.dim import DimLike
 from splitgraph.inference import Walked
 from splitgraph.inference.walk_results import NodePlace
-from splitgraph.model.attributes import make_attribute, make_node
-from splitgraph.model.deferred import np, numpy_helper
+from splitgraph.model.attributes import make_attribute
+from splitgraph.model.deferred import np
 from splitgraph.model.names import Definitions, FreshNames
-from splitgraph.model.onnx_proto import NodeProto, TensorProto
+from splitgraph.model.onnx_proto import NodeProto
 from splitgraph.model.scopes import GraphPath, Scope, node_label
 from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, Contents, Shape, ValueType
 
@@ -59,7 +60,7 @@ class SizeWriter:
 
     def _replacement(self, scope: Scope, index: int) -> Replacement | None:
         node = scope.nodes[index]
-        edited, draft = Node.of(node), _SizeDraft(self, scope, node_label(node, index))
+        edited, draft = Node.of(node), _FollowingDraft(self, scope, node_label(node, index))
         why: list[str] = []
         for position, contents in sorted(self.follower.edits.get((scope.path, index), {}).items()):
             why.append(f"{_operand(node, position)} {_spelled(contents)}")
@@ -82,7 +83,7 @@ class SizeWriter:
             [*draft.nodes, edited], draft.constants, f"follows the sizes: {', '.join(why)}", node.op_type, node.op_type
         )
 
-    def _write_elements(self, draft: _SizeDraft, edited: Node, position: int, contents: Contents) -> None:
+    def _write_elements(self, draft: _FollowingDraft, edited: Node, position: int, contents: Contents) -> None:
         items: list[DimLike] = [self.follower.wanted.after(item) for item in contents.items]  # type: ignore[arg-type]
         if edited.op_type == "Split" and len(set(items)) == 1 and self._are_parts(draft, edited, items):
             self._write_equal_parts(draft, edited, len(items))
@@ -96,7 +97,7 @@ class SizeWriter:
             items, contents.shape, self._dtype(draft.scope, edited.inputs[position])
         )
 
-    def _are_parts(self, draft: _SizeDraft, edited: Node, lengths: Sequence[DimLike]) -> bool:
+    def _are_parts(self, draft: _FollowingDraft, edited: Node, lengths: Sequence[DimLike]) -> bool:
         """Return True if a Split gives these lengths or fails: num_outputs gives others where one element is left."""
         if draft.opset < _NUM_OUTPUTS:
             return True
@@ -105,7 +106,7 @@ class SizeWriter:
         whole = None if shape is None else shape[axis]
         return whole is not None and lengths[0] * len(lengths) == self.follower.wanted.after(whole)
 
-    def _write_equal_parts(self, draft: _SizeDraft, edited: Node, parts: int) -> None:
+    def _write_equal_parts(self, draft: _FollowingDraft, edited: Node, parts: int) -> None:
         edited.inputs = edited.inputs[:1]
         if draft.opset >= _NUM_OUTPUTS:
             edited.attributes["num_outputs"] = make_attribute("num_outputs", parts)
@@ -118,54 +119,15 @@ class SizeWriter:
         return self._type(scope, name).dtype or _INT64
 
 
-class _SizeDraft(SizeFormulas[str]):
-    """The nodes and constants that stand before one node."""
+class _FollowingDraft(SizeDraft):
+    """The nodes and constants that stand before one node whose inputs get other sizes."""
 
     def __init__(self, writer: SizeWriter, scope: Scope, prefix: str) -> None:
-        super().__init__(writer.follower.wanted, writer._computed.setdefault(scope.path, {}))
-        self.writer, self.scope, self.prefix = writer, scope, prefix
-        self.nodes: list[NodeProto] = []
-        self.constants: list[TensorProto] = []
-
-    @property
-    def opset(self) -> int:
-        return opset_of(self.scope.imports)
-
-    def write(self, op_type: str, inputs: Sequence[str], hint: str, **attributes: Any) -> str:
-        """Write a node with one output; returns its name."""
-        output = self.writer.names.new(f"{self.prefix}_{hint}")
-        self.nodes.append(make_node(op_type, inputs, [output], output, graph=self.writer.plan.drafts, **attributes))
-        return output
-
-    def constant(self, array: Any, hint: str) -> str:
-        """Write a constant; returns its name."""
-        if self.scope.in_function:
-            return self.write("Constant", [], hint, value=numpy_helper.from_array(array))
-        name = self.writer.names.new(f"{self.prefix}_{hint}")
-        self.constants.append(numpy_helper.from_array(array, name))
-        return name
-
-    def elements(self, items: Sequence[DimLike], shape: tuple[int, ...], dtype: str) -> str:
-        """Write a list of sizes, or one size; returns its name."""
-        if not any(isinstance(item, Dim) for item in items):
-            return self.constant(np.array(items, dtype).reshape(shape), "sizes")
-        parts = [self.size(item) for item in items]
-        name = parts[0] if len(parts) == 1 else self.write("Concat", parts, "sizes", axis=0)
-        if not shape:
-            name = self.write("Reshape", [name, self.list_of([], "scalar")], "size")
-        if dtype != _INT64:
-            name = self.write("Cast", [name], "cast", to=DTYPE_NUMBERS[dtype])
-        return name
-
-    def dimension(self, name: str) -> str:
-        place = self.place_of(name)
-        axis = self.list_of([place.axis], "axis")
-        return self.write("Gather", [self.write("Shape", [place.input], "shape"), axis], name, axis=0)
-
-    def operate(self, operator: str, parts: Sequence[str], hint: str) -> str:
-        if operator == "Max" and self.opset < _INTEGER_MAX:
-            raise NotWritable(f"opset {self.opset} has no Max of integers; upgrade the model to 12 first")
-        return self.write(operator, parts, hint)
+        wanted = writer.follower.wanted
+        # Sizes alone are shared by nodes: each of them may turn out to be read by nobody.
+        written = WrittenSizes(writer._computed.setdefault(scope.path, {}))
+        super().__init__(writer.plan, writer.names, scope, prefix, wanted.places, written)
+        self.writer, self.wanted = writer, wanted
 
     def expanded(self, place: InputPlace, name: str, shape: Sequence[DimLike]) -> str:
         """Write a value that is repeated along axes where it has one element; returns its name."""
@@ -173,12 +135,12 @@ class _SizeDraft(SizeFormulas[str]):
         known = self.writer._type(self.scope, name)
         dtype = known.dtype or _INT64
         own = known.shape or ()
-        wanted: Sequence[DimLike] = [self.writer.follower.wanted.after(dim) for dim in shape]
+        wanted: Sequence[DimLike] = [self.wanted.after(dim) for dim in shape]
         counted = next((each for each in repeated.values() if each.step), None)
         pattern = self.writer.follower.patterns.get(place)
         whole, cut = wanted, self.writer.follower.cuts.get(place)
         if cut is not None:
-            wanted = cut.parts(wanted, [self.writer.follower.wanted.after(dim) for dim in cut.dims])
+            wanted = cut.parts(wanted, [self.wanted.after(dim) for dim in cut.dims])
             own = cut.parts(own, cut.sizes)
             name = self.write("Reshape", [name, self.list_of(own, "parts")], "in_parts")  # type: ignore[arg-type]
         if isinstance(pattern, Triangle):
@@ -251,10 +213,6 @@ class _SizeDraft(SizeFormulas[str]):
             return above if triangle.above else self.write("Not", [above], "below")
         values = (self.constant(value, hint) for value, hint in ((triangle.above, "far"), (triangle.below, "near")))
         return self.write("Where", [above, *values], "triangle")
-
-    def list_of(self, numbers: Sequence[int], hint: str) -> str:
-        """Write a list of numbers; returns its name."""
-        return self.constant(np.array(numbers, np.int64), hint)
 
 
 _OPERANDS = {

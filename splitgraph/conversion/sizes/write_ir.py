@@ -149,7 +149,8 @@ class _LayerDraft(SizeFormulas[_LayerValue]):
     """The layers that stand before one layer."""
 
     def __init__(self, writer: LayerWriter, editor: GraphEditor, layer: Layer, path: GraphPath) -> None:
-        super().__init__(writer.follower.wanted, writer._computed.setdefault(path, {}))
+        self.wanted = writer.follower.wanted
+        super().__init__(self.wanted.places, writer._computed.setdefault(path, {}))
         self.writer, self.editor, self.layer, self.path = writer, editor, layer, path
 
     def list_of(self, numbers: Sequence[int], hint: str, dtype: str = _INT64) -> _LayerValue:
