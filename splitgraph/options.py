@@ -156,7 +156,8 @@ class Goal(NamedTuple):
     opset: of ai.onnx; None keeps the model's own. newer: the direction to the opset, None for both. to: the form of the
     splits. target: the runtime that the model is for. explicit_lengths: splits get explicit lengths, and functions are
     inlined. ir_version: of the result. skip_newer: a model beyond the opset is left as it is, without an error; None
-    means so with many models. new_sizes: of `reshape`. fix_defaults: initializers are no inputs of the result.
+    means so with many models. new_sizes: of `reshape`. fix_defaults: initializers are no inputs of the result. fold:
+    what is known of the model is written first.
     """
 
     opset: Annotated[int | None, Option("The ai.onnx opset to convert to.", metavar="N", kind="integer")] = None
@@ -187,6 +188,10 @@ class Goal(NamedTuple):
     fix_defaults: Annotated[
         bool,
         Option("Take initializers out of the inputs, so that they are constants and no defaults (explain SG305)."),
+    ] = False
+    fold: Annotated[
+        bool,
+        Option("Write what is known: values that are the same in every run, and sizes, without the nodes for them."),
     ] = False
 
 
@@ -426,6 +431,7 @@ class ConvertOptions(RewriteOptions, total=False):
     opset: int | None
     target: str | None
     explicit_lengths: bool
+    fold: bool
 
 
 def leeway_of(

@@ -42,6 +42,7 @@ _CONSTANT = (
     "default; leave out its value, or --assume-defaults"
 )
 _NO_OPSET = "OpenVINO IR has no opset of ONNX; only ONNX models go from opset to opset"
+_NO_FOLDING = "OpenVINO folds an IR itself when it loads one; fold is for ONNX models"
 _NO_IR_VERSION = "OpenVINO IR has no IR version of ONNX; leave ir_version out"
 
 
@@ -133,8 +134,9 @@ def _checked(goal: Goal, leeway: Leeway = STRICT) -> Goal:
     """Return the goal with its opset as an int. Raises SplitgraphError for a goal that no model can have, or for none
     at all. leeway: reading by form is a goal of its own.
     """
-    if not isinstance(goal.fix_defaults, bool):
-        raise SplitgraphError(f"fix_defaults is {goal.fix_defaults!r}; it must be True or False")
+    for name in ("fix_defaults", "fold"):
+        if not isinstance(getattr(goal, name), bool):
+            raise SplitgraphError(f"{name} is {getattr(goal, name)!r}; it must be True or False")
     if goal.target is not None:
         import_whole("splitgraph.runtimes.target")
         from splitgraph.runtimes.target import find_target
@@ -146,9 +148,10 @@ def _checked(goal: Goal, leeway: Leeway = STRICT) -> Goal:
     if goal.new_sizes is not None:
         return goal
     if goal.opset is None and goal.newer is None:
-        asked = goal.ir_version is not None or goal.fix_defaults or leeway.read_by_form
+        asked = goal.ir_version is not None or goal.fix_defaults or goal.fold or leeway.read_by_form
         if goal.to is None and (not asked or goal.explicit_lengths):
-            raise SplitgraphError("convert needs a form of the splits (to), an opset, both, a target, or an IR version")
+            text = "convert needs a form of the splits (to), an opset, both, a target, fold, or an IR version"
+            raise SplitgraphError(text)
         return goal
     if goal.opset is None or isinstance(goal.opset, bool) or not hasattr(goal.opset, "__index__"):
         import_whole("splitgraph.model.schemas")
@@ -200,6 +203,8 @@ def _converted(model: Model, goal: Goal, leeway: Leeway, *, owned: bool) -> Rewr
     """Convert a model. owned: no one else uses the model, so it may be edited."""
     if not isinstance(model, ModelProto):
         return _converted_ir(model, goal, leeway)
+    if goal.fold:
+        return _folded(model, goal._replace(fold=False), leeway)
     if goal.new_sizes is not None:
         import_whole("splitgraph.conversion.sizes.convert")
         from splitgraph.conversion.sizes.convert import convert_sizes
@@ -228,6 +233,19 @@ def _converted(model: Model, goal: Goal, leeway: Leeway, *, owned: bool) -> Rewr
     return _with_remedy(model, leeway, lambda given: convert_forms(model, goal, given))
 
 
+def _folded(model: ModelProto, goal: Goal, leeway: Leeway) -> Rewrite:
+    """Write what is known of a model, and convert the result as the goal says."""
+    import_whole("splitgraph.conversion.folding.fold")
+    from splitgraph.conversion.folding.fold import convert_folded
+    from splitgraph.inference import later_leeway
+
+    first = _with_remedy(model, leeway, lambda given: convert_folded(model, given))
+    if (goal.opset, goal.to, goal.target, goal.ir_version) == (None,) * 4:
+        return first
+    second = _converted(first.model, goal, later_leeway(model, leeway), owned=first.model is not model)
+    return replace(first.then(second), from_opset=first.from_opset)
+
+
 def _converted_ir(model: Any, goal: Goal, leeway: Leeway) -> Rewrite:
     if goal.new_sizes is not None:
         import_whole("splitgraph.conversion.sizes.convert_ir")
@@ -236,6 +254,8 @@ def _converted_ir(model: Any, goal: Goal, leeway: Leeway) -> Rewrite:
         return convert_ir_sizes(model, goal.new_sizes)
     if goal.opset is not None:
         raise SplitgraphError(_NO_OPSET)
+    if goal.fold:
+        raise SplitgraphError(_NO_FOLDING)
     if (goal.to is None and goal.target is None) or goal.ir_version is not None:
         raise SplitgraphError(_NO_IR_VERSION)
     if goal.target is not None:

@@ -68,6 +68,8 @@ def _report_there(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
     elif not shown.quiet:
         ending = _copied(None if rewritten.output is None else str(rewritten.output))
         is_so = f"already has opset {goal.opset}"
+        if goal.fold:
+            is_so = "has nothing that is known and not written"
         if goal.to is not None:
             is_so = f"has nothing to rewrite as {goal.to}"
         if goal.target is not None:
@@ -94,7 +96,9 @@ def _report_blockers(rewritten: Rewritten, task: FileTask, shown: Shown) -> int:
 
         after = opset if goal.opset is None else {**opset, "": goal.opset}
         print_document(failed_document(task.verb, model, blockers, **{"from": dict(opset)}, to=dict(after)))
-    wanted = f"be converted to {goal.to}" if goal.target is None else f"be converted for {goal.target}"
+    wanted = "be folded" if goal.to is None else f"be converted to {goal.to}"
+    if goal.target is not None:
+        wanted = f"be converted for {goal.target}"
     if task.ir_version is not None:
         wanted = f"go to IR version {task.ir_version}"
     if goal.new_sizes is not None:

@@ -152,6 +152,8 @@ def _may_be_there(task: FileTask, opset: int | None) -> bool:
         return False
     if task.goal.target is not None or task.ir_version is not None:
         return True
+    if task.goal.fold and task.goal.opset is None:
+        return True
     if task.goal.new_sizes is not None:
         return True
     if task.goal.to is not None:

@@ -63,7 +63,7 @@ class FileTask:
     def ir_version(self) -> int | str | None:
         """Return the new IR version if the user wants nothing else, or "keep"; None otherwise."""
         goal = self.goal
-        is_alone = goal.opset is None and goal.to is None and goal.target is None and goal.new_sizes is None
+        is_alone = (goal.opset, goal.to, goal.target, goal.new_sizes) == (None,) * 4 and not goal.fold
         return self.goal.ir_version if is_alone else None
 
     @property
@@ -73,6 +73,7 @@ class FileTask:
             None if self.goal.opset is None else f"opset{self.goal.opset}",
             self.goal.to,
             self.goal.target,
+            "folded" if self.goal.fold else None,
             None if self.goal.new_sizes is None else "reshaped",
             None if self.ir_version is None else f"ir{self.ir_version}",
         )
