@@ -106,12 +106,17 @@ def _replacement(plan: Plan, node: NodeProto, made: _Known, *, as_nodes: bool) -
     tensors = [numpy_helper.from_array(np.array(array, order="C"), name) for name, array in made.items()]
     if not as_nodes:
         return Replacement([], tensors, WHY, node.op_type, "constant")
-    nodes = []
-    for tensor in tensors:
-        name, label = tensor.name, node.name if len(tensors) == 1 else ""
-        tensor.ClearField("name")
-        nodes.append(make_node("Constant", [], [name], label, graph=plan.drafts, value=tensor))
+    labels = [node.name if len(tensors) == 1 else "" for _ in tensors]
+    nodes = [constant_node(plan, tensor, label) for tensor, label in zip(tensors, labels, strict=True)]
     return Replacement(nodes, (), WHY, node.op_type, "constant")
+
+
+def constant_node(plan: Plan, tensor: TensorProto, label: str = "") -> NodeProto:
+    """Return a Constant node that gives a tensor under the tensor's name."""
+    value = TensorProto()
+    value.CopyFrom(tensor)
+    value.ClearField("name")
+    return make_node("Constant", [], [tensor.name], label, graph=plan.drafts, value=value)
 
 
 def _tensor_of(node: NodeProto) -> TensorProto | None:

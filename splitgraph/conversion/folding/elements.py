@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -19,7 +19,7 @@ from splitgraph.model.onnx_proto import NodeProto, TensorProto
 from splitgraph.model.schemas.history import version_at
 from splitgraph.model.scopes import FunctionKey, GraphPath, called_function, plain_domain
 from splitgraph.model.tensor_data import is_in_other_file
-from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
+from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, Item, ValueType
 from splitgraph.model.values import array_of
 
 # No value of more bytes is computed or read.
@@ -52,6 +52,23 @@ class Elements:
             self._known[key] = None
             self._known[key] = self._found(home, name, key)
         return self._known[key]
+
+    def items_of(self, path: GraphPath, name: str) -> Sequence[Item] | None:
+        """Return the elements of a small value of integers, with sizes as inference follows them; None for others."""
+        if not name:
+            return None
+        home = self._uses.definitions.home(path, name)
+        known, detail = self.type_of(home, name), self._walked.graphs.get(home)
+        contents = None if detail is None else detail.constants.get(name)
+        if contents is None or known.dtype not in ("int32", "int64"):
+            return None
+        place = self._uses.makers.get(self._uses.key(home, name))
+        if isinstance(contents, TensorProto) or place is None:
+            array = self.of(home, name)
+            return None if array is None else [int(number) for number in array.reshape(-1)]
+        if self._is_set_aside(place) or not self._follows_from_its_node(home, name, place):
+            return None
+        return contents.items
 
     def type_of(self, path: GraphPath, name: str) -> ValueType:
         """Return the type of the value that a graph reads under a name."""

@@ -1,22 +1,29 @@
-"""Folding a model: what is known of it is written, step by step. Each step is a plan for the result of the last one."""
+"""Folding a model: what is known of it is written. Each step is a plan for the result of the last one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from splitgraph.conversion.apply import apply_plan
+from splitgraph.conversion.folding.branches import Branches
 from splitgraph.conversion.folding.bypass import plan_bypass
 from splitgraph.conversion.folding.constants import Budget, plan_constants
 from splitgraph.conversion.folding.elements import Elements
+from splitgraph.conversion.folding.formulas import Formulas
+from splitgraph.conversion.folding.readings import Readings
+from splitgraph.conversion.folding.sweep import plan_sweep, unread_initializers
 from splitgraph.conversion.folding.uses import Uses
+from splitgraph.conversion.ir_version import INITIALIZER_IR_VERSION
 from splitgraph.conversion.known_values import find_left_out
 from splitgraph.conversion.plan import Plan
 from splitgraph.conversion.repair import repaired
-from splitgraph.conversion.rewrite import Rewrite
+from splitgraph.conversion.rewrite import Rewrite, step
 from splitgraph.inference import Walked, walk_model
+from splitgraph.model.names import FreshNames, used_names
 from splitgraph.model.onnx_proto import ModelProto
-from splitgraph.model.scopes import FunctionKey, Scope, function_key, roots
+from splitgraph.model.places import with_nodes
+from splitgraph.model.scopes import MAIN, MOST_NESTED, FunctionKey, function_key, roots
 from splitgraph.options import STRICT, Leeway
 
 
@@ -30,55 +37,84 @@ def convert_folded(model: ModelProto, leeway: Leeway = STRICT) -> Rewrite[ModelP
     plan.refuse_errors(walked)
     plan.raise_blockers("the model is wrong", rewrite.diagnostics)
     before = walked.opset
-    folding = _Folding(rewrite, walked, plan)
-    folding.write_constants()
-    folding.bypass()
+    folding = _Folding(model, rewrite, walked, plan)
+    folding.run()
     return replace(folding.rewrite, from_opset=dict(before))
 
 
 @dataclass(slots=True)
 class _Folding:
-    """A model on its way. walked: its inference. notes: of the first plan, for the next one."""
+    """A model on its way. given: the caller's. walked: the inference of the model as it is now. told: notes about it.
+    budget: what the constants may take. unread: the initializers that nobody read at first.
+    """
 
+    given: ModelProto
     rewrite: Rewrite[ModelProto]
     walked: Walked
-    first: Plan
+    told: Plan
     budget: Budget = field(default_factory=Budget)
+    unread: set[str] = field(default_factory=set)
 
-    def write_constants(self) -> None:
-        """Write values that are the same in every run as constants."""
-        model, plan = self.rewrite.model, self._plan()
+    def run(self) -> None:
+        """Take all steps."""
+        root = next(roots(self.walked.scopes))
+        self.unread = unread_initializers(root[0], Uses(root))
+        for _ in range(MOST_NESTED):
+            # Of branches in one another the inner one goes first.
+            if not self._step(self._take_branches):
+                break
+        for plan_step in (self._write_constants, self._bypass, self._say_sizes, self._shorten_formulas, self._sweep):
+            self._step(plan_step)
+        told = with_nodes(self.told.notes, self.walked.scopes)
+        self.rewrite = self.rewrite.then(step(self.rewrite.model, (), told))
+
+    def _step(self, plan_step: Callable[[Plan, Uses, Elements, FreshNames], None]) -> bool:
+        """Plan a step for each root and take it; return True if it changed the model."""
+        model = self.rewrite.model
+        plan = Plan(left_out=find_left_out(model, self.walked.scopes), known=self.walked)
+        plan.notes, self.told.notes = self.told.notes, []
+        names = FreshNames(used_names(model, self.walked.scopes))
         for root in roots(self.walked.scopes):
             plan.start(root)
-            uses = self._uses(root)
-            plan_constants(plan, model, Elements(self.walked, uses, self._functions), uses, self.budget)
-        self._apply(plan)
-
-    def bypass(self) -> None:
-        """Let what reads a node that gives what it gets read that."""
-        plan = self._plan()
-        for root in roots(self.walked.scopes):
-            plan.start(root)
-            uses = self._uses(root)
-            plan_bypass(plan, self.walked, Elements(self.walked, uses, self._functions), uses, self._functions)
-        self._apply(plan)
-
-    @property
-    def _functions(self) -> frozenset[FunctionKey]:
-        return frozenset(map(function_key, self.rewrite.model.functions))
-
-    def _uses(self, root: Sequence[Scope]) -> Uses:
-        return Uses(root, keeps_inputs=not self.walked.leeway.assume_defaults)
-
-    def _plan(self) -> Plan:
-        plan = Plan(left_out=find_left_out(self.rewrite.model, self.walked.scopes), known=self.walked)
-        plan.notes, self.first.notes = self.first.notes, []
-        return plan
-
-    def _apply(self, plan: Plan) -> None:
+            uses = Uses(root, keeps_inputs=not (self.walked.leeway.assume_defaults or self._as_nodes))
+            plan_step(plan, uses, Elements(self.walked, uses, self._functions), names)
         plan.blockers += plan.needed(self.walked)
         plan.raise_blockers("the model cannot be folded", self.rewrite.diagnostics)
         if not plan.edits:
-            return
-        self.rewrite = self.rewrite.then(apply_plan(plan, self.rewrite.model))
+            self.told.notes = plan.notes
+            return False
+        # The first step copies the model of the caller, and nobody else has that copy.
+        self.rewrite = self.rewrite.then(apply_plan(plan, model, owned=model is not self.given))
         self.walked = walk_model(self.rewrite.model, self.walked.leeway)
+        return True
+
+    @property
+    def _functions(self) -> frozenset[FunctionKey]:
+        """The model's own functions, whose names may be those of operators of ai.onnx."""
+        return frozenset(map(function_key, self.rewrite.model.functions))
+
+    @property
+    def _as_nodes(self) -> bool:
+        """True where the IR version makes an input of each initializer."""
+        return self.rewrite.model.ir_version < INITIALIZER_IR_VERSION
+
+    # Steps -----------------------------------------------------------------------------------------------------------
+
+    def _take_branches(self, plan: Plan, uses: Uses, elements: Elements, names: FreshNames) -> None:
+        Branches(plan, self.rewrite.model, self.walked, elements, uses, names).run()
+
+    def _write_constants(self, plan: Plan, uses: Uses, elements: Elements, names: FreshNames) -> None:
+        plan_constants(plan, self.rewrite.model, elements, uses, self.budget)
+
+    def _bypass(self, plan: Plan, uses: Uses, elements: Elements, names: FreshNames) -> None:
+        plan_bypass(plan, self.walked, elements, uses, self._functions)
+
+    def _say_sizes(self, plan: Plan, uses: Uses, elements: Elements, names: FreshNames) -> None:
+        Readings(plan, self.walked, elements, uses, names, self._functions, as_nodes=self._as_nodes).run()
+
+    def _shorten_formulas(self, plan: Plan, uses: Uses, elements: Elements, names: FreshNames) -> None:
+        if MAIN in uses.scopes:
+            Formulas(plan, self.walked, elements, uses, names, as_nodes=self._as_nodes).run()
+
+    def _sweep(self, plan: Plan, uses: Uses, elements: Elements, names: FreshNames) -> None:
+        plan_sweep(plan, self.walked, uses, self.unread)

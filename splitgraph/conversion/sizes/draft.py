@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from splitgraph.conversion.node import Node
 from splitgraph.conversion.plan import Plan, opset_of
 from splitgraph.conversion.sizes.formulas import NotWritable, SizeFormulas
 from splitgraph.conversion.sizes.wanted import SizePlace
 from splitgraph.dim import Dim, DimLike, symbol
-from splitgraph.model.attributes import make_node
+from splitgraph.model.attributes import make_attribute, make_node
 from splitgraph.model.deferred import np, numpy_helper
 from splitgraph.model.names import FreshNames
 from splitgraph.model.onnx_proto import NodeProto, TensorProto
@@ -20,6 +21,8 @@ from splitgraph.model.value_type import DTYPE_NUMBERS
 
 # Max of integers exists from this opset on.
 _INTEGER_MAX = 12
+# Split has the attribute num_outputs from this opset on.
+NUM_OUTPUTS = 18
 _INT64 = "int64"
 
 
@@ -33,6 +36,13 @@ class WrittenSizes:
     sizes: dict[DimLike, str] = field(default_factory=dict)
     shapes: dict[str, str] = field(default_factory=dict)
     lists: dict[tuple[int, ...], str] = field(default_factory=dict)
+
+
+def equal_parts(edited: Node, opset: int, parts: int) -> None:
+    """Edit a Split with lengths so that it makes equal parts."""
+    edited.inputs = edited.inputs[:1]
+    if opset >= NUM_OUTPUTS:
+        edited.attributes["num_outputs"] = make_attribute("num_outputs", parts)
 
 
 class SizeDraft(SizeFormulas[str]):

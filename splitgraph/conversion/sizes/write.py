@@ -8,7 +8,7 @@ from typing import Any
 
 from splitgraph.conversion.node import Node
 from splitgraph.conversion.plan import Plan, Replacement
-from splitgraph.conversion.sizes.draft import SizeDraft, WrittenSizes
+from splitgraph.conversion.sizes.draft import NUM_OUTPUTS, SizeDraft, WrittenSizes, equal_parts
 from splitgraph.conversion.sizes.follow import Counted, Follower, InputPlace, Repeated, Triangle
 from splitgraph.conversion.sizes.formulas import NotWritable, plain_target
 from splitgraph.dim import DimLike
@@ -23,8 +23,6 @@ from splitgraph.model.value_type import DTYPE_NUMBERS, UNKNOWN, Contents, Shape,
 
 # Expand, Range and Max of integers exist from these opsets on.
 _EXPAND, _RANGE, _INTEGER_MAX = 8, 11, 12
-# Split has the attribute num_outputs from this opset on.
-_NUM_OUTPUTS = 18
 _INT64 = "int64"
 
 
@@ -86,7 +84,7 @@ class SizeWriter:
     def _write_elements(self, draft: _FollowingDraft, edited: Node, position: int, contents: Contents) -> None:
         items: list[DimLike] = [self.follower.wanted.after(item) for item in contents.items]  # type: ignore[arg-type]
         if edited.op_type == "Split" and len(set(items)) == 1 and self._are_parts(draft, edited, items):
-            self._write_equal_parts(draft, edited, len(items))
+            equal_parts(edited, draft.opset, len(items))
             return
         if edited.op_type == "Reshape":
             copies = "allowzero" not in edited.attributes or edited.attributes["allowzero"].i != 1
@@ -99,17 +97,12 @@ class SizeWriter:
 
     def _are_parts(self, draft: _FollowingDraft, edited: Node, lengths: Sequence[DimLike]) -> bool:
         """Return True if a Split gives these lengths or fails: num_outputs gives others where one element is left."""
-        if draft.opset < _NUM_OUTPUTS:
+        if draft.opset < NUM_OUTPUTS:
             return True
         shape = self._type(draft.scope, edited.inputs[0]).shape
         axis = edited.attributes["axis"].i if "axis" in edited.attributes else 0
         whole = None if shape is None else shape[axis]
         return whole is not None and lengths[0] * len(lengths) == self.follower.wanted.after(whole)
-
-    def _write_equal_parts(self, draft: _FollowingDraft, edited: Node, parts: int) -> None:
-        edited.inputs = edited.inputs[:1]
-        if draft.opset >= _NUM_OUTPUTS:
-            edited.attributes["num_outputs"] = make_attribute("num_outputs", parts)
 
     def _type(self, scope: Scope, name: str) -> ValueType:
         detail = self.walked.graphs.get(self._definitions.home(scope.path, name))
