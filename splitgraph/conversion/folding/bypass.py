@@ -171,13 +171,12 @@ def plan_bypass(
     """
     sources = dict(_equal_constants(uses))
     for scope in uses.root:
-        left_out = plan.left_out.inputs_in(scope)
         for index, node in enumerate(scope.nodes):
             if plain_domain(node.domain) != "" or called_function(node) in functions:
                 continue
             place = scope.path, index
             given = None if _stays(walked, uses, place, node) else _given(node, scope, elements)
-            if given is not None and given not in left_out:
+            if given is not None:
                 sources[uses.key(scope.path, node.output[0])] = (uses.definitions.home(scope.path, given), given)
                 plan.changes.append(Change(f"{scope.location}/{node_label(node, index)}", node.op_type, "", WHY))
     if sources:

@@ -37,6 +37,8 @@ _TOTALS: Mapping[str, Callable[[Array], float]] = {
     "ReduceSum": lambda magnitudes: float(magnitudes.sum()),
     "ReduceProd": lambda magnitudes: float(np.prod(np.maximum(magnitudes, 1))),
 }
+# What inference follows itself, and onnx's evaluator computes exactly as well, by the first version that it has.
+_MORE_EXACT = {"ConstantOfShape": 9, "CastLike": 15}
 _BINARY: Mapping[str, Callable[[Array, Array], Array]] = {
     "Add": lambda a, b: a + b,
     "Mul": lambda a, b: a * b,
@@ -48,7 +50,10 @@ _MARGIN = 1 - 2.0**-40
 
 def may_be_certain(op_type: str, since_version: int) -> bool:
     """Return True for an operator whose results are the same everywhere, for elements of which this is so."""
-    return (op_type in _TOTALS or is_exact(op_type, since_version)) and op_type not in _LEFT_ALONE
+    if op_type in _LEFT_ALONE:
+        return False
+    is_more = since_version >= _MORE_EXACT.get(op_type, since_version + 1)
+    return is_more or op_type in _TOTALS or is_exact(op_type, since_version)
 
 
 def is_certain(op_type: str, given: Sequence[Array | None], made: Sequence[Array | None]) -> bool:
@@ -57,7 +62,7 @@ def is_certain(op_type: str, given: Sequence[Array | None], made: Sequence[Array
     results = [array for array in made if array is not None]
     if op_type in _ORDERING and not all(map(_is_ordered, arrays)):
         return False
-    if op_type == "Cast":
+    if op_type in ("Cast", "CastLike"):
         return _keeps_numbers(arrays[0], results[0])
     if op_type == "Range":
         return _is_counted(arrays, results[0])

@@ -118,9 +118,11 @@ class Elements:
         readers = map(self._uses.node, self._uses.readers.get(self._uses.key(home, name), ()))
         if not any(reader.op_type in _SPLITS and name in reader.input[1:] for reader in readers):
             return True
-        node = self._uses.node(place)
+        node, path = self._uses.node(place), place[0]
         return node.op_type in _SAYING_SIZES or all(
-            self.of(place[0], given) is not None for given in node.input if given
+            self.of(path, given) is not None or None not in (self.items_of(path, given) or (None,))
+            for given in node.input
+            if given
         )
 
     def _computed(self, place: NodePlace, node: NodeProto) -> Mapping[str, Array]:
