@@ -7,7 +7,7 @@ written once in a graph.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from splitgraph.conversion.folding.elements import Elements
@@ -55,9 +55,8 @@ class Formulas:
         if not arithmetic:
             return
         operands = {(MAIN, index): self._operands(scope, index) for index in set(range(len(scope.nodes))) - arithmetic}
-        none: Sequence[str] = ()
-        before = self.uses.needed(lambda place: none)
-        after = self.uses.needed(lambda place: operands.get(place, none))
+        before = self.uses.needed()
+        after = self.uses.needed(lambda place: self._reads(place, operands.get(place, ())))
         written, replacements = self._replacements(
             scope, {place: operands[place] for place in operands if place in after}
         )
@@ -121,6 +120,15 @@ class Formulas:
     def _is_before(self, index: int, items: Sequence[Item]) -> bool:
         dims = [item for item in items if isinstance(item, Dim)]
         return bool(dims) and all(self._places[name][0] < index for dim in dims for name in symbols_of(dim))
+
+    def _reads(self, place: NodePlace, names: Sequence[str]) -> Iterator[str]:
+        """Yield what a node reads whose sizes are written in terms of others: these others in place of the sizes."""
+        for name in self.uses.reads(place):
+            if name not in names:
+                yield name
+                continue
+            dims = [item for item in self._items(name) or () if isinstance(item, Dim)]
+            yield from {self._places[symbol][1].input for dim in dims for symbol in symbols_of(dim)}
 
     def _replacements(
         self, scope: Scope, operands: Mapping[NodePlace, Sequence[str]]

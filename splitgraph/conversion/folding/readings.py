@@ -296,7 +296,8 @@ class Readings:
                     made.append(constant_node(self.plan, tensor))
                 else:
                     constants.append(tensor)
-            edited.inputs[position] = name
+            if position < len(edited.inputs):
+                edited.inputs[position] = name
         while edited.inputs and not edited.inputs[-1]:
             edited.inputs.pop()
         return Replacement([*made, edited], constants, _WHY, node.op_type, node.op_type)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from splitgraph.conversion.folding.uses import Uses, has_bodies
 from splitgraph.conversion.plan import Plan, Replacement
@@ -17,8 +17,7 @@ def plan_sweep(plan: Plan, walked: Walked, uses: Uses, unread_before: Collection
     """Plan that nodes of ai.onnx without bodies go if no output of a graph depends on them, and initializers that
     nobody reads. unread_before: initializers of the main graph that nobody read in the user's model; they stay.
     """
-    nothing: Sequence[str] = ()
-    needed = uses.needed(lambda place: nothing)
+    needed = uses.needed()
     gone = []
     for scope in uses.root:
         for index, node in enumerate(scope.nodes):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from splitgraph.inference.walk_results import NodePlace
 from splitgraph.model.names import Definitions, ValueKey
 from splitgraph.model.onnx_proto import NodeProto, TensorProto
 from splitgraph.model.scopes import GraphPath, Scope, subgraphs
 
-# Names of values that a node no longer reads, given its place.
-Unread = Callable[[NodePlace], Collection[str]]
+# The names of values that a node reads, given its place.
+Reads = Callable[[NodePlace], Iterable[str]]
 
 
 class Uses:
@@ -64,8 +64,15 @@ class Uses:
         """Return the node at a place."""
         return self.scopes[place[0]].nodes[place[1]]
 
-    def needed(self, unread: Unread) -> set[NodePlace]:
-        """Return the nodes that results depend on, and those with bodies, if each node no longer reads some values."""
+    def reads(self, place: NodePlace) -> Iterable[str]:
+        """Return the names of values that a node reads as it is."""
+        return self.node(place).input[:]
+
+    def needed(self, reads: Reads | None = None) -> set[NodePlace]:
+        """Return the nodes that results depend on, and those with bodies. reads: what each node reads, if not what it
+        does.
+        """
+        read_by = reads or self.reads
         found = set[NodePlace]()
         waiting: list[NodePlace] = [self.makers[key] for key in self.results if key in self.makers]
         waiting += self.with_bodies
@@ -74,8 +81,7 @@ class Uses:
             if place in found:
                 continue
             found.add(place)
-            gone = unread(place)
-            keys = (self.key(place[0], name) for name in self.node(place).input if name and name not in gone)
+            keys = (self.key(place[0], name) for name in read_by(place) if name)
             waiting += [self.makers[key] for key in keys if key in self.makers]
         return found
 

@@ -58,10 +58,18 @@ def assert_equal_at(
         except (ValueError, IndexError, TypeError, RuntimeError):
             continue
         runs += 1
-        for one, other in zip(expected, ReferenceEvaluator(after).run(None, feeds), strict=True):
-            assert np.asarray(one).dtype == np.asarray(other).dtype
-            np.testing.assert_array_equal(other, one, strict=True)
+        assert_same(expected, ReferenceEvaluator(after).run(None, feeds))
     assert runs >= least
+
+
+def assert_same(expected: Any, found: Any) -> None:
+    """Compare results element by element, also those in lists."""
+    if isinstance(expected, list):
+        assert len(expected) == len(found)
+        for one, other in zip(expected, found, strict=True):
+            assert_same(one, other)
+        return
+    np.testing.assert_array_equal(np.asarray(found), np.asarray(expected), strict=True)
 
 
 def _feeds(made: onnx.ModelProto, sizes: Mapping[str, int]) -> dict[str, Any]:
@@ -75,3 +83,20 @@ def _feeds(made: onnx.ModelProto, sizes: Mapping[str, int]) -> dict[str, Any]:
         dtype = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
         feeds[value.name] = (np.arange(np.prod(shape, dtype=int)) % 7 - 3).reshape(shape).astype(dtype)
     return feeds
+
+
+def plain_session(made: onnx.ModelProto) -> Any:
+    """Return a session of onnxruntime that runs the nodes as they are."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(made.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def runtime_errors() -> tuple[type[Exception], ...]:
+    """Return what a session raises for a model that it cannot run at these sizes."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as errors
+
+    return (errors.Fail, errors.InvalidArgument, errors.RuntimeException)

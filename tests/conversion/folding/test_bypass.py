@@ -10,7 +10,8 @@ STAYS = [
     # The graph outputs what the node makes.
     "(float[N] x) => (float[N] y) { y = Identity (x) }",
     # Another value, or another shape.
-    "(float[N, 2] x) => (float[N, 2] y) { t = Transpose <perm = [1, 0]> (x) u = Transpose <perm = [1, 0]> (t) y = Relu (u) }",
+    "(float[N, 2] x) => (float[N, 2] y) { t = Transpose <perm = [1, 0]> (x) u = Transpose <perm = [1, 0]> (t) "
+    "y = Relu (u) }",
     "(float[N] x) => (float16[N] y) { c = Cast <to = 10> (x) y = Relu (c) }",
     "(float[N] x) => (float[M, N] y) <int64[2] s = {1, -1}> { r = Reshape (x, s) y = Relu (r) }",
     "(float[1, N] x) => (float[M, N] y) <int64[2] s = {3, 1}> { e = Expand (x, s) y = Relu (e) }",

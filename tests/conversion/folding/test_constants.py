@@ -137,7 +137,8 @@ def test_another_word_is_no_option() -> None:
         ),
         # Floats of which nothing is rounded, or in one way only; a NaN and a negative zero stay what they are.
         (
-            "(float[2] x) => (float[2] y) <float[2] a = {0.1, 3}, float[2] b = {7, 3}> { s = Div (a, b) y = Add (x, s) }",
+            "(float[2] x) => (float[2] y) <float[2] a = {0.1, 3}, float[2] b = {7, 3}> "
+            "{ s = Div (a, b) y = Add (x, s) }",
             {"s": [float(np.float32(0.1) / np.float32(7)), 1.0]},
         ),
         (

@@ -70,7 +70,6 @@ def test_the_target_of_a_reshape(data: str, items: str, made: str, expected: lis
 @given(st.data())
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_a_target_as_numbers_means_the_same_at_every_size(data: Any) -> None:
-    names = "N S T 2*N N*S 3 4 1 N + S".split(" ")
     names = ["N", "S", "T", "2*N", "N*S", "3", "4", "1", "N + S"]
     shape = [parse_expression(text) for text in data.draw(st.lists(st.sampled_from(names), min_size=1, max_size=4))]
     order = data.draw(st.permutations(shape))
@@ -148,7 +147,7 @@ def test_a_bound_that_counts_from_the_end_where_it_is_no_negative_one() -> None:
 @pytest.mark.parametrize(("opset", "attribute"), [(13, None), (18, 2)])
 def test_equal_lengths_are_equal_parts(opset: int, attribute: int | None) -> None:
     before = shaped(
-        "N, S", f"d = Concat <axis = 0> (x, x) q = Concat <axis = 0> (n, n) y, z = Split (d, q)", opset, "y z"
+        "N, S", "d = Concat <axis = 0> (x, x) q = Concat <axis = 0> (n, n) y, z = Split (d, q)", opset, "y z"
     )
     after = fold(before).model
     assert operators(after) == ["Concat", "Split"]
