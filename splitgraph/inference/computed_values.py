@@ -44,7 +44,7 @@ def _since(version: int, names: str) -> dict[str, int]:
 # evaluator computes as its specification says.
 _EXACT = {
     **_since(7, "Add And Div Equal Greater Less Mul Or Sub Xor"),
-    **_since(8, "Max Min"),
+    **_since(8, "Expand Max Min"),
     **_since(12, "GreaterOrEqual LessOrEqual"),
     **_since(11, "Clip Gather GatherElements OneHot ScatterElements Range TopK"),
     **_since(6, "Abs Ceil Floor Neg Relu Sqrt Reshape Tile"),
@@ -53,8 +53,8 @@ _EXACT = {
     **_since(10, "SplitToSequence Round Slice Unique ScatterND Mod"),
     **_since(11, "ArgMax ArgMin Pad ReduceMax ReduceMin Squeeze Unsqueeze Flatten Concat"),
     **_since(18, "BitwiseAnd BitwiseNot BitwiseOr BitwiseXor"),
-    **_since(9, "Cast Compress Expand Identity Not Sign Size Shape Where IsNaN IsInf"),
-    **_since(1, "DequantizeLinear Transpose Trilu"),
+    **_since(9, "Cast Compress Sign Where IsNaN IsInf"),
+    **_since(1, "DequantizeLinear Identity Not Shape Size Transpose Trilu"),
 }
 # What the rules follow exactly for integers: where they give nothing, a number overflows or is divided by 0.
 FOLLOWED = frozenset(("Abs", "Add", "Div", "Mod", "Mul", "Neg", "Sub"))

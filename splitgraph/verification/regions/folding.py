@@ -1,63 +1,108 @@
-"""Write what a region only moves of its constants, or scales, as a constant, and sparse constants as dense ones.
+"""Write what a region makes of constants alone as a constant, and sparse constants as dense ones.
 
 One tool stores a table that another one puts together of two, turned, in another shape, or scaled. As a constant, it is
-compared with that of the other model: a run must read the rows that differ, and positions are drawn for these.
+compared with that of the other model: a run must read the rows that differ, and positions are drawn for these. So is
+what one model computes and the other one holds, where every engine computes it alike.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 import onnx
 
-from splitgraph.model.scopes import reads
+from splitgraph.conversion.folding.certainty import is_certain, may_be_certain
+from splitgraph.model.schemas.history import version_at
+from splitgraph.model.scopes import opset_imports, reads
 from splitgraph.model.tensor_data import byte_size
 from splitgraph.verification.models.model_files import elements_of, is_default_domain
 from splitgraph.verification.reference.evaluator import load, run
-from splitgraph.verification.values import UnsupportedError, Value
+from splitgraph.verification.values import Array, UnsupportedError, Value
 
-_MOVING = frozenset({"Concat", "Flatten", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"})
+_MOVING = frozenset(
+    {"Concat", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"}
+)
 # Operators whose result is the nearest number, so that all engines give the same.
 _SCALING = frozenset({"Abs", "Add", "DequantizeLinear", "Div", "Mul", "Neg", "Sub"})
-# Constants of more bytes are not moved.
+# Constants of more bytes are not moved, and not scaled.
 _MOST_BYTES = 2**28
+# What computes otherwise reads no more than this.
+_MOST_COMPUTED = 2**20
 # The kinds of elements that NumPy itself has.
 _PLAIN = "fiubc"
 
 
 def folded(model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
-    """Return a model of a region in which moved constants are constants. folder: of external data."""
+    """Return a model of a region in which what is the same in every run is a constant. folder: of external data."""
     model = _with_dense(model, folder)
+    known = _Known(model, folder)
+    gone = {index for index, node in enumerate(model.graph.node) if known.add(node)}
+    if not gone:
+        return model
     graph = model.graph
-    tensors = dict(_tensors(graph))
-    moving = _moving(graph, set(tensors))
-    if not moving:
-        return model
-    made = {name for index in moving for name in graph.node[index].output if name}
-    left = [node for index, node in enumerate(graph.node) if index not in moving]
-    wanted = dict.fromkeys(name for node in left for name in reads(node) if name in made)
-    wanted |= dict.fromkeys(value.name for value in graph.output if value.name in made)
-    part = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import)
-    part.graph.name = "moved"
-    part.graph.node.extend(graph.node[index] for index in sorted(moving))
-    read = {name: tensors[name] for node in part.graph.node for name in node.input if name in tensors}
-    part.graph.input.extend(onnx.ValueInfoProto(name=name) for name in read)
-    part.graph.output.extend(onnx.ValueInfoProto(name=name) for name in wanted)
-    if sum(byte_size(tensor) or math.inf for tensor in read.values()) > _MOST_BYTES:
-        return model
-    arrays = {name: np.asarray(elements_of(tensor, folder)) for name, tensor in read.items()}
-    if any(array.dtype.kind not in _PLAIN for array in arrays.values()):
-        return model
-    try:
-        with np.errstate(divide="raise", invalid="raise", over="raise"):
-            moved = dict(zip(wanted, run(load(part), arrays), strict=True))
-    except (ArithmeticError, UnsupportedError, ValueError, IndexError, RuntimeError):
-        # The engine says what is wrong with such a node.
-        return model
-    return _with_constants(model, left, moved)
+    left = [node for index, node in enumerate(graph.node) if index not in gone]
+    wanted = dict.fromkeys(name for node in left for name in reads(node) if name in known.made)
+    wanted |= dict.fromkeys(value.name for value in graph.output if value.name in known.made)
+    return _with_constants(model, left, {name: known.made[name] for name in wanted})
+
+
+class _Known:
+    """The constants of a model, and what nodes move or compute of them. made: by the nodes that were added."""
+
+    def __init__(self, model: onnx.ModelProto, folder: Path | None) -> None:
+        self._model, self._folder = model, folder
+        self._tensors = dict(_tensors(model.graph))
+        self._imports = opset_imports(model.opset_import)
+        self.made: dict[str, Array] = {}
+
+    def add(self, node: onnx.NodeProto) -> bool:
+        """Add what a node makes of constants alone; return True if every engine makes the same."""
+        version = version_at(node.op_type, self._imports.get("", 1)) if is_default_domain(node.domain) else None
+        given = [name for name in node.input if name]
+        if version is None or not given or not all(name in self.made or name in self._tensors for name in given):
+            return False
+        is_moving, is_scaling = node.op_type in _MOVING, node.op_type in _SCALING
+        if not (is_moving or is_scaling or may_be_certain(node.op_type, version.since_version)):
+            return False
+        bytes_read = sum(self._size(name) for name in given)
+        if bytes_read > (_MOST_BYTES if is_moving or is_scaling else _MOST_COMPUTED):
+            return False
+        arrays = {name: self._array(name) for name in given}
+        if any(array.dtype.kind not in _PLAIN for array in arrays.values()):
+            return False
+        made = self._run(node, arrays)
+        if made is None or not all(isinstance(value, np.ndarray) for value in made):
+            return False
+        read = [arrays[name] if name else None for name in node.input]
+        if not is_moving and not is_certain(node.op_type, read, [np.asarray(value) for value in made]):
+            return False
+        names = [name for name in node.output if name]
+        self.made.update((name, np.asarray(value)) for name, value in zip(names, made, strict=True))
+        return True
+
+    def _size(self, name: str) -> float:
+        return self.made[name].nbytes if name in self.made else byte_size(self._tensors[name]) or math.inf
+
+    def _array(self, name: str) -> Array:
+        if name not in self.made:
+            return np.asarray(elements_of(self._tensors[name], self._folder))
+        return self.made[name]
+
+    def _run(self, node: onnx.NodeProto, arrays: Mapping[str, Array]) -> list[Value] | None:
+        """Return what a node gives; None for a wrong node, of which an engine says what is wrong."""
+        part = onnx.ModelProto(ir_version=self._model.ir_version, opset_import=self._model.opset_import)
+        part.graph.name = "known"
+        part.graph.node.append(node)
+        part.graph.input.extend(onnx.ValueInfoProto(name=name) for name in arrays)
+        part.graph.output.extend(onnx.ValueInfoProto(name=name) for name in node.output if name)
+        try:
+            with np.errstate(divide="raise", invalid="raise", over="raise"):
+                return run(load(part), arrays)
+        except (ArithmeticError, UnsupportedError, ValueError, IndexError, RuntimeError):
+            return None
 
 
 def _with_dense(model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
@@ -88,18 +133,7 @@ def _tensors(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProto]]:
             yield from ((node.output[0], attribute.t) for attribute in node.attribute if attribute.name == "value")
 
 
-def _moving(graph: onnx.GraphProto, constants: set[str]) -> set[int]:
-    """Return the nodes that move constants, and nothing else. constants: gets what they compute."""
-    moving: set[int] = set()
-    for index, node in enumerate(graph.node):
-        is_moving = (node.op_type in _MOVING or node.op_type in _SCALING) and is_default_domain(node.domain)
-        if is_moving and node.input and all(name in constants for name in node.input if name):
-            moving.add(index)
-            constants.update(filter(None, node.output))
-    return moving
-
-
-def _with_constants(model: onnx.ModelProto, left: list[onnx.NodeProto], moved: dict[str, Value]) -> onnx.ModelProto:
+def _with_constants(model: onnx.ModelProto, left: list[onnx.NodeProto], moved: dict[str, Array]) -> onnx.ModelProto:
     """Return a model with some of its nodes, and with what the others compute as constants."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
