@@ -161,6 +161,7 @@ def _print_rewrite_page(
             to_form=goal.to if goal.opset is None else None,
             is_dry=task.output.dry_run,
             ir_versions=None if task.ir_version is None else rewritten.ir_versions,
+            node_counts=rewritten.node_counts if task.only_folds else None,
         )
         print_result([*page, *data_lines(rewritten.data_files)])
     if difference is not None:

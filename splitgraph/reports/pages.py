@@ -125,11 +125,12 @@ def rewrite_page(
     to_form: str | None = None,
     is_dry: bool = False,
     ir_versions: tuple[int, int] | None = None,
+    node_counts: tuple[int, int] | None = None,
 ) -> list[Block]:
     """Return what a rewriting command prints when it is done.
 
-    to_form: the form that `convert` was asked for. is_dry: nothing was written. ir_versions: before and after,
-    where nothing else was asked for.
+    to_form: the form that `convert` was asked for. is_dry: nothing was written. ir_versions, node_counts: before and
+    after, where nothing else was asked for than another version, or to fold.
     """
     before, after = rewrite.from_opset.get(""), rewrite.to_opset.get("")
     opset = opset_text({"": after}) if after else opset_text(rewrite.to_opset)
@@ -141,6 +142,8 @@ def rewrite_page(
     changes = changes_phrase(rewrite.changes, to_form)
     if ir_versions is not None:
         changes = f"IR version {ir_versions[0]} → {ir_versions[1]}"
+    if node_counts is not None:
+        changes = f"{node_counts[0]:,} → {count(node_counts[1], 'node')}"
     summary = line((opset, "bold"), f" · {changes} · ", (checked, verdict_style))
     notes = [] if verification is None else verification_notes(verification)
     return [summary, *notes, line("would write " if is_dry else "wrote ", (output, "bold"))]

@@ -17,7 +17,7 @@ from splitgraph.findings.outcome import CODES
 from splitgraph.formats import DataFile, LoadedModel, is_ir_name, open_model, whole_model
 from splitgraph.inference.analysis import IR
 from splitgraph.model.onnx_proto import ModelProto
-from splitgraph.model.scopes import model_imports
+from splitgraph.model.scopes import model_imports, scopes
 from splitgraph.options import NO_SIZES, Running
 from splitgraph.work.task import FileTask, read_input_shapes, refuse_existing
 
@@ -63,6 +63,17 @@ class Rewritten:
         if not isinstance(self.before.content, ModelProto) or not isinstance(result, ModelProto):
             return None
         return self.before.content.ir_version, result.ir_version
+
+    @property
+    def node_counts(self) -> tuple[int, int] | None:
+        """Return how many nodes the model and the result have, with those of subgraphs and functions; None if one of
+        them is no ONNX model.
+        """
+        result = None if self.rewrite is None else self.rewrite.model
+        if not isinstance(self.before.content, ModelProto) or not isinstance(result, ModelProto):
+            return None
+        before, after = (sum(len(scope.nodes) for scope in scopes(model)) for model in (self.before.content, result))
+        return before, after
 
     @property
     def code(self) -> int:

@@ -67,6 +67,11 @@ class FileTask:
         return self.goal.ir_version if is_alone else None
 
     @property
+    def only_folds(self) -> bool:
+        """Return True if the user wants to fold a model, and no form, opset or runtime."""
+        return self.goal.fold and (self.goal.opset, self.goal.to, self.goal.target) == (None,) * 3
+
+    @property
     def tag(self) -> str:
         """Return the tag in the name of a rewritten model: "opset18"."""
         tags = (

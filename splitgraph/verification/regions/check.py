@@ -37,7 +37,7 @@ from splitgraph.verification.regions.cut import (
 )
 from splitgraph.verification.regions.draw import PLAIN, is_fully_drawn
 from splitgraph.verification.regions.find import FoundRegion, ModelRegions
-from splitgraph.verification.regions.folding import folded
+from splitgraph.verification.regions.folding import folded, known_within
 from splitgraph.verification.regions.lost_digits import Loss
 from splitgraph.verification.regions.ranges import Range, range_of
 from splitgraph.verification.regions.reading import find_changes, questions
@@ -104,7 +104,10 @@ class LocalCheck:
         known: dict[tuple[object, ...], int] = {}
         for region in regions:
             cut = (cut_out(region, side, number) for number, side in enumerate(found.sides))
-            models = [folded(model, side.folder) for model, side in zip(cut, found.sides, strict=True)]
+            models = [
+                folded(model, side.folder, known_within(region, side, number))
+                for number, (model, side) in enumerate(zip(cut, found.sides, strict=True))
+            ]
             fixed = [
                 place
                 for place, border in enumerate(region.inputs)

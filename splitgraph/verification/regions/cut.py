@@ -33,13 +33,8 @@ def cut_out(region: FoundRegion, side: ModelSide, number: int) -> onnx.ModelProt
     inputs = [border[number] for border in region.inputs]
     outputs = [border[number] for border in region.outputs]
     nodes = [side.nodes[index] for index in indices]
-    made = side.made_by(indices)
-    names = {name: input_name(position) for position, name in enumerate(inputs) if name not in made}
+    made, names = side.made_by(indices), names_within(region, side, number)
     constants = constants_read(region, side, number)
-    names |= {name: constant for constant, name in constants.items()}
-    inner = (name for name in made if name not in outputs)
-    names |= {name: f"value.{position}" for position, name in enumerate(inner)}
-    names |= {name: _output_name(position) for position, name in enumerate(outputs) if name in made}
     model = onnx.ModelProto(ir_version=side.model.ir_version)
     model.opset_import.extend(side.model.opset_import)
     model.functions.extend(called_functions(side.model, nodes))
@@ -59,6 +54,19 @@ def cut_out(region: FoundRegion, side: ModelSide, number: int) -> onnx.ModelProt
                 onnx.helper.make_node("Identity", [names.get(name, name)], [_output_name(position)])
             )
     return model
+
+
+def names_within(region: FoundRegion, side: ModelSide, number: int) -> dict[str, str]:
+    """Return the names that values of a model have in the model of a region."""
+    made = side.made_by((region.before, region.after)[number])
+    inputs = [border[number] for border in region.inputs]
+    outputs = [border[number] for border in region.outputs]
+    names = {name: input_name(position) for position, name in enumerate(inputs) if name not in made}
+    names |= {name: constant for constant, name in constants_read(region, side, number).items()}
+    inner = (name for name in made if name not in outputs)
+    names |= {name: f"value.{position}" for position, name in enumerate(inner)}
+    names |= {name: _output_name(position) for position, name in enumerate(outputs) if name in made}
+    return names
 
 
 def constants_read(region: FoundRegion, side: ModelSide, number: int) -> dict[str, str]:

@@ -10,16 +10,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import onnx
 
 from splitgraph.conversion.folding.certainty import is_certain, may_be_certain
 from splitgraph.model.schemas.history import version_at
-from splitgraph.model.scopes import opset_imports, reads
+from splitgraph.model.scopes import MAIN, opset_imports, reads
 from splitgraph.model.tensor_data import byte_size
+from splitgraph.model.value_type import UNKNOWN, Contents
 from splitgraph.verification.models.model_files import elements_of, is_default_domain
 from splitgraph.verification.reference.evaluator import load, run
+from splitgraph.verification.regions.cut import names_within
+from splitgraph.verification.regions.find import FoundRegion
+from splitgraph.verification.regions.sides import ModelSide
 from splitgraph.verification.values import Array, UnsupportedError, Value
 
 _MOVING = frozenset(
@@ -33,12 +38,41 @@ _MOST_BYTES = 2**28
 _MOST_COMPUTED = 2**20
 # The kinds of elements that NumPy itself has.
 _PLAIN = "fiubc"
+_INTEGERS = frozenset({"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
+# Operators that read sizes, and no elements.
+_SAYING_SIZES = frozenset({"Shape", "Size"})
 
 
-def folded(model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
+class Given(NamedTuple):
+    """What is known of the values of a region, by name. elements: of inputs that are the same in every run. shapes: of
+    values whose sizes are.
+    """
+
+    elements: Mapping[str, Array]
+    shapes: Mapping[str, tuple[int, ...]]
+
+
+def known_within(region: FoundRegion, side: ModelSide, number: int) -> Given:
+    """Return what is known of the values of a region. side, number: as for `cut_out`."""
+    inputs = {border[number] for border in region.inputs}
+    constants = side.analysis.details.graphs[MAIN].constants
+    elements: dict[str, Array] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
+    for name, own_name in names_within(region, side, number).items():
+        known, contents = side.types.get(name, UNKNOWN), constants.get(name)
+        sizes = tuple(size for size in known.shape or () if isinstance(size, int))
+        if known.kind == "tensor" and known.shape is not None and len(sizes) == len(known.shape):
+            shapes[own_name] = sizes
+        integers = contents.integers if isinstance(contents, Contents) else None
+        if integers is not None and known.dtype in _INTEGERS and name in inputs and isinstance(contents, Contents):
+            elements[own_name] = np.array(integers, known.dtype).reshape(contents.shape)
+    return Given(elements, shapes)
+
+
+def folded(model: onnx.ModelProto, folder: Path | None, given: Given | None = None) -> onnx.ModelProto:
     """Return a model of a region in which what is the same in every run is a constant. folder: of external data."""
     model = _with_dense(model, folder)
-    known = _Known(model, folder)
+    known = _Known(model, folder, given or Given({}, {}))
     gone = {index for index, node in enumerate(model.graph.node) if known.add(node)}
     if not gone:
         return model
@@ -52,8 +86,8 @@ def folded(model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
 class _Known:
     """The constants of a model, and what nodes move or compute of them. made: by the nodes that were added."""
 
-    def __init__(self, model: onnx.ModelProto, folder: Path | None) -> None:
-        self._model, self._folder = model, folder
+    def __init__(self, model: onnx.ModelProto, folder: Path | None, given: Given) -> None:
+        self._model, self._folder, self._given = model, folder, given
         self._tensors = dict(_tensors(model.graph))
         self._imports = opset_imports(model.opset_import)
         self.made: dict[str, Array] = {}
@@ -62,7 +96,7 @@ class _Known:
         """Add what a node makes of constants alone; return True if every engine makes the same."""
         version = version_at(node.op_type, self._imports.get("", 1)) if is_default_domain(node.domain) else None
         given = [name for name in node.input if name]
-        if version is None or not given or not all(name in self.made or name in self._tensors for name in given):
+        if version is None or not given or not all(self._is_known(node, name) for name in given):
             return False
         is_moving, is_scaling = node.op_type in _MOVING, node.op_type in _SCALING
         if not (is_moving or is_scaling or may_be_certain(node.op_type, version.since_version)):
@@ -83,13 +117,26 @@ class _Known:
         self.made.update((name, np.asarray(value)) for name, value in zip(names, made, strict=True))
         return True
 
+    def _is_known(self, node: onnx.NodeProto, name: str) -> bool:
+        if name in self.made or name in self._tensors or name in self._given.elements:
+            return True
+        return node.op_type in _SAYING_SIZES and name in self._given.shapes
+
     def _size(self, name: str) -> float:
-        return self.made[name].nbytes if name in self.made else byte_size(self._tensors[name]) or math.inf
+        if name in self._tensors and name not in self.made:
+            return byte_size(self._tensors[name]) or math.inf
+        known = self.made.get(name, self._given.elements.get(name))
+        return 0 if known is None else known.nbytes
 
     def _array(self, name: str) -> Array:
-        if name not in self.made:
+        if name in self.made:
+            return self.made[name]
+        if name in self._tensors:
             return np.asarray(elements_of(self._tensors[name], self._folder))
-        return self.made[name]
+        if name in self._given.elements:
+            return self._given.elements[name]
+        # Only its shape is read.
+        return np.broadcast_to(np.float32(0), self._given.shapes[name])
 
     def _run(self, node: onnx.NodeProto, arrays: Mapping[str, Array]) -> list[Value] | None:
         """Return what a node gives; None for a wrong node, of which an engine says what is wrong."""

@@ -39,7 +39,7 @@ class ModelSide:
         assert isinstance(compared.model, onnx.ModelProto)
         self.model, self.folder = compared.model, compared.folder
         self._location = location
-        self.types, self.graphs = compared.analysis.types, compared.analysis.graphs
+        self.analysis, self.types, self.graphs = compared.analysis, compared.analysis.types, compared.analysis.graphs
         self.constants = Constants(self.model, compared.left_out)
         self.results = {value.name for value in self.model.graph.output}
         scope = Scope(self.model.graph, MAIN, "main", opset_imports(self.model.opset_import))
