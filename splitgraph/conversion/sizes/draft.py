@@ -100,6 +100,10 @@ class SizeDraft(SizeFormulas[str]):
         """Write a list of sizes, or one size; returns its name."""
         if not any(isinstance(item, Dim) for item in items):
             return self.constant(np.array(items, dtype).reshape(shape), "sizes")
+        if not shape and dtype == _INT64 and self._input_of(items[0]):
+            place = self.place_of(str(items[0]))
+            position = self.constant(np.array(place.axis, np.int64), "axis")
+            return self.write("Gather", [self._shape_of(place.input), position], "size", axis=0)
         parts = list(self._runs(items))
         name = parts[0] if len(parts) == 1 else self.write("Concat", parts, "sizes", axis=0)
         if len(shape) != 1:
