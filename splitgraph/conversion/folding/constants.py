@@ -31,13 +31,13 @@ _Known = Mapping[str, Array]
 
 
 @dataclass(slots=True)
-class Budget:
+class ByteBudget:
     """How many bytes the constants of a model may still grow by."""
 
     left: int = MOST_MORE_BYTES
 
 
-def plan_constants(plan: Plan, model: ModelProto, elements: Elements, uses: Uses, budget: Budget) -> int:
+def plan_constants(plan: Plan, model: ModelProto, elements: Elements, uses: Uses, budget: ByteBudget) -> int:
     """Plan a constant in place of each node of a root whose outputs are known, as far as the budget goes. Return the
     number of nodes that stay because of the budget.
     """
@@ -138,7 +138,7 @@ def _tensor_of(node: NodeProto) -> TensorProto | None:
 # The budget ----------------------------------------------------------------------------------------------------------
 
 
-def _too_large(known: Mapping[NodePlace, _Known], uses: Uses, budget: Budget) -> Collection[NodePlace]:
+def _too_large(known: Mapping[NodePlace, _Known], uses: Uses, budget: ByteBudget) -> Collection[NodePlace]:
     """Return the nodes that stay, so that the constants fit the budget: those with the largest constants."""
     kept: set[NodePlace] = set()
     while True:

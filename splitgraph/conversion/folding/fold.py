@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from splitgraph.conversion.apply import apply_plan
 from splitgraph.conversion.folding.branches import Branches
 from splitgraph.conversion.folding.bypass import plan_bypass
-from splitgraph.conversion.folding.constants import Budget, plan_constants
+from splitgraph.conversion.folding.constants import ByteBudget, plan_constants
 from splitgraph.conversion.folding.elements import Elements
 from splitgraph.conversion.folding.formulas import Formulas
-from splitgraph.conversion.folding.readings import Readings
+from splitgraph.conversion.folding.readings import SaidSizes
 from splitgraph.conversion.folding.sweep import plan_sweep, unread_initializers
 from splitgraph.conversion.folding.uses import Uses
 from splitgraph.conversion.ir_version import INITIALIZER_IR_VERSION
@@ -52,7 +52,7 @@ class _Folding:
     rewrite: Rewrite[ModelProto]
     walked: Walked
     told: Plan
-    budget: Budget = field(default_factory=Budget)
+    budget: ByteBudget = field(default_factory=ByteBudget)
     unread: set[str] = field(default_factory=set)
 
     def run(self) -> None:
@@ -110,7 +110,7 @@ class _Folding:
         plan_bypass(plan, self.walked, elements, uses, self._functions)
 
     def _say_sizes(self, plan: Plan, uses: Uses, elements: Elements, names: FreshNames) -> None:
-        Readings(plan, self.walked, elements, uses, names, self._functions, as_nodes=self._as_nodes).run()
+        SaidSizes(plan, self.walked, elements, uses, names, self._functions, as_nodes=self._as_nodes).run()
 
     def _shorten_formulas(self, plan: Plan, uses: Uses, elements: Elements, names: FreshNames) -> None:
         if MAIN in uses.scopes:

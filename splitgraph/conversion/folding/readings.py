@@ -32,7 +32,7 @@ _WHY = "sizes that it can say itself"
 
 
 @dataclass(slots=True)
-class _Reader:
+class _SizeReader:
     """A node that reads sizes. edited: gets other attributes where the reading needs them."""
 
     edited: Node
@@ -105,7 +105,7 @@ def plain_target(
     return written
 
 
-def _reshape(reader: _Reader) -> _Operands:
+def _reshape(reader: _SizeReader) -> _Operands:
     items, data, made = reader.items(1), reader.data, reader.made
     if items is None or data is None or made is None or len(items) != len(made):
         return {}
@@ -121,7 +121,7 @@ def _reshape(reader: _Reader) -> _Operands:
     return {1: target}
 
 
-def _expand(reader: _Reader) -> _Operands:
+def _expand(reader: _SizeReader) -> _Operands:
     items, data, made = reader.items(1), reader.data, reader.made
     if items is None or data is None or made is None or len(items) > len(made):
         return {}
@@ -137,7 +137,7 @@ def _expand(reader: _Reader) -> _Operands:
     return {1: target}
 
 
-def _slice(reader: _Reader) -> _Operands:
+def _slice(reader: _SizeReader) -> _Operands:
     """A bound that is the end of the dimension or behind it, or counted from the end."""
     data, bounds = reader.data, {position: reader.contents(reader.name(position)) for position in (1, 2)}
     starts, ends = bounds[1], bounds[2]
@@ -175,7 +175,7 @@ def _said_bound(item: Item, dim: int | Dim | None, facts: Facts, most: int) -> i
     return -back if isinstance(back, int) and back > 0 and facts.prove_ge(item, 0) else None
 
 
-def _split(reader: _Reader) -> _Operands:
+def _split(reader: _SizeReader) -> _Operands:
     """Lengths that are all the same, and all of the dimension."""
     items, data, axis = reader.items(1), reader.data, reader.attribute("axis", 0)
     if items is None or data is None or not isinstance(axis, int) or not -len(data) <= axis < len(data):
@@ -190,7 +190,7 @@ def _split(reader: _Reader) -> _Operands:
     return {1: None}
 
 
-def _resize(reader: _Reader) -> _Operands:
+def _resize(reader: _SizeReader) -> _Operands:
     """Sizes that are whole multiples of those of the data, as scales."""
     items, data = reader.items(3), reader.data
     if reader.since_version < 11 or items is None or data is None or (reader.name(2) and reader.numbers(2) != []):
@@ -222,7 +222,7 @@ def _times(item: Item, dim: int | Dim, facts: Facts) -> int | None:
     return times if times > 0 and facts.prove_eq(dim * times, item) else None
 
 
-_READINGS: Mapping[str, Callable[[_Reader], _Operands]] = {
+_READINGS: Mapping[str, Callable[[_SizeReader], _Operands]] = {
     "Reshape": _reshape,
     "Expand": _expand,
     "Slice": _slice,
@@ -232,7 +232,7 @@ _READINGS: Mapping[str, Callable[[_Reader], _Operands]] = {
 
 
 @dataclass(slots=True)
-class Readings:
+class SaidSizes:
     """Plans the readings of a root. nonempty: no dimension of an input is 0."""
 
     plan: Plan
@@ -270,7 +270,7 @@ class Readings:
         if version is None or facts is None:
             return None
         edited = Node.of(node)
-        reader = _Reader(
+        reader = _SizeReader(
             edited,
             scope,
             self.elements,

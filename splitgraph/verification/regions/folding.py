@@ -43,7 +43,7 @@ _INTEGERS = frozenset({"bool", "int8", "int16", "int32", "int64", "uint8", "uint
 _SAYING_SIZES = frozenset({"Shape", "Size"})
 
 
-class Given(NamedTuple):
+class KnownWithin(NamedTuple):
     """What is known of the values of a region, by name. elements: of inputs that are the same in every run. shapes: of
     values whose sizes are.
     """
@@ -52,7 +52,7 @@ class Given(NamedTuple):
     shapes: Mapping[str, tuple[int, ...]]
 
 
-def known_within(region: FoundRegion, side: ModelSide, number: int) -> Given:
+def known_within(region: FoundRegion, side: ModelSide, number: int) -> KnownWithin:
     """Return what is known of the values of a region. side, number: as for `cut_out`."""
     inputs = {border[number] for border in region.inputs}
     constants = side.analysis.details.graphs[MAIN].constants
@@ -66,13 +66,13 @@ def known_within(region: FoundRegion, side: ModelSide, number: int) -> Given:
         integers = contents.integers if isinstance(contents, Contents) else None
         if integers is not None and known.dtype in _INTEGERS and name in inputs and isinstance(contents, Contents):
             elements[own_name] = np.array(integers, known.dtype).reshape(contents.shape)
-    return Given(elements, shapes)
+    return KnownWithin(elements, shapes)
 
 
-def folded(model: onnx.ModelProto, folder: Path | None, given: Given | None = None) -> onnx.ModelProto:
+def folded(model: onnx.ModelProto, folder: Path | None, given: KnownWithin | None = None) -> onnx.ModelProto:
     """Return a model of a region in which what is the same in every run is a constant. folder: of external data."""
     model = _with_dense(model, folder)
-    known = _Known(model, folder, given or Given({}, {}))
+    known = _Known(model, folder, given or KnownWithin({}, {}))
     gone = {index for index, node in enumerate(model.graph.node) if known.add(node)}
     if not gone:
         return model
@@ -86,7 +86,7 @@ def folded(model: onnx.ModelProto, folder: Path | None, given: Given | None = No
 class _Known:
     """The constants of a model, and what nodes move or compute of them. made: by the nodes that were added."""
 
-    def __init__(self, model: onnx.ModelProto, folder: Path | None, given: Given) -> None:
+    def __init__(self, model: onnx.ModelProto, folder: Path | None, given: KnownWithin) -> None:
         self._model, self._folder, self._given = model, folder, given
         self._tensors = dict(_tensors(model.graph))
         self._imports = opset_imports(model.opset_import)
