@@ -79,6 +79,7 @@ SIGNATURES = {
         "assume_defaults": False,
         "read_by_form": False,
         "fix_defaults": False,
+        "fold": False,
         "verify": False,
         **RUNNING,
     },
