@@ -87,6 +87,7 @@ def find_size_limits(found: ModelRegions, sizes_at: SizesAt, deadline: float) ->
         SizeLimit(length, which, node)
         for which, part in zip(_SIDES, parts, strict=True)
         for length, node in part.extents()
+        if any(sizes is not None for sizes in sizes_at(length))
     }
     if not shapes and not any(are_open):
         return SizeSearch(sorted(limits))

@@ -36,6 +36,8 @@ _COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrE
 # Nodes whose results are compared as they are, and those that read a condition.
 _CONDITIONS = frozenset({"And", "Not", "Or", "Sign", "Xor"})
 _CONDITIONAL = frozenset({"If", "Where"})
+# Parts of the names of operators that read places.
+_READING_PLACES = ("Gather", "Scatter", "Slice", "Pad", "Trilu", "EyeLike", "OneHot", "Loop", "Scan", "If")
 _DRAWING = ("Random", "Bernoulli", "Multinomial", "Dropout")
 _WHOLE = (onnx.TensorProto.INT64, onnx.TensorProto.INT32)
 
@@ -267,7 +269,7 @@ class SizePart:
     def extents(self) -> Iterator[tuple[int, str]]:
         """Yield the lengths that whole numbers name from the end, such as the start -100 of a Slice."""
         for piece in self._pieces:
-            for name in piece.node.input if piece.is_changed else ():
+            for name in piece.node.input if piece.is_changed and _reads_places(piece.node) else ():
                 for number in self._whole_numbers(name):
                     if -LARGEST < number <= -_LEAST_LENGTH:
                         yield from ((more - number, piece.location) for more in (0, 1, 2, 3))
@@ -277,6 +279,11 @@ class SizePart:
         tensor = self._tensors.get(name) or self._side.constants.tensor(name)
         is_whole = tensor is not None and self._is_small(name) and tensor.data_type in _WHOLE
         return elements_of(tensor, self._side.folder).reshape(-1).tolist() if tensor is not None and is_whole else []
+
+
+def _reads_places(node: onnx.NodeProto) -> bool:
+    """Return True for a node whose whole numbers may be places, counted from the end if they are negative."""
+    return not is_default_domain(node.domain) or any(part in node.op_type for part in _READING_PLACES)
 
 
 def _compared_names(node: onnx.NodeProto) -> list[str]:

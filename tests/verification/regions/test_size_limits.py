@@ -148,6 +148,15 @@ NEAR_MISSES = {
         "n = Shape(x) e = Div(n, ten) y = Slice(x, z, e)",
         constants={"t": F([0.1]), "ten": I64([10]), "z": I64([0])},
     ),
+    "a Slice of dimensions that are fixed": Pair(
+        "float[6] x => float[6] y", SAME, "y = Slice(x, s, e, axis)", constants=ENDS | {"s": I64([-100])}
+    ),
+    "a negative factor": Pair(
+        "int64[A] x => int64[A] y", "y = Mul(x, s)", "n = Neg(x) y = Mul(n, t)", constants={"s": I64(-90), "t": I64(90)}
+    ),
+    "a negative factor of what is fixed": Pair(
+        "int64[4] x => int64[4] y", "y = Mul(x, s)", "n = Neg(x) y = Mul(n, t)", constants={"s": I64(-90), "t": I64(90)}
+    ),
     "a Slice from the start": Pair(CUT, SAME, "y = Slice(x, s, e, axis)", constants=ENDS | {"s": I64([-(2**40)])}),
 }
 
