@@ -1,0 +1,1 @@
+"""Run a model in a runtime itself, by whatever Python has the runtime."""

@@ -1,0 +1,123 @@
+"""Find the first node that a runtime refuses or computes wrong, by halving over the nodes in topological order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import onnx
+
+from splitgraph.runtimes.runners.result import FirstNode, failing
+from splitgraph.runtimes.runners.runner import JobAnswer
+from splitgraph.verification.in_runtime.agreement import Disagreement, first_disagreement
+from splitgraph.verification.in_runtime.cases import Case
+from splitgraph.verification.in_runtime.hosts import Host, HostRun
+from splitgraph.verification.in_runtime.prefixes import CutModel
+from splitgraph.verification.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """What became of a part of the model: the answer of the runtime, and what differs if it ran. is_right: nothing."""
+
+    answer: JobAnswer
+    said: str = ""
+    is_right: bool = False
+
+
+# A part that has no outputs, or that the reference does not run, is no fault of the runtime.
+_NOTHING = _Trial("ran", is_right=True)
+
+
+@dataclass(slots=True)
+class Search:
+    """Looks for the first node. cut: the model. case: inputs for which the runtime fails. reference: gives the expected
+    values. host: the runtime. seconds: for each run. deadline: as `time.monotonic` tells it.
+    """
+
+    cut: CutModel
+    case: Case
+    reference: Host
+    host: Host
+    seconds: float
+    deadline: float
+
+    def find(self) -> FirstNode | None:
+        """Return the first node; None if no part of the model fails, or the time is over."""
+        low, high, right = 0, len(self.cut.nodes), set[int]()
+        failed = self._trial(self.cut.prefix(high))
+        if failed.is_right:
+            return None
+        while high - low > 1:
+            if time.monotonic() > self.deadline:
+                return None
+            middle = (low + high) // 2
+            trial = self._trial(self.cut.prefix(middle))
+            if trial.is_right:
+                low = middle
+                right |= self.cut.needed_by(middle)
+            else:
+                high, failed = middle, trial
+        return self._named(self.cut.with_sequences(high - 1, right), failed)
+
+    def _named(self, group: Sequence[int], failed: _Trial) -> FirstNode:
+        """Return the first node. group: the node that was seen to fail, after those that make its sequences."""
+        first, last = group[0], group[-1]
+        location, operator = self.cut.place(first)
+        own = self._trial(self.cut.up_to(last))
+        # Beside other outputs, the words are about those, too.
+        said = failed.said if own.is_right else own.said
+        alone = self._alone(group)
+        cause = self.cut.open_size_behind(last) if alone else ""
+        until = "" if first == last else self.cut.place(last)[0]
+        number = len(self.cut.nodes)
+        return FirstNode(location, operator, first + 1, number, failing(failed.answer), said, alone, cause, until)
+
+    def _trial(self, model: onnx.ModelProto | None, case: Case | None = None) -> _Trial:
+        """Run a part of the model in both."""
+        if model is None:
+            return _NOTHING
+        inputs = (self.case if case is None else case).inputs
+        if case is None:
+            (expected,) = self.reference.run(model, [inputs], self.seconds)
+            if expected.values is None:
+                return _NOTHING
+            wanted = expected.values
+        else:
+            wanted = case.expected
+        (run,) = self.host.run(model, [inputs], self.seconds)
+        return _judged(model, wanted, run, self.reference.label, self.host.label)
+
+    def _alone(self, group: Sequence[int]) -> bool | None:
+        """Return whether nodes run right alone; None if that cannot be tried."""
+        cut, values = self.cut, {name: self.case.inputs[name] for name in self.cut.inputs_of(group)}
+        names = cut.read_by(group)
+        if names:
+            asked = cut.values_for(group)
+            if asked is None:
+                return None
+            (known,) = self.reference.run(asked, [self.case.inputs], self.seconds)
+            if known.values is None:
+                return None
+            values |= zip(names, known.values, strict=True)
+        made = cut.alone(group, values)
+        if made is None:
+            return None
+        model, inputs = made
+        (expected,) = self.reference.run(model, [inputs], self.seconds)
+        if expected.values is None:
+            return None
+        trial = self._trial(model, Case(inputs, expected.values))
+        return None if trial.answer == "not given" else trial.is_right
+
+
+def _judged(model: onnx.ModelProto, wanted: Sequence[Value], run: HostRun, reference: str, host: str) -> _Trial:
+    if run.values is None:
+        # What the bindings cannot give says nothing about the runtime.
+        return _Trial(run.answer, run.said, is_right=run.answer == "not given")
+    names = [value.name for value in model.graph.output]
+    found: Disagreement | None = first_disagreement(names, wanted, run.values, (reference, host))
+    if found is None or found.only_rank:
+        return _Trial("ran", is_right=True)
+    return _Trial("ran", found.reason)
