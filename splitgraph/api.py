@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from splitgraph import formats
-from splitgraph.checks import after_conversion, examined_model
+from splitgraph.checks import after_conversion, examined_model, run_target
 from splitgraph.findings.diagnostics import SplitgraphError
 from splitgraph.formats import LoadedModel, give_back, held, load, open_model
 from splitgraph.model.deferred import import_whole
 from splitgraph.model.onnx_proto import ModelProto
-from splitgraph.options import Engine, Form, Goal, Leeway, NewSizes, Running, Sizes, leeway_of
+from splitgraph.options import Engine, Form, Goal, Leeway, NewSizes, Running, Sizes, leeway_of, paths_of
 from splitgraph.processes.this_process import collection_paused
 from splitgraph.results import save_result
 from splitgraph.rewrites import find_blockers, rewritten
@@ -213,6 +213,7 @@ def convert(
     rtol: float | None = None,
     atol: float | None = None,
     timeout: float | None = None,
+    runtime_python: StrPath | Sequence[StrPath] = (),
 ) -> Rewrite:
     """Convert a model for a runtime; or its splits to plain Split nodes, to VariadicSplit or to slices; or to another
     opset of ai.onnx, or another IR version.
@@ -231,9 +232,14 @@ def convert(
     and the nodes that made it go. The result is exactly equal, and its constants take at most 64 KiB more than those
     that they replace.
 
+    With a target, `verify` also runs the model in the runtime itself, if that is here: of several ways to convert it,
+    the first one that runs is taken, and a model that runs as it is stays as it is. `Rewrite.ran` says what became of
+    it. runtime_python: the Python that has the runtime, as in `check`.
+
     Other arguments and errors as `upgrade`.
     """
     running = Running(verify, samples, seed, try_sizes, inputs, custom_ops, providers, engine, rtol, atol, timeout)
+    running = running._replace(runtime_python=paths_of(runtime_python))
     goal = Goal(opset, None, to, target, explicit_lengths, ir_version, fix_defaults=fix_defaults, fold=fold)
     return rewritten(model, goal, leeway_of(accept, assume_defaults, read_by_form=read_by_form), Sizes(bind), running)
 
@@ -380,7 +386,17 @@ def diff_opened(before: LoadedModel, after: LoadedModel, *, is_rewrite: bool = F
 
 
 def check(
-    model: Source, target: str | Sequence[str], *, accept: Sequence[str] = (), assume_defaults: bool = False
+    model: Source,
+    target: str | Sequence[str],
+    *,
+    run: bool = False,
+    runtime_python: StrPath | Sequence[StrPath] = (),
+    samples: int = 3,
+    seed: int = 0,
+    try_sizes: Mapping[str, int] | None = None,
+    inputs: GivenInputs | None = None,
+    accept: Sequence[str] = (),
+    assume_defaults: bool = False,
 ) -> TargetFindings:
     """Say of every node whether a runtime reads it, refuses it or computes it wrong, as far as that was measured.
 
@@ -392,18 +408,31 @@ def check(
     The result is a tuple of findings. Its `nodes` are the answers node by node, and `runs` is True only if every node
     is known to be read. `after_conversion` converts the model for the target, and says the same of the result.
 
+    run: also run the model in the runtime itself, in a process of its own, on inputs as `verify` draws them (samples,
+    seed, try_sizes, inputs). Its results are compared with those of ONNX Runtime; `ran` says what became of it, and
+    `first_node` is the first node that goes wrong. What was run counts for more than what was measured. If no version
+    is asked for, the version that is here is checked. runtime_python: the Python that has the runtime, if that is not
+    this one; "opencv=PATH" for one of several. Such a Python needs NumPy and the runtime, and no splitgraph.
+
     Raises SplitgraphError for a target that is not known, and for an OpenVINO IR that the target does not read;
     ModelError for a file that cannot be read.
     """
     import_whole("splitgraph.runtimes.check")
-    from splitgraph.runtimes.check import TargetFindings, check_target, run_all
+    from splitgraph.runtimes.check import TargetFindings, check_target, run_all, with_run
     from splitgraph.runtimes.target import find_target
 
     wanted = [find_target(name) for name in ([target] if isinstance(target, str) else target)]
     leeway = leeway_of(accept, assume_defaults)
+    running = Running(None, samples, seed, try_sizes, inputs, runtime_python=paths_of(runtime_python))
     opened = open_model(model, weights="leave")
     examined = examined_model(opened, leeway, wanted)
-    checks = [check_target(examined, runtime) for runtime in wanted]
+    checks = []
+    for runtime in wanted:
+        if run and not examined.errors:
+            installed, ran = run_target(opened, runtime, running)
+            checks.append(with_run(check_target(examined, installed), ran))
+        else:
+            checks.append(check_target(examined, runtime))
 
     def runs_after_conversion() -> bool | None:
         return run_all(after_conversion(examined, check, leeway).runs for check in checks)

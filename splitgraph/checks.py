@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from splitgraph.findings.diagnostics import ConversionError, Diagnostic
+from splitgraph.findings.diagnostics import ConversionError, Diagnostic, SplitgraphError
 from splitgraph.formats import LoadedModel, open_model
 from splitgraph.model.deferred import import_whole
 from splitgraph.model.onnx_proto import ModelProto
-from splitgraph.options import Leeway
+from splitgraph.options import Leeway, Running
 
 if TYPE_CHECKING:
     from splitgraph.formats.kinds import Source
     from splitgraph.formats.openvino_ir import OpenVINOModel
     from splitgraph.runtimes.check import Examined, TargetCheck
+    from splitgraph.runtimes.runners.result import RuntimeRun
     from splitgraph.runtimes.target import Target
 
 
@@ -60,6 +62,30 @@ def _ir_after_conversion(model: OpenVINOModel, check: TargetCheck, leeway: Leewa
         return Converted(False, refused.diagnostics)
     after = check_target(examine_ir(rewrite.model, leeway), check.target)
     return Converted(after.runs, after.findings)
+
+
+def run_target(opened: LoadedModel, target: Target, running: Running) -> tuple[Target, RuntimeRun]:
+    """Run a model in the runtime of a target; return what became of it, and the target. If the caller asked for no
+    version, this is the target of the version that is here.
+
+    Raises SplitgraphError for a Python that does not exist, and for inputs that do not fit.
+    """
+    import_whole("splitgraph.verification.in_runtime.run")
+    from splitgraph.runtimes.runners.interpreters import KINDS
+    from splitgraph.runtimes.runners.result import RuntimeRun
+    from splitgraph.verification.in_runtime.run import run_in_runtime
+
+    kind, model = KINDS.get(target.name), opened.content
+    unable = RuntimeRun(target.name, target.title, None, "", "not-run")
+    if kind is None:
+        return target, replace(unable, said=f"there is no runner for it; there are some for {', '.join(KINDS)}")
+    if not isinstance(model, ModelProto):
+        return target, replace(unable, said="nothing else runs an OpenVINO IR, so there is nothing to compare with")
+    try:
+        ran = run_in_runtime(model, kind, running, folder=opened.folder, version=target.asked)
+    except ValueError as error:
+        raise SplitgraphError(str(error)) from error
+    return target.as_installed(ran.version), ran
 
 
 def examined_model(model: Source | LoadedModel, leeway: Leeway, wanted: Sequence[Target] = ()) -> Examined:

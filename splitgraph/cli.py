@@ -270,6 +270,7 @@ def downgrade(**options: Any) -> int:
 @takes("explicit_lengths")
 @takes("target", shell_complete=parameters.target_names)
 @takes("fold")
+@takes("runtime_python")
 @parameters.rewriting
 @_run
 def convert(**options: Any) -> int:
@@ -330,7 +331,7 @@ def reshape(**options: Any) -> int:
 
 
 @program.command()
-@parameters.models_argument
+@parameters.optional_models_argument
 @click.option(
     "--target",
     "targets",
@@ -340,24 +341,45 @@ def reshape(**options: Any) -> int:
     help="The runtime that the model is for, such as mnn or openvino@2023.3; repeatable.",
 )
 @click.option("--all-targets", is_flag=True, help="Check for every known target, one line each.")
-@takes("accept", "assume_defaults", "as_json", "quiet")
+@click.option("--targets", "lists_targets", is_flag=True, help="List the targets that are known, and no model.")
+@click.option(
+    "--run",
+    is_flag=True,
+    help="Also run the model in the runtime, if that is installed here, and name the first node that goes wrong.",
+)
+@takes("runtime_python", "accept", "assume_defaults", "samples", "seed", "try_sizes", "inputs", "as_json", "quiet")
 @takes("force", help=_OF_REPORT)
 @takes(*MANY_WITH_LIMIT)
 @_run
-def check(all_targets: bool, **options: Any) -> int:
+def check(all_targets: bool, lists_targets: bool, **options: Any) -> int:
     """Say which nodes of MODEL a runtime refuses or computes wrong.
 
     \b
+    splitgraph check --targets                        (what is known)
     splitgraph check model.onnx --target mnn --target openvino@2023.3
+    splitgraph check model.onnx --target opencv --run (in OpenCV itself, if it is installed here)
     splitgraph check model.onnx --all-targets         (a table to choose a runtime from)
     splitgraph check models/ --target mnn --quiet     (only what is wrong)
     """
+    from splitgraph.commands import check as command
+
+    if lists_targets or not (options["models"] or options["targets"] or all_targets):
+        if options["models"]:
+            raise click.UsageError("--targets lists the targets; leave the model out.")
+        return command.list_targets(as_json=options["as_json"])
+    if not options["models"]:
+        raise click.UsageError("Give a model; --targets lists the targets.")
     if bool(options["targets"]) == all_targets:
-        raise click.UsageError("Give one or more runtimes with --target, or --all-targets.")
-    from splitgraph.commands.check import check
+        raise click.UsageError(
+            "Give one or more runtimes with --target, or --all-targets; splitgraph check --targets lists them."
+        )
+    if options["run"] and all_targets:
+        raise click.UsageError("--run needs the runtimes named, each with --target.")
+    if options["runtime_python"] and not options["run"]:
+        raise click.UsageError("--runtime-python goes with --run.")
     from splitgraph.commands.many import read_call
 
-    return check(read_call("check", options))
+    return command.check(read_call("check", options))
 
 
 @program.command()

@@ -6,7 +6,7 @@ imports little: `NamedTuple` and not `dataclass`, whose module takes longer to i
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, get_args
 
 if TYPE_CHECKING:
@@ -156,8 +156,9 @@ class Goal(NamedTuple):
     opset: of ai.onnx; None keeps the model's own. newer: the direction to the opset, None for both. to: the form of the
     splits. target: the runtime that the model is for. explicit_lengths: splits get explicit lengths, and functions are
     inlined. ir_version: of the result. skip_newer: a model beyond the opset is left as it is, without an error; None
-    means so with many models. new_sizes: of `reshape`. fix_defaults: initializers are no inputs of the result. fold:
-    what is known of the model is written first.
+    means so with many models. new_sizes: of `reshape`. in_runtime: how the result is run in the runtime of the target;
+    None for not at all. fix_defaults: initializers are no inputs of the result. fold: what is known of the model is
+    written first.
     """
 
     opset: Annotated[int | None, Option("The ai.onnx opset to convert to.", metavar="N", kind="integer")] = None
@@ -185,6 +186,7 @@ class Goal(NamedTuple):
         ),
     ] = None
     new_sizes: NewSizes | None = None
+    in_runtime: "InRuntime | None" = None
     fix_defaults: Annotated[
         bool,
         Option("Take initializers out of the inputs, so that they are constants and no defaults (explain SG305)."),
@@ -201,7 +203,8 @@ class Running(NamedTuple):
     verify: of a rewrite, whether its result is verified. Without a verdict, the command line writes the result for
     None, and not for True. try_sizes: sizes to run at. rtol, atol: None for the tolerances of the rewrite. timeout: in
     seconds, for everything; None for what the models take to run (see `splitgraph.verification.budget`). longest: the
-    seconds after which everything ends without a timeout. The others are described by `splitgraph.verify`.
+    seconds after which everything ends without a timeout. runtime_python: the Pythons
+    that have the runtimes of targets. The others are described by `splitgraph.verify`.
     """
 
     verify: Annotated[
@@ -283,6 +286,26 @@ class Running(NamedTuple):
         ),
     ] = None
     longest: float = TIMEOUT
+    runtime_python: Annotated[
+        Sequence[str],
+        Option(
+            "The Python that has the runtime, if it is not this one; NAME=PATH for one of several runtimes; "
+            "repeatable. Also in the environment variable SPLITGRAPH_RUNTIME_<name>.",
+            metavar="[NAME=]PATH",
+            repeats=True,
+        ),
+    ] = ()
+
+
+class InRuntime(NamedTuple):
+    """How a model is run in the runtime that it is for.
+
+    running: the inputs, and the Pythons that have runtimes. folder: of the model's data files. say: is told each step.
+    """
+
+    running: Running
+    folder: StrPath | None = None
+    say: Callable[[str], None] = lambda text: None
 
 
 class Output(NamedTuple):
@@ -432,6 +455,12 @@ class ConvertOptions(RewriteOptions, total=False):
     target: str | None
     explicit_lengths: bool
     fold: bool
+    runtime_python: StrPath | Sequence[StrPath]
+
+
+def paths_of(paths: StrPath | Sequence[StrPath]) -> tuple[str, ...]:
+    """Return the texts of paths; one alone counts as a list of one."""
+    return tuple(map(os.fsdecode, [paths] if isinstance(paths, (str, os.PathLike)) else paths))
 
 
 def leeway_of(

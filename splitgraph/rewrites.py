@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from splitgraph.findings.diagnostics import (
@@ -21,7 +22,7 @@ from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.places import with_nodes
 from splitgraph.model.scopes import model_imports, scopes
 from splitgraph.model.tensor_data import is_in_other_file
-from splitgraph.options import STRICT, Engine, Goal, Leeway, Running, Sizes
+from splitgraph.options import STRICT, Engine, Goal, InRuntime, Leeway, Running, Sizes
 from splitgraph.processes.this_process import collection_paused
 from splitgraph.results import require_valid_rewrite, save_result
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from splitgraph.conversion.opset import Blockers
     from splitgraph.conversion.rewrite import Rewrite
     from splitgraph.formats import Model
+    from splitgraph.runtimes.target import Target
     from splitgraph.verification.verification import Verification
 
 _R = TypeVar("_R")
@@ -57,8 +59,10 @@ def rewritten(
     """
     goal = _checked(goal, leeway)
     loaded = with_sizes(open_model(model, weights="leave"), sizes)
+    folder = (model if isinstance(model, LoadedModel) else loaded).folder
+    if goal.target is not None and running.verify:
+        goal = goal._replace(in_runtime=InRuntime(running, folder))
     if goal.new_sizes is not None:
-        folder = (model if isinstance(model, LoadedModel) else loaded).folder
         goal = goal._replace(new_sizes=goal.new_sizes._replace(folder=folder))
     # Verification runs the original, too.
     owned = loaded.kind == "path" and not running.verify
@@ -217,6 +221,8 @@ def _converted(model: Model, goal: Goal, leeway: Leeway, *, owned: bool) -> Rewr
         from splitgraph.runtimes.target import find_target
 
         target = find_target(goal.target)
+        if goal.in_runtime is not None:
+            return _in_runtime(model, target, goal, goal.in_runtime, leeway)
         return _with_remedy(
             model, leeway, lambda given: convert_for_target(model, target, goal.opset, goal.ir_version, given)
         )
@@ -244,6 +250,31 @@ def _folded(model: ModelProto, goal: Goal, leeway: Leeway) -> Rewrite:
         return first
     second = _converted(first.model, goal, later_leeway(model, leeway), owned=first.model is not model)
     return replace(first.then(second), from_opset=first.from_opset)
+
+
+def _in_runtime(model: ModelProto, target: Target, goal: Goal, settings: InRuntime, leeway: Leeway) -> Rewrite:
+    """Convert a model for a target, and run the result there if its runtime is here."""
+    import_whole("splitgraph.verification.in_runtime.ways")
+    from splitgraph.runtimes.runners.interpreters import KINDS
+    from splitgraph.runtimes.runners.result import RuntimeRun
+    from splitgraph.verification.in_runtime.run import trials_of
+    from splitgraph.verification.in_runtime.ways import convert_in_runtime
+
+    kind = KINDS.get(target.name)
+    plain = goal._replace(in_runtime=None)
+    if kind is None:
+        return _converted(model, plain, leeway, owned=False)
+    folder = None if settings.folder is None else Path(settings.folder)
+    try:
+        with trials_of(model, kind, settings.running, folder=folder, version=target.asked) as trials:
+            if isinstance(trials, RuntimeRun):
+                return replace(_converted(model, plain, leeway, owned=False), ran=trials)
+            here = target.as_installed(trials.host.runner.version)
+            return _with_remedy(
+                model, leeway, lambda given: convert_in_runtime(model, here, goal, given, trials, settings.say)
+            )
+    except ValueError as error:
+        raise SplitgraphError(str(error)) from error
 
 
 def _converted_ir(model: Any, goal: Goal, leeway: Leeway) -> Rewrite:

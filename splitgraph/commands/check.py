@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 
 from splitgraph.checks import Converted
 from splitgraph.commands.many import run_models
 from splitgraph.findings.diagnostics import Diagnostic
+from splitgraph.findings.exit_codes import CLEAN
 from splitgraph.options import Leeway, Shown
 from splitgraph.reports.pages import accepted_findings, findings_phrase, findings_table
-from splitgraph.reports.printing import print_document, print_result
+from splitgraph.reports.printing import print_document, print_result, working
 from splitgraph.reports.text import BLANK, Block, Cell, count, line, opset_text, table
 from splitgraph.runtimes.check import NodeAnswer, TargetCheck
+from splitgraph.runtimes.runners.interpreters import KINDS
+from splitgraph.runtimes.target import Target, targets
 from splitgraph.work.checking import Checked, check_file
 from splitgraph.work.task import Call, FileTask
 
@@ -22,8 +26,32 @@ def check(call: Call) -> int:
     return run_models(call, _check)
 
 
+def list_targets(*, as_json: bool) -> int:
+    """Print the targets: what they are called, and since when they are known."""
+    known = targets().values()
+    if as_json:
+        from splitgraph.reports.documents import targets_json
+
+        print_document(targets_json(known))
+        return CLEAN
+    rows = [(target.key, target.label, _known_since(target), _runner(target)) for target in known]
+    print_result([table(("--target", "runtime", "measured", "--run"), ("bold", "", "", ""), rows)])
+    return CLEAN
+
+
+def _known_since(target: Target) -> str:
+    measured = target.operators.measured or target.measured
+    return measured or "not run here; from its documents"
+
+
+def _runner(target: Target) -> str:
+    return "yes" if target.name in KINDS else ""
+
+
 def _check(task: FileTask, shown: Shown) -> int:
-    model, checked = str(task.model), check_file(task)
+    model = str(task.model)
+    with working("running the model") if task.run else nullcontext():
+        checked = check_file(task)
     walked = checked.examined.walked
     if shown.as_json:
         from splitgraph.reports.documents import check_json
@@ -50,7 +78,8 @@ def _page(model: str, checked: Checked, leeway: Leeway) -> list[Block]:
         return [line((model, "bold"), title), _table(checked.checks, checked.converted(leeway))]
     blocks: list[Block] = []
     for check in checked.checks:
-        blocks.append(line((check.target.label, "bold"), f" · {_verdict(check, model)}"))
+        label = check.target.label if check.ran is None or check.ran.version is None else check.ran.label
+        blocks.append(line((label, "bold"), f" · {_verdict(check, model)}"))
         blocks += [findings_table(check.findings)] if check.findings else []
         # Of the layers of an IR, conversion rewrites splits only, as their help says.
         if check.has_errors and (
@@ -63,6 +92,8 @@ def _page(model: str, checked: Checked, leeway: Leeway) -> list[Block]:
 def _verdict(check: TargetCheck, model: str) -> str:
     """Return what was found, and what was looked at."""
     number, read = count(len(check.nodes), "node"), sum(node.answer == "reads" for node in check.nodes)
+    if check.ran is not None and check.ran.answer == "equal":
+        return f"{model} ran here: equal on {count(check.ran.cases, 'input')}"
     if check.has_errors:
         return f"{findings_phrase(check.findings)} in {model}; {read} of {number} are read"
     if check.runs:

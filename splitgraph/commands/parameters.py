@@ -171,7 +171,7 @@ def group_of(param: click.Parameter) -> str:
 
 MANY = tuple(name for name in Many._fields if name != "limit")
 MANY_WITH_LIMIT = ("jobs", "limit", *MANY[1:])
-RUNNING = tuple(name for name in Running._fields if name in _FIELDS and name != "verify")
+RUNNING = tuple(name for name in Running._fields if name in _FIELDS and name not in ("verify", "runtime_python"))
 
 
 def takes(*names: str, **changes: Any) -> Callable[[Command], Command]:

@@ -10,7 +10,7 @@ from splitgraph.findings.exit_codes import CLEAN, FINDINGS
 from splitgraph.options import Shown
 from splitgraph.reports.pages import blockers_page, data_lines, rewrite_findings, rewrite_page, verification_notes
 from splitgraph.reports.printing import LONG, print_document, print_notice, print_result, working
-from splitgraph.reports.text import BLANK, SEVERITY_STYLES, line
+from splitgraph.reports.text import BLANK, SEVERITY_STYLES, count, line
 from splitgraph.work.rewriting import Rewritten, rewrite_file
 from splitgraph.work.task import Call, FileTask
 
@@ -75,6 +75,11 @@ def _report_there(rewritten: Rewritten, task: FileTask, shown: Shown) -> None:
         if goal.target is not None:
             is_open = any(finding.code in ("SG705", "SG707") for finding in rewritten.rewrite.diagnostics)
             is_so = f"has nothing that {goal.target} is known to refuse" if is_open else f"is as {goal.target} reads it"
+            ran = rewritten.rewrite.ran
+            if ran is not None and ran.answer == "equal":
+                is_so = f"runs in {ran.label} as it is, equal on {count(ran.cases, 'input')}"
+            elif ran is not None:
+                is_so += f"; {ran.told}"
         if goal.new_sizes is not None:
             is_so = "already has these sizes"
         if task.ir_version is not None and rewritten.ir_versions is not None:

@@ -16,6 +16,7 @@ from splitgraph.model.scopes import model_imports
 from splitgraph.options import ExternalData, NewSizes
 
 if TYPE_CHECKING:
+    from splitgraph.runtimes.runners.result import RuntimeRun
     from splitgraph.verification.verification import Verification
 
 
@@ -65,7 +66,8 @@ class Rewrite(Generic[M_co]):
     the inputs whose defaults were treated as constants (`assume_defaults`), so that the results are equal only while no
     caller replaces one of these. read_by_form: whether nodes were to be read by their form, so that the model itself
     may be one that no runtime reads. fixed_defaults: whether initializers were taken out of the inputs, so that the
-    result is equal to the model with its defaults.
+    result is equal to the model with its defaults. ran: what became of the result in the runtime that it is for; None
+    if it was not to be run there.
     """
 
     held: M_co | HeldModel[M_co] = field(repr=False)
@@ -82,6 +84,7 @@ class Rewrite(Generic[M_co]):
     fixed_defaults: bool = False
     analysis: Any = field(default=None, repr=False, compare=False)
     new_sizes: GivenSizes | None = field(default=None, repr=False, compare=False)
+    ran: RuntimeRun | None = None
     # The functions of the API set one that also converts to OpenVINO IR.
     writer: Callable[..., None] = field(default=save_held, repr=False, compare=False)
 
@@ -95,6 +98,7 @@ class Rewrite(Generic[M_co]):
             to_opset=later.to_opset,
             rounding=self.rounding or later.rounding,
             analysis=later.analysis,
+            ran=later.ran,
         )
 
     @property

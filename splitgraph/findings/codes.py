@@ -643,6 +643,34 @@ _code(
     "Try the model in the runtime, and compare its results with those of ONNX Runtime.",
 )
 
+_code(
+    "SG708",
+    "version of the target that was not measured",
+    "This version of the runtime was not measured. What is said is known of the nearest older version that was.",
+    "Run splitgraph check --run where this version is installed.",
+)
+_code(
+    "SG709",
+    "refused when it was run",
+    "The model was run in the runtime itself, which gave an error, died or did not end. The message names the first "
+    "node at which that happens.",
+    "Run splitgraph convert --target, which runs its result in the runtime, too.",
+)
+_code(
+    "SG710",
+    "other results when it was run",
+    "The model was run in the runtime itself, which gave other results than ONNX Runtime. The message names the first "
+    "node whose result differs.",
+    "Run splitgraph convert --target, which runs its result in the runtime, too.",
+)
+_code(
+    "SG711",
+    "not run in the target",
+    "The model was to be run in the runtime itself, and was not: the runtime is not installed, or there is nothing to "
+    "compare its results with.",
+    "Install the runtime, or name a Python that has it with --runtime-python.",
+)
+
 # 8xx: the installation -------------------------------------------------------------------------------------------
 _code(
     "SG801",

@@ -138,6 +138,7 @@ def _task(verb: Verb, options: Mapping[str, Any], longest: float, *, writes: boo
         running=_given(Running, given),
         output=_given(Output, given),
         targets=[targets] if isinstance(targets, str) else targets,
+        run=bool(given.get("run", False)) and verb == "check",
     )
 
 

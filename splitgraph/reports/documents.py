@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import splitgraph
 from splitgraph.findings.diagnostics import Diagnostic
+from splitgraph.runtimes.runners.interpreters import KINDS
 
 if TYPE_CHECKING:
     from splitgraph.checks import Converted
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from splitgraph.inference.why import Step
     from splitgraph.model.value_type import ValueType
     from splitgraph.runtimes.check import TargetCheck
+    from splitgraph.runtimes.runners.result import RuntimeRun
+    from splitgraph.runtimes.target import Target
     from splitgraph.verification.installation import InstallationReport, PackageReport
     from splitgraph.verification.verification import Verification
 
@@ -45,6 +48,7 @@ _REWRITING: Document = {
     "accepted": [],
     "assumed_defaults": [],
     "verified": None,
+    "ran": None,
     "verification": None,
 }
 # The entries of each command's document in their order, with their values where nothing is known.
@@ -215,6 +219,7 @@ def rewrite_json(
         accepted=diagnostics_json(rewrite.accepted),
         assumed_defaults=list(rewrite.assumed_defaults),
         verified=rewrite.verified,
+        ran=run_json(rewrite.ran),
         verification=None if rewrite.verification is None else _comparison_json(rewrite.verification),
     )
 
@@ -287,10 +292,12 @@ def check_json(
             "target": check.target.key,
             "title": check.target.title,
             "version": check.target.version,
+            "asked": check.target.asked or None,
             "measured": check.target.operators.measured or check.target.measured,
             "ok": not check.has_errors,
             "runs": check.runs,
             "after_conversion": converted[check.target.key].runs if check.target.key in converted else None,
+            "ran": run_json(check.ran),
             "counts": dict(Counter(node.answer for node in check.nodes)),
             "nodes": [
                 {"node": node.node, "operator": node.operator, "answer": node.answer, "why": node.why}
@@ -309,6 +316,28 @@ def check_json(
         targets=checked,
         accepted=diagnostics_json(accepted),
     )
+
+
+def run_json(ran: RuntimeRun | None) -> Document | None:
+    """Return what became of a model in a runtime itself; None if it was not to be run."""
+    return None if ran is None else {**asdict(ran), "told": ran.told}
+
+
+def targets_json(targets: Iterable[Target]) -> Document:
+    """Return what `check --targets --json` prints: each target, as `--target` takes it."""
+    known = [
+        {
+            "target": target.key,
+            "title": target.title,
+            "version": target.version,
+            "measured": target.operators.measured or target.measured,
+            "newest_opset": target.newest_opset,
+            "newest_ir_version": target.newest_ir_version,
+            "has_runner": target.name in KINDS,
+        }
+        for target in targets
+    ]
+    return {"splitgraph": splitgraph.__version__, "ok": True, "targets": known}
 
 
 def difference_document(difference: ModelDifference, before_name: str, after_name: str) -> Document:

@@ -137,7 +137,7 @@ def rewrite_page(
     if before != after:
         opset = f"opset {before} → {after}"
     verification = rewrite.verification
-    checked = "not verified" if verification is None else verification_phrase(verification)
+    checked = "not verified" if verification is None else verification_phrase(verification, rewrite.ran)
     verdict_style = "" if verification is None else VERDICT_STYLES[verification.verdict]
     changes = changes_phrase(rewrite.changes, to_form)
     if ir_versions is not None:
@@ -146,6 +146,8 @@ def rewrite_page(
         changes = f"{node_counts[0]:,} → {count(node_counts[1], 'node')}"
     summary = line((opset, "bold"), f" · {changes} · ", (checked, verdict_style))
     notes = [] if verification is None else verification_notes(verification)
+    if rewrite.ran is not None and rewrite.ran.answer != "equal":
+        notes = [*notes, line(f"  {rewrite.ran.told}")]
     return [summary, *notes, line("would write " if is_dry else "wrote ", (output, "bold"))]
 
 

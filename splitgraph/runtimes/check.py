@@ -15,11 +15,12 @@ from splitgraph.model.scopes import node_label
 from splitgraph.options import STRICT, Leeway
 from splitgraph.runtimes.node_traits import NodeTraits, traits_of
 from splitgraph.runtimes.operators import Judged, Verdict, imports_label
-from splitgraph.runtimes.target import ANSWERS, Answer, Refusal, Target
+from splitgraph.runtimes.target import ANSWERS, FAILED_HERE, Answer, Refusal, Target
 from splitgraph.runtimes.traits import FORMS, described, title
 
 if TYPE_CHECKING:
     from splitgraph.formats.openvino_ir import OpenVINOModel
+    from splitgraph.runtimes.runners.result import FirstNode, RunAnswer, RuntimeRun
 
 _CODES: dict[Answer, str] = {"refuses": "SG701", "wrong": "SG702", "rank": "SG702", "dies": "SG703"}
 _VERBS: dict[Answer, str] = {
@@ -29,6 +30,8 @@ _VERBS: dict[Answer, str] = {
     "dies": "dies of",
 }
 _TRY_THE_IR = "Try the model in the runtime, and compare its results with those of the model that the IR was made from."
+# What a run finds out.
+_NOT_KNOWN = frozenset({"SG705", "SG707", "SG708"})
 # The layers of an IR that conversion rewrites.
 _SPLIT_LAYERS = frozenset({"Split", "VariadicSplit"})
 
@@ -89,11 +92,14 @@ class NodeAnswer(NamedTuple):
 
 
 class TargetCheck(NamedTuple):
-    """A model checked for one target: the answer to each node, and the findings."""
+    """A model checked for one target: the answer to each node, and the findings. ran: what became of it in the runtime
+    itself, None if it was not to be run.
+    """
 
     target: Target
     nodes: Sequence[NodeAnswer]
     findings: Sequence[Diagnostic]
+    ran: RuntimeRun | None = None
 
     @property
     def has_errors(self) -> bool:
@@ -102,9 +108,13 @@ class TargetCheck(NamedTuple):
 
     @property
     def runs(self) -> bool | None:
-        """Return True if the runtime is known to read every node; False if something is in the way; else None."""
+        """Return True if the runtime is known to read every node, or ran the model here; False if something is in the
+        way; else None.
+        """
         if self.has_errors:
             return False
+        if self.ran is not None and self.ran.answer == "equal":
+            return True
         is_read = self.target.measured is not None and all(node.answer == "reads" for node in self.nodes)
         return True if is_read else None
 
@@ -114,11 +124,13 @@ class TargetFindings(tuple[Diagnostic, ...]):
     which finding is whose; it is None for what is wrong with the model itself.
 
     nodes: the answer to each node, in graph order, target by target. runs: True if every target is known to read every
-    node, False if something is in the way, None if neither is known.
+    node, or ran the model here; False if something is in the way; None if neither is known. in_runtimes: what became of
+    the model in each runtime, if it was to be run.
     """
 
     nodes: tuple[NodeAnswer, ...]
     runs: bool | None
+    in_runtimes: tuple[RuntimeRun, ...]
     _convert: Callable[[], bool | None]
     _checked: tuple[str, Examined, Sequence[TargetCheck]]
 
@@ -131,6 +143,7 @@ class TargetFindings(tuple[Diagnostic, ...]):
         made = super().__new__(cls, dict.fromkeys(finding for check in checks for finding in check.findings))
         made.nodes = tuple(node for check in checks for node in check.nodes)
         made.runs = run_all(check.runs for check in checks)
+        made.in_runtimes = tuple(check.ran for check in checks if check.ran is not None)
         made._convert = convert
         made._checked = name, examined, checks
         return made
@@ -139,6 +152,20 @@ class TargetFindings(tuple[Diagnostic, ...]):
     def after_conversion(self) -> bool | None:
         """Whether the model runs after `convert` with the target, as `runs`. It is converted when this is asked for."""
         return self._convert()
+
+    @property
+    def ran(self) -> RunAnswer | None:
+        """What became of the model in the runtime itself: "equal" to what ONNX Runtime gives, "different", "refused",
+        "not-installed", or "not-run" if nothing could be compared; None if it was not to be run. Of several targets,
+        the first one that is not "equal" counts.
+        """
+        answers = [run.answer for run in self.in_runtimes]
+        return next((answer for answer in answers if answer != "equal"), answers[0] if answers else None)
+
+    @property
+    def first_node(self) -> FirstNode | None:
+        """The first node that a runtime refuses or computes wrong; None if the model ran, or it was not found."""
+        return next((run.first_node for run in self.in_runtimes if run.first_node is not None), None)
 
     def document(self) -> dict[str, Any]:
         """Return what `check --json` prints, as docs/reference/schemas/check.schema.json describes it. Nothing is
@@ -172,6 +199,7 @@ def check_target(examined: Examined, target: Target) -> TargetCheck:
         NodeAnswer(node.location, node.label, result.verdict, result.why, target.key) for node, result, _ in judged
     ]
     about_target = (
+        *_standing_for(target),
         *_limits(examined, target),
         *_not_read(judged, target),
         *_unmeasured(judged, target),
@@ -180,6 +208,32 @@ def check_target(examined: Examined, target: Target) -> TargetCheck:
     findings = [*examined.errors, *examined.notes, *_against_schema(examined, target)]
     findings += [replace(finding, target=target.key) for finding in about_target]
     return TargetCheck(target, answers, findings)
+
+
+def with_run(check: TargetCheck, ran: RuntimeRun) -> TargetCheck:
+    """Return a check with what became of the model in the runtime, which counts for more than what is known of nodes
+    like its own: nothing is in the way of a model that ran.
+    """
+    findings = list(check.findings)
+    if ran.answer == "equal" or ran.failed:
+        findings = [finding for finding in findings if finding.code not in _NOT_KNOWN]
+    if ran.answer == "equal":
+        findings = [finding for finding in findings if finding.target is None or finding.severity != "error"]
+    else:
+        findings.insert(0, replace(found_in_run(ran), target=check.target.key))
+    return check._replace(findings=findings, ran=ran)
+
+
+def found_in_run(ran: RuntimeRun) -> Diagnostic:
+    """Return the finding about a model that is not equal in a runtime, or was not run there."""
+    if not ran.failed:
+        return diagnostic("SG711", ran.told, "main", severity="warning")
+    code = "SG709" if ran.answer == "refused" else "SG710"
+    first = ran.first_node
+    if first is None:
+        return diagnostic(code, ran.told, "main")
+    label = first.location.removeprefix("main/")
+    return diagnostic(code, ran.told, first.location, node=label, operator=first.operator)
 
 
 def judge_node(node: NodeTraits, target: Target) -> tuple[Judged, Refusal | None]:
@@ -195,12 +249,20 @@ def judge_node(node: NodeTraits, target: Target) -> tuple[Judged, Refusal | None
         return Judged(verdict, _blamed(node, failure), failure.answer == "dies"), failure
     unknown = target.unknown(node.traits)
     if node.detail is None and "local-function" not in node.traits:
-        judged = target.operators.judge(node.label, node.own)
+        judged = target.judge(node.label, node.own)
         if judged.verdict != "reads" or not unknown:
             return judged, None
     if unknown:
         return Judged("unmeasured", f"{node.label} was not measured with {' and '.join(map(title, unknown))}"), None
     return Judged("reads", f"this form of {node.label} is read"), None
+
+
+def failing(target: Target, node: NodeTraits) -> Target:
+    """Return a target that reads no node of this kind, because one failed when it was run."""
+    if node.traits:
+        # A form of a split: other forms have other traits.
+        return replace(target, failures=(*target.failures, Refusal(frozenset(node.traits), "refuses", FAILED_HERE)))
+    return replace(target, failed_here=target.failed_here | {(node.label, node.own)})
 
 
 def is_not_read(node: NodeTraits, target: Target) -> bool:
@@ -290,6 +352,13 @@ def _empty_at_run_time(examined: Examined, target: Target) -> Iterator[Diagnosti
         text = f"{target.label} {_VERBS[failure.answer]} parts that are empty at run time"
         advice = "Run the model with dimensions that leave no part empty."
         yield _about(open_lengths[0], _CODES[failure.answer], text, severity="info", help=advice)
+
+
+def _standing_for(target: Target) -> Iterator[Diagnostic]:
+    """Say so if the target stands for a version that was not measured."""
+    if not target.is_measured_version:
+        text = f"{target.title} {target.asked} was not measured; told is what {target.label} does"
+        yield diagnostic("SG708", text, "main", severity="info")
 
 
 def _limits(examined: Examined, target: Target) -> Iterator[Diagnostic]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -13,11 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from splitgraph.findings.diagnostics import SplitgraphError, meant
 from splitgraph.model.deferred import import_whole
+from splitgraph.model.schemas.table import minimum_ir_version
+from splitgraph.runtimes.names import leading_numbers, nearest, newest_opset_of, plain_name
 
 if TYPE_CHECKING:
     from splitgraph.runtimes.layers import LayerTable
-    from splitgraph.runtimes.operators import OperatorTable
+    from splitgraph.runtimes.operators import Judged, OperatorTable
 
+# Of kinds of nodes that a run has shown to fail.
+FAILED_HERE = "it fails when the model is run here"
 # How a runtime reads a trait: right results, a refusal, wrong results, right data of another rank, a dead process.
 Answer = Literal["reads", "refuses", "wrong", "rank", "dies"]
 # From the least harm to the most.
@@ -41,7 +44,9 @@ class Target:
     measured: the date, None where nothing was measured. how: the way it was run. sources: where that is known from
     which was not measured.
     newest_opset, newest_ir_version: the newest that it reads, None for no known limit. reads: traits that are read.
-    failures: traits that are not, smallest sets first. What is in neither is not known.
+    failures: traits that are not, smallest sets first. What is in neither is not known. asked: the version that the
+    caller asked for, as typed; "" for none. failed_here: kinds of nodes that failed when they were run, which counts
+    for more than the table (see `check.failing`): their labels, and the traits of their operators.
     """
 
     name: str
@@ -54,6 +59,13 @@ class Target:
     newest_ir_version: int | None
     reads: frozenset[str]
     failures: tuple[Refusal, ...]
+    asked: str = ""
+    failed_here: frozenset[tuple[str, frozenset[str]]] = frozenset()
+
+    @property
+    def is_measured_version(self) -> bool:
+        """Return False if this version stands for another one, which was asked for and not measured."""
+        return not self.asked or f"{self.version}.".startswith(f"{self.asked}.")
 
     @property
     def label(self) -> str:
@@ -65,6 +77,19 @@ class Target:
         """The name with the version, as `--target` takes it: "mnn@3.6.1"."""
         return self.name if self.version is None else f"{self.name}@{self.version}"
 
+    def as_installed(self, version: str | None) -> Target:
+        """Return the target that says most about a version that is here: this one if the caller asked for a version, or
+        none is here.
+        """
+        numbers = leading_numbers(version or "")
+        if self.asked or not numbers:
+            return self
+        try:
+            return find_target(f"{self.name}@{numbers}")
+        except SplitgraphError:
+            # It is older than all that were measured.
+            return self
+
     @property
     def operators(self) -> OperatorTable:
         """What the runtime does with every operator. Its file is read when it is asked for."""
@@ -73,6 +98,14 @@ class Target:
         from splitgraph.runtimes.operators import operator_table
 
         return operator_table(self.key)
+
+    def judge(self, label: str, traits: frozenset[str]) -> Judged:
+        """Return what the runtime does with a node. label: its operator and version. traits: of its operator."""
+        if (label, traits) in self.failed_here:
+            from splitgraph.runtimes.operators import Judged
+
+            return Judged("refuses", FAILED_HERE)
+        return self.operators.judge(label, traits)
 
     @property
     def layers(self) -> LayerTable:
@@ -110,48 +143,56 @@ class Target:
         return sorted(set(traits) - known)
 
 
-# The newest opset that releases of onnxruntime read, from the release on that began with it (docs of onnxruntime,
-# "Compatibility"): 1.0 to 1.20.
-_OPSETS_OF_ONNXRUNTIME = (
-    *(((1, 0), 10), ((1, 1), 11), ((1, 2), 12), ((1, 6), 13), ((1, 8), 14), ((1, 9), 15)),
-    *(((1, 11), 16), ((1, 12), 17), ((1, 14), 18), ((1, 15), 19), ((1, 17), 20), ((1, 18), 21)),
-)
-
-
 def targets() -> Mapping[str, Target]:
     """Return every target by name: the newest version of a runtime as "mnn", older ones as "openvino@2023.3.0"."""
     return _table()
 
 
 def find_target(spec: str) -> Target:
-    """Return the target of a name, or of NAME@VERSION; the version may be shortened ("opencv@4"). Raises
-    SplitgraphError with the nearest names for an unknown target.
+    """Return the target of a name, or of NAME@VERSION. The name may be written as people write it ("TensorRT", "ort");
+    the version may be shortened ("opencv@4"). For a version that was not measured it is the nearest older one that was
+    (see `names.nearest`), whose `asked` says so. Raises SplitgraphError with the nearest names for an unknown target.
     """
     if not isinstance(spec, str):
         raise SplitgraphError(f"the name of a target is a text such as 'mnn', not {spec!r}")
-    name, _, version = spec.partition("@")
+    typed, _, version = spec.partition("@")
+    name = plain_name(typed, names())
     versions = [target for target in _table().values() if target.name == name]
     if not versions:
-        near = meant(name, {target.name for target in _table().values()}, most=3)
+        near = meant(typed.lower(), {target.name for target in _table().values()}, most=3)
         raise SplitgraphError(f"there is no target {spec!r}{near}; known are: {', '.join(names())}")
     if not version:
         return versions[0]
     fitting = [target for target in versions if f"{target.version}.".startswith(f"{version}.")]
     if fitting:
-        return fitting[0]
-    known = ", ".join(target.key for target in versions)
-    text = f"version {version} of {name} was not measured; known are: {known}{_opset_advice(name, version)}"
-    raise SplitgraphError(text)
+        return replace(fitting[0], asked=version)
+    near_version = nearest(name, version, [target.version for target in versions if target.version])
+    if near_version is None:
+        known = ", ".join(target.key for target in versions)
+        raise SplitgraphError(f"version {version} of {name} was not measured; known are: {known}")
+    return _standing_for(version, next(target for target in versions if target.version == near_version), versions)
 
 
-def _opset_advice(name: str, version: str) -> str:
-    """Return what to use instead of a version of onnxruntime that was not measured: the newest opset that it reads."""
-    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
-    if name != "onnxruntime" or len(numbers) < 2 or not (1, 0) <= numbers < (1, 21):
-        return ""
-    opset = next(opset for since, opset in reversed(_OPSETS_OF_ONNXRUNTIME) if numbers >= since)
-    told = f"onnxruntime {numbers[0]}.{numbers[1]} reads opsets up to {opset}"
-    return f". {told}: use --opset {opset} instead of the target"
+def _standing_for(version: str, target: Target, versions: Sequence[Target]) -> Target:
+    """Return a measured version that stands for another one. The newest opset and IR version that this reads may be
+    those of the next measured version.
+    """
+    opset = newest_opset_of(target.name, version)
+    if opset is not None:
+        return replace(target, asked=version, newest_opset=opset, newest_ir_version=minimum_ir_version(opset))
+    later = versions[max(versions.index(target) - 1, 0)]
+    is_newest = later is target
+    return replace(
+        target,
+        asked=version,
+        newest_opset=None if is_newest else _larger(target.newest_opset, later.newest_opset),
+        newest_ir_version=None if is_newest else _larger(target.newest_ir_version, later.newest_ir_version),
+    )
+
+
+def _larger(one: int | None, other: int | None) -> int | None:
+    """Return the larger one of two limits; None is no limit."""
+    return None if one is None or other is None else max(one, other)
 
 
 def require_reader(target: Target) -> None:

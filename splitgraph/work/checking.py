@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from splitgraph.checks import Converted, after_conversion, examined_model
-from splitgraph.findings.exit_codes import CLEAN, FINDINGS
+from splitgraph.checks import Converted, after_conversion, examined_model, run_target
+from splitgraph.findings.exit_codes import CLEAN, FINDINGS, NOT_CHECKED
+from splitgraph.formats import LoadedModel, open_model
 from splitgraph.options import Leeway
-from splitgraph.runtimes.check import Examined, TargetCheck, check_target
-from splitgraph.runtimes.target import find_target, targets
+from splitgraph.runtimes.check import Examined, TargetCheck, check_target, with_run
+from splitgraph.runtimes.target import Target, find_target, targets
 from splitgraph.work.task import FileTask
 
 
@@ -32,12 +33,25 @@ class Checked:
     @property
     def code(self) -> int:
         """Return the exit code."""
-        return FINDINGS if any(check.has_errors for check in self.checks) else CLEAN
+        if any(check.has_errors for check in self.checks):
+            return FINDINGS
+        is_open = any(check.ran is not None and check.ran.answer != "equal" for check in self.checks)
+        return NOT_CHECKED if is_open else CLEAN
 
 
 def check_file(task: FileTask) -> Checked:
     """Check a model for its targets, or for all that read its format if it has none. Raises SplitgraphError."""
     named = [find_target(target) for target in task.targets]
-    examined = examined_model(task.model, task.leeway, named)
+    opened = open_model(task.model, weights="leave")
+    examined = examined_model(opened, task.leeway, named)
     wanted = named or [target for target in targets().values() if examined.is_read_by(target)]
-    return Checked(examined, [check_target(examined, target) for target in wanted], not task.targets)
+    checks = [_checked(opened, examined, target, task) for target in wanted]
+    return Checked(examined, checks, not task.targets)
+
+
+def _checked(opened: LoadedModel, examined: Examined, target: Target, task: FileTask) -> TargetCheck:
+    """Check a model for one target, and run it there if the task says so. A model with errors is not run."""
+    if not task.run or examined.errors:
+        return check_target(examined, target)
+    target, ran = run_target(opened, target, task.running)
+    return with_run(check_target(examined, target), ran)

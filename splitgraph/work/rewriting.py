@@ -18,7 +18,7 @@ from splitgraph.formats import DataFile, LoadedModel, is_ir_name, open_model, wh
 from splitgraph.inference.analysis import IR
 from splitgraph.model.onnx_proto import ModelProto
 from splitgraph.model.scopes import model_imports, scopes
-from splitgraph.options import NO_SIZES, Running
+from splitgraph.options import NO_SIZES, InRuntime, Running
 from splitgraph.work.task import FileTask, read_input_shapes, refuse_existing
 
 if TYPE_CHECKING:
@@ -105,9 +105,12 @@ def rewrite_file(task: FileTask, working: Working = _unseen) -> Rewritten:
         _refuse_existing(task, path)
     try:
         is_verified = task.running.verify is not False
-        result = compared = rewrites.rewritten(
-            loaded, goal, task.leeway, NO_SIZES, Running(verify=False), is_verified_later=is_verified
-        )
+        with working("converting the model") if goal.target is not None else _unseen("") as say:
+            if goal.target is not None and is_verified:
+                goal = goal._replace(in_runtime=InRuntime(task.running, loaded.folder, say))
+            result = compared = rewrites.rewritten(
+                loaded, goal, task.leeway, NO_SIZES, Running(verify=False), is_verified_later=is_verified
+            )
         if is_ir_name(path) and isinstance(result.model, ModelProto):
             result = _as_ir(result, model, working)
     except ConversionError as error:

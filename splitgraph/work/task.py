@@ -30,9 +30,9 @@ class FileTask:
     """The work of a command on one model.
 
     model: a URL before a worker has read it. after: the second model of `verify`. before: of `report`, the model before
-    a rewrite whose result is `model`. targets: of `check`; none for all. svg: the split that `report` draws as SVG
-    instead of a page. title: of the page. place: the file of the result, in a folder that is made if needed; None for
-    the file that `output` says.
+    a rewrite whose result is `model`. targets: of `check`; none for all. run: whether `check` runs the model in the
+    runtimes of its targets. svg: the split that `report` draws as SVG instead of a page. title: of the page. place: the
+    file of the result, in a folder that is made if needed; None for the file that `output` says.
     """
 
     verb: Verb
@@ -45,6 +45,7 @@ class FileTask:
     running: Running = field(default_factory=Running)
     output: Output = field(default_factory=Output)
     targets: Sequence[str] = ()
+    run: bool = False
     svg: str | None = None
     title: str | None = None
     place: Path | None = None

@@ -10,7 +10,6 @@ from onnx import TensorProto, helper
 
 import splitgraph
 from splitgraph.findings.diagnostics import ModelError, SplitgraphError, meant
-from splitgraph.runtimes.target import find_target
 
 from .program import Run
 
@@ -90,26 +89,6 @@ def test_the_first_node_of_an_unknown_operator() -> None:
     assert "mine::Foo has no schema and no function body (2 nodes, the first is main/foo), so" in (
         splitgraph.infer(two).diagnostics[0].message
     )
-
-
-@pytest.mark.parametrize(
-    ("target", "told"),
-    [
-        ("onnxruntime@1.12", "onnxruntime 1.12 reads opsets up to 17: use --opset 17 instead of the target"),
-        ("onnxruntime@1.13.1", "use --opset 17"),
-        ("onnxruntime@1.5", "use --opset 12"),
-        ("onnxruntime@1.0.0", "use --opset 10"),
-        ("onnxruntime@1.19", "use --opset 21"),
-        ("onnxruntime@1.99", None),
-        ("onnxruntime@0.5", None),
-        ("onnxruntime@next", None),
-        ("opencv@1", None),
-    ],
-)
-def test_versions_that_were_not_measured(target: str, told: str | None) -> None:
-    with pytest.raises(SplitgraphError, match="was not measured; known are: ") as caught:
-        find_target(target)
-    assert ("--opset" not in str(caught.value)) if told is None else (told in str(caught.value))
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def _verdict(node: Node | NodeProto, target: Target, opset: int, values: KnownVa
     version = version_of(message, {"": opset})
     # What a way computes of sizes it computes from Shape.
     traits = operator_traits(message, version, values.type_of, values.knows_elements, lambda name: True)
-    return target.operators.judge(operator_label(message, version), traits).verdict
+    return target.judge(operator_label(message, version), traits).verdict
 
 
 @dataclass(slots=True)

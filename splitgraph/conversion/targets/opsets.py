@@ -57,7 +57,7 @@ def estimate(examined: Examined, target: Target, opset: int) -> Estimate:
         if version is None:
             unknown += number
             continue
-        verdict = target.operators.judge(f"{op_type}-{version.since_version}", traits).verdict
+        verdict = target.judge(f"{op_type}-{version.since_version}", traits).verdict
         refused += number * (verdict in ("refuses", "wrong"))
         unknown += number * (verdict in ("some", "unmeasured"))
     return Estimate(refused, unknown)

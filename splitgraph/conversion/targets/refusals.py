@@ -84,7 +84,7 @@ def stays_blocked(refusal: ConversionError, source: Examined, target: Target, op
         version = version_at(node.node.op_type, opset)
         if version is None:
             continue
-        judged = target.operators.judge(f"{node.node.op_type}-{version.since_version}", node.own)
+        judged = target.judge(f"{node.node.op_type}-{version.since_version}", node.own)
         if judged.verdict in ("refuses", "wrong"):
             return True
     return False

@@ -92,17 +92,16 @@ def trials_of(
     kind: Kind,
     running: Running,
     *,
-    python: Sequence[str] = (),
     folder: Path | None = None,
     version: str = "",
 ) -> Iterator[Trials | RuntimeRun]:
     """Start a runtime, and yield what runs models in it; or why nothing can be run there.
 
-    original: what the models must be equal to. running: how many inputs, and which. python: see `interpreter_for`.
+    original: what the models must be equal to. running: how many inputs, which, and the Python that has the runtime.
     folder: of the external data. version: that the runtime must have, or the beginning of it; "" for any. Raises
     SplitgraphError for a Python that does not exist, ValueError for inputs that do not fit.
     """
-    path = interpreter_for(kind, python)
+    path = interpreter_for(kind, running.runtime_python)
     try:
         runner = runner_of(kind, path)
     except (MissingRuntimeError, OSError) as error:
@@ -127,12 +126,11 @@ def run_in_runtime(
     kind: Kind,
     running: Running,
     *,
-    python: Sequence[str] = (),
     folder: Path | None = None,
     version: str = "",
 ) -> RuntimeRun:
     """Run a model in a runtime, and compare it with onnxruntime; find the first node that goes wrong. Arguments and
     errors as `trials_of`.
     """
-    with trials_of(model, kind, running, python=python, folder=folder, version=version) as trials:
+    with trials_of(model, kind, running, folder=folder, version=version) as trials:
         return trials if isinstance(trials, RuntimeRun) else trials.run(model)

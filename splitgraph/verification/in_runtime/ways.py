@@ -1,0 +1,131 @@
+"""Convert a model for a runtime that is here: of several ways, the first one that runs.
+
+The table of what runtimes read proposes, and the runtime decides. A model that runs as it is stays as it is. Otherwise
+the table says what to write in another form. If the result does not run either, the first node that fails shows where
+the table is wrong: nodes of its kind count as refused, and the model is converted again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import onnx
+
+from splitgraph.conversion.rewrite import Rewrite, step
+from splitgraph.conversion.targets.convert import convert_for_target
+from splitgraph.findings.diagnostics import ConversionError, Diagnostic
+from splitgraph.inference import later_leeway
+from splitgraph.model.places import with_nodes
+from splitgraph.model.scopes import scopes
+from splitgraph.options import Goal, Leeway
+from splitgraph.runtimes.check import examine, failing, found_in_run
+from splitgraph.runtimes.runners.result import RuntimeRun
+from splitgraph.runtimes.target import Target
+from splitgraph.verification.in_runtime.run import Trials
+
+# A model that needs more forms than these is converted in no way.
+_MOST_KINDS = 6
+
+
+def convert_in_runtime(
+    model: onnx.ModelProto, target: Target, goal: Goal, leeway: Leeway, trials: Trials, say: Callable[[str], None]
+) -> Rewrite[onnx.ModelProto]:
+    """Return the model for a target, in the first way that its runtime runs. say: is told each step.
+
+    trials: run models on inputs of this model. Raises ConversionError with what the table knows to be in the way, or
+    with the first node that fails when the converted model is run.
+    """
+    say(f"running the model in {trials.host.label}")
+    own = trials.run(model)
+    if _runs(own) and goal.opset is None and goal.ir_version is None:
+        return replace(_unchanged(model), ran=own)
+    if own.answer == "not-run":
+        return replace(convert_for_target(model, target, goal.opset, goal.ir_version, leeway), ran=own)
+    refusal: ConversionError | None = None
+    tried: list[tuple[Rewrite[onnx.ModelProto], RuntimeRun]] = []
+    for start in _starts(model):
+        try:
+            for rewrite in _rewrites(start, own, target, goal, leeway, trials, say, tried):
+                if _runs(tried[-1][1]):
+                    return replace(rewrite, ran=tried[-1][1])
+        except ConversionError as error:
+            refusal = refusal or error
+    if not tried:
+        assert refusal is not None
+        raise refusal
+    raise _refused(*tried[0], model)
+
+
+def _starts(model: onnx.ModelProto) -> Iterator[Rewrite[onnx.ModelProto]]:
+    """Yield what the conversions begin with: equal models, such as the model itself."""
+    yield step(model)
+
+
+def _rewrites(
+    start: Rewrite[onnx.ModelProto],
+    own: RuntimeRun,
+    target: Target,
+    goal: Goal,
+    leeway: Leeway,
+    trials: Trials,
+    say: Callable[[str], None],
+    tried: list[tuple[Rewrite[onnx.ModelProto], RuntimeRun]],
+) -> Iterator[Rewrite[onnx.ModelProto]]:
+    """Yield conversions of a model, each after it was run: as the table proposes, and then without the kinds of nodes
+    that failed. own: what became of the model itself. tried: this adds each conversion with its run. Raises
+    ConversionError if the table knows what is in the way.
+    """
+    model, later = start.model, later_leeway(start.model, leeway)
+    for number in range(_MOST_KINDS):
+        try:
+            rewrite = convert_for_target(model, target, goal.opset, goal.ir_version, leeway)
+        except ConversionError:
+            if not number:
+                raise
+            # Without the kind that failed, no way is known.
+            return
+        if rewrite.changes or rewrite.model != model:
+            say(f"running the converted model in {trials.host.label}")
+            ran = trials.run(rewrite.model)
+        else:
+            ran = own
+        tried.append((start.then(rewrite) if start.changes else rewrite, ran))
+        yield tried[-1][0]
+        narrower = _without_failing(target, rewrite.model, ran, later)
+        if narrower is None or narrower == target:
+            return
+        target = narrower
+
+
+def _without_failing(target: Target, model: onnx.ModelProto, ran: RuntimeRun, leeway: Leeway) -> Target | None:
+    """Return the target without the kind of the first node that failed; None if that is not known."""
+    first = ran.first_node
+    if first is None:
+        return None
+    nodes = examine(model, leeway).nodes
+    node = next((node for node in nodes if node.location == first.location), None)
+    return None if node is None else failing(target, node)
+
+
+def _runs(ran: RuntimeRun) -> bool:
+    """Return True if a model runs. A result of another shape with the right values cannot be mended by another form."""
+    return ran.answer == "equal" or ran.only_rank
+
+
+def _unchanged(model: onnx.ModelProto) -> Rewrite[onnx.ModelProto]:
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    return step(copy)
+
+
+def _refused(rewrite: Rewrite[onnx.ModelProto], ran: RuntimeRun, model: onnx.ModelProto) -> ConversionError:
+    """Return the error for a model that runs in no way that was tried. rewrite: the first one, with its run."""
+    text = f"{ran.label} runs the model in no way that was tried: {ran.told}"
+    (blocker,) = with_nodes([_blocker(ran)], scopes(rewrite.model))
+    return ConversionError(text, [blocker])
+
+
+def _blocker(ran: RuntimeRun) -> Diagnostic:
+    help = "Change the model around this node, give its dimensions fixed sizes, or use another version of the runtime."
+    return replace(found_in_run(ran), help=help)
